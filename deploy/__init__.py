@@ -1,0 +1,1 @@
+"""Starts Coincide: container images, monitoring, and the whole system on one machine without containers."""
