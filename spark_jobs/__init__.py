@@ -1,0 +1,1 @@
+"""Jobs that run on Spark: the fusion job and its pure core."""

@@ -1,0 +1,39 @@
+"""Bounds on what the fusion core reads and keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one shard; a record or row beyond them goes to the dead letters.
+
+    Raises
+    ------
+    ValueError
+        A bound is not at least 1.
+    """
+
+    max_buffered: int = 2_000_000
+    """Detections kept in memory, all streams together; beyond it the oldest by arrival are evicted and counted."""
+    max_frame_bytes: int = 1_048_576
+    """Longest record value that is decoded, in bytes (ingest writes at most 256 KiB)."""
+    max_frame_detections: int = 5_000
+    """Most detections in one frame (ingest writes at most 500)."""
+    max_attributes_bytes: int = 4_096
+    """Longest `attributes` object, as JSON bytes (ingest accepts 1 KiB)."""
+    max_template_buckets: int = 1_000
+    """Most buckets of a template histogram."""
+    max_queries: int = 100
+    """Most queries in force at once, paused ones included."""
+    max_slot_bytes: int = 65_536
+    """Longest journal slot, in bytes before compression, unless one single row is longer."""
+    forget_area_after_s: float = 7 * 86_400.0
+    """An area is forgotten, with what it has buffered, when its last frame was received this long before the
+    shard's latest frame."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value >= 1:
+                raise ValueError(f"{name} is {value!r}: at least 1")
