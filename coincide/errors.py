@@ -1,0 +1,37 @@
+"""Errors the library raises when its input cannot be used.
+
+::
+
+    ValueError
+    └── CoincideError
+        ├── HistogramError      edges, masses or parameters of a template
+        ├── WindowError         bounds of a window
+        └── ThresholdError      a confidence threshold outside (0, 1]
+"""
+
+from __future__ import annotations
+
+
+class CoincideError(ValueError):
+    """A value that the library cannot use: which field, what was given, what is allowed."""
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        super().__init__(f"{field} is {value!r}: {allowed}")
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+
+    def __reduce__(self) -> tuple[type[CoincideError], tuple[str, object, str]]:
+        return type(self), (self.field, self.value, self.allowed)
+
+
+class HistogramError(CoincideError):
+    """Edges, masses or parameters that make no probability distribution."""
+
+
+class WindowError(CoincideError):
+    """Window bounds that are not finite or not in order."""
+
+
+class ThresholdError(CoincideError):
+    """A confidence threshold outside (0, 1]."""

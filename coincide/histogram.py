@@ -1,0 +1,328 @@
+"""Histogram: the distribution of an occurrence time around the time its sensor reports."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from numbers import Real
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.errors import HistogramError
+
+FloatArray = npt.NDArray[np.float64]
+
+MASS_TOLERANCE = 1e-6  # a sum further from 1 is a mistake, not rounding
+SHORTEST_BUCKET_S = 1e-6  # time is counted in microseconds; what is shorter is an atom
+FURTHEST_EDGE_S = 1e9
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Histogram:
+    """A template: the distribution of (occurrence - reported time), uniform inside each bucket.
+
+    A bucket of zero length (two equal edges) is an atom: an exact time that carries mass. Inner buckets of
+    zero mass are gaps; those at the ends are trimmed.
+
+    Parameters
+    ----------
+    edges_s : sequence of float, shape (k + 1,)
+        Bucket bounds in seconds, not decreasing. Consecutive edges are equal (an atom) or at least 1 us apart.
+    mass : sequence of float, shape (k,)
+        Probability of each bucket, at least 0. The sum may be off 1 by up to 1e-6 (decimals rounded by whoever
+        wrote them) and is then normalised; a sum that is further off is refused as a mistake.
+
+    Attributes
+    ----------
+    edges_s : ndarray of float64, shape (k + 1,), read-only
+    mass : ndarray of float64, shape (k,), read-only
+
+    Raises
+    ------
+    HistogramError
+        Names the field, the value and what is allowed.
+
+    References
+    ----------
+    Definition 1 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
+
+    Examples
+    --------
+    >>> u = Histogram(edges_s=[-40, -20, -10, 0], mass=[0.1, 0.3, 0.6])
+    >>> u == Histogram.from_latency([(0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1)])
+    True
+    >>> u.earliest_s, u.latest_s
+    (-40.0, 0.0)
+    """
+
+    edges_s: FloatArray
+    mass: FloatArray
+
+    def __init__(self, edges_s: Sequence[float] | FloatArray, mass: Sequence[float] | FloatArray) -> None:
+        edges, masses = _trimmed(_edges(edges_s), _masses(mass, len(edges_s) - 1))
+        # + 0.0 turns -0.0 into 0.0: equal content, equal bytes
+        object.__setattr__(self, "edges_s", _read_only(edges + 0.0))
+        object.__setattr__(self, "mass", _read_only(_normalised(masses + 0.0)))
+
+    @classmethod
+    def uniform(cls, earliest_s: float, latest_s: float) -> Histogram:
+        """Return a template that makes every time from `earliest_s` to `latest_s` equally likely.
+
+        Examples
+        --------
+        >>> Histogram.uniform(-54, 2)
+        Histogram(edges_s=[-54.0, 2.0], mass=[1.0])
+        """
+        return cls([earliest_s, latest_s], [1.0])
+
+    @classmethod
+    def point(cls) -> Histogram:
+        """Return an exact time: the sensor reports when it happened.
+
+        Examples
+        --------
+        >>> Histogram.point().length_s
+        0.0
+        """
+        return cls([0.0, 0.0], [1.0])
+
+    @classmethod
+    def normal(cls, sigma_s: float, buckets: int = 8) -> Histogram:
+        """Gaussian error of standard deviation `sigma_s`, as `buckets` equally long buckets over +-4 sigma.
+
+        Each bucket has the mass that the Gaussian gives it; the 6e-5 beyond 4 sigma is spread in proportion.
+
+        Examples
+        --------
+        >>> Histogram.normal(sigma_s=1.5, buckets=8).earliest_s
+        -6.0
+        """
+        if not _is_number(sigma_s) or not sigma_s > 0:
+            raise HistogramError("sigma_s", sigma_s, "a finite number of seconds above 0")
+        if isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 1000:
+            raise HistogramError("buckets", buckets, "a whole number from 1 to 1000")
+        edges_sigma = np.linspace(-4.0, 4.0, buckets + 1)
+        cumulative = [NormalDist().cdf(edge) for edge in edges_sigma]
+        mass = np.diff(cumulative)
+        return cls(edges_sigma * sigma_s, mass / mass.sum())
+
+    @classmethod
+    def from_latency(cls, buckets: Iterable[tuple[float, float, float]]) -> Histogram:
+        """Template of a sensor that reports late, from the distribution of its latency.
+
+        Parameters
+        ----------
+        buckets : iterable of (shortest_s, longest_s, mass)
+            Latency buckets, in order and adjacent, as the papers write them.
+
+        Examples
+        --------
+        >>> Histogram.from_latency([(0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1)])
+        Histogram(edges_s=[-40.0, -20.0, -10.0, 0.0], mass=[0.1, 0.3, 0.6])
+        """
+        rows = [tuple(bucket) for bucket in buckets]
+        for row in rows:
+            if len(row) != 3:
+                raise HistogramError("latency", row, "buckets of (shortest_s, longest_s, mass)")
+        for earlier, later in pairwise(rows):
+            if earlier[1] != later[0]:
+                raise HistogramError("latency", (earlier, later), "each bucket starts where the last one ends")
+        edges = [row[0] for row in rows[:1]] + [row[1] for row in rows]
+        return cls([-edge for edge in reversed(edges)], [row[2] for row in reversed(rows)])
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Histogram:
+        """Read what `to_json` wrote.
+
+        Examples
+        --------
+        >>> Histogram.from_json({"edges_s": [-1, 1], "mass": [1]})
+        Histogram(edges_s=[-1.0, 1.0], mass=[1.0])
+        """
+        if not isinstance(obj, Mapping) or set(obj) != {"edges_s", "mass"}:
+            raise HistogramError("template", obj, "an object with exactly edges_s and mass")
+        return cls(obj["edges_s"], obj["mass"])
+
+    def to_json(self) -> dict[str, list[float]]:
+        """Return edges and masses as plain lists; `from_json` gives back an equal histogram with the same id."""
+        return {"edges_s": self.edges_s.tolist(), "mass": self.mass.tolist()}
+
+    @cached_property
+    def id(self) -> str:
+        """Return "t-" and 16 hex digits that depend on the content alone.
+
+        They are the first 8 bytes of SHA-256 over the little-endian float64 edges followed by the masses.
+
+        Examples
+        --------
+        >>> Histogram.point().id == Histogram([0, 0], [1]).id
+        True
+        """
+        content = self.edges_s.astype("<f8").tobytes() + self.mass.astype("<f8").tobytes()
+        return "t-" + hashlib.sha256(content).hexdigest()[:16]
+
+    @property
+    def earliest_s(self) -> float:
+        """Earliest possible occurrence, relative to the reported time."""
+        return float(self.edges_s[0])
+
+    @property
+    def latest_s(self) -> float:
+        """Latest possible occurrence, relative to the reported time."""
+        return float(self.edges_s[-1])
+
+    @property
+    def length_s(self) -> float:
+        """Return latest_s - earliest_s."""
+        return self.latest_s - self.earliest_s
+
+    @property
+    def earliest_us(self) -> int:
+        """Earliest possible occurrence in whole microseconds, rounded down."""
+        return math.floor(self.earliest_s * 1e6)
+
+    @property
+    def latest_us(self) -> int:
+        """Latest possible occurrence in whole microseconds, rounded up."""
+        return math.ceil(self.latest_s * 1e6)
+
+    @cached_property
+    def mean_s(self) -> float:
+        """Expected occurrence, relative to the reported time."""
+        return math.fsum(self.mass * (self.edges_s[:-1] + self.edges_s[1:]) / 2)
+
+    @cached_property
+    def std_s(self) -> float:
+        """Standard deviation of the occurrence."""
+        from_mean = self.edges_s - self.mean_s
+        left, right = from_mean[:-1], from_mean[1:]
+        return math.sqrt(math.fsum(self.mass * (left * left + left * right + right * right) / 3))
+
+    def cdf(self, x_s: npt.ArrayLike) -> Any:
+        """P(X <= x_s), for a number or an array of any shape.
+
+        Examples
+        --------
+        >>> Histogram.uniform(0, 4).cdf([-1, 1, 9]).tolist()
+        [0.0, 0.25, 1.0]
+        """
+        x = np.asarray(x_s, dtype=np.float64)
+        bucket = np.searchsorted(self.edges_s, x, side="right") - 1
+        inside = np.clip(bucket, 0, len(self.mass) - 1)
+        length = np.diff(self.edges_s)[inside]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(length > 0, (x - self.edges_s[inside]) / length, 1.0)
+        below = np.concatenate(([0.0], np.cumsum(self.mass)))
+        within = below[inside] + self.mass[inside] * np.clip(share, 0.0, 1.0)
+        probability = np.where(bucket < 0, 0.0, np.where(x >= self.latest_s, 1.0, within))
+        return float(probability) if probability.ndim == 0 else probability
+
+    def quantile(self, p: npt.ArrayLike) -> Any:
+        """Smallest x with P(X <= x) >= p, for p in [0, 1]; quantile(0) is earliest_s.
+
+        Examples
+        --------
+        >>> Histogram.uniform(0, 4).quantile(0.25)
+        1.0
+        """
+        p_array = np.asarray(p, dtype=np.float64)
+        if not np.all((p_array >= 0) & (p_array <= 1)):
+            raise HistogramError("p", p, "probabilities from 0 to 1")
+        below = np.concatenate(([0.0], np.cumsum(self.mass)))
+        below[-1] = 1.0
+        bucket = np.clip(np.searchsorted(below, p_array, side="left") - 1, 0, len(self.mass) - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(self.mass[bucket] > 0, (p_array - below[bucket]) / self.mass[bucket], 0.0)
+        left, right = self.edges_s[bucket], self.edges_s[bucket + 1]
+        x = np.minimum(left + np.clip(share, 0.0, 1.0) * (right - left), right)
+        return float(x) if x.ndim == 0 else x
+
+    def shift(self, by_s: float) -> Histogram:
+        """Return the same distribution, `by_s` seconds later.
+
+        Examples
+        --------
+        >>> Histogram.uniform(-1, 1).shift(10)
+        Histogram(edges_s=[9.0, 11.0], mass=[1.0])
+        """
+        if not _is_number(by_s):
+            raise HistogramError("by_s", by_s, "a finite number of seconds")
+        return Histogram(self.edges_s + by_s, self.mass)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        return np.array_equal(self.edges_s, other.edges_s) and np.array_equal(self.mass, other.mass)
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"Histogram(edges_s={self.edges_s.tolist()}, mass={self.mass.tolist()})"
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+
+
+def _floats(field: str, values: Sequence[float] | FloatArray) -> FloatArray:
+    try:
+        array = np.array(values)
+    except ValueError:
+        raise HistogramError(field, values, "a flat list of numbers") from None
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise HistogramError(field, values, "a flat list of numbers")
+    floats = array.astype(np.float64)
+    if not np.isfinite(floats).all():
+        raise HistogramError(field, values, "finite numbers only")
+    return floats
+
+
+def _edges(edges_s: Sequence[float] | FloatArray) -> FloatArray:
+    edges = _floats("edges_s", edges_s)
+    if len(edges) < 2:
+        raise HistogramError("edges_s", edges_s, "at least 2 edges")
+    if np.abs(edges).max() > FURTHEST_EDGE_S:
+        raise HistogramError("edges_s", edges_s, f"at most {FURTHEST_EDGE_S:g} s either way")
+    length = np.diff(edges)
+    if (length < 0).any():
+        raise HistogramError("edges_s", edges_s, "in order, each at least the one before")
+    # the small allowance is for edges like 0.1 + 1e-6, whose float difference is a hair below 1 us
+    if ((length > 0) & (length < SHORTEST_BUCKET_S * (1 - 1e-6))).any():
+        raise HistogramError("edges_s", edges_s, "neighbours equal (an atom) or at least 1 us apart")
+    return edges
+
+
+def _masses(mass: Sequence[float] | FloatArray, buckets: int) -> FloatArray:
+    masses = _floats("mass", mass)
+    if len(masses) != buckets:
+        raise HistogramError("mass", mass, f"one for each bucket: {buckets} for {buckets + 1} edges")
+    if (masses < 0).any():
+        raise HistogramError("mass", mass, "at least 0 each")
+    if abs(math.fsum(masses) - 1.0) > MASS_TOLERANCE:
+        raise HistogramError("mass", mass, f"a sum of 1 (within {MASS_TOLERANCE:g}); it is {math.fsum(masses)!r}")
+    return masses
+
+
+def _trimmed(edges: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    occupied = np.flatnonzero(masses)
+    first, last = occupied[0], occupied[-1]
+    return edges[first : last + 2], masses[first : last + 1]
+
+
+def _normalised(masses: FloatArray) -> FloatArray:
+    total = math.fsum(masses)
+    # a sum that is already 1 up to rounding stays as it is, so that reading back what was written changes no bit
+    return masses if abs(total - 1.0) <= 1e-15 else masses / total
+
+
+def _read_only(array: FloatArray) -> FloatArray:
+    array.flags.writeable = False
+    return array

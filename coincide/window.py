@@ -1,0 +1,92 @@
+"""Window: how far apart two occurrences may lie and still be together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import overload
+
+from coincide.errors import WindowError
+
+MICROSECONDS_PER_SECOND = 1_000_000
+LONGEST_WINDOW_S = 1e9  # about 32 years; keeps every offset well inside int64 microseconds
+
+
+@dataclass(frozen=True, init=False)
+class Window:
+    """A closed range of Xb - Xa, the time from the occurrence of a to that of b.
+
+    Parameters
+    ----------
+    window_s : float, optional
+        Half-width in seconds: ``Window(5.0)`` means ``|Xb - Xa| <= 5 s``.
+    lo_s, hi_s : float, optional
+        Both bounds in seconds, instead of `window_s`; both belong to the window.
+
+    Raises
+    ------
+    WindowError
+        A bound is not a finite number, is beyond 1e9 s, or ``lo_s > hi_s``.
+
+    Examples
+    --------
+    >>> Window(5.0)
+    Window(lo_s=-5.0, hi_s=5.0)
+    >>> Window(lo_s=-1.0, hi_s=9.0).hi_us
+    9000000
+    """
+
+    lo_s: float
+    hi_s: float
+
+    @overload
+    def __init__(self, window_s: float) -> None: ...
+    @overload
+    def __init__(self, *, lo_s: float, hi_s: float) -> None: ...
+    def __init__(self, window_s: float | None = None, *, lo_s: float | None = None, hi_s: float | None = None) -> None:
+        if window_s is not None:
+            if lo_s is not None or hi_s is not None:
+                raise WindowError("window_s", window_s, "give either window_s or both lo_s and hi_s")
+            if _finite("window_s", window_s) < 0:
+                raise WindowError("window_s", window_s, "a half-width is at least 0 s")
+            lo_s, hi_s = -window_s, window_s
+        if lo_s is None or hi_s is None:
+            raise WindowError("lo_s, hi_s", (lo_s, hi_s), "give either window_s or both lo_s and hi_s")
+        # + 0.0 turns -0.0 into 0.0, so that equal windows look equal
+        object.__setattr__(self, "lo_s", _finite("lo_s", lo_s) + 0.0)
+        object.__setattr__(self, "hi_s", _finite("hi_s", hi_s) + 0.0)
+        if self.lo_s > self.hi_s:
+            raise WindowError("lo_s", self.lo_s, f"at most hi_s, which is {self.hi_s!r}")
+
+    @property
+    def lo_us(self) -> int:
+        """Lower bound in microseconds, rounded to the nearest."""
+        return round(self.lo_s * MICROSECONDS_PER_SECOND)
+
+    @property
+    def hi_us(self) -> int:
+        """Upper bound in microseconds, rounded to the nearest."""
+        return round(self.hi_s * MICROSECONDS_PER_SECOND)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether swapping the two streams leaves the window as it is."""
+        return self.lo_s == -self.hi_s
+
+    def swapped(self) -> Window:
+        """Return the window of Xa - Xb.
+
+        Examples
+        --------
+        >>> Window(lo_s=-1.0, hi_s=9.0).swapped()
+        Window(lo_s=-9.0, hi_s=1.0)
+        """
+        return Window(lo_s=-self.hi_s, hi_s=-self.lo_s)
+
+
+def _finite(field: str, seconds: object) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        raise WindowError(field, seconds, "a number of seconds")
+    if not abs(float(seconds)) <= LONGEST_WINDOW_S:  # "not <=" also refuses NaN
+        raise WindowError(field, seconds, f"finite and at most {LONGEST_WINDOW_S:g} s either way")
+    return float(seconds)
