@@ -1,0 +1,66 @@
+"""Kafka clients as Coincide uses them: every wait bounded, every record acknowledged by all replicas."""
+
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+
+#: How long a client may take to find the cluster before the caller hears that Kafka is away.
+BOOTSTRAP_TIMEOUT_MS = 5_000
+
+_CONNECTION: dict[str, Any] = {
+    "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
+    # The default grows to 30 s between attempts, which is how long a returned broker would go unnoticed.
+    "reconnect_backoff_max_ms": 1_000,
+}
+
+
+def create_producer(bootstrap: str, *, delivery_timeout_ms: int = 10_000, **overrides: Any) -> KafkaProducer:
+    """Return a producer; blocks up to `BOOTSTRAP_TIMEOUT_MS`, so call it off the event loop.
+
+    Idempotence is off: the client's idempotent producer wedges for ever when a broker hangs longer than the
+    delivery timeout with a batch in flight, and everything downstream deduplicates anyway.
+
+    Raises
+    ------
+    kafka.errors.KafkaError
+        The cluster was not found in time.
+    """
+    options: dict[str, Any] = {
+        "acks": "all",
+        "enable_idempotence": False,
+        "allow_auto_create_topics": False,
+        "delivery_timeout_ms": delivery_timeout_ms,
+        "request_timeout_ms": max(1_000, delivery_timeout_ms // 2),
+        "max_block_ms": BOOTSTRAP_TIMEOUT_MS,
+        "batch_size": 256 * 1024,
+    }
+    return KafkaProducer(bootstrap_servers=bootstrap.split(","), **_CONNECTION, **{**options, **overrides})
+
+
+def create_consumer(bootstrap: str, *topics: str, group_id: str | None = None, **overrides: Any) -> KafkaConsumer:
+    """Return a consumer that reads ``topics`` from the beginning and commits only when told to.
+
+    Raises
+    ------
+    kafka.errors.KafkaError
+        The cluster was not found in `BOOTSTRAP_TIMEOUT_MS`.
+    """
+    options: dict[str, Any] = {
+        "group_id": group_id,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "allow_auto_create_topics": False,
+        "request_timeout_ms": 10_000,
+    }
+    return KafkaConsumer(*topics, bootstrap_servers=bootstrap.split(","), **_CONNECTION, **{**options, **overrides})
+
+
+def create_admin(bootstrap: str) -> KafkaAdminClient:
+    """Return an admin client.
+
+    Raises
+    ------
+    kafka.errors.KafkaError
+        The cluster was not found in `BOOTSTRAP_TIMEOUT_MS`.
+    """
+    return KafkaAdminClient(bootstrap_servers=bootstrap.split(","), request_timeout_ms=10_000, **_CONNECTION)

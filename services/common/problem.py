@@ -1,0 +1,89 @@
+"""Problem details (RFC 9457): every HTTP error of every service has this one shape."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
+    """An answer that is an error: raise it anywhere below an endpoint.
+
+    Parameters
+    ----------
+    status
+        The HTTP status.
+    detail
+        One sentence for the caller: which field, what value, what was allowed.
+    headers
+        Extra response headers, such as ``Retry-After``.
+    **extensions
+        Further members of the problem document.
+    """
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, **extensions: Any) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = headers
+        self.extensions = extensions
+
+    def response(self) -> JSONResponse:
+        """Return the problem as an HTTP response."""
+        return problem_response(self.status, self.detail, self.headers, **self.extensions)
+
+
+def problem_response(
+    status: int, detail: str, headers: Mapping[str, str] | None = None, **extensions: Any
+) -> JSONResponse:
+    """Return a problem document with ``status`` and ``detail``."""
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **extensions}
+    return JSONResponse(body, status, headers, MEDIA_TYPE)
+
+
+def describe_errors(error: ValidationError | RequestValidationError) -> str:
+    """Return one sentence naming each bad field, its value and what was allowed."""
+    return "; ".join(
+        f"{'.'.join(map(str, item['loc'])) or 'value'}: {item['msg']}, got {_shortened(item.get('input'))}"
+        for item in error.errors()
+    )
+
+
+def install_problem_handlers(app: FastAPI) -> None:
+    """Make ``app`` answer every error, its own and the framework's, as a problem document."""
+    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(Exception, _on_unexpected)
+
+
+async def _on_problem(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Problem)  # noqa: S101 - registered for this class alone
+    return error.response()
+
+
+async def _on_http_exception(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    return problem_response(error.status_code, str(error.detail), error.headers)
+
+
+async def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, describe_errors(error))
+
+
+async def _on_unexpected(_request: Request, _error: Exception) -> JSONResponse:
+    # The server logs the traceback; the caller learns nothing about our insides.
+    return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, "The server failed; the failure has been logged.")
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
