@@ -1,0 +1,51 @@
+"""The transport alone: Kafka -> stateful Spark -> Kafka with the fusion job's settings, and no join.
+
+What it takes is what fusion cannot be faster than; `make bench` compares the whole line with it in the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from spark_jobs.records import InputRecord, Output, OutputRecord
+
+_RING_SLOTS = 16
+
+
+class TransportCore:
+    """Sends every record on as it is, and keeps the batch's bytes in the state, a slot per batch, as fusion does."""
+
+    def __init__(self, shard: int, batches: int = 0) -> None:
+        self._shard = shard
+        self._batches = batches
+        self._slot = b""
+
+    def push(self, records: Sequence[InputRecord]) -> Output:
+        ordered = sorted(records, key=lambda record: (record.topic != "queries", record.partition, record.offset))
+        self._batches += 1
+        self._slot = b"".join(record.value or b"" for record in ordered)[:65_536]
+        status = OutputRecord(b"shard-%d" % self._shard, b'{"v":1,"shard":%d,"batches":%d}' % (self._shard, self._batches))
+        matches = [OutputRecord(record.key or b"", record.value or b"") for record in ordered]
+        return Output(status=status, matches=matches)
+
+    def header(self) -> bytes:
+        return b"%d" % self._batches
+
+    def journal(self) -> dict[int, bytes]:
+        return {self._batches % _RING_SLOTS: self._slot}
+
+    def dropped_slots(self) -> list[int]:
+        return []
+
+
+@dataclass(frozen=True)
+class TransportCores:
+    """Makes `TransportCore`s."""
+
+    def create(self, shard: int) -> TransportCore:
+        return TransportCore(shard)
+
+    def restore(self, shard: int, header: bytes, slots: Iterable[bytes]) -> TransportCore:
+        assert sum(1 for _ in slots) == min(int(header), _RING_SLOTS)
+        return TransportCore(shard, int(header))
