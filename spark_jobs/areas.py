@@ -1,0 +1,126 @@
+"""Areas and their sensors: what may be joined with what, how far each area's time has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+NO_WATERMARK_US = -(2**61)  # before every time that a frame may carry, even shifted by a delay
+
+
+@dataclass(slots=True)
+class Sensor:
+    """A sensor of one area; `remembered` maps the ids of its detections that are not late yet to sequence numbers."""
+
+    code: int
+    name: str
+    remembered: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Area:
+    """One area of the shard.
+
+    `watermark_us` is the running maximum of min(latest, received at) over its rows; `since` is the sequence number
+    from which on its detections count (it was not known before, or forgotten).
+    """
+
+    code: int
+    name: str
+    since: int
+    watermark_us: int = NO_WATERMARK_US
+    last_received_us: int = NO_WATERMARK_US
+    sensors: dict[str, Sensor] = field(default_factory=dict)
+
+
+class Areas:
+    """Areas by name and by code, sensors by code; codes are small and used again once forgotten."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Area] = {}
+        self._by_code: list[Area | None] = []
+        self._sensor_by_code: list[Sensor | None] = []
+        self._free_areas: list[int] = []
+        self._free_sensors: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __iter__(self) -> Iterator[Area]:
+        return iter(self._by_name.values())
+
+    def get(self, name: str) -> Area | None:
+        """Return the area of that name, None if it is not known."""
+        return self._by_name.get(name)
+
+    def area(self, name: str, next_seq: int) -> Area:
+        """Return the area of that name; one not known yet counts from `next_seq` on."""
+        known = self._by_name.get(name)
+        if known is not None:
+            return known
+        code = _free_code(self._free_areas, self._by_code)
+        area = self._by_name[name] = self._by_code[code] = Area(code, name, next_seq)
+        return area
+
+    def sensor(self, area: Area, name: str) -> Sensor:
+        """Return the area's sensor of that name, known or new."""
+        known = area.sensors.get(name)
+        if known is not None:
+            return known
+        code = _free_code(self._free_sensors, self._sensor_by_code)
+        sensor = area.sensors[name] = self._sensor_by_code[code] = Sensor(code, name)
+        return sensor
+
+    def area_of(self, code: int) -> Area:
+        """Return the area that has the code."""
+        area = self._by_code[code]
+        if area is None:
+            raise LookupError(f"no area has the code {code}")
+        return area
+
+    def sensor_of(self, code: int) -> Sensor:
+        """Return the sensor that has the code."""
+        sensor = self._sensor_by_code[code]
+        if sensor is None:
+            raise LookupError(f"no sensor has the code {code}")
+        return sensor
+
+    @property
+    def sensor_count(self) -> int:
+        """How many sensors are known."""
+        return len(self._sensor_by_code) - len(self._free_sensors)
+
+    def watermarks_us(self) -> Int64Array:
+        """Watermark of each area code; no row refers to a free code."""
+        return np.array([area.watermark_us if area else NO_WATERMARK_US for area in self._by_code], np.int64)
+
+    def idle(self, received_before_us: int) -> list[Area]:
+        """Areas whose last frame was received before that time."""
+        return [area for area in self if area.last_received_us < received_before_us]
+
+    def forget(self, area: Area) -> None:
+        """Free the area and its sensors; no row may refer to them any more."""
+        self.forget_sensors(area, lambda _: True)
+        del self._by_name[area.name]
+        self._by_code[area.code] = None
+        self._free_areas.append(area.code)
+
+    def forget_sensors(self, area: Area, unused: Callable[[Sensor], bool]) -> None:
+        """Free those sensors of the area for which `unused` holds."""
+        for sensor in [sensor for sensor in area.sensors.values() if unused(sensor)]:
+            del area.sensors[sensor.name]
+            self._sensor_by_code[sensor.code] = None
+            self._free_sensors.append(sensor.code)
+
+
+def _free_code(free: list[int], by_code: list[Any]) -> int:
+    if free:
+        return free.pop()
+    by_code.append(None)
+    return len(by_code) - 1
