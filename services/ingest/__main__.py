@@ -1,0 +1,34 @@
+"""Run ingest: ``python -m services.ingest --config config/ingest.yaml``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from services.common.logs import configure_logs
+from services.common.settings import SettingsError, load_settings
+from services.ingest.server import serve
+from services.ingest.settings import PREFIX, Settings
+
+DEFAULT_CONFIG = Path("config/ingest.yaml")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until told to stop; 1 and one sentence when the settings cannot be used."""
+    parser = argparse.ArgumentParser(prog="python -m services.ingest", description="Take detections over HTTP.")
+    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help="settings file (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    try:
+        settings = load_settings(Settings, options.config, os.environ, PREFIX)
+        configure_logs(settings.log_level)
+        serve(settings)
+    except SettingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The application: routes around what it is given; starts nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import FastAPI
+from starlette.types import Lifespan
+
+from services.common.metrics import operations_router
+from services.common.problem import install_problem_handlers
+from services.ingest.dead_letters import DeadLetters
+from services.ingest.detections_api import DetectionsEndpoint, detections_router
+from services.ingest.intake import Clock, Intake, system_clock_us
+from services.ingest.metrics import IngestMetrics
+from services.ingest.publisher import Publisher
+from services.ingest.registry import Registry
+from services.ingest.sensors_api import sensors_router
+from services.ingest.settings import Settings
+
+
+def create_app(
+    settings: Settings,
+    registry: Registry,
+    publisher: Publisher,
+    metrics: IngestMetrics,
+    *,
+    kafka_answers: Callable[[], bool] = lambda: True,
+    clock_us: Clock = system_clock_us,
+    lifespan: Lifespan[FastAPI] | None = None,
+) -> FastAPI:
+    """Return the application.
+
+    Parameters
+    ----------
+    kafka_answers
+        Whether Kafka has answered lately, for /readyz.
+    clock_us
+        Microseconds since the epoch: received_at, and how far the future is.
+    lifespan
+        Starts and stops `publisher` and whoever feeds `registry`.
+    """
+    app = FastAPI(
+        title="Coincide ingest",
+        version="1",
+        description="Takes detections, stamps them with their sensor's template and hands them to Kafka.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    install_problem_handlers(app)
+    dead_letters = DeadLetters(publisher, metrics, settings.dead_letters_per_s)
+    max_future_us = int(settings.max_future_s * 1e6)
+    intake = Intake(registry, registry.streams, publisher, dead_letters, metrics, max_future_us, clock_us)
+    app.include_router(detections_router(DetectionsEndpoint(settings, registry, intake, metrics)))
+    app.include_router(sensors_router(registry))
+
+    def not_ready_because() -> list[str]:
+        checks = {
+            "Kafka does not answer": kafka_answers(),
+            "the producer is not connected": publisher.connected,
+            "the sensor registry has not been read yet": registry.caught_up,
+        }
+        return [reason for reason, good in checks.items() if not good]
+
+    app.include_router(operations_router(metrics.registry, not_ready_because))
+    return app

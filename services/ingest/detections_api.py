@@ -1,0 +1,119 @@
+"""POST /v1/detections: the endpoint on the raw request."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from services.common.problem import Problem
+from services.ingest.body import form_of, read_body
+from services.ingest.intake import Intake, Outcome
+from services.ingest.metrics import IngestMetrics
+from services.ingest.openapi import DETECTIONS_OPENAPI
+from services.ingest.parsing import parse
+from services.ingest.publisher import PublisherBusyError
+from services.ingest.reasons import Refused
+from services.ingest.registry import Registry
+from services.ingest.settings import Settings
+from services.ingest.verdicts import Answer
+
+_encode = msgspec.json.Encoder().encode
+
+
+class DetectionsEndpoint:
+    """Answers POSTs of detections: reads, parses, hands over to the intake, and says what became of each item."""
+
+    def __init__(self, settings: Settings, registry: Registry, intake: Intake, metrics: IngestMetrics) -> None:
+        self._settings = settings
+        self._registry = registry
+        self._intake = intake
+        self._metrics = metrics
+        self._posts_in_work = 0
+
+    async def __call__(self, request: Request) -> Response:
+        """Return the answer; every error is a problem document."""
+        started_s = time.perf_counter()
+        self._posts_in_work += 1
+        try:
+            response = await self._answer(request)
+        except Problem as problem:
+            response = problem.response()
+        finally:
+            self._posts_in_work -= 1
+        self._metrics.posts[response.status_code].inc()
+        self._metrics.post_seconds.observe(time.perf_counter() - started_s)
+        return response
+
+    async def _answer(self, request: Request) -> Response:
+        form = form_of(request)
+        if self._posts_in_work > self._settings.max_concurrent_posts:
+            raise self._unavailable("too many POSTs are in work", {"Connection": "close"})
+        body = await read_body(request, self._settings)
+        self._metrics.body_bytes.inc(len(body))
+        if not self._registry.caught_up:
+            raise self._unavailable("the sensor registry has not been read yet")
+        try:
+            items = parse(body, form)
+        except Refused as refused:
+            self._metrics.refused[refused.reason].inc()
+            raise Problem(400, f"the body is not usable: {refused.allowed}", reason=refused.reason) from None
+        self._refuse_count(len(items))
+        try:
+            return self._response(await self._intake.take(items))
+        except PublisherBusyError as busy:
+            raise self._unavailable(str(busy)) from None
+
+    def _refuse_count(self, items: int) -> None:
+        most = self._settings.max_detections_per_post
+        if items > most:
+            raise Problem(413, f"{items} detections in one POST; at most {most} are allowed")
+        if not items:
+            raise Problem(422, "the body holds no detection", detections=[])
+
+    def _unavailable(self, why: str, headers: dict[str, str] | None = None) -> Problem:
+        retry = {"Retry-After": str(self._settings.retry_after_s), **(headers or {})}
+        return Problem(503, f"{why}; nothing was taken, send the whole POST again", retry)
+
+    def _response(self, outcome: Outcome) -> Response:
+        if outcome.unacknowledged:
+            retry = {"Retry-After": str(self._settings.retry_after_s)}
+            detail = f"Kafka did not acknowledge {outcome.unacknowledged} detections in time; repeat the whole POST"
+            return _problem(503, detail, outcome, retry)
+        if not outcome.accepted:
+            return _problem(422, "no detection was accepted", outcome)
+        answer = Answer(outcome.accepted, outcome.refused, outcome.received_at_us, outcome.verdicts)
+        return Response(_encode(answer), 202, media_type="application/json")
+
+
+def _problem(status: int, detail: str, outcome: Outcome, headers: dict[str, str] | None = None) -> Response:
+    problem = Problem(
+        status,
+        detail,
+        headers,
+        accepted=outcome.accepted,
+        refused=outcome.refused,
+        unacknowledged=outcome.unacknowledged,
+        received_at_us=outcome.received_at_us,
+        detections=msgspec.to_builtins(outcome.verdicts),
+    )
+    return problem.response()
+
+
+def detections_router(endpoint: DetectionsEndpoint) -> APIRouter:
+    """Return the route, described by hand because the endpoint takes the raw request."""
+    router = APIRouter(tags=["detections"])
+
+    @router.post(
+        "/v1/detections",
+        summary="Report detections",
+        status_code=202,
+        response_class=Response,
+        openapi_extra=DETECTIONS_OPENAPI,
+    )
+    async def post_detections(request: Request) -> Response:
+        """Take one detection, an array, or one a line (NDJSON), gzip or not; repeating a POST is always safe."""
+        return await endpoint(request)
+
+    return router

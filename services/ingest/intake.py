@@ -1,0 +1,126 @@
+"""Intake: one POST's items to verdicts: stamp, frame, publish; no HTTP in here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from services.common.streams import Streams
+from services.ingest import verdicts
+from services.ingest.dead_letters import DeadLetters
+from services.ingest.frames import Frame, FrameDraft
+from services.ingest.metrics import IngestMetrics
+from services.ingest.parsing import Item
+from services.ingest.publisher import Publisher
+from services.ingest.reasons import Refused
+from services.ingest.registry import Registry
+from services.ingest.request import PostedDetection
+from services.ingest.stamping import Stamper
+from services.ingest.verdicts import Verdict
+
+Clock = Callable[[], int]
+
+
+def system_clock_us() -> int:
+    """Microseconds since the epoch, UTC."""
+    return time.time_ns() // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdicts of one POST, counted."""
+
+    received_at_us: int
+    verdicts: list[Verdict]
+    accepted: int
+    refused: int
+    unacknowledged: int
+
+
+class Intake:
+    """Takes detections: what is refused goes to the dead letters, the rest to Kafka in frames."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        streams: Streams,
+        publisher: Publisher,
+        dead_letters: DeadLetters,
+        metrics: IngestMetrics,
+        max_future_us: int,
+        clock_us: Clock = system_clock_us,
+    ) -> None:
+        self._registry = registry
+        self._streams = streams
+        self._publisher = publisher
+        self._dead_letters = dead_letters
+        self._metrics = metrics
+        self._max_future_us = max_future_us
+        self._clock_us = clock_us
+
+    async def take(self, items: Sequence[PostedDetection | Item]) -> Outcome:
+        """Stamp and publish `items`; returns when Kafka has settled every frame, in bounded time.
+
+        Raises
+        ------
+        PublisherBusyError
+            Nothing was sent; refused items are neither counted nor dead-lettered, because all will come again.
+        """
+        received_at_us = self._clock_us()
+        stamper = Stamper(self._registry.snapshot, self._streams, received_at_us + self._max_future_us)
+        drafts: dict[str, FrameDraft] = {}
+        found: list[Verdict] = []
+        refusals: list[tuple[Refused, PostedDetection | Item]] = []
+        for index, item in enumerate(items):
+            try:
+                if type(item) is Item:
+                    raise item.refused
+                area, template, detection = stamper.stamp(item)  # type: ignore[arg-type]
+            except Refused as why:
+                found.append(verdicts.refused(index, why))
+                refusals.append((why, item))
+                continue
+            draft = drafts.get(area)
+            if draft is None:
+                draft = drafts[area] = FrameDraft(area)
+            draft.add(index, template, detection)
+            found.append(verdicts.accepted(index, detection.id))
+        frames = [frame for draft in drafts.values() for frame in draft.frames(received_at_us)]
+        lost = await self._publish(frames, received_at_us, found)
+        self._bury(refusals, received_at_us)
+        return self._counted(received_at_us, found, len(refusals), lost)
+
+    async def _publish(self, frames: list[Frame], received_at_us: int, found: list[Verdict]) -> int:
+        """Publish `frames`, correct the verdicts of what was not acknowledged and return how many those are."""
+        if not frames:
+            return 0
+        acknowledged = await self._publisher.publish(frames, received_at_us)
+        lost = [index for frame, safe in zip(frames, acknowledged, strict=True) if not safe for index in frame.indices]
+        for index in lost:
+            found[index] = verdicts.unacknowledged(index, found[index].id or "")
+        arrived = [len(frame.value) for frame, safe in zip(frames, acknowledged, strict=True) if safe]
+        self._metrics.frames.inc(len(arrived))
+        self._metrics.frame_bytes.inc(sum(arrived))
+        return len(lost)
+
+    def _bury(self, refusals: list[tuple[Refused, PostedDetection | Item]], received_at_us: int) -> None:
+        for why, item in refusals:
+            self._metrics.refused[why.reason].inc()
+            original = item.original if isinstance(item, Item) else msgspec.to_builtins(item)
+            self._dead_letters.write(why, original, self._area_of(original), received_at_us)
+
+    def _area_of(self, original: Any) -> str | None:
+        sensor_id = original.get("sensor") if isinstance(original, dict) else None
+        sensor = self._registry.snapshot.sensors.get(sensor_id) if isinstance(sensor_id, str) else None
+        return sensor.area if sensor else None
+
+    def _counted(self, received_at_us: int, found: list[Verdict], refused: int, lost: int) -> Outcome:
+        accepted = len(found) - refused - lost
+        self._metrics.accepted.inc(accepted)
+        if lost:
+            self._metrics.unacknowledged.inc(lost)
+        return Outcome(received_at_us, found, accepted, refused, lost)

@@ -1,0 +1,207 @@
+"""Publishing to Kafka: every wait bounded, bytes in flight capped, a producer that broke its word replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from services.ingest.completions import Completions
+from services.ingest.frames import Frame
+from services.ingest.metrics import IngestMetrics
+from services.ingest.publisher import PublisherBusyError
+
+DETECTIONS = "coincide.detections"
+DEAD_LETTERS = "coincide.dead-letters"
+DEAD_LETTER_BYTES_IN_FLIGHT = 1024 * 1024
+RETRY_S = 1.0
+GRACE_S = 2.0  # beyond the producer's own delivery timeout, before it counts as wedged
+CLOSE_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class _Connection:
+    """One producer, and the dead letters that it has not settled."""
+
+    def __init__(self, producer: KafkaProducer) -> None:
+        self.producer = producer
+        self.dead_letter_bytes = 0
+
+
+class _Pending:
+    """The frames of one POST: what became of each, and a future done when all are settled."""
+
+    def __init__(self, frames: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.acknowledged = [False] * frames
+        self.unsettled = frames
+        self.settled: asyncio.Future[None] = loop.create_future()
+
+    def settle(self, index: int, acknowledged: bool) -> None:
+        self.acknowledged[index] = acknowledged
+        self.unsettled -= 1
+        if not self.unsettled and not self.settled.done():
+            self.settled.set_result(None)
+
+
+class KafkaPublisher:
+    """Publishes frames through a producer that a thread of its own builds, replaces and closes.
+
+    Parameters
+    ----------
+    connect
+        Builds a producer; may block, may raise KafkaError.
+    timeout_s
+        The producer's delivery timeout: it promises to settle every record in this time. One that does not is
+        wedged, and is replaced.
+    most_bytes
+        Cap on the bytes of frames in flight; the producer has none of its own.
+    """
+
+    def __init__(
+        self, connect: Callable[[], KafkaProducer], metrics: IngestMetrics, timeout_s: float, most_bytes: int
+    ) -> None:
+        self._connect = connect
+        self._metrics = metrics
+        self._timeout_s = timeout_s
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._connection: _Connection | None = None
+        self._discarded: list[_Connection] = []
+        self._stopping = False
+        self._needed = threading.Event()
+        self._keeper = threading.Thread(target=self._keep_connected, name="kafka-producer-keeper", daemon=True)
+
+    def start(self) -> None:
+        """Begin to connect, in the background; call it on the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._completions = Completions(self._loop)
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """Send what is buffered and close; blocks for a bounded time, so call it off the event loop."""
+        self._stopping = True
+        self._needed.set()
+        self._keeper.join(CLOSE_S * 2)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a producer that knows the topics."""
+        return self._connection is not None
+
+    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
+        """Send every frame and wait until each is settled, see `Publisher.publish`."""
+        connection = self._connection
+        if connection is None:
+            raise PublisherBusyError("Kafka is away")
+        size = sum(len(frame.value) for frame in frames)
+        if self._bytes + size > self._most_bytes:
+            raise PublisherBusyError("too many bytes wait for Kafka")
+        self._add_bytes(size)
+        started_s = time.perf_counter()
+        try:
+            return await self._settled(connection, frames, received_at_us // 1000)
+        finally:
+            self._add_bytes(-size)
+            self._metrics.kafka_send_seconds.observe(time.perf_counter() - started_s)
+
+    def send_dead_letter(self, key: bytes, value: bytes) -> bool:
+        """Hand over one dead letter without waiting, see `Publisher.send_dead_letter`."""
+        connection = self._connection
+        if connection is None or connection.dead_letter_bytes + len(value) > DEAD_LETTER_BYTES_IN_FLIGHT:
+            return False
+        connection.dead_letter_bytes += len(value)
+        settle = partial(self._settle_dead_letter, connection, len(value))
+        return self._send(connection, DEAD_LETTERS, key, value, None, lambda _acknowledged: settle())
+
+    def _add_bytes(self, size: int) -> None:
+        self._bytes += size
+        self._metrics.in_flight_bytes.set(self._bytes)
+
+    async def _settled(self, connection: _Connection, frames: Sequence[Frame], timestamp_ms: int) -> list[bool]:
+        pending = _Pending(len(frames), self._loop)
+        for index, frame in enumerate(frames):
+            self._send(connection, DETECTIONS, frame.key, frame.value, timestamp_ms, partial(pending.settle, index))
+        try:
+            async with asyncio.timeout(self._timeout_s + GRACE_S):
+                await pending.settled
+        except TimeoutError:
+            self._discard(connection, "it left a frame unsettled beyond its delivery timeout")
+        return pending.acknowledged
+
+    def _send(
+        self,
+        connection: _Connection,
+        topic: str,
+        key: bytes,
+        value: bytes,
+        timestamp_ms: int | None,
+        settle: Callable[[bool], None],
+    ) -> bool:
+        """Hand one record to the producer; `settle` is called once, on the event loop. False: it was not taken."""
+        try:
+            future = connection.producer.send(topic, value, key, timestamp_ms=timestamp_ms)
+        except (KafkaError, ValueError, RuntimeError) as error:
+            self._discard(connection, f"it refused a record: {type(error).__name__}")
+            settle(False)
+            return False
+        future.add_callback(lambda _metadata: self._completions.put(partial(settle, True)))
+        future.add_errback(lambda _error: self._completions.put(partial(settle, False)))
+        return True
+
+    @staticmethod
+    def _settle_dead_letter(connection: _Connection, size: int) -> None:
+        connection.dead_letter_bytes -= size
+
+    def _discard(self, connection: _Connection, why: str) -> None:
+        if connection is self._connection:
+            log.warning("the Kafka producer is replaced: %s", why)
+            self._connection = None
+            self._discarded.append(connection)
+            self._needed.set()
+
+    def _keep_connected(self) -> None:
+        while not self._stopping:
+            self._needed.clear()
+            self._close_discarded()
+            if self._connection is None and not self._try_to_connect():
+                self._needed.wait(RETRY_S)
+            elif self._connection is not None:
+                self._needed.wait()
+        self._close_discarded()
+        if self._connection is not None:
+            _close(self._connection.producer)
+
+    def _try_to_connect(self) -> bool:
+        producer = None
+        try:
+            producer = self._connect()
+            producer.partitions_for(DETECTIONS)  # send() on the event loop must never have to ask for these
+            producer.partitions_for(DEAD_LETTERS)
+        except (KafkaError, OSError, RuntimeError) as error:
+            log.warning("Kafka is away: %s", type(error).__name__)
+            if producer is not None:
+                _close(producer)
+            return False
+        log.info("connected to Kafka")
+        self._metrics.producer_starts.inc()
+        self._connection = _Connection(producer)
+        return True
+
+    def _close_discarded(self) -> None:
+        while self._discarded:
+            _close(self._discarded.pop().producer)
+
+
+def _close(producer: KafkaProducer) -> None:
+    try:
+        producer.close(timeout=CLOSE_S)
+    except KafkaError:
+        # close() gives up while records are unsettled and leaves its thread running; there is no public way to end it
+        producer._sender.force_close()

@@ -1,0 +1,58 @@
+"""Everything about ingest that an operator may set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from services.common.bind import refuse_open_bind
+from services.common.settings import FrozenSettings
+
+PREFIX = "COINCIDE_INGEST_"
+
+
+class Settings(FrozenSettings):
+    """Settings of ingest: config/ingest.yaml, each field overridable as COINCIDE_INGEST_<FIELD>."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8010, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allow_unauthenticated_bind: bool = Field(
+        False, description="Listen on an address that other machines reach although nobody authenticates."
+    )
+    kafka_bootstrap: str = Field("127.0.0.1:9092", min_length=1, description="Kafka brokers, host:port, with commas.")
+    streams_path: Path = Field(Path("config/streams.yaml"), description="The declared streams.")
+    sensors_path: Path = Field(Path("config/sensors.yaml"), description="The sensors that seed_sensors publishes.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
+
+    max_body_bytes: int = Field(
+        2 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="Longest body, before and after inflation (413)."
+    )
+    max_detections_per_post: int = Field(5000, ge=1, le=100_000, description="Most items in one POST (413).")
+    body_timeout_s: float = Field(10.0, gt=0, le=300, description="How long a body may take to arrive (408).")
+    max_concurrent_posts: int = Field(
+        256, ge=1, le=100_000, description="POSTs in work at once; more are answered 503 with Retry-After."
+    )
+    max_future_s: float = Field(
+        300.0, ge=0, le=1e8, description="How far detected_at may be ahead of this machine's clock."
+    )
+
+    kafka_timeout_s: float = Field(
+        10.0, ge=1, le=120, description="How long Kafka may take to acknowledge a frame; then the POST gets 503."
+    )
+    max_in_flight_bytes: int = Field(
+        32 * 1024 * 1024, ge=1024 * 1024, description="Bytes of frames that wait for Kafka; beyond it POSTs get 503."
+    )
+    retry_after_s: int = Field(1, ge=1, le=3600, description="Retry-After of every 503, in seconds.")
+    dead_letters_per_s: float = Field(
+        100.0, ge=0, le=100_000, description="Most refused items written to coincide.dead-letters a second, on average."
+    )
+    graceful_shutdown_s: int = Field(
+        15, ge=1, le=300, description="How long POSTs in work may take to finish after SIGTERM."
+    )
+
+    @model_validator(mode="after")
+    def _refuse_open_bind(self) -> Self:
+        refuse_open_bind(self.host, self.allow_unauthenticated_bind)
+        return self
