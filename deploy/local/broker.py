@@ -8,6 +8,7 @@ import argparse
 import base64
 import os
 import signal
+import socket
 import string
 import subprocess
 import uuid
@@ -133,19 +134,18 @@ class Broker:
 
 def answers(bootstrap: str) -> bool:
     """Return whether a broker at ``bootstrap`` says that it takes part in a cluster; takes 3 s at most."""
+    host, port = bootstrap.rsplit(":", 1)
     try:
-        admin = KafkaAdminClient(
-            bootstrap_servers=bootstrap,
-            bootstrap_timeout_ms=1_000,
-            reconnect_backoff_max_ms=100,
-            request_timeout_ms=2_000,
-        )
-    except KafkaError:
+        socket.create_connection((host, int(port)), timeout=1).close()  # kafka-python leaks a socket per refusal
+        return _is_in_a_cluster(bootstrap)
+    except (OSError, KafkaError):
         return False
+
+
+def _is_in_a_cluster(bootstrap: str) -> bool:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=1_000, request_timeout_ms=2_000)
     try:
         return bool(admin.describe_cluster()["brokers"])
-    except KafkaError:
-        return False
     finally:
         admin.close()
 

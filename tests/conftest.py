@@ -1,0 +1,28 @@
+"""Fixtures that many tests share: one real broker and one whole system for a test session."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.local.broker import Broker
+from deploy.local.paths import ROOT
+from deploy.local.ports import free_ports
+from services.common.create_topics import create_topics
+from services.common.kafka import create_admin
+from services.common.topics import load_topics
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A real broker on a free port with every declared topic; a test that stops it must start it again."""
+    port, controller_port = free_ports(2)
+    broker = Broker(tmp_path_factory.mktemp("kafka"), port, controller_port)
+    broker.start()
+    try:
+        admin = create_admin(broker.bootstrap)
+        create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
+        admin.close()
+        yield broker
+    finally:
+        broker.resume()
+        broker.stop()
