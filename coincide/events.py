@@ -1,0 +1,79 @@
+"""SortedEvents: the columns that a join needs of some events of one stream, by area, then reported time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.area_keys import AreaArray, AreaKeys, Int64Array, KeyArray
+
+CodeArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Rows in any order; all arrays of shape (n,).
+
+    Attributes
+    ----------
+    area : ndarray of int32
+        Codes at least 0; events meet only inside one area.
+    detected_at_us : ndarray of int64
+    template : ndarray of int32
+        Codes of a TemplateRegistry.
+    sensor : ndarray of int32
+    ref : ndarray of int64
+        What the caller calls the row; rises with every row that enters a buffer, so it also tells who came first.
+    """
+
+    area: AreaArray
+    detected_at_us: Int64Array
+    template: CodeArray
+    sensor: CodeArray
+    ref: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.ref)
+
+    def sorted(self) -> Events:
+        """Return the rows by area, then time; rows that are already so are not copied."""
+        same_area = len(self) == 0 or self.area.min() == self.area.max()
+        if same_area:
+            if (self.detected_at_us[1:] >= self.detected_at_us[:-1]).all():
+                return self
+            order = np.argsort(self.detected_at_us, kind="stable")
+        else:
+            order = np.lexsort((self.detected_at_us, self.area))
+        return self.take(order)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Events:
+        """Return the given rows, in that order."""
+        return Events(
+            self.area[rows], self.detected_at_us[rows], self.template[rows], self.sensor[rows], self.ref[rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SortedEvents:
+    """Rows in the order of their keys; all arrays of shape (n,).
+
+    Attributes
+    ----------
+    codec : AreaKeys
+        How `keys` are written.
+    keys : ndarray of int64 or complex128
+        (area, detected_at_us), rising.
+    template, sensor : ndarray of int32
+    ref : ndarray of int64
+    """
+
+    codec: AreaKeys
+    keys: KeyArray
+    template: CodeArray
+    sensor: CodeArray
+    ref: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.ref)

@@ -1,0 +1,66 @@
+"""Pairs and Changes: what joins answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.histogram import FloatArray
+
+LabelArray = npt.NDArray[Any]
+
+
+class Pairs:
+    """Matching pairs in columns; the probability is computed when first asked for.
+
+    Attributes
+    ----------
+    left, right : ndarray, shape (n,)
+        Who plays a and who plays b: positions (int64) in a batch, ids or refs in a stream.
+    """
+
+    def __init__(self, left: LabelArray, right: LabelArray, probabilities: Callable[[], FloatArray]) -> None:
+        self.left = left
+        self.right = right
+        self._probabilities = probabilities
+
+    @classmethod
+    def none(cls) -> Pairs:
+        """Return no pairs."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), lambda: np.empty(0))
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @cached_property
+    def probability(self) -> FloatArray:
+        """P(lo <= Xb - Xa <= hi) of each pair, float64 (n,)."""
+        return self._probabilities()
+
+    def __repr__(self) -> str:
+        return f"Pairs({len(self)})"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How the answer of a streaming operator changed with one frame.
+
+    Attributes
+    ----------
+    insert, retract : Pairs
+        Pairs that are new, and pairs that no longer hold (a timing join never retracts).
+    late : ndarray of int64, shape (l,)
+        Rows of the frame that came too late and were not joined.
+    late_by_us : ndarray of int64, shape (l,)
+        How far each lay behind the last acceptable time.
+    """
+
+    insert: Pairs
+    retract: Pairs
+    late: npt.NDArray[np.int64]
+    late_by_us: npt.NDArray[np.int64]

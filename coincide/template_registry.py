@@ -1,0 +1,63 @@
+"""TemplateRegistry: small codes for the templates of the events in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.events import CodeArray
+from coincide.histogram import Histogram
+
+
+class TemplateRegistry:
+    """Templates by code: equal histograms share one. Grows by `codes`, shrinks by `keep_only`.
+
+    Attributes
+    ----------
+    templates : list of Histogram
+        By code.
+
+    Examples
+    --------
+    >>> registry = TemplateRegistry()
+    >>> registry.codes([Histogram.point(), Histogram.uniform(0, 1), Histogram.point()]).tolist()
+    [0, 1, 0]
+    """
+
+    def __init__(self) -> None:
+        self.templates: list[Histogram] = []
+        self._code_of: dict[Histogram, int] = {}
+        self._last: tuple[Sequence[Histogram], CodeArray] = ((), np.empty(0, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.templates)
+
+    def codes(self, templates: Sequence[Histogram]) -> CodeArray:
+        """Return the code of each template, new ones included, int32 (n,)."""
+        if templates is self._last[0] and isinstance(templates, tuple):
+            return self._last[1]
+        codes = np.array([self._code(template) for template in templates], dtype=np.int32)
+        self._last = (templates, codes)
+        return codes
+
+    def keep_only(self, used: npt.NDArray[np.int32]) -> CodeArray:
+        """Forget the other codes; return new codes by old code (-1: forgotten). `used` is sorted."""
+        new_code = np.full(len(self), -1, np.int32)
+        new_code[used] = np.arange(len(used))
+        self.templates = [self.templates[code] for code in used]
+        self._code_of = {template: code for code, template in enumerate(self.templates)}
+        self._last = ((), np.empty(0, np.int32))
+        return new_code
+
+    @property
+    def greatest_latest_us(self) -> int:
+        """Latest possible occurrence over all templates, relative to the reported time; 0 if there are none."""
+        return max((template.latest_us for template in self.templates), default=0)
+
+    def _code(self, template: Histogram) -> int:
+        code = self._code_of.setdefault(template, len(self.templates))
+        if code == len(self.templates):
+            self.templates.append(template)
+        return code

@@ -1,0 +1,141 @@
+"""Matching: the one kernel of all our timing joins, from sorted events to pairs of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.area_keys import Int64Array
+from coincide.events import Events, SortedEvents
+from coincide.timing_join.probe_bounds import ProbeBounds
+from coincide.timing_join.sensor_rule import SensorRule, allowed
+
+PositionArray = npt.NDArray[np.intp]
+Block = tuple[PositionArray, PositionArray]  # probing row, stored row
+
+BLOCK_PAIRS = 65_536  # small enough for a core's cache, large enough to hide numpy's call overhead
+TEST_ALL_BELOW = 20  # partners per event; with more it pays to test only the margins of each range
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Events that look for partners among stored ones.
+
+    Attributes
+    ----------
+    events : Events
+        In any order; rows in their order are what the pairs name, sorted ones are faster.
+    stored : SortedEvents
+    bounds : ProbeBounds
+        By the template codes of both.
+    sensors : SensorRule
+    since_ref : int
+        Stored events with a smaller ref do not count.
+    """
+
+    events: Events
+    stored: SortedEvents
+    bounds: ProbeBounds
+    sensors: SensorRule
+    since_ref: int = 0
+
+
+def matching_pairs(probe: Probe) -> Iterator[Block]:
+    """Pairs of rows (probing, stored) in blocks of about 64k candidates, by probing row, then stored row."""
+    if len(probe.events) == 0 or len(probe.stored) == 0:
+        return
+    template = probe.events.template
+    start, stop = _ranges(probe, probe.bounds.outer_lo_us[template], probe.bounds.outer_hi_us[template])
+    yield from matching_pairs_within(probe, start, stop)
+
+
+def matching_pairs_within(probe: Probe, start: PositionArray, stop: PositionArray) -> Iterator[Block]:
+    """Do the same with the candidates of each probing row given as stored rows start : stop."""
+    counts = np.maximum(stop - start, 0)
+    ends = np.cumsum(counts)
+    total = int(ends[-1])
+    if total == 0:
+        return
+    margins = None if probe.bounds.is_sharp else _sure_ranges(probe, start, stop, total)
+    for first, last in _block_rows(ends, total):
+        rows = np.repeat(np.arange(first, last), counts[first:last])
+        before = ends[first - 1] if first else 0
+        shift = start[first:last] - (ends[first:last] - counts[first:last]) + before
+        at = np.arange(ends[last - 1] - before) + np.repeat(shift, counts[first:last])
+        keep = _tested(probe, rows, at, margins)
+        yield (rows, at) if keep is None else (rows[keep], at[keep])
+
+
+def _ranges(probe: Probe, lo_us: Int64Array, hi_us: Int64Array) -> tuple[PositionArray, PositionArray]:
+    """Find the stored rows whose time lies in [lo, hi] of each probing event's time, in its area."""
+    events, stored = probe.events, probe.stored
+    codec = stored.codec
+    lower = codec.encode_bound(events.area, events.detected_at_us + lo_us)
+    upper = codec.encode_bound(events.area, events.detected_at_us + hi_us)
+    start = np.searchsorted(stored.keys, lower, side="left")
+    return start, np.searchsorted(stored.keys, upper, side="right")
+
+
+def _sure_ranges(
+    probe: Probe, start: PositionArray, stop: PositionArray, total: int
+) -> tuple[PositionArray, PositionArray] | None:
+    """Find the stored rows that need no test, if there are enough candidates for that to pay."""
+    if total < TEST_ALL_BELOW * len(start):
+        return None
+    template = probe.events.template
+    lo_us, hi_us = probe.bounds.sure_lo_us[template], probe.bounds.sure_hi_us[template]
+    sure_start, sure_stop = _ranges(probe, lo_us, hi_us)
+    sure_start = np.clip(sure_start, start, stop)
+    return sure_start, np.clip(np.where(lo_us <= hi_us, sure_stop, sure_start), sure_start, stop)
+
+
+def _block_rows(ends: PositionArray, total: int) -> Iterator[tuple[int, int]]:
+    """Split the probing rows so that each part has about BLOCK_PAIRS candidates (a single row may have more)."""
+    cuts = np.searchsorted(ends, np.arange(BLOCK_PAIRS, total, BLOCK_PAIRS), side="left") + 1
+    edges = [0, *np.unique(cuts).tolist(), len(ends)]
+    for first, last in pairwise(edges):
+        if first < last and ends[last - 1] > (ends[first - 1] if first else 0):
+            yield first, last
+
+
+def _tested(
+    probe: Probe, rows: PositionArray, at: PositionArray, margins: tuple[PositionArray, PositionArray] | None
+) -> npt.NDArray[np.bool_] | None:
+    """Which candidates match; None if all do."""
+    keep = None
+    if probe.since_ref > 0:
+        keep = _both(keep, probe.stored.ref[at] >= probe.since_ref)
+    if probe.sensors != "any":
+        keep = _both(keep, allowed(probe.sensors, probe.events.sensor[rows], probe.stored.sensor[at]))
+    if not probe.bounds.is_sharp:
+        keep = _both(keep, _qualify(probe, rows, at, margins))
+    return None if keep is None or keep.all() else keep
+
+
+def _qualify(
+    probe: Probe, rows: PositionArray, at: PositionArray, margins: tuple[PositionArray, PositionArray] | None
+) -> npt.NDArray[np.bool_]:
+    if margins is None:
+        return _offsets_qualify(probe, rows, at)
+    sure_start, sure_stop = margins
+    matches = (at >= sure_start[rows]) & (at < sure_stop[rows])
+    unsure = np.flatnonzero(~matches)
+    matches[unsure] = _offsets_qualify(probe, rows[unsure], at[unsure])
+    return matches
+
+
+def _offsets_qualify(probe: Probe, rows: PositionArray, at: PositionArray) -> npt.NDArray[np.bool_]:
+    events, stored = probe.events, probe.stored
+    from_keys = stored.codec.encode(events.area[rows], events.detected_at_us[rows])
+    offset_us = stored.codec.offset_us(stored.keys[at], from_keys)
+    return probe.bounds.qualify(events.template[rows], stored.template[at], offset_us)
+
+
+def _both(one: npt.NDArray[np.bool_] | None, other: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other

@@ -1,0 +1,35 @@
+"""SensorRule: which sensors the members of a match may come from."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.errors import CoincideError
+from coincide.events import CodeArray
+
+SensorRule = Literal["different", "same", "any"]
+
+UNKNOWN_SENSOR = -1  # a detection without a sensor counts as its own sensor: different from every other
+
+
+class SensorRuleError(CoincideError):
+    """A rule other than different, same and any, or one that cannot be applied."""
+
+
+def checked_sensor_rule(rule: str) -> SensorRule:
+    """Return the rule if it is one, else raise SensorRuleError."""
+    for known in get_args(SensorRule):
+        if rule == known:
+            return known  # type: ignore[no-any-return]
+    raise SensorRuleError("sensors", rule, "'different', 'same' or 'any'")
+
+
+def allowed(rule: SensorRule, one: CodeArray, other: CodeArray) -> npt.NDArray[np.bool_] | None:
+    """Whether each pair of sensor codes may match, bool (n,); None if all may without looking."""
+    if rule == "any":
+        return None
+    same: npt.NDArray[np.bool_] = (one == other) & (one != UNKNOWN_SENSOR)
+    return same if rule == "same" else ~same

@@ -1,0 +1,183 @@
+"""SharedJoins: several timing joins over one set of buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from coincide.area_keys import Int64Array
+from coincide.buffer import Buffer
+from coincide.errors import CoincideError
+from coincide.events import Events
+from coincide.histogram import Histogram
+from coincide.pairs import Pairs
+from coincide.stream import Stream
+from coincide.template_registry import TemplateRegistry
+from coincide.timing_join.condition import JoinCondition
+from coincide.timing_join.found import GoesFirst
+from coincide.timing_join.installed_join import InstalledJoin
+from coincide.timing_join.retention import reach_us
+from coincide.watermark import BEFORE_ALL_US
+
+SPARE_TEMPLATES = 64  # forget unused templates once there are this many more than twice the used ones
+
+
+class SharedJoins:
+    """Joins that are installed, changed and removed while their streams flow; see the package's docstring.
+
+    The caller judges lateness and duplicates, numbers the rows (refs rise from push to push) and says how far
+    each area's watermark has come.
+
+    Parameters
+    ----------
+    streams : iterable of Stream
+        Every stream that is pushed or named by a condition.
+    goes_first : callable
+        ``goes_first(refs, other_refs)``: for pairs of one stream reported at the same time, whether the first
+        goes before the second by (sensor, id). Asked only in self-joins with a symmetric window.
+    """
+
+    def __init__(self, streams: Iterable[Stream], goes_first: GoesFirst) -> None:
+        self._streams: Mapping[str, Stream] = {stream.name: stream for stream in streams}
+        self._buffers = {name: Buffer() for name in self._streams}
+        self._templates = {name: TemplateRegistry() for name in self._streams}
+        self._joins: dict[str, InstalledJoin] = {}
+        self._goes_first = goes_first
+
+    def install(self, query: str, condition: JoinCondition, since_ref: int = 0, *, is_paused: bool = False) -> None:
+        """Add a join, or replace the one of that name.
+
+        Parameters
+        ----------
+        query : str
+            Name under which `push` answers.
+        condition : JoinCondition
+        since_ref : int
+            The activation: only events with this ref or a greater one count.
+        is_paused : bool
+            Keep events for it, but find nothing.
+
+        Raises
+        ------
+        CoincideError
+            The condition names a stream that was not declared.
+        """
+        for name in (condition.a, condition.b):
+            self._declared(name)
+        self._joins[query] = InstalledJoin.install(condition, since_ref, is_paused=is_paused)
+        self._ready(query)
+
+    def pause(self, query: str, *, is_paused: bool = True) -> None:
+        """Stop finding pairs, or go on; pairs completed in between are never found."""
+        self._joins[query] = replace(self._joins[query], is_paused=is_paused)
+
+    def remove(self, query: str) -> None:
+        """Forget a join."""
+        del self._joins[query]
+
+    def push(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> dict[str, Pairs]:
+        """Take rows of one stream in; return each join's new pairs, as refs (left plays a, right b).
+
+        Parameters
+        ----------
+        stream : str
+        batch : Events
+            Rows in any order; refs greater than all before. `template` is the position in `templates`.
+        templates : sequence of Histogram
+            Pass the same tuple again where it has not changed: it is then not looked up again.
+
+        Returns
+        -------
+        dict of str to Pairs
+            Joins without a new pair are absent.
+        """
+        batch = self._coded(stream, batch, templates).sorted()
+        found = {}
+        for query in self._joins_of(stream):
+            join = self._ready(query)
+            a, b = join.condition.a, join.condition.b
+            partners = self._buffers[b if stream == a else a]
+            pairs = join.find(stream, batch, partners, self._goes_first)
+            if len(pairs):
+                found[query] = pairs.pairs(join.table)
+        self._buffers[stream].insert(batch)
+        return found
+
+    def restore(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> None:
+        """Put rows back that an earlier process had pushed; nothing is joined."""
+        self._buffers[stream].insert(self._coded(stream, batch, templates))
+
+    def evict(self, watermark_us: Int64Array) -> dict[str, Int64Array]:
+        """Drop events that no detection which is on time can match any more.
+
+        Parameters
+        ----------
+        watermark_us : ndarray of int64, shape (areas,)
+            By area code.
+
+        Returns
+        -------
+        dict of str to ndarray of int64
+            Refs dropped, by stream; streams that dropped nothing are absent.
+        """
+        dropped = {name: self._buffers[name].evict(self.keep_from_us(name, watermark_us)) for name in self._streams}
+        self._forget_templates()
+        return {name: refs for name, refs in dropped.items() if len(refs)}
+
+    def evict_oldest(self, stream: str, count: int) -> Int64Array:
+        """Drop the earliest events of a stream, to keep a hard bound; return their refs."""
+        self._declared(stream)
+        return self._buffers[stream].evict_oldest(count)
+
+    def keep_from_us(self, stream: str, watermark_us: Int64Array) -> Int64Array:
+        """Return the reported time from which on a stream's events are kept, by area; int64 (areas,)."""
+        reach = self.reach_us(stream) - self._templates[stream].greatest_latest_us
+        return np.where(watermark_us == BEFORE_ALL_US, BEFORE_ALL_US, watermark_us + reach)
+
+    def reach_us(self, stream: str) -> int:
+        """How far behind the watermark the latest time of a stream's events matters (negative)."""
+        conditions = [join.condition for join in self._joins.values()]
+        joins = [(condition.a, condition.b, condition.window) for condition in conditions]
+        return reach_us(self._declared(stream), self._streams, joins)
+
+    def buffered(self, stream: str) -> int:
+        """How many events of a stream are held."""
+        self._declared(stream)
+        return len(self._buffers[stream])
+
+    def _declared(self, stream: str) -> Stream:
+        if stream not in self._streams:
+            raise CoincideError("stream", stream, f"one of {sorted(self._streams)}")
+        return self._streams[stream]
+
+    def _joins_of(self, stream: str) -> list[str]:
+        return [name for name, join in self._joins.items() if stream in (join.condition.a, join.condition.b)]
+
+    def _ready(self, query: str) -> InstalledJoin:
+        """Return the join with a table that covers every template known by now."""
+        join = self._joins[query]
+        self._joins[query] = join.knowing(self._templates[join.condition.a], self._templates[join.condition.b])
+        return self._joins[query]
+
+    def _coded(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> Events:
+        self._declared(stream)
+        codes = self._templates[stream].codes(templates)
+        return replace(batch, template=codes[batch.template])
+
+    def _forget_templates(self) -> None:
+        """Forget templates that no buffered event uses, once they are many."""
+        renewed = set()
+        for name, registry in self._templates.items():
+            buffer = self._buffers[name]
+            if len(registry) <= SPARE_TEMPLATES:
+                continue
+            used = np.unique(buffer.view().template)
+            if len(registry) > 2 * len(used) + SPARE_TEMPLATES:
+                buffer.recode_templates(registry.keep_only(used))
+                renewed.add(name)
+        for query, join in self._joins.items():
+            a, b = join.condition.a, join.condition.b
+            if renewed & {a, b}:
+                self._joins[query] = join.renewed(self._templates[a], self._templates[b])
