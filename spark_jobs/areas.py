@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Int64Array = npt.NDArray[np.int64]
-
-NO_WATERMARK_US = -(2**61)  # before every time that a frame may carry, even shifted by a delay
+from coincide.watermark import BEFORE_ALL_US, Watermark
 
 
 @dataclass(slots=True)
@@ -25,24 +22,26 @@ class Sensor:
 
 @dataclass(slots=True)
 class Area:
-    """One area of the shard.
-
-    `watermark_us` is the running maximum of min(latest, received at) over its rows; `since` is the sequence number
-    from which on its detections count (it was not known before, or forgotten).
-    """
+    """One area of the shard; `since` is the sequence number from which on it is known (anew, if it was forgotten)."""
 
     code: int
     name: str
     since: int
-    watermark_us: int = NO_WATERMARK_US
-    last_received_us: int = NO_WATERMARK_US
+    last_received_us: int = BEFORE_ALL_US
     sensors: dict[str, Sensor] = field(default_factory=dict)
 
 
 class Areas:
-    """Areas by name and by code, sensors by code; codes are small and used again once forgotten."""
+    """Areas by name and by code, sensors by code; codes are small and used again once forgotten.
+
+    Attributes
+    ----------
+    watermark : Watermark
+        By area code.
+    """
 
     def __init__(self) -> None:
+        self.watermark = Watermark()
         self._by_name: dict[str, Area] = {}
         self._by_code: list[Area | None] = []
         self._sensor_by_code: list[Sensor | None] = []
@@ -96,10 +95,6 @@ class Areas:
         """How many sensors are known."""
         return len(self._sensor_by_code) - len(self._free_sensors)
 
-    def watermarks_us(self) -> Int64Array:
-        """Watermark of each area code; no row refers to a free code."""
-        return np.array([area.watermark_us if area else NO_WATERMARK_US for area in self._by_code], np.int64)
-
     def idle(self, received_before_us: int) -> list[Area]:
         """Areas whose last frame was received before that time."""
         return [area for area in self if area.last_received_us < received_before_us]
@@ -109,7 +104,16 @@ class Areas:
         self.forget_sensors(area, lambda _: True)
         del self._by_name[area.name]
         self._by_code[area.code] = None
+        self.set_watermark(area, BEFORE_ALL_US)
         self._free_areas.append(area.code)
+
+    def set_watermark(self, area: Area, watermark_us: int) -> None:
+        """Put the area's watermark where it was when the state was saved, or before everything."""
+        state_us = self.watermark.state_us
+        unseen = np.full(max(0, area.code + 1 - len(state_us)), BEFORE_ALL_US)
+        state_us = np.concatenate((state_us, unseen))
+        state_us[area.code] = watermark_us
+        self.watermark = Watermark(state_us)
 
     def forget_sensors(self, area: Area, unused: Callable[[Sensor], bool]) -> None:
         """Free those sensors of the area for which `unused` holds."""

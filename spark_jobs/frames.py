@@ -98,16 +98,19 @@ def malformed_frame(record: InputRecord, error: FrameError) -> DeadLetter:
     return DeadLetter(reason="malformed_frame", detail=str(error), record=as_record(record.value))
 
 
-def refusal(reason: str, detail: str, frame_area: str, received_at_us: int, row: Detection) -> DeadLetter:
-    """Return the letter for one row."""
+def refusal(
+    reason: str, detail: str, area: str, received_at_us: int, row: Detection, late_by_us: int | None = None
+) -> DeadLetter:
+    """Return the letter for one row of an area's frame."""
     return DeadLetter(
         reason=reason,
         detail=detail,
         received_at_us=received_at_us,
-        area=frame_area,
+        area=area,
         stream=row.stream,
         sensor=row.sensor,
         id=row.id,
+        late_by_us=late_by_us,
         record=Raw(json.encode(row)),
     )
 

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from coincide.stream import Stream
+from coincide.watermark import BEFORE_ALL_US
+from spark_jobs.dead_letters import DeadLetter
+from spark_jobs.emitting import matches
+from spark_jobs.events import EventColumns
+from spark_jobs.header import Header
+from spark_jobs.intake import Intake
+from spark_jobs.journal import SlotWriter
 from spark_jobs.limits import Limits
 from spark_jobs.records import InputRecord, Output
+from spark_jobs.saved_state import header_of, restored_state
+from spark_jobs.shard_state import ShardState
+from spark_jobs.sweeping import is_sweep_due, sweep
+from spark_jobs.totals import QueryStatus, Status, WatermarkRange
 
 
 class FusionCore:
@@ -26,27 +37,42 @@ class FusionCore:
     """
 
     def __init__(self, streams: Mapping[str, Stream], limits: Limits, shard: int) -> None:
-        raise NotImplementedError
+        self._adopt(ShardState.empty(streams, limits, shard))
+
+    def _adopt(self, state: ShardState) -> None:
+        self._state = state
+        limit = state.limits.max_slot_bytes
+        self._slots = SlotWriter(state.areas, state.templates, list(state.streams), limit)
+        self._journal: dict[int, bytes] = {}
+        self._dropped: list[int] = []
 
     def push(self, records: Sequence[InputRecord]) -> Output:
         """Take one batch, in any order; it is applied control records first, then by (partition, offset)."""
-        raise NotImplementedError
+        ordered = sorted(records, key=lambda record: (record.partition, record.offset))
+        letters = self._apply_control([record for record in ordered if record.topic == "queries"])
+        intake = Intake(self._state)
+        accepted = intake.take([record for record in ordered if record.topic == "detections"])
+        found = matches(self._state, self._state.pairing.insert(accepted))
+        self._write_journal(accepted)
+        self._drop_needless()
+        letters += intake.letters_in_order()
+        return Output(self._status().to_record(), found, [letter.to_record() for letter in letters])
 
     def header(self) -> bytes:
         """Return the small part of the state: format version, counters, queries, watermarks, sequence numbers."""
-        raise NotImplementedError
+        return header_of(self._state).encode()
 
     def journal(self) -> dict[int, bytes]:
         """Return the slots that the last push wrote, by slot number: its accepted rows, each at most a few 10 KB."""
-        raise NotImplementedError
+        return self._journal
 
     def dropped_slots(self) -> list[int]:
         """Return the slots, by number, that were needed before the last push and are not any more."""
-        raise NotImplementedError
+        return self._dropped
 
     def live_slots(self) -> frozenset[int]:
         """Return every slot number that `restore` still needs."""
-        raise NotImplementedError
+        return frozenset(self._state.live_slots)
 
     @classmethod
     def restore(
@@ -57,6 +83,54 @@ class FusionCore:
         Raises
         ------
         StateError
-            The header or a slot was written by a version that this one cannot read, or a live slot is missing.
+            The header or a slot was written by a version that this one cannot read, a live slot is missing, or a
+            query in force names a stream that is not declared any more.
         """
-        raise NotImplementedError
+        core = cls.__new__(cls)
+        core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots))
+        return core
+
+    def _apply_control(self, records: Sequence[InputRecord]) -> list[DeadLetter]:
+        state = self._state
+        letters = [state.control.apply(record, state.next_seq) for record in records]
+        unusable = [letter for letter in letters if letter is not None]
+        state.totals.malformed += len(unusable)
+        return unusable
+
+    def _write_journal(self, accepted: EventColumns) -> None:
+        """Write the accepted rows into slots and note in the table, whose last rows they are, which slot has which."""
+        state = self._state
+        self._journal = {}
+        table = state.table.columns
+        first = len(table) - len(accepted)
+        for part in self._slots.split(accepted):
+            self._journal[state.next_slot] = self._slots.encode(state.next_slot, accepted, part)
+            table.slot[first + part.start : first + part.stop] = state.next_slot
+            state.live_slots.add(state.next_slot)
+            state.next_slot += 1
+        for stream in accepted.stream.tolist():
+            state.buffered[stream] += 1
+
+    def _drop_needless(self) -> None:
+        """Sweep if it is due; slots that one push both writes and drops are never told of."""
+        before = set(self._state.live_slots)
+        if is_sweep_due(self._state):
+            sweep(self._state)
+        gone = before - self._state.live_slots
+        self._dropped = sorted(gone - self._journal.keys())
+        self._journal = {number: slot for number, slot in self._journal.items() if number not in gone}
+
+    def _status(self) -> Status:
+        state = self._state
+        watermarks = [us for area in state.areas if (us := state.areas.watermark.us(area.code)) != BEFORE_ALL_US]
+        return Status(
+            shard=state.shard,
+            queries={
+                query_id: QueryStatus(active.version, active.paused, active.matches)
+                for query_id, active in state.control.active.items()
+            },
+            totals=state.totals,
+            buffered=dict(zip(state.streams, state.buffered, strict=True)),
+            watermark_us=WatermarkRange(min(watermarks, default=None), max(watermarks, default=None)),
+            control_offset=state.control.offset,
+        )

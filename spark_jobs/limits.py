@@ -12,11 +12,12 @@ class Limits:
     Raises
     ------
     ValueError
-        A bound is not at least 1.
+        A bound is not at least 1, or `max_slot_bytes` is above 1 MB.
     """
 
     max_buffered: int = 2_000_000
-    """Detections kept in memory, all streams together; beyond it the oldest by arrival are evicted and counted."""
+    """Detections kept in memory, all streams together; beyond it the oldest by arrival are evicted down to
+    15/16 of it, and counted."""
     max_frame_bytes: int = 1_048_576
     """Longest record value that is decoded, in bytes (ingest writes at most 256 KiB)."""
     max_frame_detections: int = 5_000
@@ -28,7 +29,7 @@ class Limits:
     max_queries: int = 100
     """Most queries in force at once, paused ones included."""
     max_slot_bytes: int = 65_536
-    """Longest journal slot, in bytes before compression, unless one single row is longer."""
+    """Longest journal slot, in bytes (approximately), unless one single row is longer; at most 1 MB."""
     forget_area_after_s: float = 7 * 86_400.0
     """An area is forgotten, with what it has buffered, when its last frame was received this long before the
     shard's latest frame."""
@@ -37,3 +38,5 @@ class Limits:
         for name, value in vars(self).items():
             if not value >= 1:
                 raise ValueError(f"{name} is {value!r}: at least 1")
+        if self.max_slot_bytes > 1_000_000:
+            raise ValueError(f"max_slot_bytes is {self.max_slot_bytes!r}: at most 1000000")

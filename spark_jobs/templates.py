@@ -90,21 +90,25 @@ class Templates:
     @property
     def earliest_us(self) -> Int64Array:
         """Earliest occurrence of each code, relative to the reported time, rounded down."""
-        return self._bounds[0]
+        earliest: Int64Array = self._bounds[0]
+        return earliest
 
     @property
     def latest_us(self) -> Int64Array:
         """Latest occurrence of each code, relative to the reported time, rounded up."""
-        return self._bounds[1]
+        latest: Int64Array = self._bounds[1]
+        return latest
 
-    def forget_all_but(self, used: npt.NDArray[np.int32]) -> None:
-        """Free the codes that are not among `used`."""
-        keep = {int(code) for code in used}
-        for template_id, code in list(self._code_of.items()):
-            if code not in keep:
-                del self._code_of[template_id]
-                self.histograms[code] = None
-                self._free.append(code)
+    def forget_all_but(self, used: npt.NDArray[np.int32]) -> list[int]:
+        """Free the codes that are not among `used`, and return them."""
+        keep = set(used.tolist())
+        gone = {template_id: code for template_id, code in self._code_of.items() if code not in keep}
+        for template_id, code in gone.items():
+            del self._code_of[template_id]
+            self.histograms[code] = None
+            self._bounds[:, code] = 0
+            self._free.append(code)
+        return list(gone.values())
 
     def _set_bounds(self, code: int, histogram: Histogram) -> None:
         if code >= self._bounds.shape[1]:

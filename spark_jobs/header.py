@@ -1,0 +1,101 @@
+"""The header: the small part of the fusion core's state, as bytes."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct, json, msgpack
+
+from coincide.query import Query
+from spark_jobs.control import ActiveQuery
+from spark_jobs.journal import FORMAT, StateError
+from spark_jobs.totals import Totals
+
+
+class QueryState(Struct, array_like=True, frozen=True):
+    """A query in force; `query` is its JSON."""
+
+    version: int
+    paused: bool
+    activation_seq: int
+    matches: int
+    query: bytes
+
+    @classmethod
+    def of(cls, active: ActiveQuery) -> QueryState:
+        """Return the state of a query in force."""
+        content = json.encode(active.query.to_json())
+        return cls(active.version, active.paused, active.activation_seq, active.matches, content)
+
+    def active(self) -> ActiveQuery:
+        """Return the query in force."""
+        query = Query.from_json(json.decode(self.query))
+        return ActiveQuery(query, self.version, self.paused, self.activation_seq, self.matches)
+
+
+class AreaState(Struct, array_like=True, frozen=True):
+    """An area that is known."""
+
+    name: str
+    since: int
+    last_received_us: int
+    watermark_us: int
+
+
+class Header(Struct, array_like=True, frozen=True):
+    """Everything but the rows.
+
+    Attributes
+    ----------
+    next_seq, next_slot : int
+        Number of the next accepted row and of the next slot.
+    first_seq : int
+        Rows before it have been evicted by the cap.
+    swept_rows, swept_areas : int
+        How many rows and areas the last sweep left; the next comes when those since are many against them.
+    buffered : dict of str to int
+        Rows kept by stream, as the last sweep left them, and those accepted since.
+    live_slots : list of int
+        Slots that hold at least one row that is needed.
+    """
+
+    format: int
+    shard: int
+    next_seq: int
+    next_slot: int
+    first_seq: int
+    swept_rows: int
+    swept_areas: int
+    buffered: dict[str, int]
+    live_slots: list[int]
+    totals: Totals
+    control_offset: int | None
+    queries: list[QueryState]
+    removed: dict[str, int]
+    areas: list[AreaState]
+
+    def encode(self) -> bytes:
+        """Return the header as bytes."""
+        return msgpack.encode(self)
+
+    @classmethod
+    def decode(cls, header: bytes, shard: int) -> Header:
+        """Read what `encode` wrote.
+
+        Raises
+        ------
+        StateError
+            The bytes are no header of this format, or one of another shard.
+        """
+        try:
+            version = msgpack.decode(header, type=list[Raw])[0]
+            if msgpack.decode(version) != FORMAT:
+                raise StateError(f"the state has format {msgpack.decode(version)!r}: this version reads {FORMAT}")
+            decoded = _decoder.decode(header)
+        except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
+            raise StateError(f"the state's header cannot be read: {error}") from None
+        if decoded.shard != shard:
+            raise StateError(f"the state is that of shard {decoded.shard}, not of shard {shard}")
+        return decoded
+
+
+_decoder = msgpack.Decoder(Header)

@@ -1,0 +1,74 @@
+"""Match records: what fusion says about two detections that happened together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from msgspec import Raw, Struct, json
+
+from spark_jobs.records import OutputRecord
+
+
+class Member(Struct, frozen=True):
+    """One detection of a match, in its role; times in microseconds since the epoch."""
+
+    role: str
+    sensor: str
+    id: str
+    stream: str
+    detected_at_us: int
+    earliest_us: int
+    latest_us: int
+    template: str
+    attributes: Raw
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """An immutable match.
+
+    `earliest_us` and `latest_us` are the hull of the members' histogram timestamps: from the earliest possible
+    occurrence of any member to the latest of any.
+    """
+
+    v: int = 1
+    id: str
+    query: str
+    query_version: int
+    area: str
+    probability: float
+    earliest_us: int
+    latest_us: int
+    members: Sequence[Member]
+
+    def to_record(self) -> OutputRecord:
+        """Return the record to write, keyed by area."""
+        return OutputRecord(self.area.encode(), json.encode(self))
+
+
+def match_of(query: str, version: int, area: str, probability: float, members: Sequence[Member]) -> Match:
+    """Return the match of the given members, in role order."""
+    return Match(
+        id=match_id(query, members),
+        query=query,
+        query_version=version,
+        area=area,
+        probability=probability,
+        earliest_us=min(member.earliest_us for member in members),
+        latest_us=max(member.latest_us for member in members),
+        members=members,
+    )
+
+
+def match_id(query: str, members: Sequence[Member]) -> str:
+    """Return "m-" and 32 hex digits that depend on the query's id and each member's role, sensor and id alone.
+
+    They are the first 16 bytes of SHA-256 over the compact UTF-8 JSON ``[query,[role,sensor,id],[role,sensor,id]]``.
+
+    Examples
+    --------
+    >>> match_id("q", [])
+    'm-ecdcb213e02a9c3c73f2c376e5859024'
+    """
+    content = json.encode([query, *([member.role, member.sensor, member.id] for member in members)])
+    return "m-" + hashlib.sha256(content).hexdigest()[:32]

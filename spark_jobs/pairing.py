@@ -1,0 +1,164 @@
+"""Pairing: which pairs of detections a query matches, each found when its second member arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.buffer import Buffer
+from coincide.events import Events
+from coincide.query import Query
+from coincide.timing_join.matching import Probe, matching_pairs
+from coincide.timing_join.probe_bounds import ProbeBounds
+from spark_jobs.areas import Areas
+from spark_jobs.control import ActiveQuery
+from spark_jobs.events import EventColumns, EventTable
+from spark_jobs.qualifying import QualifyingOffsets
+from spark_jobs.templates import Templates
+
+Int64Array = npt.NDArray[np.int64]
+PositionArray = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class FoundPairs:
+    """Pairs as positions in the event table, member of the first role and of the second; shape (n,)."""
+
+    first: PositionArray
+    second: PositionArray
+
+
+class Pairing:
+    """Finds pairs among the buffered detections: one sorted buffer for each stream, shared by all queries."""
+
+    def __init__(self, streams: Mapping[str, int], areas: Areas, templates: Templates) -> None:
+        self._streams = streams
+        self._areas = areas
+        self._templates = templates
+        self._buffers = [Buffer() for _ in streams]
+        self._offsets: dict[str, tuple[Query, QualifyingOffsets]] = {}
+
+    def insert(self, rows: EventColumns) -> list[Events]:
+        """Buffer new rows; return them by stream code."""
+        new = [_events(rows, rows.stream == stream) for stream in range(len(self._buffers))]
+        for buffer, events in zip(self._buffers, new, strict=True):
+            buffer.insert(events)
+        return new
+
+    def rebuild(self, rows: EventColumns) -> None:
+        """Buffer exactly the given rows."""
+        self._buffers = [Buffer() for _ in self._buffers]
+        self.insert(rows)
+
+    def forget(self, templates: list[int], queries: Iterable[str]) -> None:
+        """Forget what was computed for template codes that no row has any more, and for all but these queries."""
+        self._offsets = {query: self._offsets[query] for query in queries if query in self._offsets}
+        for _, offsets in self._offsets.values():
+            offsets.forget(templates)
+
+    def find(self, active: ActiveQuery, new: list[Events], table: EventTable) -> FoundPairs:
+        """Find the pairs whose later member is among the `new` rows, which are buffered already."""
+        query, offsets = active.query, self._qualifying(active.query)
+        first, second = (self._streams[stream] for stream in query.streams)
+        found = [self._probe(active, new[first], second, offsets, probing_first=True, table=table)]
+        if not (query.is_self_join and query.window.is_symmetric):  # there one orientation finds every pair
+            found.append(self._probe(active, new[second], first, offsets, probing_first=False, table=table))
+        return FoundPairs(*(np.concatenate([getattr(part, side) for part in found]) for side in ("first", "second")))
+
+    def _qualifying(self, query: Query) -> QualifyingOffsets:
+        known = self._offsets.get(query.id)
+        if known is None or known[0] != query:
+            offsets = QualifyingOffsets(query.window, query.within.threshold, self._templates)
+            known = self._offsets[query.id] = (query, offsets)
+        return known[1]
+
+    def _probe(
+        self,
+        active: ActiveQuery,
+        events: Events,
+        stored: int,
+        offsets: QualifyingOffsets,
+        *,
+        probing_first: bool,
+        table: EventTable,
+    ) -> FoundPairs:
+        probe = Probe(
+            events=events,
+            stored=self._buffers[stored].view(),
+            bounds=self._outer_bounds(active.query, probing_first=probing_first),
+            sensors=active.query.sensors,
+            since_ref=active.activation_seq,
+        )
+        pairs = [FoundPairs(np.empty(0, np.intp), np.empty(0, np.intp))]
+        for row, at in matching_pairs(probe):
+            one, other = probe.events.ref[row], probe.stored.ref[at]
+            earlier = other < one
+            one_at, other_at = table.positions(one[earlier]), table.positions(other[earlier])
+            here = other_at >= 0  # evicted rows stay in the buffer until it is rebuilt
+            sides = (one_at[here], other_at[here])
+            first, second = sides if probing_first else sides[::-1]
+            pairs.append(self._qualified(active.query, offsets, first, second, table.columns))
+        return FoundPairs(*(np.concatenate([getattr(part, side) for part in pairs]) for side in ("first", "second")))
+
+    def _qualified(
+        self,
+        query: Query,
+        offsets: QualifyingOffsets,
+        first: PositionArray,
+        second: PositionArray,
+        rows: EventColumns,
+    ) -> FoundPairs:
+        if query.is_self_join and query.window.is_symmetric:
+            first, second = self._in_role_order(first, second, rows)
+        offset_us = rows.detected_at_us[second] - rows.detected_at_us[first]
+        qualifies = offsets.contain(rows.template[first], rows.template[second], offset_us)
+        return FoundPairs(first[qualifies], second[qualifies])
+
+    def _in_role_order(
+        self, one: PositionArray, other: PositionArray, rows: EventColumns
+    ) -> tuple[PositionArray, PositionArray]:
+        """Order the members of a symmetric self-join by (detected_at, sensor, id)."""
+        swap = rows.detected_at_us[one] > rows.detected_at_us[other]
+        for tie in np.flatnonzero(rows.detected_at_us[one] == rows.detected_at_us[other]):
+            swap[tie] = self._name(one[tie], rows) > self._name(other[tie], rows)
+        return np.where(swap, other, one), np.where(swap, one, other)
+
+    def _name(self, at: np.intp, rows: EventColumns) -> tuple[str, str]:
+        return self._areas.sensor_of(rows.sensor[at]).name, rows.ids[at]
+
+    def _outer_bounds(self, query: Query, *, probing_first: bool) -> ProbeBounds:
+        """Offsets, stored minus probing, beyond which no stored template can match, by probing template."""
+        window = query.window if probing_first else query.window.swapped()
+        earliest, latest = self._templates.earliest_us, self._templates.latest_us
+        lo = window.lo_us - 1 + earliest - latest.max()
+        hi = window.hi_us + 1 + latest - earliest.min()
+        return ProbeBounds(
+            lo_us=lo[:, None],
+            hi_us=hi[:, None],
+            outer_lo_us=lo,
+            outer_hi_us=hi,
+            sure_lo_us=hi,
+            sure_hi_us=lo,
+            table=None,
+            probes_with_b=not probing_first,
+        )
+
+
+def in_order(pairs: FoundPairs) -> Iterator[tuple[int, int]]:
+    """Yield pairs by the arrival of their later member, then of their earlier one, then by role."""
+    later, earlier = np.maximum(pairs.first, pairs.second), np.minimum(pairs.first, pairs.second)
+    for at in np.lexsort((pairs.first, earlier, later)).tolist():
+        yield int(pairs.first[at]), int(pairs.second[at])
+
+
+def _events(rows: EventColumns, which: npt.NDArray[np.bool_]) -> Events:
+    return Events(
+        area=rows.area[which],
+        detected_at_us=rows.detected_at_us[which],
+        template=rows.template[which],
+        sensor=rows.sensor[which],
+        ref=rows.seq[which],
+    )

@@ -1,0 +1,90 @@
+"""QualifyingOffsets: the satisfaction offsets of those template pairs that really meet, computed when they first do."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.offsets import satisfaction_offsets
+from coincide.window import Window
+from spark_jobs.templates import Templates
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+CodeArray = npt.NDArray[np.int32]
+
+NEVER_US = 2**61
+
+
+class QualifyingOffsets:
+    """Qualifying offsets of one query by pair of template codes.
+
+    A table of all pairs would grow with the square of the templates, and each detection may bring its own.
+
+    Parameters
+    ----------
+    window : Window
+        Of the second role's time minus the first's.
+    threshold : float
+    templates : Templates
+    """
+
+    def __init__(self, window: Window, threshold: float, templates: Templates) -> None:
+        self.window = window
+        self.threshold = threshold
+        self._templates = templates
+        self._pairs = np.empty(0, np.int64)  # sorted
+        self._hulls = np.empty((0, 2), np.int64)
+        self._gapped: dict[int, Int64Array] = {}
+
+    def contain(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        """Whether each offset, second minus first, qualifies for its templates; arrays of shape (n,)."""
+        possible = np.flatnonzero(self._possible(u, v, offset_us))
+        pair = (u[possible].astype(np.int64) << 32) | v[possible]
+        self._learn(np.unique(pair))
+        at = np.searchsorted(self._pairs, pair)
+        offset = offset_us[possible]
+        inside = (self._hulls[at, 0] <= offset) & (offset <= self._hulls[at, 1])
+        for gapped, intervals in self._gapped.items():
+            rows = np.flatnonzero(pair == gapped)
+            inside[rows] &= _inside(intervals, offset[rows])
+        qualifies = np.zeros(len(offset_us), np.bool_)
+        qualifies[possible] = inside
+        return qualifies
+
+    def forget(self, templates: list[int]) -> None:
+        """Forget the pairs of template codes that are about to mean something else."""
+        stay = ~np.isin(self._pairs >> 32, templates) & ~np.isin(self._pairs & 0xFFFFFFFF, templates)
+        self._pairs, self._hulls = self._pairs[stay], self._hulls[stay]
+        self._gapped = {pair: self._gapped[pair] for pair in self._pairs.tolist() if pair in self._gapped}
+
+    def _possible(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        """Whether the two times could lie in the window at all."""
+        earliest, latest = self._templates.earliest_us, self._templates.latest_us
+        possible: BoolArray = (offset_us + latest[v] - earliest[u] >= self.window.lo_us - 1) & (
+            offset_us + earliest[v] - latest[u] <= self.window.hi_us + 1
+        )
+        return possible
+
+    def _learn(self, pairs: Int64Array) -> None:
+        new = pairs[~np.isin(pairs, self._pairs)]
+        if len(new) == 0:
+            return
+        hulls = np.array([self._hull(int(pair)) for pair in new], np.int64).reshape(-1, 2)
+        merged = np.concatenate((self._pairs, new))
+        order = np.argsort(merged)
+        self._pairs = merged[order]
+        self._hulls = np.concatenate((self._hulls, hulls))[order]
+
+    def _hull(self, pair: int) -> tuple[int, int]:
+        u, v = self._templates.histogram(pair >> 32), self._templates.histogram(pair & 0xFFFFFFFF)
+        intervals = satisfaction_offsets(u, v, self.window, self.threshold)
+        if len(intervals) > 1:
+            self._gapped[pair] = intervals
+        return (int(intervals[0, 0]), int(intervals[-1, 1])) if len(intervals) else (NEVER_US, -NEVER_US)
+
+
+def _inside(intervals: Int64Array, offset_us: Int64Array) -> BoolArray:
+    at = np.searchsorted(intervals[:, 0], offset_us, side="right") - 1
+    inside: BoolArray = (at >= 0) & (offset_us <= intervals[np.maximum(at, 0), 1])
+    return inside

@@ -1,0 +1,121 @@
+"""Saved state: a shard's state to its header, and back from the header and the live journal slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from coincide.stream import Stream
+from spark_jobs.control import ActiveQuery
+from spark_jobs.events import EventColumns
+from spark_jobs.header import AreaState, Header, QueryState
+from spark_jobs.journal import FORMAT, Slot, StateError
+from spark_jobs.limits import Limits
+from spark_jobs.shard_state import ShardState
+
+
+def header_of(state: ShardState) -> Header:
+    """Return the header of the state."""
+    watermark = state.areas.watermark
+    return Header(
+        format=FORMAT,
+        shard=state.shard,
+        next_seq=state.next_seq,
+        next_slot=state.next_slot,
+        first_seq=state.first_seq,
+        swept_rows=state.swept_rows,
+        swept_areas=state.swept_areas,
+        buffered=dict(zip(state.streams, state.buffered, strict=True)),
+        live_slots=sorted(state.live_slots),
+        totals=state.totals,
+        control_offset=state.control.offset,
+        queries=[QueryState.of(active) for active in state.control.active.values()],
+        removed=state.control.removed,
+        areas=[
+            AreaState(area.name, area.since, area.last_received_us, watermark.us(area.code)) for area in state.areas
+        ],
+    )
+
+
+def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header, slots: Iterable[bytes]) -> ShardState:
+    """Return the state that was saved; its later answers are the same.
+
+    Rows that were dropped since their slot was written come back with it. They change nothing: they can match
+    nothing that is not late, and the next sweep drops them again.
+
+    Raises
+    ------
+    StateError
+        A live slot is missing or cannot be read, or a query names a stream that is not declared any more.
+    """
+    state = ShardState.empty(streams, limits, header.shard)
+    state.next_seq, state.next_slot, state.first_seq = header.next_seq, header.next_slot, header.first_seq
+    state.swept_rows, state.swept_areas = header.swept_rows, header.swept_areas
+    state.totals = header.totals
+    state.buffered = [header.buffered.get(name, 0) for name in streams]
+    state.live_slots = set(header.live_slots)
+    state.control.offset, state.control.removed = header.control_offset, header.removed
+    for saved in header.queries:
+        active = saved.active()
+        _refuse_undeclared(active, streams)
+        state.control.active[active.query.id] = active
+    _restore_areas(state, header)
+    _restore_rows(state, slots)
+    return state
+
+
+def _refuse_undeclared(active: ActiveQuery, streams: Mapping[str, Stream]) -> None:
+    for stream in active.query.streams:
+        if stream not in streams:
+            raise StateError(
+                f"query {active.query.id!r} is in force and names the stream {stream!r}, which is not declared any "
+                "more: declare it, remove the query, then take the stream away"
+            )
+
+
+def _restore_areas(state: ShardState, header: Header) -> None:
+    for saved in header.areas:
+        area = state.areas.area(saved.name, saved.since)
+        area.last_received_us = saved.last_received_us
+        state.areas.set_watermark(area, saved.watermark_us)
+
+
+def _restore_rows(state: ShardState, slots: Iterable[bytes]) -> None:
+    decoded = {slot.number: slot for slot in map(Slot.decode, slots)}
+    missing = state.live_slots - decoded.keys()
+    if missing:
+        raise StateError(f"{len(missing)} live journal slots are missing, the first is {min(missing)}")
+    for number in sorted(state.live_slots):
+        rows = _rows_of(state, decoded[number])
+        state.table.append(rows)
+        for position, sensor in enumerate(rows.sensor.tolist()):
+            state.areas.sensor_of(sensor).remembered[rows.ids[position]] = int(rows.seq[position])
+    state.pairing.rebuild(state.table.columns)
+
+
+def _rows_of(state: ShardState, slot: Slot) -> EventColumns:
+    """Return the rows of a slot whose area and stream are still known."""
+    areas = [state.areas.get(name) for name in slot.areas]
+    since = np.array([area.since if area else state.next_seq for area in areas], np.int64)
+    streams = np.array([state.stream_codes.get(name, -1) for name in slot.streams], np.int32)
+    area_of_sensor = np.array([at for at, _ in slot.sensors], np.intp)
+    sensor, template, stream = (np.frombuffer(codes, "<u2") for codes in (slot.sensor, slot.template, slot.stream))
+    seq, area = np.frombuffer(slot.seq, "<i8").astype(np.int64), area_of_sensor[sensor]
+    keep = (seq >= np.maximum(since[area], state.first_seq)) & (streams[stream] >= 0)
+    templates = np.array([state.templates.add(histogram) for histogram in slot.histograms()], np.int32)[template]
+    detected_at_us = np.frombuffer(slot.detected_at_us, "<i8").astype(np.int64)
+    sensors = [state.areas.sensor(known, name).code if (known := areas[at]) else -1 for at, name in slot.sensors]
+    return EventColumns(
+        ids=slot.ids,
+        attributes=slot.attributes,
+        seq=seq,
+        detected_at_us=detected_at_us,
+        latest_us=detected_at_us + state.templates.latest_us[templates],
+        area=np.array([known.code if known else -1 for known in areas], np.int32)[area],
+        sensor=np.array(sensors, np.int32)[sensor],
+        template=templates,
+        stream=streams[stream],
+        slot=np.full(len(seq), slot.number, np.int32),
+        remembered=np.ones(len(seq), np.bool_),
+    ).where(keep)

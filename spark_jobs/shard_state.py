@@ -1,0 +1,73 @@
+"""ShardState: everything that the fusion core remembers of one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coincide.stream import Stream
+from spark_jobs.areas import Areas
+from spark_jobs.control import Control
+from spark_jobs.events import EventTable
+from spark_jobs.limits import Limits
+from spark_jobs.pairing import Pairing
+from spark_jobs.templates import Templates
+from spark_jobs.totals import Totals
+
+
+@dataclass
+class ShardState:
+    """State of one shard.
+
+    Attributes
+    ----------
+    streams : mapping of name to Stream
+        Declared streams; their order gives the stream codes.
+    stream_codes : dict of name to int
+    next_seq, next_slot : int
+        Number of the next accepted row and of the next journal slot.
+    first_seq : int
+        Rows before it have been evicted by the cap.
+    live_slots : set of int
+        Slots with at least one row that was needed at the last sweep, or written since.
+    buffered : list of int
+        Rows kept, by stream code: those that the last sweep left and those accepted since.
+    swept_rows, swept_areas : int
+        How many rows and areas the last sweep left.
+    """
+
+    streams: Mapping[str, Stream]
+    limits: Limits
+    shard: int
+    areas: Areas
+    templates: Templates
+    table: EventTable
+    pairing: Pairing
+    control: Control
+    stream_codes: dict[str, int]
+    buffered: list[int]
+    totals: Totals = field(default_factory=Totals)
+    next_seq: int = 0
+    next_slot: int = 0
+    first_seq: int = 0
+    live_slots: set[int] = field(default_factory=set)
+    swept_rows: int = 0
+    swept_areas: int = 0
+
+    @classmethod
+    def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int) -> ShardState:
+        """Return the state before the first push."""
+        codes = {name: code for code, name in enumerate(streams)}
+        areas, templates = Areas(), Templates(limits.max_template_buckets)
+        return cls(
+            streams=streams,
+            limits=limits,
+            shard=shard,
+            areas=areas,
+            templates=templates,
+            table=EventTable(),
+            pairing=Pairing(codes, areas, templates),
+            control=Control(streams, limits),
+            stream_codes=codes,
+            buffered=[0] * len(codes),
+        )

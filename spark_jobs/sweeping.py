@@ -1,0 +1,78 @@
+"""Sweeping: dropping what no match to come can need, and evicting the oldest beyond the cap."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.watermark import BEFORE_ALL_US
+from spark_jobs.dedupe import forget
+from spark_jobs.retention import late_by_now, needed
+from spark_jobs.shard_state import ShardState
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+SWEEP_SHARE = 8  # sweep once the rows accepted since are an eighth of those kept: a bounded cost for each row
+SMALLEST_SWEEP = 1024
+ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict
+
+
+def is_sweep_due(state: ShardState) -> bool:
+    """Whether enough has come since the last sweep; depends only on what the header keeps."""
+    kept = sum(state.buffered)
+    return (
+        kept > state.limits.max_buffered
+        or kept - state.swept_rows >= max(SMALLEST_SWEEP, state.swept_rows // SWEEP_SHARE)
+        or len(state.areas) - state.swept_areas >= max(SMALLEST_SWEEP, state.swept_areas // SWEEP_SHARE)
+    )
+
+
+def sweep(state: ShardState) -> None:
+    """Drop rows, ids, areas, sensors, templates and slots that are not needed any more."""
+    keep = _kept_rows(state)
+    rows = state.table.columns
+    watermark_us = state.areas.watermark.state_us[rows.area]
+    forget(rows, ~keep | late_by_now(rows, watermark_us, state.streams), state.areas)
+    state.table.keep(keep)
+    rows = state.table.columns
+    state.pairing.rebuild(rows)
+    _forget_unused(state)
+    state.live_slots = set(np.unique(rows.slot).tolist())
+    state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()
+    state.swept_rows, state.swept_areas = len(rows), len(state.areas)
+
+
+def _kept_rows(state: ShardState) -> BoolArray:
+    """Which rows stay; those beyond the cap are counted as evicted."""
+    rows = state.table.columns
+    watermark_us = state.areas.watermark.state_us[rows.area]
+    keep = needed(rows, watermark_us, state.streams, state.control.active.values())
+    keep &= ~np.isin(rows.area, _idle_areas(state)) & (rows.seq >= state.first_seq)
+    beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
+    if beyond > 0:
+        beyond += state.limits.max_buffered // ROOM_SHARE
+        oldest = np.flatnonzero(keep)[:beyond]
+        keep[oldest] = False
+        state.first_seq = int(rows.seq[oldest[-1]]) + 1
+        state.totals.evicted += beyond
+    return keep
+
+
+def _idle_areas(state: ShardState) -> list[int]:
+    return [area.code for area in state.areas.idle(_idle_before_us(state))]
+
+
+def _idle_before_us(state: ShardState) -> int:
+    latest_us = max((area.last_received_us for area in state.areas), default=BEFORE_ALL_US)
+    return latest_us - round(state.limits.forget_area_after_s * 1e6)
+
+
+def _forget_unused(state: ShardState) -> None:
+    rows, areas = state.table.columns, state.areas
+    for area in areas.idle(_idle_before_us(state)):
+        areas.forget(area)
+    used = set(np.unique(rows.sensor).tolist())
+    for area in areas:
+        areas.forget_sensors(area, lambda sensor: sensor.code not in used)
+    state.pairing.forget(state.templates.forget_all_but(np.unique(rows.template)), state.control.active)
