@@ -1,59 +1,19 @@
-"""The distribution of Xb - Xa for two templates, and the probability that it lies in a window."""
+"""The probability that Xb - Xa lies in a window, exact, for one pair of templates or for many pairs of events."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from coincide.errors import OffsetError
+from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import FloatArray, Histogram
+from coincide.template_pairs import TemplatePairs
+from coincide.trapezoids import ELEMENTS_PER_BLOCK, TemplateColumns, Trapezoids
 from coincide.window import Window
-
-ATOM_TOLERANCE_S = 1e-9  # 0.3 s is no float: an atom this close to a bound lies on it, and so inside
-
-
-class Difference:
-    """Distribution of Xv - Xu for independent Xu ~ `u` and Xv ~ `v`: a piecewise quadratic cdf.
-
-    Every pair of buckets contributes a trapezoid: uniform minus uniform. The cdf is the sum of theirs, each
-    computed from its own corner, so nothing cancels.
-    """
-
-    def __init__(self, u: Histogram, v: Histogram) -> None:
-        length_u, length_v = np.diff(u.edges_s), np.diff(v.edges_s)
-        start = (v.edges_s[None, :-1] - u.edges_s[1:, None]).ravel()
-        weight = np.outer(u.mass, v.mass).ravel()
-        short = np.minimum(length_u[:, None], length_v[None, :]).ravel()
-        long = np.maximum(length_u[:, None], length_v[None, :]).ravel()
-        self._atom_at, self._atom_weight = start[long == 0], weight[long == 0]
-        spread = long > 0
-        self._start, self._short, self._long = start[spread], short[spread], long[spread]
-        self._per_long = weight[spread] / self._long
-        self._per_area = np.where(self._short > 0, self._per_long / (2 * np.where(self._short > 0, self._short, 1)), 0)
-        self.earliest_s, self.latest_s = v.earliest_s - u.latest_s, v.latest_s - u.earliest_s
-        self.atoms_s = np.unique(self._atom_at)
-        self.breaks_s = np.unique(np.subtract.outer(v.edges_s, u.edges_s))
-
-    def cdf(self, x_s: npt.ArrayLike) -> FloatArray:
-        """P(Xv - Xu <= x_s)."""
-        x = np.asarray(x_s, dtype=np.float64)
-        at_atoms = (x[..., None] >= self._atom_at - ATOM_TOLERANCE_S) @ self._atom_weight
-        return np.asarray(self._spread_below(x) + at_atoms)
-
-    def below(self, x_s: npt.ArrayLike) -> FloatArray:
-        """P(Xv - Xu < x_s)."""
-        x = np.asarray(x_s, dtype=np.float64)
-        at_atoms = (x[..., None] > self._atom_at + ATOM_TOLERANCE_S) @ self._atom_weight
-        return np.asarray(self._spread_below(x) + at_atoms)
-
-    def _spread_below(self, x: FloatArray) -> FloatArray:
-        from_start = x[..., None] - self._start
-        rising = np.clip(from_start, 0.0, self._short)
-        flat = np.clip(from_start - self._short, 0.0, self._long - self._short)
-        falling = np.clip(from_start - self._long, 0.0, self._short)
-        terms = self._per_area * (rising * rising - falling * falling) + self._per_long * (flat + falling)
-        return np.asarray(terms.sum(axis=-1))
 
 
 def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, window: Window) -> Any:
@@ -66,12 +26,22 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
     offset_s : float or array of float
         tb - ta, the reported times, in seconds.
     window : Window
-        Closed at both ends.
+        Closed at both ends; an atom within 1 ns of an end lies on it.
 
     Returns
     -------
     float, or ndarray of float64 in the shape of `offset_s`
-        Exact up to rounding (1e-12).
+        Exact up to rounding, which stays below 1e-13.
+
+    Raises
+    ------
+    OffsetError
+        An offset is not finite.
+
+    References
+    ----------
+    Lemma 1 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006), here in a form
+    without cancellation and for buckets of zero length too.
 
     Examples
     --------
@@ -82,41 +52,65 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
     0.3571
     """
     offset = np.asarray(offset_s, dtype=np.float64)
-    difference = Difference(u, v)
-    probability = difference.cdf(window.hi_s - offset) - difference.below(window.lo_s - offset)
-    probability = np.clip(probability, 0.0, 1.0)
+    if not np.isfinite(offset).all():
+        raise OffsetError("offset_s", offset_s, "finite numbers of seconds")
+    exact = ExactSum(offset.ravel(), np.zeros(offset.size))
+    probability = _of_one_template_pair(u, v, exact, window).reshape(offset.shape)
     return float(probability) if probability.ndim == 0 else probability
 
 
 def match_probabilities(
-    us: list[Histogram],
-    vs: list[Histogram],
-    u_index: npt.NDArray[np.int64],
-    v_index: npt.NDArray[np.int64],
-    offset_us: npt.NDArray[np.int64],
+    us: Sequence[Histogram],
+    vs: Sequence[Histogram],
+    u_index: npt.ArrayLike,
+    v_index: npt.ArrayLike,
+    offset_us: npt.ArrayLike,
     window: Window,
 ) -> FloatArray:
-    """`match_probability` for many pairs of events, grouped by template pair.
+    """`match_probability` of many pairs of events, whatever their templates.
 
     Parameters
     ----------
     us, vs : sequence of Histogram
         Templates of the a side and of the b side.
-    u_index, v_index : ndarray of integer, shape (n,)
-        Which of `us` and `vs` each pair has.
-    offset_us : ndarray of int64, shape (n,)
-        tb - ta in microseconds.
+    u_index, v_index : array of integer, shape (n,)
+        Which of `us` and of `vs` each pair has.
+    offset_us : array of int64, shape (n,)
+        tb - ta in microseconds, below 2**53 either way.
     window : Window
 
     Returns
     -------
     ndarray of float64, shape (n,)
+
+    Examples
+    --------
+    >>> us, vs = [Histogram.point()], [Histogram.point(), Histogram.uniform(0, 4)]
+    >>> match_probabilities(us, vs, [0, 0], [0, 1], [0, 0], Window(1)).tolist()
+    [1.0, 0.25]
     """
-    code = np.asarray(u_index, dtype=np.int64) * len(vs) + np.asarray(v_index, dtype=np.int64)
-    order = np.argsort(code, kind="stable")
-    groups, starts = np.unique(code[order], return_index=True)
-    probability = np.empty(len(code))
-    for group, rows in zip(groups, np.split(order, starts[1:]), strict=True):
-        u, v = us[group // len(vs)], vs[group % len(vs)]
-        probability[rows] = match_probability(u, v, np.asarray(offset_us)[rows] / 1e6, window)
+    pairs = TemplatePairs(us, vs, np.asarray(u_index, dtype=np.int64), np.asarray(v_index, dtype=np.int64))
+    seconds = seconds_of(np.asarray(offset_us, dtype=np.int64))
+    probability = np.empty(len(pairs))
+    for rows, u, v in pairs.blocks():
+        probability[rows] = window_probability(Trapezoids.of(u, v), seconds.take(rows), window)
+    return probability
+
+
+def window_probability(terms: Trapezoids, offset: ExactSum, window: Window) -> FloatArray:
+    """P(lo <= Xv - Xu + offset <= hi): one offset for each column of `terms`, or many for its only one."""
+    up_to_hi = terms.at_most(window_end_minus(window.hi_s, offset))
+    before_lo = terms.below(window_end_minus(window.lo_s, offset))
+    probability: FloatArray = np.clip(up_to_hi - before_lo, 0.0, 1.0)
+    return probability
+
+
+def _of_one_template_pair(u: Histogram, v: Histogram, offset: ExactSum, window: Window) -> FloatArray:
+    terms = Trapezoids.of(TemplateColumns.of([u]), TemplateColumns.of([v]))
+    probability = np.empty(len(offset.high))
+    step = max(1, ELEMENTS_PER_BLOCK // len(terms.slope))
+    for first in range(0, len(probability), step):
+        rows = slice(first, first + step)
+        part = ExactSum(offset.high[rows], offset.low[rows])
+        probability[rows] = window_probability(terms, part, window)
     return probability

@@ -6,7 +6,8 @@
     └── CoincideError
         ├── HistogramError      edges, masses or parameters of a template
         ├── WindowError         bounds of a window
-        └── ThresholdError      a confidence threshold outside (0, 1]
+        ├── ThresholdError      a confidence threshold outside (0, 1]
+        └── OffsetError         an offset that is not finite
 """
 
 from __future__ import annotations
@@ -35,3 +36,7 @@ class WindowError(CoincideError):
 
 class ThresholdError(CoincideError):
     """A confidence threshold outside (0, 1]."""
+
+
+class OffsetError(CoincideError):
+    """Offsets between reported times that are not finite numbers."""

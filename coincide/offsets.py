@@ -1,25 +1,29 @@
-"""The offsets tb - ta at which two events match: the satisfaction times of the papers, for any window."""
+"""The offsets tb - ta at which two events match: the satisfaction times of the papers, for any window.
+
+Exactly what is computed: edges and window bounds are the floats as given, an offset of n microseconds is the
+rational n / 10^6 s, and P is their exact probability, except that an atom within 1 ns of a bound lies on it (so that
+0.1 + 0.2 is within a window of 0.3 s). Offsets whose P is below the threshold by rounding alone qualify.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
+from numbers import Real
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.difference import ATOM_TOLERANCE_S, Difference, match_probability
+from coincide.any_window import AnyWindowSearch, Ranges, joined
 from coincide.errors import ThresholdError
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
+from coincide.satisfaction_times import OffsetArray, greatest_offsets
+from coincide.template_pairs import IndexArray, TemplatePairs
+from coincide.trapezoids import TemplateColumns, Trapezoids
 from coincide.window import Window
 
-OffsetArray = npt.NDArray[np.int64]
 
-PROBABILITY_TOLERANCE = 5e-13  # half of the promised 1e-12, the rest is for rounding
-
-
-def checked_threshold(threshold: float) -> float:
+def checked_threshold(threshold: object) -> float:
     """Return `threshold` as a float if it is in (0, 1], else raise ThresholdError."""
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold <= 1:
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 < float(threshold) <= 1:
         raise ThresholdError("threshold", threshold, "a number above 0 and at most 1")
     return float(threshold)
 
@@ -32,6 +36,7 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
     u, v : Histogram
         Templates of a and of b.
     window : Window
+        Closed at both ends; may be shorter than the templates.
     threshold : float
         In (0, 1]; 1 means that every possible pair of times lies in the window.
 
@@ -41,53 +46,65 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
         Closed, disjoint intervals in microseconds, in order; n = 0 if no offset qualifies. Every offset inside
         has P >= threshold - 1e-12, every one outside P < threshold + 1e-12.
 
+    Raises
+    ------
+    ThresholdError
+        `threshold` is not in (0, 1].
+
+    References
+    ----------
+    Definition 8 and Theorem 2 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
+
     Examples
     --------
     >>> satisfaction_offsets(Histogram.point(), Histogram.uniform(-2, 0), Window(5), 0.5)
     array([[-4000000,  6000000]])
+
+    A template with a gap and a short window:
+
+    >>> either = Histogram([0, 1, 9, 10], [0.5, 0, 0.5])
+    >>> satisfaction_offsets(Histogram.point(), either, Window(1), 0.4)
+    array([[-10200000,  -8800000],
+           [ -1200000,    200000]])
     """
-    threshold = checked_threshold(threshold)
-    difference = Difference(u, v)
-    knots_us = np.unique(np.concatenate([_integers_around(window, difference), _roots(difference, window, threshold)]))
-    inside = match_probability(u, v, knots_us / 1e6, window) >= threshold - PROBABILITY_TOLERANCE
-    starts = np.flatnonzero(np.diff(inside.astype(np.int8), prepend=0) == 1)
-    ends = np.flatnonzero(np.diff(inside.astype(np.int8), append=0) == -1)
-    return np.column_stack((knots_us[starts], knots_us[ends]))
+    only = np.zeros(1, dtype=np.int64)
+    found = offset_ranges(TemplatePairs([u], [v], only, only), window, checked_threshold(threshold))
+    return np.column_stack((found.left, found.right))
 
 
-def _breaks_s(window: Window, difference: Difference) -> FloatArray:
-    return np.unique(np.concatenate((window.lo_s - difference.breaks_s, window.hi_s - difference.breaks_s)))
+def offset_ranges(pairs: TemplatePairs, window: Window, threshold: float) -> Ranges:
+    """`satisfaction_offsets` of every pair: ranges in order of (position of the pair, left)."""
+    least = -greatest_offsets(pairs.swapped(), -window.lo_s, threshold)
+    greatest = greatest_offsets(pairs, window.hi_s, threshold)
+    # in a window this long one end holds for certain wherever the other may fail
+    is_long = window.hi_s - window.lo_s >= pairs.latest_s().high - pairs.earliest_s().high
+    whole = Ranges(np.arange(len(pairs)), least, greatest).where(is_long & (least <= greatest))
+    open_rows = np.flatnonzero(~is_long & (least <= greatest))
+    if not len(open_rows):
+        return whole
+    found = joined(whole, *_in_short_windows(pairs, open_rows, least, greatest, window, threshold))
+    order = np.lexsort((found.left, found.pair))
+    return Ranges(found.pair[order], found.left[order], found.right[order])
 
 
-def _whole_us(offsets_s: FloatArray) -> OffsetArray:
-    """Integers next to each time on both sides: one on each side even if the time is an integer or nearly so."""
-    nearest = np.rint(np.asarray(offsets_s) * 1e6).astype(np.int64)
-    return np.asarray((nearest[:, None] + np.array([-1, 0, 1])).ravel())
+def _in_short_windows(
+    pairs: TemplatePairs,
+    open_rows: IndexArray,
+    least: OffsetArray,
+    greatest: OffsetArray,
+    window: Window,
+    threshold: float,
+) -> Iterator[Ranges]:
+    for block, u, v in pairs.take(open_rows).blocks():
+        rows = open_rows[block]
+        search = AnyWindowSearch(Trapezoids.of(u, v), window, threshold)
+        found = search.run(_breaks_us(u, v, window), least[rows], greatest[rows])
+        yield Ranges(rows[found.pair], found.left, found.right)
 
 
-def _integers_around(window: Window, difference: Difference) -> OffsetArray:
-    return _whole_us(_breaks_s(window, difference))
-
-
-def _roots(difference: Difference, window: Window, threshold: float) -> OffsetArray:
-    breaks = _breaks_s(window, difference)
-    left, right = breaks[:-1], breaks[1:]
-    inset = np.minimum(4 * ATOM_TOLERANCE_S, (right - left) / 4)
-    points = np.stack((left + inset, (left + right) / 2, right - inset))
-    excess = difference.cdf(window.hi_s - points) - difference.below(window.lo_s - points) - threshold
-    roots: list[float] = []
-    for a, middle, b, e0, e1, e2 in zip(*points, *excess, strict=True):
-        roots += [a + (b - a) * t for t in _unit_roots(e0, e1, e2)]
-        roots.append(middle)
-    return _whole_us(np.array(roots))
-
-
-def _unit_roots(e0: float, e1: float, e2: float) -> list[float]:
-    """Where in [0, 1] the parabola through (0, e0), (1/2, e1), (1, e2) is zero or has its vertex."""
-    a, b = 2 * (e0 - 2 * e1 + e2), 4 * e1 - 3 * e0 - e2
-    candidates = [] if a == 0 else [-b / (2 * a)]
-    discriminant = b * b - 4 * a * e0
-    if discriminant >= 0:
-        q = -(b + math.copysign(math.sqrt(discriminant), b)) / 2
-        candidates += ([q / a] if a else []) + ([e0 / q] if q else [])
-    return [t for t in candidates if 0 <= t <= 1]
+def _breaks_us(u: TemplateColumns, v: TemplateColumns, window: Window) -> OffsetArray:
+    """Offsets at which P may bend or jump, to the nearest microsecond, shape (m, n)."""
+    corners_s = (v.edges_s[None] - u.edges_s[:, None]).reshape(-1, u.edges_s.shape[1])
+    breaks_s = np.concatenate((window.lo_s - corners_s, window.hi_s - corners_s))
+    breaks_us: OffsetArray = np.rint(breaks_s * 1e6).astype(np.int64)
+    return breaks_us

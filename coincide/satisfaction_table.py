@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.histogram import Histogram
-from coincide.offsets import OffsetArray, checked_threshold, satisfaction_offsets
+from coincide.offsets import checked_threshold, offset_ranges
+from coincide.satisfaction_times import OffsetArray
+from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 
 NEVER_LO_US, NEVER_HI_US = 2**61, -(2**61)  # hull of no offset at all: min and max over pairs pass it over
@@ -67,15 +69,28 @@ class SatisfactionTable:
             `threshold` is not in (0, 1].
         """
         threshold = checked_threshold(threshold)
-        sets = [satisfaction_offsets(u, v, window, threshold) for u in us for v in vs]
-        counts = np.array([len(intervals) for intervals in sets], dtype=np.int64)
+        u_index, v_index = np.divmod(np.arange(len(us) * len(vs)), max(1, len(vs)))
+        found = offset_ranges(TemplatePairs(us, vs, u_index, v_index), window, threshold)
+        counts = np.bincount(found.pair, minlength=len(us) * len(vs))
+        intervals = np.column_stack((found.left, found.right))
+        return cls._of(tuple(us), tuple(vs), window, threshold, intervals, counts)
+
+    @classmethod
+    def _of(
+        cls,
+        us: tuple[Histogram, ...],
+        vs: tuple[Histogram, ...],
+        window: Window,
+        threshold: float,
+        intervals: OffsetArray,
+        counts: OffsetArray,
+    ) -> SatisfactionTable:
         starts = np.concatenate(([0], np.cumsum(counts)))
-        intervals = np.concatenate([np.empty((0, 2), dtype=np.int64), *sets])
         lo, hi = _hulls(intervals, starts)
         shape = (len(us), len(vs))
         return cls(
-            us=tuple(us),
-            vs=tuple(vs),
+            us=us,
+            vs=vs,
             window=window,
             threshold=threshold,
             intervals_us=intervals,

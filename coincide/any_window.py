@@ -1,0 +1,201 @@
+"""Satisfaction offsets for windows shorter than the templates: the set may be empty or several intervals.
+
+P(o) = F(hi - o) - F(lo - o) with both parts falling in o, so between offsets a < b it is at most
+F(hi - a) - F(lo - b) and at least F(hi - b) - F(lo - a). Ranges between break points are halved until these bounds
+decide; a range between neighbouring break points that they leave open is one parabola: its vertex is probed and the
+crossings on either side are closed in on. What remains is a list of probed offsets such that neighbours with the
+same verdict have only that verdict between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coincide.exact_sums import seconds_of, window_end_minus
+from coincide.histogram import FloatArray
+from coincide.parabola import root_of, vertex_of
+from coincide.satisfaction_times import PROBABILITY_TOLERANCE, BoolArray, OffsetArray, reaches
+from coincide.template_pairs import IndexArray
+from coincide.trapezoids import ELEMENTS_PER_BLOCK, Trapezoids
+from coincide.window import Window
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Closed ranges of offsets, each of one template pair.
+
+    Attributes
+    ----------
+    pair : ndarray of int64, shape (n,)
+    left, right : ndarray of int64, shape (n,)
+        Offsets in microseconds; in the search over break points, their ranks.
+    """
+
+    pair: IndexArray
+    left: OffsetArray
+    right: OffsetArray
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def where(self, chosen: BoolArray) -> Ranges:
+        """Return the chosen ranges."""
+        return Ranges(self.pair[chosen], self.left[chosen], self.right[chosen])
+
+
+def joined(*parts: Ranges) -> Ranges:
+    """Concatenate."""
+    return Ranges(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("pair", "left", "right")))
+
+
+@dataclass
+class AnyWindowSearch:
+    """The qualifying offsets of one block of template pairs, inside the hulls that the one-sided search gave."""
+
+    terms: Trapezoids
+    window: Window
+    threshold: float
+    _probed_pair: list[IndexArray] = field(default_factory=list)
+    _probed_offset: list[OffsetArray] = field(default_factory=list)
+    _probed_verdict: list[BoolArray] = field(default_factory=list)
+
+    def run(self, breaks_us: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray) -> Ranges:
+        """Find the intervals.
+
+        Parameters
+        ----------
+        breaks_us : ndarray of int64, shape (m, n)
+            Break points of each pair's P, rounded to the nearest microsecond, in any order.
+        hull_lo, hull_hi : ndarray of int64, shape (n,)
+            No offset outside qualifies; lo > hi where none does.
+
+        Returns
+        -------
+        Ranges
+            In order of (pair, left).
+        """
+        live = np.flatnonzero(hull_lo <= hull_hi)
+        open_ranges = self._between_breaks(live, np.clip(breaks_us, hull_lo, hull_hi), hull_lo, hull_hi)
+        self._close_in(*self._split_at_vertices(open_ranges))
+        return self._intervals()
+
+    def _probe(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
+        """Return F(hi - o) and F(lo - o) and note the verdict."""
+        up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
+        step = max(1, ELEMENTS_PER_BLOCK // len(self.terms.slope))
+        for first in range(0, len(pair), step):
+            rows = slice(first, first + step)
+            here, seconds = self.terms.take(pair[rows]), seconds_of(offset[rows])
+            up_to_hi[rows] = here.at_most(window_end_minus(self.window.hi_s, seconds))
+            before_lo[rows] = here.below(window_end_minus(self.window.lo_s, seconds))
+        self._probed_pair.append(pair)
+        self._probed_offset.append(offset)
+        self._probed_verdict.append(reaches(up_to_hi - before_lo, self.threshold))
+        return up_to_hi, before_lo
+
+    def _excess(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
+        up_to_hi, before_lo = self._probe(pair, offset)
+        excess: FloatArray = up_to_hi - before_lo - (self.threshold - PROBABILITY_TOLERANCE)
+        return excess
+
+    def _between_breaks(
+        self, live: IndexArray, breaks: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray
+    ) -> Ranges:
+        """Halve over the ranks of the break points; return the ranges between neighbours still undecided."""
+        knots = np.sort(np.concatenate((breaks, hull_lo[None], hull_hi[None])), axis=0)
+        ranks = Ranges(live, np.zeros_like(live), np.full_like(live, len(knots) - 1))
+        at_left = self._probe(live, knots[0, live])
+        at_right = self._probe(live, knots[-1, live])
+        leaves = [ranks.where(np.zeros(len(live), dtype=np.bool_))]
+        while len(ranks):
+            left, right = knots[ranks.left, ranks.pair], knots[ranks.right, ranks.pair]
+            undecided = self._is_undecided(at_left, at_right) & (right - left > 1)
+            leaf = undecided & (ranks.right - ranks.left == 1)
+            leaves.append(Ranges(ranks.pair[leaf], left[leaf], right[leaf]))
+            split = undecided & ~leaf
+            ranks = ranks.where(split)
+            at_left, at_right = _both(at_left, split), _both(at_right, split)
+            middle = (ranks.left + ranks.right) // 2
+            at_middle = self._probe(ranks.pair, knots[middle, ranks.pair])
+            ranks = joined(Ranges(ranks.pair, ranks.left, middle), Ranges(ranks.pair, middle, ranks.right))
+            at_left, at_right = _stacked(at_left, at_middle), _stacked(at_middle, at_right)
+        return joined(*leaves)
+
+    def _is_undecided(
+        self, at_left: tuple[FloatArray, FloatArray], at_right: tuple[FloatArray, FloatArray]
+    ) -> BoolArray:
+        most, least = at_left[0] - at_right[1], at_right[0] - at_left[1]
+        undecided: BoolArray = reaches(most, self.threshold) & ~reaches(least, self.threshold)
+        return undecided
+
+    def _split_at_vertices(self, ranges: Ranges) -> tuple[Ranges, FloatArray, FloatArray]:
+        """Return monotone pieces of the parabolas between neighbouring break points, and P at their ends."""
+        pair, left, right = ranges.pair, ranges.left + 1, ranges.right - 1  # a break point lies half a us off its knot
+        middle = (left + right) // 2
+        at_left, at_middle, at_right = (self._excess(pair, offset) for offset in (left, middle, right))
+        vertex = vertex_of(left, middle, right, at_left, at_middle, at_right)
+        following = np.minimum(vertex + 1, right)
+        at_vertex, at_following = self._excess(pair, vertex), self._excess(pair, following)
+        pieces = joined(Ranges(pair, left, vertex), Ranges(pair, following, right))
+        return pieces, np.concatenate((at_left, at_following)), np.concatenate((at_vertex, at_right))
+
+    def _close_in(self, ranges: Ranges, at_left: FloatArray, at_right: FloatArray) -> None:
+        """Close in on the one crossing of each monotone range whose ends differ in verdict."""
+        while True:
+            crossing = ((at_left >= 0) != (at_right >= 0)) & (ranges.right - ranges.left > 1)
+            if not crossing.any():
+                return
+            ranges, at_left, at_right = ranges.where(crossing), at_left[crossing], at_right[crossing]
+            left, middle, right = ranges.left, (ranges.left + ranges.right) // 2, ranges.right
+            at_middle = self._excess(ranges.pair, middle)
+            root = root_of(left, middle, right, at_left, at_middle, at_right)
+            bracket = _Bracket(ranges, at_left, at_right)
+            bracket.narrow(middle, at_middle)
+            for probe in (root, np.minimum(root + 1, right)):
+                bracket.narrow(probe, self._excess(ranges.pair, probe))
+            ranges, at_left, at_right = bracket.ranges, bracket.at_left, bracket.at_right
+
+    def _intervals(self) -> Ranges:
+        pair, offset = np.concatenate(self._probed_pair), np.concatenate(self._probed_offset)
+        verdict = np.concatenate(self._probed_verdict)
+        order = np.lexsort((offset, pair))
+        repeated = (np.diff(pair[order], prepend=-1) == 0) & (np.diff(offset[order], prepend=0) == 0)
+        order = order[~repeated]
+        pair, offset, verdict = pair[order], offset[order], verdict[order]
+        new_pair = np.diff(pair, prepend=-1) != 0
+        last_of_pair = np.diff(pair, append=-1) != 0
+        before = np.concatenate(([False], verdict[:-1])) & ~new_pair
+        after = np.concatenate((verdict[1:], [False])) & ~last_of_pair
+        start, end = verdict & ~before, verdict & ~after
+        return Ranges(pair[start], offset[start], offset[end])
+
+
+def _both(values: tuple[FloatArray, FloatArray], chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
+    return values[0][chosen], values[1][chosen]
+
+
+def _stacked(
+    first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    return np.concatenate((first[0], second[0])), np.concatenate((first[1], second[1]))
+
+
+@dataclass
+class _Bracket:
+    """Ranges whose ends differ in verdict, narrowed from either side."""
+
+    ranges: Ranges
+    at_left: FloatArray
+    at_right: FloatArray
+
+    def narrow(self, probe: OffsetArray, at_probe: FloatArray) -> None:
+        """Move the end that agrees with the probe there, where the probe lies inside."""
+        pair, left, right = self.ranges.pair, self.ranges.left, self.ranges.right
+        inside = (probe > left) & (probe < right)
+        like_left = (at_probe >= 0) == (self.at_left >= 0)
+        to_left, to_right = inside & like_left, inside & ~like_left
+        self.ranges = Ranges(pair, np.where(to_left, probe, left), np.where(to_right, probe, right))
+        self.at_left = np.where(to_left, at_probe, self.at_left)
+        self.at_right = np.where(to_right, at_probe, self.at_right)

@@ -1,0 +1,121 @@
+"""Satisfaction times: the greatest offset at which one end of a window still holds often enough.
+
+The papers' stime, for any histograms, gaps and atoms included: Newton's method on the piecewise quadratic cdf,
+safeguarded by a bracket of whole microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.exact_sums import seconds_of, window_end_minus
+from coincide.histogram import FloatArray
+from coincide.template_pairs import IndexArray, TemplatePairs
+from coincide.trapezoids import ATOM_TOLERANCE_S, Trapezoids
+
+OffsetArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+# Of the promised 1e-12. A plateau whose exact value is the threshold comes out 1e-16 below it; this lets it in.
+PROBABILITY_TOLERANCE = 1e-13
+ROUNDS_BEFORE_BISECTION = 8
+
+
+def reaches(probability: FloatArray, threshold: float) -> BoolArray:
+    """Whether a computed probability counts as >= threshold; zero never does."""
+    enough: BoolArray = (probability >= threshold - PROBABILITY_TOLERANCE) & (probability > 0)
+    return enough
+
+
+def greatest_offsets(pairs: TemplatePairs, end_s: float, threshold: float) -> OffsetArray:
+    """Greatest whole microsecond o with P(Xv - Xu + o <= end_s) >= threshold, for every pair, shape (n,).
+
+    The least o with P(Xv - Xu + o >= end_s) >= threshold is ``-greatest_offsets(pairs.swapped(), -end_s, threshold)``.
+    """
+    certain = _greatest_certain(pairs, end_s)
+    if threshold == 1.0:
+        return _with_neighbour(pairs, end_s, certain)
+    # at the bound itself the probability is 0 unless an atom lies there; one microsecond on it is 0 for certain
+    impossible = np.ceil(window_end_minus(end_s, pairs.earliest_s()).high * 1e6).astype(np.int64) + 2
+    quantile_s = pairs.mean_s() + NormalDist().inv_cdf(threshold) * pairs.std_s()
+    guess = np.rint((end_s - quantile_s) * 1e6).astype(np.int64)
+    greatest = np.empty(len(pairs), dtype=np.int64)
+    for rows, u, v in pairs.blocks():
+        search = _Search(certain[rows].copy(), impossible[rows], guess[rows])
+        greatest[rows] = search.run(Trapezoids.of(u, v), end_s, threshold)
+    return greatest
+
+
+def _greatest_certain(pairs: TemplatePairs, end_s: float) -> OffsetArray:
+    """Greatest o at which all of Xv - Xu + o is at most end_s."""
+    latest = pairs.latest_s()
+    offset = np.floor(window_end_minus(end_s, latest).high * 1e6).astype(np.int64) + 1
+    for _ in range(2):  # the rounding of the product may be off by one either way
+        offset -= window_end_minus(end_s, seconds_of(offset)).minus(latest) < 0
+    return offset
+
+
+def _with_neighbour(pairs: TemplatePairs, end_s: float, certain: OffsetArray) -> OffsetArray:
+    """Add 1 us where support containment fails by no more than decimals that are no floats (0.1 + 0.2 > 0.3)."""
+    following = window_end_minus(end_s, seconds_of(certain + 1))
+    rows = np.flatnonzero(following.minus(pairs.latest_s()) >= -ATOM_TOLERANCE_S)
+    near = pairs.take(rows)
+    result = certain.copy()
+    for block, u, v in near.blocks():
+        here = rows[block]
+        result[here] += reaches(Trapezoids.of(u, v).at_most(following.take(here)), 1.0)
+    return result
+
+
+@dataclass
+class _Search:
+    """Bracketed Newton on whole microseconds, for the columns of one block."""
+
+    passing: OffsetArray  # greatest offset known to reach the threshold
+    failing: OffsetArray  # least offset known not to
+    guess: OffsetArray
+
+    def run(self, terms: Trapezoids, end_s: float, threshold: float) -> OffsetArray:
+        steepest = terms.steepest_density()
+        active = np.flatnonzero(self.failing - self.passing > 1)
+        rounds = 0
+        while len(active):
+            here = terms if len(active) == len(steepest) else terms.take(active)
+            offset = np.clip(self.guess[active], self.passing[active] + 1, self.failing[active] - 1)
+            x = window_end_minus(end_s, seconds_of(offset))
+            probability, density = here.at_most_and_density(x)
+            self._narrow(active, offset, reaches(probability, threshold))
+            excess = probability - (threshold - PROBABILITY_TOLERANCE)
+            self._infer(active, offset, excess, density, steepest[active])
+            rounds += 1
+            if rounds > ROUNDS_BEFORE_BISECTION and rounds % 2:
+                self.guess[active] = (self.passing[active] + self.failing[active]) // 2
+            active = active[self.failing[active] - self.passing[active] > 1]
+        return self.passing
+
+    def _narrow(self, active: IndexArray, offset: OffsetArray, enough: BoolArray) -> None:
+        self.passing[active] = np.where(enough, offset, self.passing[active])
+        self.failing[active] = np.where(enough, self.failing[active], offset)
+
+    def _infer(
+        self, active: IndexArray, offset: OffsetArray, excess: FloatArray, density: FloatArray, steepest: FloatArray
+    ) -> None:
+        """Step along the tangent; where the curvature cannot change the verdict, take it without evaluating."""
+        passing, failing = self.passing[active], self.failing[active]
+        middle = (passing + failing) // 2
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            root = offset + np.floor(excess / density * 1e6)
+            guess = np.where((root >= passing) & (root <= failing), root, middle).astype(np.int64)
+        for candidate in (guess, guess + 1):
+            step_s = (candidate - offset) * 1e-6
+            expected = excess - density * step_s
+            with np.errstate(invalid="ignore"):
+                doubt = 0.5 * steepest * step_s * step_s
+            inside = (candidate > passing) & (candidate < failing)
+            passing = np.where(inside & (expected - doubt >= 0), np.maximum(passing, candidate), passing)
+            failing = np.where(inside & (expected + doubt < 0), np.minimum(failing, candidate), failing)
+        self.passing[active], self.failing[active], self.guess[active] = passing, failing, guess

@@ -1,0 +1,101 @@
+"""TemplatePairs: a list of pairs of templates, handed out as blocks whose bucket counts agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.exact_sums import ExactSum, difference_of
+from coincide.histogram import FloatArray, Histogram
+from coincide.trapezoids import ELEMENTS_PER_BLOCK, TemplateColumns
+
+IndexArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TemplatePairs:
+    """Pairs (us[u_index[n]], vs[v_index[n]]), in any order and as often as wanted.
+
+    Attributes
+    ----------
+    us, vs : sequence of Histogram
+    u_index, v_index : ndarray of int64, shape (n,)
+    """
+
+    us: Sequence[Histogram]
+    vs: Sequence[Histogram]
+    u_index: IndexArray
+    v_index: IndexArray
+
+    def __len__(self) -> int:
+        return len(self.u_index)
+
+    def swapped(self) -> TemplatePairs:
+        """Return the same pairs, each the other way round."""
+        return TemplatePairs(self.vs, self.us, self.v_index, self.u_index)
+
+    def take(self, rows: IndexArray) -> TemplatePairs:
+        """Return the pairs at `rows`."""
+        return TemplatePairs(self.us, self.vs, self.u_index[rows], self.v_index[rows])
+
+    def earliest_s(self) -> ExactSum:
+        """Least possible Xv - Xu, shape (n,)."""
+        u_latest, v_earliest = _ends(self.us, -1), _ends(self.vs, 0)
+        return difference_of(v_earliest[self.v_index], u_latest[self.u_index])
+
+    def latest_s(self) -> ExactSum:
+        """Greatest possible Xv - Xu, shape (n,)."""
+        u_earliest, v_latest = _ends(self.us, 0), _ends(self.vs, -1)
+        return difference_of(v_latest[self.v_index], u_earliest[self.u_index])
+
+    def mean_s(self) -> FloatArray:
+        """Mean of Xv - Xu, shape (n,)."""
+        u_mean, v_mean = (np.array([template.mean_s for template in side]) for side in (self.us, self.vs))
+        mean: FloatArray = v_mean[self.v_index] - u_mean[self.u_index]
+        return mean
+
+    def std_s(self) -> FloatArray:
+        """Return the standard deviation of Xv - Xu, shape (n,)."""
+        u_std, v_std = (np.array([template.std_s for template in side]) for side in (self.us, self.vs))
+        std: FloatArray = np.hypot(v_std[self.v_index], u_std[self.u_index])
+        return std
+
+    def blocks(self) -> Iterator[tuple[IndexArray, TemplateColumns, TemplateColumns]]:
+        """Yield (positions in this list, columns of u, columns of v) until every pair has had its turn."""
+        if len(self.u_index) == 0:  # no pair, no block
+            return
+        u_stacks, v_stacks = _StackedTemplates(self.us), _StackedTemplates(self.vs)
+        u_buckets, v_buckets = u_stacks.buckets[self.u_index], v_stacks.buckets[self.v_index]
+        shape = u_buckets * (v_buckets.max(initial=0) + 1) + v_buckets
+        order = np.argsort(shape, kind="stable")
+        ends = np.flatnonzero(np.diff(shape[order], append=-1)) + 1
+        for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            ku, kv = int(u_buckets[order[start]]), int(v_buckets[order[start]])
+            step = max(1, ELEMENTS_PER_BLOCK // (ku * kv))
+            for first in range(start, end, step):
+                rows = order[first : min(first + step, end)]
+                u, v = u_stacks.columns(ku, self.u_index[rows]), v_stacks.columns(kv, self.v_index[rows])
+                yield rows, u, v
+
+
+class _StackedTemplates:
+    """Templates stacked by their number of buckets."""
+
+    def __init__(self, templates: Sequence[Histogram]) -> None:
+        self.buckets = np.array([len(template.mass) for template in templates], dtype=np.int64)
+        self._position = np.empty(len(templates), dtype=np.int64)
+        self._stacks: dict[int, TemplateColumns] = {}
+        for count in set(self.buckets.tolist()):
+            members = np.flatnonzero(self.buckets == count)
+            self._position[members] = np.arange(len(members))
+            self._stacks[count] = TemplateColumns.of([templates[member] for member in members.tolist()])
+
+    def columns(self, buckets: int, index: IndexArray) -> TemplateColumns:
+        return self._stacks[buckets].take(self._position[index])
+
+
+def _ends(templates: Sequence[Histogram], edge: int) -> FloatArray:
+    return np.array([template.edges_s[edge] for template in templates], dtype=np.float64)
