@@ -25,9 +25,9 @@ class TransportCore:
         ordered = sorted(records, key=lambda record: (record.topic != "queries", record.partition, record.offset))
         self._batches += 1
         self._slot = b"".join(record.value or b"" for record in ordered)[:65_536]
-        status = OutputRecord(b"shard-%d" % self._shard, b'{"v":1,"shard":%d,"batches":%d}' % (self._shard, self._batches))
+        told = b'{"v":1,"shard":%d,"batches":%d}' % (self._shard, self._batches)
         matches = [OutputRecord(record.key or b"", record.value or b"") for record in ordered]
-        return Output(status=status, matches=matches)
+        return Output(status=OutputRecord(b"shard-%d" % self._shard, told), matches=matches)
 
     def header(self) -> bytes:
         return b"%d" % self._batches

@@ -72,7 +72,10 @@ class FusionProcessor(StatefulProcessor):
         self._slots = handle.getMapState("slots", SLOT_KEY_SCHEMA, SLOT_SCHEMA)
 
     def handleInputRows(  # noqa: N802 - Spark's name
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any  # noqa: ARG002, N803
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: ARG002, N803
     ) -> Iterator[pd.DataFrame]:
         """Push one batch, which comes in chunks of 10,000 rows in no order; the core sorts it."""
         shard = self._shard_of_key[key[0]]

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from spark_jobs.settings import Settings, SettingsError
@@ -50,7 +55,38 @@ def create_session(settings: Settings) -> SparkSession:
     builder = SparkSession.Builder().appName("coincide-fusion").master(settings.master)
     for name, value in spark_properties(settings).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    spark = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, on_interrupt)  # SparkContext has put its own there
+    return spark
+
+
+def is_lost(spark: SparkSession) -> bool:
+    """Return whether the session can start no query any more: its Java process died, or its cluster went away."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, OSError, AttributeError):
+        return True
+
+
+def end_session(spark: SparkSession, timeout_s: float) -> None:
+    """Stop Spark and its Java process; one that does not end within ``timeout_s`` seconds is killed."""
+    gateway = spark.sparkContext._gateway
+    java: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if java is None:
+        return  # somebody else's Java process
+    killer = threading.Timer(timeout_s, java.kill)
+    killer.start()
+    try:
+        with suppress(Py4JError, OSError):
+            spark.stop()
+        with suppress(OSError):
+            if java.stdin:
+                java.stdin.close()  # it ends when its standard input does
+        java.wait()
+    finally:
+        killer.cancel()
 
 
 def spark_properties(settings: Settings) -> dict[str, str]:
@@ -72,5 +108,7 @@ def connector_jars(folder: Path) -> list[Path]:
     """Return the jars in ``folder``, sorted; a `SettingsError` when there are none."""
     jars = sorted(folder.absolute().glob("*.jar"))
     if not jars:
-        raise SettingsError(f"jars_path is {folder}: there is no jar in it; `make setup` fetches Spark's Kafka connector")
+        raise SettingsError(
+            f"jars_path is {folder}: there is no jar in it; `make setup` fetches Spark's Kafka connector"
+        )
     return jars

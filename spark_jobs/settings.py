@@ -33,7 +33,9 @@ class Settings(BaseModel):
     host: str = Field("127.0.0.1", description="Address on which metrics and health are served.")
     port: int = Field(8030, ge=0, le=65535, description="Port on which metrics and health are served; 0: any free one.")
 
-    master: str = Field("local[2]", description="Spark master: local[N], spark://host:port or another that Spark knows.")
+    master: str = Field(
+        "local[2]", description="Spark master: local[N], spark://host:port or another that Spark knows."
+    )
     driver_host: str = Field("127.0.0.1", description="Address of the driver that its workers call.")
     driver_bind_address: str = Field("127.0.0.1", description="Address on which the driver listens.")
     driver_memory: str = Field("1g", pattern=r"^\d+[mg]$", description="Heap of the driver's Java process.")
@@ -44,7 +46,6 @@ class Settings(BaseModel):
     shards: int = Field(
         1, ge=1, le=256, description="Independent parts of the state; as many cores as this can work at once."
     )
-    detection_partitions: int = Field(8, ge=1, le=1024, description="Partitions of the detections topic.")
     max_offsets_per_trigger: int = Field(
         5_000, ge=1, description="Most records taken from one topic into one micro-batch; bounds a backlog."
     )
@@ -57,8 +58,13 @@ class Settings(BaseModel):
     lock_wait_s: float = Field(
         15.0, ge=0, description="How long to wait for the lock of a job that was just killed on the same checkpoint."
     )
-    stop_timeout_s: float = Field(10.0, gt=0, description="How long the running micro-batch may take to end on SIGTERM.")
+    stop_timeout_s: float = Field(
+        10.0, gt=0, description="How long the running micro-batch may take to end on SIGTERM."
+    )
     kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
+    stale_after_s: float = Field(
+        60.0, gt=0, description="Not ready when the query has shown no sign of life for so long."
+    )
     lag_interval_s: float = Field(5.0, gt=0, description="How often the lag in records is measured.")
 
     def topic(self, name: str) -> str:

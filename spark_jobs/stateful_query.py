@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_jobs.fusion_processor import CoreFactory, FusionProcessor
 from spark_jobs.kafka import read_records, write_records
@@ -14,9 +14,7 @@ from spark_jobs.shards import shard_keys
 OUTPUT_TOPICS = ("matches", "dead-letters", "status")
 
 
-def stateful_query(
-    spark: SparkSession, settings: Settings, cores: CoreFactory, checkpoint_id: str
-) -> DataStreamWriter:
+def stateful_query(spark: SparkSession, settings: Settings, cores: CoreFactory, checkpoint_id: str) -> DataStreamWriter:
     """Return the query, ready to be started, that runs one of ``cores`` per shard.
 
     ``checkpoint_id`` names the checkpoint's contents: another one after every rebuild.

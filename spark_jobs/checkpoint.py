@@ -1,0 +1,109 @@
+"""The checkpoint: what it was made for is written into it, and one that does not fit is refused.
+
+Spark takes the number of shards from the checkpoint without a word, and state judged under other declarations would
+give answers that belong to neither; so both are written down at the first start and compared at every later one.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from coincide.stream import Stream
+from spark_jobs.journal import FORMAT
+
+IDENTITY_FILE = "coincide.json"
+_REBUILD = "start once with --rebuild to begin anew from the topics, or put the checkpoint back"
+
+
+class CheckpointError(Exception):
+    """The checkpoint cannot be used; the message is one sentence for the operator."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a checkpoint is made for."""
+
+    shards: int
+    streams: Mapping[str, Stream]
+    state_format: int = FORMAT
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is written into the checkpoint."""
+        streams = {name: asdict(stream) for name, stream in sorted(self.streams.items())}
+        return {"state_format": self.state_format, "shards": self.shards, "streams": streams}
+
+
+def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matches: Callable[[], bool]) -> str:
+    """Return the id of the checkpoint in ``folder``, made first where there is none.
+
+    Parameters
+    ----------
+    folder
+        The checkpoint; the caller holds its lock.
+    declared
+        What this start declares.
+    rebuild
+        Whether to delete what is there and begin anew.
+    has_matches
+        Tells whether matches were ever written; asked only where there is no checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        It was made for something else, or it is lost although matches were written.
+    """
+    if rebuild:
+        shutil.rmtree(folder, ignore_errors=True)
+    identity = folder / IDENTITY_FILE
+    if identity.exists():
+        return _verify(folder, identity, declared)
+    if (folder / "offsets").exists():
+        raise CheckpointError(f"{folder} is a checkpoint of another job: {IDENTITY_FILE} is missing in it")
+    if not rebuild and has_matches():
+        raise CheckpointError(f"there is no checkpoint in {folder}, yet the match topic has matches: {_REBUILD}")
+    return _create(folder, identity, declared)
+
+
+def _create(folder: Path, identity: Path, declared: Declared) -> str:
+    checkpoint_id = uuid.uuid4().hex
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(identity, {"id": checkpoint_id, **declared.to_json()})
+    return checkpoint_id
+
+
+def _verify(folder: Path, identity: Path, declared: Declared) -> str:
+    found = _read(identity)
+    wanted = declared.to_json()
+    for name in ("state_format", "shards"):
+        if found[name] != wanted[name]:
+            was, now = found[name], wanted[name]
+            raise CheckpointError(f"the checkpoint in {folder} was made with {name} {was}, not {now}: {_REBUILD}")
+    for stream, declaration in found["streams"].items():
+        if wanted["streams"].get(stream) != declaration:
+            raise CheckpointError(
+                f"the checkpoint in {folder} was made with stream {stream!r} declared as {declaration}, "
+                f"not {wanted['streams'].get(stream)}: {_REBUILD}"
+            )
+    if found["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
+        _write(identity, {**found, **wanted})
+    return str(found["id"])
+
+
+def _read(identity: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(identity.read_text(encoding="utf-8"))
+        return {name: found[name] for name in ("id", "state_format", "shards", "streams")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{identity} cannot be read ({error!r}): {_REBUILD}") from error
+
+
+def _write(identity: Path, content: dict[str, Any]) -> None:
+    fresh = identity.with_suffix(".fresh")
+    fresh.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    fresh.replace(identity)

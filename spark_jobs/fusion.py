@@ -1,0 +1,64 @@
+"""The fusion job: `python -m spark_jobs.fusion [--config FILE] [--master URL] [--rebuild]`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from spark_jobs.checkpoint import CheckpointError
+from spark_jobs.fusion_cores import FusionCores
+from spark_jobs.fusion_job import FusionJob, SessionError
+from spark_jobs.limits import Limits
+from spark_jobs.lock import LockError
+from spark_jobs.settings import Settings, SettingsError, load_settings
+from spark_jobs.streams import load_streams
+
+DEFAULT_CONFIG = Path("config/fusion.yaml")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the job until SIGTERM or SIGINT; return the exit status: 0, or 1 after one sentence on standard error."""
+    given = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    stopping = threading.Event()
+    try:
+        settings = _settings(given.config, given.master)
+        cores = FusionCores(load_streams(settings.streams_path), Limits(max_buffered=settings.max_buffered))
+        job = FusionJob(settings, cores, cores.streams, stopping)
+        _stop_on_signal(stopping)
+        job.run(rebuild=given.rebuild)
+    except (SettingsError, CheckpointError, LockError, SessionError) as error:
+        print(f"fusion: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m spark_jobs.fusion", description="Join detections as they come.")
+    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help=f"settings file (default {DEFAULT_CONFIG})")
+    parser.add_argument("--master", help="Spark master; wins over the setting of that name")
+    parser.add_argument(
+        "--rebuild", action="store_true", help="delete the checkpoint and begin anew from the start of the topics"
+    )
+    return parser
+
+
+def _settings(config: Path, master: str | None) -> Settings:
+    settings = load_settings(config, os.environ)
+    return settings.model_copy(update={"master": master}) if master else settings
+
+
+def _stop_on_signal(stopping: threading.Event) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Metrics of what the cores count: the latest record of each shard on the status topic, which has absolute totals."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+PREFIX = "coincide_fusion_"
+
+TOTALS = {
+    "frames": "Frames read.",
+    "detections": "Detections in them.",
+    "accepted": "Detections taken into the buffers.",
+    "late": "Detections that came too late to be joined.",
+    "duplicates": "Detections seen before with the same content.",
+    "conflicts": "Detections whose id was seen before with other content.",
+    "malformed": "Frames and detections that cannot be used.",
+    "evicted": "Detections evicted because the buffer was full.",
+}
+
+
+class StatusMetrics(Collector):
+    """Sums the shards' totals whenever metrics are read; they fall back to nothing on a rebuild, as counters may.
+
+    Parameters
+    ----------
+    clock_s
+        Seconds since the epoch, for the watermarks' lag.
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.time) -> None:
+        self._clock_s = clock_s
+        self._lock = threading.Lock()
+        self._shards: dict[bytes, dict[str, Any]] = {}
+
+    def take(self, key: bytes, value: bytes | None) -> None:
+        """Take over one record of the status topic; what is no JSON object is passed over."""
+        try:
+            status = json.loads(value or b"null")
+        except ValueError:
+            return
+        if isinstance(status, dict):
+            with self._lock:
+                self._shards[key] = status
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric; called by the registry."""
+        with self._lock:
+            shards = list(self._shards.values())
+        yield from _totals(shards)
+        yield from _by_query(shards)
+        yield _buffered(shards)
+        yield self._watermark_lag(shards)
+
+    def _watermark_lag(self, shards: list[dict[str, Any]]) -> Metric:
+        lag = GaugeMetricFamily(
+            PREFIX + "watermark_lag_seconds",
+            "How far the areas' watermarks are behind now: the least and the greatest watermark.",
+            labels=["watermark"],
+        )
+        for name, pick in (("least", min), ("greatest", max)):
+            marks = [mark for shard in shards if (mark := (shard.get("watermark_us") or {}).get(name)) is not None]
+            if marks:
+                lag.add_metric([name], self._clock_s() - pick(marks) / 1e6)
+        return lag
+
+
+def _totals(shards: list[dict[str, Any]]) -> Iterator[Metric]:
+    for name, sentence in TOTALS.items():
+        total = sum(shard.get("totals", {}).get(name, 0) for shard in shards)
+        yield CounterMetricFamily(PREFIX + name, sentence, value=total)
+
+
+def _by_query(shards: list[dict[str, Any]]) -> Iterator[Metric]:
+    matches = CounterMetricFamily(PREFIX + "matches", "Matches written, by query.", labels=["query"])
+    version = GaugeMetricFamily(
+        PREFIX + "query_version", "Version of the query that every shard has applied.", labels=["query"]
+    )
+    counted: Counter[str] = Counter()
+    applied: dict[str, int] = {}
+    for shard in shards:
+        for query, status in shard.get("queries", {}).items():
+            counted[query] += status["matches"]
+            applied[query] = min(status["version"], applied.get(query, status["version"]))
+    for query in sorted(applied):
+        matches.add_metric([query], counted[query])
+        version.add_metric([query], applied[query])
+    yield from (matches, version)
+
+
+def _buffered(shards: list[dict[str, Any]]) -> Metric:
+    buffered = GaugeMetricFamily(
+        PREFIX + "buffered_detections", "Detections kept for later partners, by stream.", labels=["stream"]
+    )
+    counted: Counter[str] = Counter()
+    for shard in shards:
+        counted.update(shard.get("buffered", {}))
+    for stream, count in sorted(counted.items()):
+        buffered.add_metric([stream], count)
+    return buffered
