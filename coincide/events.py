@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import AreaArray, AreaKeys, Int64Array, KeyArray
+from coincide.area_keys import AreaArray, AreaKeys, Int64Array, KeyArray, narrowest_keys
 
 CodeArray = npt.NDArray[np.int32]
 
@@ -77,3 +77,11 @@ class SortedEvents:
 
     def __len__(self) -> int:
         return len(self.ref)
+
+
+def sorted_events(events: Events) -> SortedEvents:
+    """Key events that are sorted already."""
+    time_us = events.detected_at_us
+    known = (int(events.area[-1]), int(time_us.min()), int(time_us.max())) if len(events) else (0, 0, 0)
+    codec = narrowest_keys(*known)
+    return SortedEvents(codec, codec.encode(events.area, time_us), events.template, events.sensor, events.ref)

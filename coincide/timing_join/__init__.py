@@ -54,8 +54,17 @@ hand `Watermark` its `state_us`.
 
 from __future__ import annotations
 
+from coincide.timing_join.batch import timing_join, timing_join_blocks
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError
 from coincide.timing_join.shared_joins import SharedJoins
 
-__all__ = ["UNKNOWN_SENSOR", "JoinCondition", "SensorRule", "SensorRuleError", "SharedJoins"]
+__all__ = [
+    "UNKNOWN_SENSOR",
+    "JoinCondition",
+    "SensorRule",
+    "SensorRuleError",
+    "SharedJoins",
+    "timing_join",
+    "timing_join_blocks",
+]

@@ -45,8 +45,7 @@ class Found:
             return cls.none()
         rows, at = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         events, stored = probe.events, probe.stored
-        keys = stored.codec.encode(events.area, events.detected_at_us)
-        offset_us = stored.codec.offset_us(stored.keys[at], keys[rows])
+        offset_us = stored.codec.offset_us(stored.keys[at], probe.keys[rows])
         new = (events.ref[rows], events.template[rows])
         old = (stored.ref[at], stored.template[at])
         if probes_with_b:

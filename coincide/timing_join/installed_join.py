@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from coincide.area_keys import narrowest_keys
 from coincide.buffer import Buffer
-from coincide.events import Events, SortedEvents
+from coincide.events import Events, SortedEvents, sorted_events
 from coincide.satisfaction_table import SatisfactionTable
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join.condition import JoinCondition
@@ -100,14 +99,3 @@ class InstalledJoin:
         return replace(
             self, table=table, as_a=ProbeBounds.of_a(table, least[0]), as_b=ProbeBounds.of_b(table, least[1])
         )
-
-
-def sorted_events(batch: Events) -> SortedEvents:
-    """Key a batch that is sorted already."""
-    if len(batch) == 0:
-        codec = narrowest_keys(0, 0, 0)
-    else:
-        time_us = batch.detected_at_us
-        codec = narrowest_keys(int(batch.area[-1]), int(time_us.min()), int(time_us.max()))
-    keys = codec.encode(batch.area, batch.detected_at_us)
-    return SortedEvents(codec, keys, batch.template, batch.sensor, batch.ref)

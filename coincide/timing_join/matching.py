@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
+from coincide.area_keys import Int64Array, KeyArray
 from coincide.events import Events, SortedEvents
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import SensorRule, allowed
@@ -43,18 +44,27 @@ class Probe:
     sensors: SensorRule
     since_ref: int = 0
 
+    @cached_property
+    def keys(self) -> KeyArray:
+        """Keys of the probing events in the stored events' writing, to subtract, not to search."""
+        return self.stored.codec.encode(self.events.area, self.events.detected_at_us)
+
 
 def matching_pairs(probe: Probe) -> Iterator[Block]:
     """Pairs of rows (probing, stored) in blocks of about 64k candidates, by probing row, then stored row."""
     if len(probe.events) == 0 or len(probe.stored) == 0:
         return
+    yield from matching_pairs_among(probe, *candidates(probe))
+
+
+def candidates(probe: Probe) -> tuple[PositionArray, PositionArray]:
+    """For each probing row, the stored rows start : stop that may match it; all others do not."""
     template = probe.events.template
-    start, stop = _ranges(probe, probe.bounds.outer_lo_us[template], probe.bounds.outer_hi_us[template])
-    yield from matching_pairs_within(probe, start, stop)
+    return _ranges(probe, probe.bounds.outer_lo_us[template], probe.bounds.outer_hi_us[template])
 
 
-def matching_pairs_within(probe: Probe, start: PositionArray, stop: PositionArray) -> Iterator[Block]:
-    """Do the same with the candidates of each probing row given as stored rows start : stop."""
+def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray) -> Iterator[Block]:
+    """`matching_pairs` with the candidates of each probing row given as stored rows start : stop."""
     counts = np.maximum(stop - start, 0)
     ends = np.cumsum(counts)
     total = int(ends[-1])
@@ -130,8 +140,7 @@ def _qualify(
 
 def _offsets_qualify(probe: Probe, rows: PositionArray, at: PositionArray) -> npt.NDArray[np.bool_]:
     events, stored = probe.events, probe.stored
-    from_keys = stored.codec.encode(events.area[rows], events.detected_at_us[rows])
-    offset_us = stored.codec.offset_us(stored.keys[at], from_keys)
+    offset_us = stored.codec.offset_us(stored.keys[at], probe.keys[rows])
     return probe.bounds.qualify(events.template[rows], stored.template[at], offset_us)
 
 

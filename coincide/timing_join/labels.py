@@ -1,0 +1,71 @@
+"""Labels to codes: areas and sensors of frames as the small integers that the kernel compares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from coincide.detections import Detections, DetectionsError, LabelArray
+from coincide.events import CodeArray
+from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError
+
+SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater ones would make keys wide
+
+
+def area_codes(frames: Sequence[Detections]) -> list[CodeArray]:
+    """Return codes of the areas of each frame, comparable between frames, int32 (n,).
+
+    Raises
+    ------
+    DetectionsError
+        One frame has areas and another has not, or one has numbers and another strings.
+    """
+    columns = [frame.area for frame in frames]
+    if all(column is None for column in columns):
+        return [np.zeros(len(frame), np.int32) for frame in frames]
+    given = [column for column in columns if column is not None]
+    if len(given) < len(frames):
+        raise DetectionsError("area", None, "given in both frames or in neither")
+    return _codes("area", given, SPARSE_FROM)
+
+
+def sensor_codes(frames: Sequence[Detections]) -> list[CodeArray]:
+    """Return codes of the sensors of each frame in label order, int32 (n,); UNKNOWN_SENSOR where not given."""
+    given = [frame.sensor for frame in frames if frame.sensor is not None]
+    codes = iter(_codes("sensor", given, 1 << 31))
+    return [np.full(len(frame), UNKNOWN_SENSOR, np.int32) if frame.sensor is None else next(codes) for frame in frames]
+
+
+def effective_rule(rule: SensorRule, one: CodeArray, other: CodeArray) -> SensorRule:
+    """Return "any" where the rule is "different" and no sensor is on both sides, else the rule itself.
+
+    Raises
+    ------
+    SensorRuleError
+        The rule is "same" and a side has no sensors.
+    """
+    if len(one) == 0 or len(other) == 0:
+        return rule
+    if rule == "same" and UNKNOWN_SENSOR in (one[0], other[0]):
+        raise SensorRuleError("sensors", rule, "'different' or 'any' for detections without a sensor")
+    apart = one.max() < other.min() or other.max() < one.min()
+    unknown = UNKNOWN_SENSOR in (one[0], other[0])
+    return "any" if rule == "different" and (apart or unknown) else rule
+
+
+def _codes(field: str, columns: list[LabelArray], sparse_from: int) -> list[CodeArray]:
+    if not columns:
+        return []
+    kinds = {"text" if column.dtype.kind == "U" else "number" for column in columns if len(column)}
+    if len(kinds) > 1:
+        raise DetectionsError(field, "numbers in one frame and strings in another", "the same kind in both")
+    if kinds != {"text"} and all(_are_codes(column, sparse_from) for column in columns):
+        return [column.astype(np.int32, copy=False) for column in columns]
+    _, codes = np.unique(np.concatenate([column for column in columns if len(column)]), return_inverse=True)
+    ends = np.cumsum([len(column) for column in columns])
+    return [part.astype(np.int32) for part in np.split(codes, ends[:-1])]
+
+
+def _are_codes(column: LabelArray, sparse_from: int) -> bool:
+    return len(column) == 0 or bool(column.min() >= 0 and column.max() < sparse_from)
