@@ -1,0 +1,1 @@
+"""The HTTP face of alerting: one router per file."""

@@ -1,0 +1,53 @@
+"""GET /v1/dead-letters: what could not be used, or came too late."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Engine
+
+from services.alerting.api.cursors import decode_cursor, encode_cursor
+from services.alerting.api.errors import problems
+from services.alerting.api.models import DeadLetterPage
+from services.alerting.api.pages import json_page, page_limit
+from services.alerting.api.parameters import Instant
+from services.alerting.settings import Settings
+from services.alerting.store import dead_letter_rows
+from services.alerting.store.dead_letter_rows import DeadLetterFilter
+
+
+class DeadLetterParameters(BaseModel):
+    """Filters and page of GET /v1/dead-letters."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str | None = Field(None, max_length=200, description="Only letters with this reason, such as late.")
+    area: str | None = Field(None, max_length=200, description="Only letters of this area.")
+    sensor: str | None = Field(None, max_length=200, description="Only letters of this sensor.")
+    source: str | None = Field(None, max_length=200, description="Only letters from ingest, or from fusion.")
+    from_: Instant | None = Field(None, alias="from", description="Only letters written at or after this time.")
+    to: Instant | None = Field(None, description="Only letters written at or before this time.")
+    limit: int | None = Field(None, ge=1, description="Items on the page.")
+    cursor: str | None = Field(None, max_length=200, description="`next_cursor` of the page before.")
+
+    def filter(self) -> DeadLetterFilter:
+        """Return what the database is asked for."""
+        return DeadLetterFilter(self.reason, self.area, self.sensor, self.source, self.from_, self.to)
+
+
+def dead_letters_router(engine: Engine, settings: Settings) -> APIRouter:
+    """Return the route that reads dead letters."""
+    router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"])
+
+    @router.get("", response_model=DeadLetterPage, responses=problems(422), summary="Dead letters, newest stored first")
+    def list_dead_letters(parameters: Annotated[DeadLetterParameters, Query()]) -> Response:
+        """Return the dead letters that pass every filter; times are those at which they were written to Kafka."""
+        wanted = parameters.filter()
+        limit = page_limit(parameters.limit, settings)
+        before = decode_cursor(wanted, parameters.cursor)
+        with engine.connect() as connection:
+            rows = dead_letter_rows.read_newest_first(connection, wanted, before, limit + 1)
+        more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
+        return json_page([row.body for row in rows[:limit]], next_cursor=more)
+
+    return router

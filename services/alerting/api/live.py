@@ -1,0 +1,62 @@
+"""GET /v1/live: matches as server-sent events, as soon as they are stored."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Engine
+
+from services.alerting.api.errors import problems
+from services.alerting.live import LiveFilter, LiveHub
+from services.alerting.live_stream import LiveStream
+from services.alerting.metrics import Metrics
+from services.alerting.settings import Settings
+
+SEQUENCE_MAX = 2**63 - 1
+
+
+class LiveParameters(BaseModel):
+    """Filters of GET /v1/live."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str | None = Field(None, max_length=200, description="Only matches of this query.")
+    area: str | None = Field(None, max_length=200, description="Only matches in this area.")
+    last_event_id: int | None = Field(
+        None,
+        ge=0,
+        le=SEQUENCE_MAX,
+        description="Stands in for the header where none can be set; 0 begins at the oldest.",
+    )
+
+
+def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: Settings) -> APIRouter:
+    """Return the route of the live stream."""
+    router = APIRouter(prefix="/v1/live", tags=["live"])
+
+    @router.get(
+        "",
+        summary="Matches as they are stored",
+        response_class=Response,
+        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(422, 503)},
+    )
+    async def live(
+        parameters: Annotated[LiveParameters, Query()],
+        last_event_id: Annotated[int | None, Header(ge=0, le=SEQUENCE_MAX)] = None,
+    ) -> Response:
+        """Stream server-sent events of type `match`; the data is the match as in /v1/matches/{id}.
+
+        With Last-Event-ID the stream begins after that match and misses none; without, at the next one stored. A
+        reader who is too slow is disconnected, and can come back with the last id it has.
+        """
+        return LiveStream(
+            LiveFilter(parameters.query, parameters.area),
+            parameters.last_event_id if last_event_id is None else last_event_id,
+            hub,
+            engine,
+            metrics,
+            heartbeat_s=settings.live_heartbeat_s,
+            send_timeout_s=settings.live_send_timeout_s,
+        )
+
+    return router

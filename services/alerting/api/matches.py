@@ -1,0 +1,63 @@
+"""GET /v1/matches: what happened together."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Engine
+
+from services.alerting.api.cursors import decode_cursor, encode_cursor
+from services.alerting.api.errors import problems
+from services.alerting.api.models import Match, MatchPage
+from services.alerting.api.pages import json_page, page_limit
+from services.alerting.api.parameters import Instant
+from services.alerting.settings import Settings
+from services.alerting.store import match_rows
+from services.alerting.store.match_rows import MatchFilter
+from services.common.problem import Problem
+
+
+class MatchParameters(BaseModel):
+    """Filters and page of GET /v1/matches."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str | None = Field(None, max_length=200, description="Only matches of this query.")
+    area: str | None = Field(None, max_length=200, description="Only matches in this area.")
+    sensor: str | None = Field(None, max_length=200, description="Only matches with a member from this sensor.")
+    from_: Instant | None = Field(None, alias="from", description="Only what may have happened at or after this time.")
+    to: Instant | None = Field(None, description="Only what may have happened at or before this time.")
+    min_probability: float | None = Field(None, ge=0, le=1, description="Only matches at least as probable.")
+    limit: int | None = Field(None, ge=1, description="Items on the page.")
+    cursor: str | None = Field(None, max_length=200, description="`next_cursor` of the page before.")
+
+    def filter(self) -> MatchFilter:
+        """Return what the database is asked for."""
+        return MatchFilter(self.query, self.area, self.sensor, self.from_, self.to, self.min_probability)
+
+
+def matches_router(engine: Engine, settings: Settings) -> APIRouter:
+    """Return the routes that read matches."""
+    router = APIRouter(prefix="/v1/matches", tags=["matches"])
+
+    @router.get("", response_model=MatchPage, responses=problems(422), summary="Matches, newest stored first")
+    def list_matches(parameters: Annotated[MatchParameters, Query()]) -> Response:
+        """Return the matches that pass every filter. New ones never shift the pages of a cursor."""
+        wanted = parameters.filter()
+        limit = page_limit(parameters.limit, settings)
+        before = decode_cursor(wanted, parameters.cursor)
+        with engine.connect() as connection:
+            newest = match_rows.newest_sequence(connection)
+            rows = match_rows.read_newest_first(connection, wanted, before, limit + 1)
+        more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
+        return json_page([row.body for row in rows[:limit]], next_cursor=more, last_event_id=str(newest))
+
+    @router.get("/{id}", response_model=Match, responses=problems(404), summary="One match")
+    def get_match(id: str) -> Response:  # noqa: A002 - the path's name for it
+        with engine.connect() as connection:
+            body = match_rows.read_match(connection, id)
+        if body is None:
+            raise Problem(404, f"there is no match {id[:100]!r}")
+        return Response(body, media_type="application/json")
+
+    return router

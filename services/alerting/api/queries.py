@@ -1,0 +1,141 @@
+"""/v1/queries: what is looked for, and changing it while it runs."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Response
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+
+from services.alerting.api.errors import problems
+from services.alerting.api.json_body import json_body
+from services.alerting.api.models import QueryDocument, QueryHistory, QueryList, QueryState, Threshold
+from services.alerting.api.models import QueryVersion as Version
+from services.alerting.changes import QueryChanges
+from services.alerting.preconditions import Precondition, entity_tag
+from services.alerting.store import query_rows
+from services.alerting.store.query_rows import QueryVersion
+from services.common.problem import Problem
+
+Id = Annotated[str, Path(max_length=200, description="The query's id.")]
+Body = Annotated[Any, Depends(json_body)]
+
+
+def _precondition(
+    if_match: Annotated[str | None, Header(description="ETag of the version seen, or *.")] = None,
+    if_none_match: Annotated[str | None, Header(description="* to create only.")] = None,
+) -> Precondition:
+    return Precondition.parse(if_match, if_none_match)
+
+
+Seen = Annotated[Precondition, Depends(_precondition)]
+CHANGE_PROBLEMS = problems(404, 412, 413, 415, 422, 428, 503)
+
+
+def _body_of(model: type) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+MERGE_PATCH = {
+    "requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {"type": "object"}}}}
+}
+
+
+def queries_router(engine: Engine, changes: QueryChanges) -> APIRouter:
+    """Return the routes that read and change queries."""
+    router = APIRouter(prefix="/v1/queries", tags=["queries"])
+    _add_reading(router, engine)
+    _add_changing(router, engine, changes)
+    return router
+
+
+def _add_reading(router: APIRouter, engine: Engine) -> None:
+    @router.get("", summary="Every query")
+    def list_queries() -> QueryList:
+        with engine.connect() as connection:
+            queries, shards = query_rows.read_queries(connection), query_rows.read_status(connection)
+        return QueryList(items=[_state(query, query_rows.applied_version(shards, query.id)) for query in queries])
+
+    @router.get("/{id}", responses=problems(404), summary="One query, with its ETag")
+    def get_query(id: Id, response: Response) -> QueryState:  # noqa: A002
+        with engine.connect() as connection:
+            query, shards = query_rows.read_query(connection, id), query_rows.read_status(connection)
+        if query is None:
+            raise Problem(404, f"there is no query {id[:100]!r}")
+        response.headers["ETag"] = entity_tag(query.version)
+        return _state(query, query_rows.applied_version(shards, id))
+
+    @router.get("/{id}/versions", responses=problems(404), summary="Every version of a query, newest first")
+    def list_versions(id: Id) -> QueryHistory:  # noqa: A002
+        with engine.connect() as connection:
+            versions = query_rows.read_versions(connection, id)
+        if not versions:
+            raise Problem(404, f"there never was a query {id[:100]!r}")
+        return QueryHistory(id=id, items=[_version(version) for version in versions])
+
+
+def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges) -> None:
+    async def answer(query: QueryVersion, response: Response) -> QueryState:
+        response.headers["ETag"] = entity_tag(query.version)
+        return _state(query, await run_in_threadpool(_applied, engine, query.id))
+
+    @router.put(
+        "/{id}",
+        responses={201: {"model": QueryState, "description": "Created"}, **CHANGE_PROBLEMS, **problems(409)},
+        openapi_extra=_body_of(QueryDocument),
+        summary="Create or replace a query",
+    )
+    async def put_query(id: Id, document: Body, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+        """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
+        query, created = await changes.put(id, document, seen)
+        response.status_code = 201 if created else 200
+        return await answer(query, response)
+
+    @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=MERGE_PATCH, summary="Change parts of a query")
+    async def patch_query(id: Id, patch: Body, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+        """Apply a JSON merge patch (RFC 7396) to the query's document."""
+        return await answer(await changes.patch(id, patch, seen), response)
+
+    @router.delete("/{id}", status_code=204, responses=CHANGE_PROBLEMS, summary="Remove a query")
+    async def delete_query(id: Id, seen: Seen) -> None:  # noqa: A002
+        """Remove it; its matches and its versions can still be read."""
+        await changes.remove(id, seen)
+
+    @router.patch("/{id}/threshold", responses=CHANGE_PROBLEMS, summary="Change the threshold of a query")
+    async def patch_threshold(id: Id, body: Threshold, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+        return await answer(await changes.set_threshold(id, body.threshold, seen), response)
+
+    @router.post("/{id}/pause", responses=CHANGE_PROBLEMS, summary="Pause a query")
+    async def pause_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+        """Emit no match until it is resumed; pairs completed meanwhile are never emitted."""
+        return await answer(await changes.set_paused(id, True, seen), response)
+
+    @router.post("/{id}/resume", responses=CHANGE_PROBLEMS, summary="Resume a query")
+    async def resume_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+        return await answer(await changes.set_paused(id, False, seen), response)
+
+
+def _applied(engine: Engine, id_: str) -> int | None:
+    with engine.connect() as connection:
+        return query_rows.applied_version(query_rows.read_status(connection), id_)
+
+
+def _state(query: QueryVersion, applied_version: int | None) -> QueryState:
+    return QueryState(
+        id=query.id,
+        version=query.version,
+        paused=query.paused,
+        changed_at_us=query.changed_at_us,
+        applied_version=applied_version,
+        query=query.query or {},
+    )
+
+
+def _version(version: QueryVersion) -> Version:
+    return Version(
+        version=version.version,
+        paused=version.paused,
+        removed=version.removed,
+        changed_at_us=version.changed_at_us,
+        query=version.query,
+    )

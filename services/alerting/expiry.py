@@ -1,0 +1,47 @@
+"""Retention: when to delete what is too old, in chunks small enough that storing never waits long."""
+
+import time
+
+from sqlalchemy import Engine
+
+from services.alerting.metrics import Metrics
+from services.alerting.store.retention import delete_old_dead_letters, delete_old_matches
+
+
+class Expiry:
+    """Deletes one chunk a call while there is something to delete, then rests.
+
+    Age counts from Kafka's record time, when a record entered its topic, so that filling the database again
+    does not make old records young.
+    """
+
+    def __init__(
+        self, engine: Engine, metrics: Metrics, kept_s: tuple[float, float], chunk_rows: int, every_s: float
+    ) -> None:
+        self._engine = engine
+        self._metrics = metrics
+        self._matches_kept_s, self._dead_letters_kept_s = kept_s
+        self._chunk_rows = chunk_rows
+        self._every_s = every_s
+        self._due_at_s = 0.0
+
+    def is_due(self) -> bool:
+        """Whether `run_if_due` would delete now."""
+        return time.monotonic() >= self._due_at_s
+
+    def run_if_due(self) -> None:
+        """Delete one chunk of each table if it is time; a full chunk makes the next one due at once."""
+        if not self.is_due():
+            return
+        now_s = time.time()
+        with self._engine.begin() as connection:
+            matches = delete_old_matches(connection, _us(now_s - self._matches_kept_s), self._chunk_rows)
+            letters = delete_old_dead_letters(connection, _us(now_s - self._dead_letters_kept_s), self._chunk_rows)
+        self._metrics.expired.labels("matches").inc(matches)
+        self._metrics.expired.labels("dead_letters").inc(letters)
+        if max(matches, letters) < self._chunk_rows:
+            self._due_at_s = time.monotonic() + self._every_s
+
+
+def _us(seconds: float) -> int:
+    return int(seconds * 1e6)

@@ -1,0 +1,114 @@
+"""One connection to Kafka: which partitions there are, from where to read, how far behind, what to commit."""
+
+import socket
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from kafka import TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+from services.alerting.store.position_rows import Position
+from services.common.kafka import create_admin, create_consumer
+
+PROBE_TIMEOUT_MS = 5_000
+CONNECT_TIMEOUT_S = 2.0
+
+
+class TopicMissingError(Exception):
+    """A topic that alerting follows does not exist (yet)."""
+
+
+class KafkaSession:
+    """A consumer with every partition of some topics assigned by hand.
+
+    Positions live in the database, in the transaction that stored the rows; what is committed to Kafka only shows
+    them to Kafka's tools. So there is no group to join: a restart after a kill does not wait for its old self to
+    time out, and a database that was deleted is filled again from the beginning.
+    """
+
+    def __init__(self, bootstrap: str, group: str, topics: Iterable[str], max_records: int) -> None:
+        _refuse_unless_listening(bootstrap)
+        self.partitions, self.topic_ids = _describe(bootstrap, tuple(topics))
+        self._consumer = create_consumer(bootstrap, group_id=group, max_poll_records=max_records)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._consumer.close(autocommit=False, timeout_ms=1_000)
+
+    def of(self, topic: str) -> list[TopicPartition]:
+        """Return the partitions of `topic`."""
+        return [partition for partition in self.partitions if partition.topic == topic]
+
+    def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
+        """Read these partitions from these offsets on; None is the beginning."""
+        self._consumer.assign(list(starts))
+        for partition, offset in starts.items():
+            if offset is None:
+                self._consumer.seek_to_beginning(partition)
+            else:
+                self._consumer.seek(partition, offset)
+
+    def poll(self, timeout_s: float) -> list[Any]:
+        """Return the next records; waits up to `timeout_s` when there are none, and no longer than for the first."""
+        polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000))
+        return [record for records in polled.values() for record in records]
+
+    def reached(self, records: Iterable[Any]) -> list[Position]:
+        """Return the positions after `records`, which are in order within each partition."""
+        last = {(record.topic, record.partition): record.offset for record in records}
+        return [Position(topic, n, self.topic_ids[topic], offset + 1) for (topic, n), offset in last.items()]
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset after the last record of each of `partitions`.
+
+        Raises
+        ------
+        kafka.errors.KafkaError
+            Kafka does not answer.
+        """
+        ends: dict[TopicPartition, int] = self._consumer.end_offsets(list(partitions), timeout_ms=PROBE_TIMEOUT_MS)
+        return ends
+
+    def position(self, partition: TopicPartition) -> int:
+        """Return the offset to be read next."""
+        offset: int = self._consumer.position(partition, timeout_ms=PROBE_TIMEOUT_MS)
+        return offset
+
+    def commit(self, positions: Iterable[Position]) -> None:
+        """Show `positions` to Kafka's tools; does not wait, and a failure does not matter."""
+        offsets = {TopicPartition(p.topic, p.partition): OffsetAndMetadata(p.next_offset, "", -1) for p in positions}
+        if offsets:
+            self._consumer.commit_async(offsets, callback=lambda _offsets, _response: None)
+
+
+def _refuse_unless_listening(bootstrap: str) -> None:
+    # The Kafka client waits seconds for a broker that refuses, and leaks a socket with each attempt.
+    fault: OSError | None = None
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
+            return
+        except OSError as error:
+            fault = error
+    raise ConnectionError(f"nothing listens at {bootstrap} ({fault})")
+
+
+def _describe(bootstrap: str, topics: tuple[str, ...]) -> tuple[list[TopicPartition], dict[str, str]]:
+    admin = create_admin(bootstrap)
+    try:
+        described = {topic["name"]: topic for topic in admin.describe_topics(list(topics))}
+    finally:
+        admin.close()
+    missing = [name for name in topics if not described.get(name, {}).get("partitions")]
+    if missing:
+        raise TopicMissingError(f"these topics do not exist: {', '.join(missing)}")
+    partitions = [
+        TopicPartition(name, partition["partition_index"])
+        for name in topics
+        for partition in described[name]["partitions"]
+    ]
+    return partitions, {name: str(described[name]["topic_id"]) for name in topics}

@@ -1,0 +1,118 @@
+"""The live hub: hands newly stored matches to the readers of the live stream."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from services.alerting.metrics import Metrics
+from services.alerting.store.match_rows import StoredMatch
+
+
+class TooManyReadersError(Exception):
+    """The live stream has as many readers as it may have."""
+
+
+@dataclass(frozen=True)
+class LiveFilter:
+    """Which matches a reader wants; None asks for all."""
+
+    query: str | None = None
+    area: str | None = None
+
+    def wants(self, match: StoredMatch) -> bool:
+        """Whether `match` is one of them."""
+        return self.query in (None, match.query) and self.area in (None, match.area)
+
+
+class Reader:
+    """One reader of the live stream; matches are offered to it once it has caught up with the database."""
+
+    def __init__(self, wanted: LiveFilter, queue_matches: int) -> None:
+        self.wanted = wanted
+        self._queue_matches = queue_matches
+        self._queue: deque[StoredMatch] = deque()
+        self._woken = asyncio.Event()
+        self.has_until = 0
+        self.has_ended = False
+        self.too_slow = asyncio.Event()
+
+    def offer(self, matches: Sequence[StoredMatch]) -> None:
+        """Queue those of `matches` that are wanted; a full queue marks the reader as too slow."""
+        self._queue.extend(m for m in matches if m.sequence > self.has_until and self.wanted.wants(m))
+        if len(self._queue) > self._queue_matches:
+            self._queue.clear()
+            self.too_slow.set()
+        self._woken.set()
+
+    def end(self) -> None:
+        """Let the stream end after what is queued."""
+        self.has_ended = True
+        self._woken.set()
+
+    async def next(self) -> list[StoredMatch]:
+        """Return everything queued, waiting for the first; empty when the stream ends."""
+        while not self._queue and not self.has_ended:
+            self._woken.clear()
+            await self._woken.wait()
+        queued = list(self._queue)
+        self._queue.clear()
+        return queued
+
+
+class LiveHub:
+    """The readers of the live stream; lives on the event loop, so that nothing here needs a lock.
+
+    `newest_sequence` is that of the last match handed over. A reader who has read the database up to there can
+    join without missing one, as long as nothing is awaited between the comparison and `join`; what it read before
+    it was handed over is left out, so that nothing comes twice.
+    """
+
+    def __init__(self, metrics: Metrics, readers_max: int, queue_matches: int) -> None:
+        self._metrics = metrics
+        self._readers_max = readers_max
+        self._queue_matches = queue_matches
+        self._seated: set[Reader] = set()
+        self._joined: set[Reader] = set()
+        self._closed = False
+        self.newest_sequence = 0
+
+    def publish(self, matches: Sequence[StoredMatch]) -> None:
+        """Hand `matches`, in order of sequence, to every joined reader who wants them."""
+        self.newest_sequence = matches[-1].sequence
+        for reader in self._joined:
+            reader.offer(matches)
+
+    def seat(self, wanted: LiveFilter) -> Reader:
+        """Return a new reader, to whom nothing is offered until it joins; it ends with `leave`.
+
+        Raises
+        ------
+        TooManyReadersError
+            Every seat is taken.
+        """
+        if len(self._seated) >= self._readers_max:
+            raise TooManyReadersError(f"{self._readers_max} readers, the most allowed, are connected")
+        reader = Reader(wanted, self._queue_matches)
+        if self._closed:
+            reader.end()
+        self._seated.add(reader)
+        self._metrics.live_readers.set(len(self._seated))
+        return reader
+
+    def join(self, reader: Reader, has_until: int) -> None:
+        """Offer to `reader`, who has what was stored up to the sequence `has_until`, what is published from now on."""
+        reader.has_until = has_until
+        self._joined.add(reader)
+
+    def leave(self, reader: Reader) -> None:
+        """Offer nothing more to `reader` and give its seat to another."""
+        self._joined.discard(reader)
+        self._seated.discard(reader)
+        self._metrics.live_readers.set(len(self._seated))
+
+    def close(self) -> None:
+        """End every stream, present and future: the service is stopping."""
+        self._closed = True
+        for reader in self._seated:
+            reader.end()

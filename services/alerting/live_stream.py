@@ -1,0 +1,114 @@
+"""One live stream: what was missed, from the database; then what comes, from the hub; no gap and nothing twice."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from sqlalchemy import Engine
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette.sse import SendTimeoutError
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from services.alerting.live import LiveFilter, LiveHub, Reader, TooManyReadersError
+from services.alerting.metrics import Metrics
+from services.alerting.store.match_rows import MatchFilter, StoredMatch, newest_sequence, read_after
+from services.common.problem import problem_response
+
+CATCH_UP_MATCHES = 500
+RETRY_MS = 1_000
+
+
+class TooSlowError(Exception):
+    """A reader let too many matches wait."""
+
+
+class LiveStream(EventSourceResponse):
+    """The response to a live reader.
+
+    Parameters
+    ----------
+    after
+        Sequence of the last match the reader has; None for one who wants only what comes from now on.
+    heartbeat_s, send_timeout_s
+        Pause between comments; longest wait for the reader to take one piece.
+    """
+
+    def __init__(
+        self,
+        wanted: LiveFilter,
+        after: int | None,
+        hub: LiveHub,
+        engine: Engine,
+        metrics: Metrics,
+        *,
+        heartbeat_s: float,
+        send_timeout_s: float,
+    ) -> None:
+        super().__init__(
+            self._pieces(),
+            ping=heartbeat_s,
+            ping_message_factory=lambda: ServerSentEvent(comment="quiet", sep="\n"),
+            send_timeout=send_timeout_s,
+            data_sender_callable=self._raise_when_too_slow,
+        )
+        self._wanted = wanted
+        self._after = after
+        self._hub = hub
+        self._engine = engine
+        self._metrics = metrics
+        self._reader: Reader
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until the reader leaves, is too slow, or the service stops."""
+        try:
+            self._reader = self._hub.seat(self._wanted)
+        except TooManyReadersError as error:
+            await problem_response(503, str(error), {"Retry-After": "5"})(scope, receive, send)
+            return
+        try:
+            await super().__call__(scope, receive, send)
+        except (TooSlowError, SendTimeoutError):
+            self._metrics.live_dropped.inc()  # it comes back with its Last-Event-ID and misses nothing
+        finally:
+            self._hub.leave(self._reader)
+
+    async def _raise_when_too_slow(self) -> None:
+        await self._reader.too_slow.wait()
+        raise TooSlowError
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        after = self._hub.newest_sequence if self._after is None else self._after
+        if self._after is None:
+            self._hub.join(self._reader, after)
+        yield f": open\nid: {after}\nretry: {RETRY_MS}\n\n".encode()  # no data: sets the reader's id, is no event
+        if self._after is not None:
+            async for missed in self._catch_up():
+                yield self._encoded(missed)
+        while matches := await self._reader.next():
+            yield self._encoded(matches)
+
+    async def _catch_up(self) -> AsyncIterator[list[StoredMatch]]:
+        after = self._after or 0
+        while not self._reader.has_ended:
+            missed, upto = await run_in_threadpool(self._read, after)
+            if missed:
+                yield missed
+            after = upto
+            if upto >= self._hub.newest_sequence and not missed:
+                self._hub.join(self._reader, upto)  # nothing was awaited since the comparison
+                return
+
+    def _read(self, after: int) -> tuple[list[StoredMatch], int]:
+        """Return the next matches after `after`, and the sequence up to which there are no others."""
+        with self._engine.connect() as connection:
+            newest = newest_sequence(connection)
+            if after > max(newest, self._hub.newest_sequence):
+                after = 0  # an id of another database: rather send again than miss one
+            wanted = MatchFilter(query=self._wanted.query, area=self._wanted.area)
+            missed = read_after(connection, wanted, after, CATCH_UP_MATCHES)
+        if len(missed) == CATCH_UP_MATCHES:
+            return missed, missed[-1].sequence
+        return missed, max([after, newest, *(match.sequence for match in missed[-1:])])
+
+    def _encoded(self, matches: Sequence[StoredMatch]) -> bytes:
+        self._metrics.live_sent.inc(len(matches))
+        return "".join(f"id: {match.sequence}\nevent: match\ndata: {match.body}\n\n" for match in matches).encode()

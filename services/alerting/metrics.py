@@ -1,0 +1,37 @@
+"""The metrics of alerting, on a registry of the caller's: two apps can live in one process."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+DELAY_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+
+class Metrics:
+    """Every metric that alerting exports."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self.consumed = self._counter("records_consumed", "Kafka records read.", "topic")
+        self.inserted = self._counter("records_inserted", "Kafka records stored as new rows.", "topic")
+        self.duplicates = self._counter("records_duplicate", "Kafka records that were stored already.", "topic")
+        self.malformed = self._counter("records_malformed", "Kafka records skipped because unreadable.", "topic")
+        self.matches = self._counter("matches", "Matches stored.", "query")
+        self.expired = self._counter("rows_expired", "Rows deleted by retention.", "table")
+        self.batches_failed = self._counter("batches_failed", "Batches that could not be stored and are read again.")
+        self.lag = Gauge(
+            "coincide_alerting_lag_records", "Records in Kafka not yet stored.", ["topic"], registry=registry
+        )
+        self.kafka_up = Gauge("coincide_alerting_kafka_up", "1 while Kafka answers, else 0.", registry=registry)
+        self.record_delay = self._histogram("record_delay_seconds", "Kafka record time to stored.", "topic")
+        self.match_delay = self._histogram("match_delay_seconds", "Newest member received by ingest to match stored.")
+        self.store_time = self._histogram("store_seconds", "Time to store one batch.")
+        self.live_readers = Gauge("coincide_alerting_live_readers", "Readers of the live stream.", registry=registry)
+        self.live_dropped = self._counter("live_readers_dropped", "Live readers dropped because too slow.")
+        self.live_sent = self._counter("live_matches_sent", "Matches handed to live readers.")
+        self.query_changes = self._counter("query_changes", "Changes of queries by what became of them.", "outcome")
+        self.requests = self._histogram("request_seconds", "HTTP requests, live streams left out.", "route", "status")
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"coincide_alerting_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(f"coincide_alerting_{name}", text, labels, buckets=DELAY_BUCKETS_S, registry=self.registry)

@@ -1,0 +1,72 @@
+"""Settings of the alerting service."""
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from services.common.bind import refuse_open_bind
+from services.common.settings import FrozenSettings
+
+DAY_S = 86_400.0
+
+Seconds = Annotated[float, Field(gt=0, le=10 * 365 * DAY_S)]
+
+
+class Settings(FrozenSettings):
+    """Every setting of alerting; each can be given in the file or as `COINCIDE_ALERTING_<FIELD>`."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8020, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allow_unauthenticated_bind: bool = Field(
+        False, description="Allow a host that other machines can reach, although nobody authenticates."
+    )
+    log_level: str = Field(
+        "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least level logged: DEBUG, INFO, WARNING or ERROR."
+    )
+    kafka_bootstrap: str = Field("127.0.0.1:9092", min_length=1, description="Kafka brokers, comma separated.")
+    kafka_group: str = Field(
+        "coincide-alerting", min_length=1, description="Consumer group under which offsets are shown to Kafka's tools."
+    )
+    kafka_timeout_s: Seconds = Field(
+        5.0, description="Longest wait for Kafka to acknowledge a change of a query before the answer is 503."
+    )
+    kafka_silence_s: Seconds = Field(
+        10.0, description="How long Kafka may stay silent before /readyz says so and changes of queries get 503."
+    )
+    streams_path: Path = Field(Path("config/streams.yaml"), description="The declared streams.")
+    queries_path: Path | None = Field(
+        Path("config/queries.yaml"), description="Queries published when the queries topic is empty; null: none."
+    )
+    database_url: str = Field(
+        "sqlite:///.local/alerting.sqlite3", description="SQLAlchemy URL of the database: sqlite or postgresql."
+    )
+    batch_records: int = Field(2000, ge=1, le=100_000, description="Most Kafka records stored in one transaction.")
+    matches_kept_s: Seconds = Field(
+        90 * DAY_S, description="Matches are deleted this long after they entered their Kafka topic."
+    )
+    dead_letters_kept_s: Seconds = Field(
+        30 * DAY_S, description="Dead letters are deleted this long after they entered their Kafka topic."
+    )
+    retention_every_s: Seconds = Field(60.0, description="Pause between two rounds of deleting what is too old.")
+    retention_chunk_rows: int = Field(
+        1000, ge=1, le=100_000, description="Most rows deleted in one transaction, so that storing never waits long."
+    )
+    page_items: int = Field(100, ge=1, le=1000, description="Items on a page when the caller names no limit.")
+    page_items_max: int = Field(1000, ge=1, le=10_000, description="Most items that a caller may ask for on a page.")
+    queries_max: int = Field(200, ge=1, le=10_000, description="Most queries at a time; ids are metric labels.")
+    live_readers_max: int = Field(200, ge=1, le=100_000, description="Most readers of the live stream at a time.")
+    live_queue_matches: int = Field(
+        5000, ge=1, le=1_000_000, description="Matches that may wait for one live reader before it is dropped."
+    )
+    live_heartbeat_s: Seconds = Field(15.0, description="Pause between comments that keep a quiet live stream open.")
+    live_send_timeout_s: Seconds = Field(
+        30.0, description="How long a live reader may take to accept one piece before it is dropped."
+    )
+
+    @model_validator(mode="after")
+    def _refuse_what_contradicts(self) -> Self:
+        refuse_open_bind(self.host, self.allow_unauthenticated_bind)
+        if self.page_items > self.page_items_max:
+            raise ValueError(f"page_items is {self.page_items}: at most page_items_max, {self.page_items_max}")
+        return self

@@ -1,0 +1,78 @@
+"""Dead letters in the database: written in batches, read newest first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from services.alerting.records import DeadLetter
+from services.alerting.store.dialect import insert_ignoring_duplicates
+from services.alerting.store.tables import dead_letters
+
+
+@dataclass(frozen=True)
+class ReceivedDeadLetter:
+    """A dead letter as read from Kafka: its id, the record, its JSON on one line, and Kafka's record time."""
+
+    id: str
+    record: DeadLetter
+    body: str
+    received_at_us: int
+
+
+@dataclass(frozen=True)
+class DeadLetterFilter:
+    """Which dead letters: None asks for all. Received in [from_us, to_us], both ends closed."""
+
+    reason: str | None = None
+    area: str | None = None
+    sensor: str | None = None
+    source: str | None = None
+    from_us: int | None = None
+    to_us: int | None = None
+
+
+def insert_dead_letters(connection: Connection, received: Sequence[ReceivedDeadLetter]) -> int:
+    """Store `received` and return how many were new."""
+    if not received:
+        return 0
+    rows = [
+        {
+            "id": letter.id,
+            "source": letter.record.source,
+            "reason": letter.record.reason,
+            "area": letter.record.area,
+            "sensor": letter.record.sensor,
+            "received_at_us": letter.received_at_us,
+            "body": letter.body,
+        }
+        for letter in received
+    ]
+    statement = insert_ignoring_duplicates(connection, dead_letters).returning(dead_letters.c.sequence)
+    return len(connection.execute(statement, rows).all())
+
+
+def read_newest_first(
+    connection: Connection, wanted: DeadLetterFilter, before: int | None, limit: int
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return up to `limit` (sequence, id, body) with a sequence below `before`, newest first."""
+    letters = dead_letters.c
+    conditions = [
+        column == value
+        for column, value in (
+            (letters.reason, wanted.reason),
+            (letters.area, wanted.area),
+            (letters.sensor, wanted.sensor),
+            (letters.source, wanted.source),
+        )
+        if value is not None
+    ]
+    if wanted.from_us is not None:
+        conditions.append(letters.received_at_us >= wanted.from_us)
+    if wanted.to_us is not None:
+        conditions.append(letters.received_at_us <= wanted.to_us)
+    if before is not None:
+        conditions.append(letters.sequence < before)
+    statement = select(letters.sequence, letters.id, letters.body).where(*conditions)
+    return connection.execute(statement.order_by(letters.sequence.desc()).limit(limit)).all()

@@ -1,0 +1,83 @@
+"""Everything that differs between SQLite and PostgreSQL, in one place."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL
+
+MIGRATION_LOCK_KEY = 0x636F696E  # "coin": any number that nothing else in the database locks
+
+
+def open_engine(database_url: str, busy_timeout_ms: int = 5000) -> Engine:
+    """Return an engine for `database_url`; an SQLite file's folder is made when missing.
+
+    Raises
+    ------
+    ValueError
+        For a database other than SQLite or PostgreSQL, and for SQLite in memory (every connection would see its own).
+    """
+    url = make_url(database_url)
+    if url.get_backend_name() == "postgresql":
+        return create_engine(url, pool_pre_ping=True)
+    if url.get_backend_name() != "sqlite":
+        raise ValueError(f"database_url: {url.get_backend_name()!r} is not supported; allowed: sqlite, postgresql")
+    return _open_sqlite(url, busy_timeout_ms)
+
+
+def _open_sqlite(url: URL, busy_timeout_ms: int) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise ValueError(
+            "database_url: SQLite in memory is not supported; name a file, as in sqlite:///alerting.sqlite3"
+        )
+    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # pysqlite begins late and commits around DDL; _begin does it right
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", f"busy_timeout={busy_timeout_ms}"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def insert_ignoring_duplicates(connection: Connection, table: Table) -> Any:
+    """Return `INSERT ... ON CONFLICT DO NOTHING` into `table`: storing a record again changes nothing."""
+    return _insert(connection, table).on_conflict_do_nothing()
+
+
+def upsert(connection: Connection, table: Table) -> Any:
+    """Return an insert into `table` that overwrites the row with the same primary key."""
+    statement = _insert(connection, table)
+    key = [column.name for column in table.primary_key]
+    changed = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
+    return statement.on_conflict_do_update(index_elements=key, set_=changed)
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    return (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table)
+
+
+@contextmanager
+def migration_lock(engine: Engine) -> Iterator[None]:
+    """Hold the database's migration lock: of several processes started together one migrates, the others wait."""
+    if engine.dialect.name == "postgresql":
+        with engine.connect() as connection:
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK_KEY})
+            try:
+                yield
+            finally:
+                connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": MIGRATION_LOCK_KEY})
+        return
+    with Path(f"{engine.url.database}.migrate.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released by the close, and by the death of the process
+        yield

@@ -1,0 +1,107 @@
+"""The queries in the database: their state now, and every version seen."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, delete, func, select
+
+from services.alerting.records import QueryChange, ShardStatus, shard_status_decoder
+from services.alerting.store.dialect import insert_ignoring_duplicates, upsert
+from services.alerting.store.tables import queries, query_versions, shard_status
+
+
+@dataclass(frozen=True)
+class QueryVersion:
+    """A query as it was from `version` on; `query` is None when it was removed."""
+
+    id: str
+    version: int
+    paused: bool
+    removed: bool
+    changed_at_us: int
+    query: dict[str, Any] | None
+
+
+def replace_queries(connection: Connection, changes: Collection[QueryChange]) -> None:
+    """Make `changes`, the newest of each query, the whole state; what the topic does not hold is forgotten."""
+    connection.execute(delete(queries))
+    apply_changes(connection, changes)
+
+
+def apply_changes(connection: Connection, changes: Collection[QueryChange]) -> None:
+    """Add `changes` to the history; each that is newer than its query's state becomes the state.
+
+    A record with a version that is not newer came out of order from a send that was given up: the topic's
+    readers all ignore it.
+    """
+    if not changes:
+        return
+    connection.execute(insert_ignoring_duplicates(connection, query_versions), [_row(change) for change in changes])
+    current = dict(connection.execute(select(queries.c.id, queries.c.version)).tuples().all())
+    for change in changes:
+        if change.version > current.get(change.id, 0):
+            current[change.id] = change.version
+            connection.execute(upsert(connection, queries), _row(change))
+
+
+def read_query(connection: Connection, id_: str) -> QueryVersion | None:
+    """Return the state of the query `id_`; None when there is none or it was removed."""
+    row = connection.execute(select(queries).where(queries.c.id == id_, ~queries.c.removed)).first()
+    return _version(row) if row else None
+
+
+def read_queries(connection: Connection) -> list[QueryVersion]:
+    """Return every query that was not removed, by id."""
+    rows = connection.execute(select(queries).where(~queries.c.removed).order_by(queries.c.id))
+    return [_version(row) for row in rows]
+
+
+def read_versions(connection: Connection, id_: str) -> list[QueryVersion]:
+    """Return every version seen of the query `id_`, newest first; also of one that was removed."""
+    rows = select(query_versions).where(query_versions.c.id == id_).order_by(query_versions.c.version.desc())
+    return [_version(row) for row in connection.execute(rows)]
+
+
+def greatest_version(connection: Connection, id_: str) -> int:
+    """Return the greatest version that the query `id_` ever had; 0 when it never existed."""
+    greatest = func.max(query_versions.c.version)
+    return connection.execute(select(greatest).where(query_versions.c.id == id_)).scalar() or 0
+
+
+def store_status(connection: Connection, newest: dict[str, str | None]) -> None:
+    """Keep the newest status of each shard, by Kafka key; None, Kafka's tombstone, forgets the shard."""
+    kept = [{"key": key, "body": body} for key, body in newest.items() if body is not None]
+    gone = [key for key, body in newest.items() if body is None]
+    if kept:
+        connection.execute(upsert(connection, shard_status), kept)
+    if gone:
+        connection.execute(delete(shard_status).where(shard_status.c.key.in_(gone)))
+
+
+def read_status(connection: Connection) -> list[ShardStatus]:
+    """Return what each shard says."""
+    return [shard_status_decoder.decode(body) for body in connection.execute(select(shard_status.c.body)).scalars()]
+
+
+def applied_version(shards: Sequence[ShardStatus], id_: str) -> int | None:
+    """Return the version of the query `id_` that every shard has applied at least; None when some has none."""
+    applied = [shard.queries[id_].version if id_ in shard.queries else None for shard in shards]
+    return min((version for version in applied if version is not None), default=None) if None not in applied else None
+
+
+def _row(change: QueryChange) -> dict[str, object]:
+    return {
+        "id": change.id,
+        "version": change.version,
+        "paused": change.paused,
+        "removed": change.removed,
+        "changed_at_us": change.changed_at_us,
+        "body": None if change.query is None else msgspec.json.encode(change.query).decode(),
+    }
+
+
+def _version(row: Row[Any]) -> QueryVersion:
+    query = None if row.body is None else msgspec.json.decode(row.body)
+    return QueryVersion(row.id, row.version, row.paused, row.removed, row.changed_at_us, query)

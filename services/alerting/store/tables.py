@@ -1,0 +1,112 @@
+"""The tables of the alerting database; `migrations/` holds the steps that lead to them.
+
+All times are microseconds since the epoch, UTC. `body` columns hold the Kafka record's JSON, unchanged but for
+white space. `received_at_us` is Kafka's record time: when the record entered its topic, the same after a rebuild.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
+
+# SQLite gives row numbers only to a column declared INTEGER, which is 64 bits wide there.
+Sequence64 = BigInteger().with_variant(Integer(), "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+matches = Table(
+    "matches",
+    metadata,
+    Column("sequence", Sequence64, primary_key=True),  # order of insertion; never reused
+    Column("id", Text, nullable=False, unique=True),
+    Column("query", Text, nullable=False),
+    Column("query_version", BigInteger, nullable=False),
+    Column("area", Text, nullable=False),
+    Column("probability", Double, nullable=False),
+    Column("earliest_us", BigInteger, nullable=False),
+    Column("latest_us", BigInteger, nullable=False),
+    Column("received_at_us", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("ix_matches_query_sequence", "query", "sequence"),
+    Index("ix_matches_area_sequence", "area", "sequence"),
+    Index("ix_matches_received_at_us", "received_at_us"),
+    sqlite_autoincrement=True,
+)
+
+match_sensors = Table(
+    "match_sensors",
+    metadata,
+    Column("sensor", Text, primary_key=True),
+    Column("match_sequence", BigInteger, ForeignKey("matches.sequence", ondelete="CASCADE"), primary_key=True),
+    Index("ix_match_sensors_match_sequence", "match_sequence"),
+    sqlite_with_rowid=False,
+)
+
+dead_letters = Table(
+    "dead_letters",
+    metadata,
+    Column("sequence", Sequence64, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("source", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("area", Text),
+    Column("sensor", Text),
+    Column("received_at_us", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("ix_dead_letters_reason_sequence", "reason", "sequence"),
+    Index("ix_dead_letters_received_at_us", "received_at_us"),
+    sqlite_autoincrement=True,
+)
+
+queries = Table(
+    "queries",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("paused", Boolean, nullable=False),
+    Column("removed", Boolean, nullable=False),
+    Column("changed_at_us", BigInteger, nullable=False),
+    Column("body", Text),  # the query's JSON; NULL when removed
+)
+
+query_versions = Table(
+    "query_versions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("version", BigInteger, primary_key=True),
+    Column("paused", Boolean, nullable=False),
+    Column("removed", Boolean, nullable=False),
+    Column("changed_at_us", BigInteger, nullable=False),
+    Column("body", Text),
+)
+
+shard_status = Table(
+    "shard_status",
+    metadata,
+    Column("key", Text, primary_key=True),  # Kafka's key, "shard-<n>"
+    Column("body", Text, nullable=False),
+)
+
+positions = Table(
+    "positions",
+    metadata,
+    Column("topic", Text, primary_key=True),
+    Column("partition", Integer, primary_key=True),
+    Column("topic_id", Text, nullable=False),  # Kafka's own; differs once a topic was deleted and made anew
+    Column("next_offset", BigInteger, nullable=False),
+)
