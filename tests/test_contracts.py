@@ -1,0 +1,198 @@
+"""docs/contracts says what our own code writes: every record is made by the code that makes it in earnest."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from jsonschema import Draft202012Validator
+from prometheus_client import CollectorRegistry
+from referencing import Registry as Schemas
+from referencing import Resource
+
+from coincide import Histogram
+from coincide.query import Query
+from coincide.stream import Stream
+from services.alerting.publisher import encode
+from services.alerting.records import QueryChange
+from services.ingest.app import create_app
+from services.ingest.frames import Frame
+from services.ingest.metrics import IngestMetrics
+from services.ingest.registry import Registry
+from services.ingest.sensors import Sensor
+from services.ingest.settings import Settings
+from spark_jobs.fusion_core import FusionCore
+from spark_jobs.limits import Limits
+from spark_jobs.records import InputRecord
+
+CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
+TOPICS = ("detections", "queries", "sensors", "matches", "dead-letters", "status")
+STREAMS = {name: Stream(name, max_delay_s=120.0, longest_template_s=60.0) for name in ("seismic", "acoustic")}
+QUERY = {
+    "id": "intruder",
+    "from": {"s": "seismic", "a": "acoustic"},
+    "within": [{"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}],
+}
+NOON_US = 1_700_000_000_000_000
+SENSORS = {
+    "geophone": Sensor("geophone", "bay", MappingProxyType({"seismic": Histogram.normal(sigma_s=0.2, buckets=4)})),
+    "hydrophone": Sensor("hydrophone", "bay", MappingProxyType({"acoustic": Histogram.point()})),
+}
+
+
+class Sent:
+    """A publisher that keeps what it is given and acknowledges everything."""
+
+    connected = True
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+        self.dead_letters: list[bytes] = []
+
+    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
+        self.frames += [frame.value for frame in frames]
+        return [True] * len(frames)
+
+    def send_dead_letter(self, key: bytes, value: bytes) -> bool:
+        self.dead_letters.append(value)
+        return True
+
+
+def detection(sensor: str, at_us: int, **more: object) -> dict[str, object]:
+    return {"sensor": sensor, "detected_at": at_us, **more}
+
+
+def post(*items: object) -> Sent:
+    """POST to the real application."""
+    sent, registry = Sent(), Registry(MappingProxyType(STREAMS))
+    registry.replace(SENSORS)
+    app = create_app(Settings(), registry, sent, IngestMetrics(CollectorRegistry()))
+    TestClient(app).post("/v1/detections", json=list(items))
+    return sent
+
+
+@pytest.fixture(scope="module")
+def records() -> dict[str, list[bytes]]:
+    """Records of every topic."""
+    sent = post(
+        detection("geophone", NOON_US, attributes={"depth_m": 3}),
+        detection("hydrophone", NOON_US + 300_000, id="h1", uncertainty={"sigma_s": 0.5}),
+        detection("hydrophone", NOON_US + 600_000_000),
+        detection("nobody", NOON_US),
+        detection("geophone", 12),
+        {"sensor": 7},
+        "no object",
+    )
+    late = post(detection("geophone", NOON_US, id="late"))
+    query = Query.from_json(QUERY)
+    changes = [
+        QueryChange(1, "intruder", 1, NOON_US, paused=False, query=query.to_json()),
+        QueryChange(1, "gone", 2, NOON_US, removed=True),
+    ]
+    inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
+    values = [*sent.frames, *late.frames, b"{no json", b'{"v":1}']
+    inputs += [InputRecord("detections", 0, i, None, value) for i, value in enumerate(values)]
+    core = FusionCore(STREAMS, Limits(), 0)
+    before = core.push([]).status.value
+    output = core.push(inputs)
+    return {
+        "detections": [*sent.frames, *late.frames],
+        "queries": [encode(each) for each in changes],
+        "sensors": [sensor.to_record() for sensor in SENSORS.values()],
+        "matches": [each.value for each in output.matches],
+        "dead-letters": [*sent.dead_letters, *(each.value for each in output.dead_letters)],
+        "status": [before, output.status.value],
+    }
+
+
+def validator(name: str) -> Draft202012Validator:
+    schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in CONTRACTS.glob("*.schema.json")}
+    found: Schemas[Any] = Schemas().with_resources((k, Resource.from_contents(v)) for k, v in schemas.items())
+    return Draft202012Validator(schemas[f"{name}.schema.json"], registry=found)
+
+
+@pytest.mark.parametrize("path", sorted(CONTRACTS.glob("*.schema.json")), ids=lambda path: path.name)
+def test_every_schema_is_one_and_is_described(path: Path) -> None:
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    assert schema["title"]
+    assert schema["description"]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_what_the_code_writes_validates(topic: str, records: dict[str, list[bytes]]) -> None:
+    assert records[topic], f"the scenario above makes no record of {topic}"
+    for value in records[topic]:
+        assert [error.message for error in validator(topic).iter_errors(json.loads(value))] == [], value
+
+
+def test_the_scenario_has_every_kind_of_dead_letter_worth_having(records: dict[str, list[bytes]]) -> None:
+    reasons = {(letter["source"], letter["reason"]) for letter in map(json.loads, records["dead-letters"])}
+    wanted = {("fusion", "late"), ("fusion", "malformed_frame"), ("ingest", "unknown_sensor"), ("ingest", "wrong_type")}
+    assert wanted <= reasons
+
+
+Spoil = Callable[[dict[str, Any]], object]
+SPOILED: dict[str, dict[str, Spoil]] = {
+    "detections": {
+        "another format version": lambda r: r.update(v=2),
+        "no detection": lambda r: r.update(detections=[]),
+        "too many detections": lambda r: r.update(detections=r["detections"] * 501),
+        "a misspelt member": lambda r: r["detections"][0].update(detected_at=1),
+        "seconds as a fraction": lambda r: r["detections"][0].update(detected_at_us=1.5),
+        "a template without its mass": lambda r: next(iter(r["templates"].values())).pop("mass"),
+        "a template by another name": lambda r: r["templates"].update(mine=next(iter(r["templates"].values()))),
+        "more than 64 bits": lambda r: r.update(received_at_us=2**63),
+    },
+    "queries": {
+        "version 0": lambda r: r.update(version=0),
+        "removed and yet there": lambda r: r.update(removed=True),
+        "no query": lambda r: r.pop("query"),
+        "a threshold of 0": lambda r: r["query"]["within"][0].update(threshold=0),
+        "two kinds of window": lambda r: r["query"]["within"][0].update(lo_s=-1, hi_s=1),
+        "half a window": lambda r: (r["query"]["within"][0].pop("window_s"), r["query"]["within"][0].update(lo_s=1)),
+        "three roles": lambda r: r["query"]["from"].update(third="seismic"),
+        "what is not built yet": lambda r: r["query"].update(coalesce={"gap_s": 1}),
+    },
+    "sensors": {
+        "no stream": lambda r: r.update(streams={}),
+        "no area": lambda r: r.pop("area"),
+        "an edge that is a text": lambda r: next(iter(r["streams"].values()))["edges_s"].append("x"),
+    },
+    "matches": {
+        "one member": lambda r: r["members"].pop(),
+        "more than certain": lambda r: r.update(probability=1.1),
+        "an id of another kind": lambda r: r.update(id="h-" + "0" * 32),
+        "a member without a sensor": lambda r: r["members"][0].pop("sensor"),
+        "half an occurrence": lambda r: r.update(occurred={"mean_us": 1}),
+    },
+    "dead-letters": {
+        "another source": lambda r: r.update(source="gateway"),
+        "late by nothing": lambda r: r.update(reason="late", late_by_us=None),
+        "no reason": lambda r: r.pop("reason"),
+        "unknown instead of null": lambda r: r.pop("area"),
+    },
+    "status": {
+        "counts below zero": lambda r: r["totals"].update(late=-1),
+        "a count left out": lambda r: r["totals"].pop("evicted"),
+        "a clock": lambda r: r.update(at_us=1),
+    },
+}
+CASES = [(topic, what) for topic, spoiled in SPOILED.items() for what in spoiled]
+
+
+@pytest.mark.parametrize(("topic", "what"), CASES, ids=[f"{topic}: {what}" for topic, what in CASES])
+def test_what_is_wrong_is_refused(topic: str, what: str, records: dict[str, list[bytes]]) -> None:
+    record = copy.deepcopy(json.loads(records[topic][0]))
+    SPOILED[topic][what](record)
+    assert not validator(topic).is_valid(record)
+
+
+def test_every_topic_has_a_contract() -> None:
+    assert {f"{topic}.schema.json" for topic in TOPICS} <= {path.name for path in CONTRACTS.iterdir()}
