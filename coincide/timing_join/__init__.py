@@ -58,6 +58,7 @@ from coincide.timing_join.batch import timing_join, timing_join_blocks
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError
 from coincide.timing_join.shared_joins import SharedJoins
+from coincide.timing_join.streaming import TimingJoin
 
 __all__ = [
     "UNKNOWN_SENSOR",
@@ -65,6 +66,7 @@ __all__ = [
     "SensorRule",
     "SensorRuleError",
     "SharedJoins",
+    "TimingJoin",
     "timing_join",
     "timing_join_blocks",
 ]

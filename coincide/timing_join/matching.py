@@ -13,7 +13,7 @@ import numpy.typing as npt
 from coincide.area_keys import Int64Array, KeyArray
 from coincide.events import Events, SortedEvents
 from coincide.timing_join.probe_bounds import ProbeBounds
-from coincide.timing_join.sensor_rule import SensorRule, allowed
+from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, allowed
 
 PositionArray = npt.NDArray[np.intp]
 Block = tuple[PositionArray, PositionArray]  # probing row, stored row
@@ -43,6 +43,12 @@ class Probe:
     bounds: ProbeBounds
     sensors: SensorRule
     since_ref: int = 0
+
+    @cached_property
+    def asks_sensors(self) -> bool:
+        """Whether sensors decide anything: unknown ones differ from all others."""
+        unknown = bool((self.events.sensor == UNKNOWN_SENSOR).all())
+        return self.sensors == "same" or (self.sensors == "different" and not unknown)
 
     @cached_property
     def keys(self) -> KeyArray:
@@ -119,7 +125,7 @@ def _tested(
     keep = None
     if probe.since_ref > 0:
         keep = _both(keep, probe.stored.ref[at] >= probe.since_ref)
-    if probe.sensors != "any":
+    if probe.asks_sensors:
         keep = _both(keep, allowed(probe.sensors, probe.events.sensor[rows], probe.stored.sensor[at]))
     if not probe.bounds.is_sharp:
         keep = _both(keep, _qualify(probe, rows, at, margins))

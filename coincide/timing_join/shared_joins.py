@@ -147,6 +147,10 @@ class SharedJoins:
         self._declared(stream)
         return len(self._buffers[stream])
 
+    def least_ref(self, default: int) -> int:
+        """Return the least ref that is held in any stream, `default` if none is."""
+        return min((int(buffer.view().ref.min()) for buffer in self._buffers.values() if len(buffer)), default=default)
+
     def _declared(self, stream: str) -> Stream:
         if stream not in self._streams:
             raise CoincideError("stream", stream, f"one of {sorted(self._streams)}")

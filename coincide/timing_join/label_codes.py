@@ -1,0 +1,89 @@
+"""LabelCodes and LabelLog: labels of a stream that never ends, as small integers and by row number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coincide.area_keys import Int64Array
+from coincide.detections import DetectionsError, LabelArray
+from coincide.events import CodeArray
+
+
+class LabelCodes:
+    """Codes by label, in the order in which labels are first seen; it knows them for good.
+
+    Examples
+    --------
+    >>> codes = LabelCodes("area")
+    >>> codes.of(np.array(["bay", "sea", "bay"])).tolist(), codes.of(np.array(["sea"])).tolist()
+    ([0, 1, 0], [1])
+    """
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._code_of: dict[int | str, int] = {}
+        self._kind = ""
+
+    def of(self, labels: LabelArray) -> CodeArray:
+        """Return the code of each label, int32 (n,)."""
+        if len(labels) == 0:
+            return np.empty(0, np.int32)
+        self._check_kind("text" if labels.dtype.kind == "U" else "number")
+        if self._kind == "text":
+            return np.array([self._code(label) for label in labels.tolist()], np.int32)
+        values, inverse = np.unique(labels, return_inverse=True)
+        return np.array([self._code(value) for value in values.tolist()], np.int32)[inverse]
+
+    def _code(self, label: int | str) -> int:
+        return self._code_of.setdefault(label, len(self._code_of))
+
+    def _check_kind(self, kind: str) -> None:
+        if self._kind not in ("", kind):
+            raise DetectionsError(self._field, kind, f"the same kind as in earlier frames: {self._kind}")
+        self._kind = kind
+
+
+class LabelLog:
+    """Labels of consecutive rows, looked up by row number; the oldest can be forgotten.
+
+    Examples
+    --------
+    >>> log = LabelLog()
+    >>> log.append(np.array(["p", "q", "r"]))
+    >>> log.forget_before(1)
+    >>> log.append(np.array(["station"]))
+    >>> log.of(np.array([3, 1])).tolist()
+    ['station', 'q']
+    """
+
+    def __init__(self) -> None:
+        self._labels: LabelArray = np.empty(0, np.int64)
+        self._first = self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def append(self, labels: LabelArray) -> None:
+        """Add the labels of the next rows."""
+        end = self._size + len(labels)
+        if self._size == 0:
+            self._labels = labels[:0]
+        dtype = np.promote_types(self._labels.dtype, labels.dtype)
+        if end > len(self._labels) or dtype != self._labels.dtype:
+            grown = np.empty(max(end, 2 * self._size), dtype)
+            grown[: self._size] = self._labels[: self._size]
+            self._labels = grown
+        self._labels[self._size : end] = labels
+        self._size = end
+
+    def of(self, rows: Int64Array) -> LabelArray:
+        """Return the labels of rows that are not forgotten."""
+        labels: LabelArray = self._labels[rows - self._first]
+        return labels
+
+    def forget_before(self, row: int) -> None:
+        """Forget the labels of earlier rows."""
+        stays = max(0, row - self._first)
+        self._labels = self._labels[stays : self._size].copy()
+        self._first += stays
+        self._size = len(self._labels)

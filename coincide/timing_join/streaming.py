@@ -1,0 +1,187 @@
+"""TimingJoin: the streaming twin of `timing_join`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from coincide.area_keys import Int64Array
+from coincide.detections import Detections, DetectionsError
+from coincide.events import CodeArray, Events
+from coincide.histogram import Histogram
+from coincide.pairs import Changes, Pairs
+from coincide.stream import Stream
+from coincide.timing_join.condition import JoinCondition
+from coincide.timing_join.label_codes import LabelCodes, LabelLog
+from coincide.timing_join.retention import ROUNDING_US
+from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError
+from coincide.timing_join.shared_joins import SharedJoins
+from coincide.watermark import Watermark
+from coincide.window import Window
+
+EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew
+LEAST_LOG = 1024
+
+
+class TimingJoin:
+    """Pairs of two streams with P(lo <= Xb - Xa <= hi) >= threshold, as their events come in.
+
+    For events that are not late the pairs are those of `timing_join`, whatever the order of arrival and however
+    it is split into frames. Each pair is found once, when its second event arrives.
+
+    Parameters
+    ----------
+    a, b : Stream
+        `b` None (or the same stream) joins `a` with itself, as `timing_join` does; ties of time are ordered by
+        (sensor, id).
+    window : Window
+    threshold : float
+        In (0, 1].
+    sensors : {"different", "same", "any"}
+    max_buffered : int, optional
+        Hard bound on the events kept of each stream: beyond it the earliest are dropped, and counted.
+
+    Attributes
+    ----------
+    dropped : int
+        Events that `max_buffered` dropped while they might still have found a partner.
+
+    Examples
+    --------
+    >>> clock = [Histogram.uniform(-1, 1)]
+    >>> join = TimingJoin(Stream("seismic", 10), Stream("acoustic", 10), Window(2.0), threshold=0.6)
+    >>> len(join.push("acoustic", Detections([101_000_000], clock, id=["a1"])).insert)
+    0
+    >>> changes = join.push("seismic", Detections([100_000_000, 80_000_000], clock, id=["s1", "s2"]))
+    >>> changes.insert.left.tolist(), changes.insert.right.tolist(), changes.insert.probability.round(3).tolist()
+    (['s1'], ['a1'], [0.875])
+    >>> changes.late.tolist(), changes.late_by_us.tolist()
+    ([1], [11000000])
+    """
+
+    def __init__(
+        self,
+        a: Stream,
+        b: Stream | None,
+        window: Window,
+        threshold: float,
+        sensors: SensorRule = "different",
+        *,
+        max_buffered: int | None = None,
+    ) -> None:
+        streams = [a] if b is None or b == a else [a, b]
+        self._streams = {stream.name: stream for stream in streams}
+        if len(self._streams) < len(streams):
+            raise DetectionsError("b", b, f"a stream named otherwise than a, or a itself: {a}")
+        self._condition = JoinCondition(a.name, streams[-1].name, window, threshold, sensors)
+        self._joins = SharedJoins(streams, self._goes_first)
+        self._joins.install("join", self._condition)
+        self._watermark = Watermark()
+        self._areas, self._sensors = LabelCodes("area"), LabelCodes("sensor")
+        self._ids, self._sensor_labels = LabelLog(), LabelLog()
+        self._has: dict[str, bool] = {}
+        self._checked: dict[str, Sequence[Histogram]] = {}
+        self._rows = self._rows_at_eviction = 0
+        self._max_buffered = max_buffered
+        self.dropped = 0
+
+    def push(self, stream: str, frame: Detections) -> Changes:
+        """Take a frame of one stream in; return the pairs that it completes.
+
+        Parameters
+        ----------
+        stream : str
+        frame : Detections
+            Rows in the order of arrival. All frames give ids (unique ones), or none does.
+
+        Returns
+        -------
+        Changes
+            Pairs by id, or by the number of the row over all frames pushed so far; and which rows came late.
+
+        Raises
+        ------
+        CoincideError
+            A stream not named at the start, a template longer than its stream declares, labels of another kind
+            than before, sensors missing where the rule is "same". Nothing of the frame has been taken in then.
+        """
+        declared = self._declared(stream)
+        self._check(declared, frame)
+        area, sensor = self._codes(frame)
+        refs = np.arange(self._rows, self._rows + len(frame))
+        self._log(frame)
+        late_by_us = self._watermark.advance(area, frame.latest_us, frame.received_at_us)
+        late_by_us -= declared.max_delay_us + frame.latest_us
+        late = np.flatnonzero(late_by_us > 0)
+        batch = Events(area, frame.detected_at_us, frame.template_index, sensor, refs)
+        if len(late):
+            batch = batch.take(np.flatnonzero(late_by_us <= 0))
+        pairs = self._joins.push(stream, batch, frame.templates).get("join")
+        self._evict(stream)
+        return Changes(self._named(pairs), Pairs.none(), late, late_by_us[late])
+
+    def buffered(self, stream: str) -> int:
+        """How many events of a stream are held."""
+        return self._joins.buffered(stream)
+
+    def watermark_us(self, area: int | str | None = None) -> int:
+        """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
+        code = 0 if area is None else int(self._areas.of(np.array([area]))[0])
+        return self._watermark.us(code)
+
+    def _declared(self, stream: str) -> Stream:
+        if stream not in self._streams:
+            raise DetectionsError("stream", stream, f"one of {sorted(self._streams)}")
+        return self._streams[stream]
+
+    def _check(self, stream: Stream, frame: Detections) -> None:
+        if frame.sensor is None and self._condition.sensors == "same":
+            raise SensorRuleError("sensors", "same", "'different' or 'any' for detections without a sensor")
+        for field, column in (("area", frame.area), ("sensor", frame.sensor), ("id", frame.id)):
+            if self._has.setdefault(field, column is not None) != (column is not None):
+                raise DetectionsError(field, "missing" if column is None else "given", "given in all frames or in none")
+        if self._checked.get(stream.name) is frame.templates:
+            return
+        for template in frame.templates:
+            if template.latest_us - template.earliest_us > stream.longest_template_us + ROUNDING_US:
+                allowed = f"at most {stream.longest_template_s} s long, as stream {stream.name!r} declares"
+                raise DetectionsError("templates", template, allowed)
+        self._checked[stream.name] = frame.templates
+
+    def _codes(self, frame: Detections) -> tuple[CodeArray, CodeArray]:
+        area = np.zeros(len(frame), np.int32) if frame.area is None else self._areas.of(frame.area)
+        unknown = np.full(len(frame), UNKNOWN_SENSOR, np.int32)
+        return area, unknown if frame.sensor is None else self._sensors.of(frame.sensor)
+
+    def _log(self, frame: Detections) -> None:
+        self._rows += len(frame)
+        if frame.id is not None:
+            self._ids.append(frame.id)
+        if frame.sensor is not None and self._condition.is_unordered:
+            self._sensor_labels.append(frame.sensor)
+
+    def _named(self, pairs: Pairs | None) -> Pairs:
+        if pairs is None or len(self._ids) == 0:
+            return pairs or Pairs.none()
+        return Pairs(self._ids.of(pairs.left), self._ids.of(pairs.right), lambda: pairs.probability)
+
+    def _goes_first(self, refs: Int64Array, others: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        first = refs < others
+        for log in (self._ids, self._sensor_labels):
+            if len(log):
+                mine, theirs = log.of(refs), log.of(others)
+                first = np.where(mine == theirs, first, mine < theirs)
+        return first
+
+    def _evict(self, pushed: str) -> None:
+        if self._max_buffered is not None:
+            self.dropped += len(self._joins.evict_oldest(pushed, self.buffered(pushed) - self._max_buffered))
+        held = sum(self.buffered(stream) for stream in self._streams)
+        if EVICT_EVERY * (self._rows - self._rows_at_eviction) < held:
+            return
+        self._rows_at_eviction = self._rows
+        self._joins.evict(self._watermark.state_us)
+        for log in (self._ids, self._sensor_labels):
+            if len(log) > 2 * held + LEAST_LOG:
+                log.forget_before(self._joins.least_ref(default=self._rows))
