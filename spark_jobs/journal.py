@@ -117,9 +117,12 @@ class SlotWriter:
 def _local(
     codes: npt.NDArray[np.int32],
 ) -> tuple[list[int], npt.NDArray[np.intp], npt.NDArray[np.uint16]]:
-    """Return the distinct codes, the first row of each, and each row's position among them."""
+    """Return the distinct codes in order of appearance, the first row of each, and each row's position among them."""
     distinct, first_row, position = np.unique(codes, return_index=True, return_inverse=True)
-    return distinct.tolist(), first_row, position.astype("<u2")
+    order = np.argsort(first_row)
+    rank = np.empty(len(order), "<u2")
+    rank[order] = np.arange(len(order))
+    return distinct[order].tolist(), first_row[order], rank[position]
 
 
 def _histogram_bytes(histogram: Histogram) -> tuple[bytes, bytes]:

@@ -14,17 +14,16 @@ Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 SWEEP_SHARE = 8  # sweep once the rows accepted since are an eighth of those kept: a bounded cost for each row
-SMALLEST_SWEEP = 1024
 ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict
 
 
 def is_sweep_due(state: ShardState) -> bool:
     """Whether enough has come since the last sweep; depends only on what the header keeps."""
-    kept = sum(state.buffered)
+    kept, fewest = sum(state.buffered), state.limits.sweep_after
     return (
         kept > state.limits.max_buffered
-        or kept - state.swept_rows >= max(SMALLEST_SWEEP, state.swept_rows // SWEEP_SHARE)
-        or len(state.areas) - state.swept_areas >= max(SMALLEST_SWEEP, state.swept_areas // SWEEP_SHARE)
+        or kept - state.swept_rows >= max(fewest, state.swept_rows // SWEEP_SHARE)
+        or len(state.areas) - state.swept_areas >= max(fewest, state.swept_areas // SWEEP_SHARE)
     )
 
 

@@ -1,0 +1,116 @@
+"""Frames and query records for the fusion core's tests, written as ingest and alerting write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coincide.histogram import Histogram
+from coincide.stream import Stream
+from spark_jobs.records import InputRecord, Output
+
+MICROSECONDS = 1_000_000
+
+STREAMS = {
+    "p": Stream("p", max_delay_s=20, longest_template_s=8),
+    "s": Stream("s", max_delay_s=10, longest_template_s=8),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One detection before it is put into a frame; `at_s` is its reported time."""
+
+    id: str
+    at_s: float
+    template: Histogram = field(default_factory=Histogram.point)
+    stream: str = "p"
+    sensor: str = "north"
+    attributes: tuple[tuple[str, Any], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        detected_at_us = round(self.at_s * MICROSECONDS)
+        return {
+            "id": self.id,
+            "sensor": self.sensor,
+            "stream": self.stream,
+            "detected_at_us": detected_at_us,
+            "template": self.template.id,
+            "earliest_us": detected_at_us + self.template.earliest_us,
+            "latest_us": detected_at_us + self.template.latest_us,
+            "attributes": dict(self.attributes),
+        }
+
+
+def frame_json(rows: Sequence[Row], area: str = "bay", received_at_s: float = 1e9) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "area": area,
+        "received_at_us": round(received_at_s * MICROSECONDS),
+        "templates": {row.template.id: row.template.to_json() for row in rows},
+        "detections": [row.to_json() for row in rows],
+    }
+
+
+def record(offset: int, frame: object, area: str = "bay", partition: int = 0) -> InputRecord:
+    value = frame if isinstance(frame, bytes) else json.dumps(frame).encode()
+    return InputRecord("detections", partition, offset, area.encode(), value)
+
+
+def frame(
+    offset: int, rows: Sequence[Row], area: str = "bay", partition: int = 0, received_at_s: float = 1e9
+) -> InputRecord:
+    return record(offset, frame_json(rows, area, received_at_s), area, partition)
+
+
+def query_json(
+    window_s: float | tuple[float, float] = 2.0,
+    threshold: float = 0.6,
+    streams: tuple[str, str] = ("p", "s"),
+    sensors: str = "any",
+    name: str = "near",
+) -> dict[str, Any]:
+    window = {"lo_s": window_s[0], "hi_s": window_s[1]} if isinstance(window_s, tuple) else {"window_s": window_s}
+    return {
+        "id": name,
+        "from": {"a": streams[0], "b": streams[1]},
+        "within": [{"between": ["a", "b"], **window, "threshold": threshold}],
+        "sensors": sensors,
+    }
+
+
+def control(offset: int, change: dict[str, Any]) -> InputRecord:
+    return InputRecord("queries", 0, offset, str(change["id"]).encode(), json.dumps(change).encode())
+
+
+def put(offset: int, query: dict[str, Any], version: int = 1, *, paused: bool = False) -> InputRecord:
+    change = {"v": 1, "id": query["id"], "version": version, "paused": paused, "changed_at_us": 0, "query": query}
+    return control(offset, change)
+
+
+def removal(offset: int, name: str = "near", version: int = 2) -> InputRecord:
+    return control(offset, {"v": 1, "id": name, "version": version, "removed": True, "changed_at_us": 0})
+
+
+def matches(output: Output) -> list[dict[str, Any]]:
+    return [json.loads(match.value) for match in output.matches]
+
+
+def pairs(output: Output) -> list[tuple[str, ...]]:
+    """Ids of the members of each match, in role order."""
+    return [tuple(member["id"] for member in match["members"]) for match in matches(output)]
+
+
+def letters(output: Output) -> list[dict[str, Any]]:
+    return [json.loads(letter.value) for letter in output.dead_letters]
+
+
+def reasons(output: Output) -> list[str]:
+    return [letter["reason"] for letter in letters(output)]
+
+
+def status(output: Output) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(output.status.value)
+    return decoded
