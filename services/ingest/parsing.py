@@ -108,12 +108,12 @@ def read_item(original: Any) -> PostedDetection:
         lenient_json.refuse_flaws(original)
         return msgspec.convert(original, PostedDetection)
     except msgspec.ValidationError as error:
-        raise _explained(str(error), original) from None  # type: ignore[arg-type] - flaws were refused
+        raise _explained(str(error), original) from None
     except RecursionError:
         raise Refused(Reason.TOO_DEEP, None, None, "a detection of a few levels") from None
 
 
-def _explained(complaint: str, original: dict[str, Any]) -> Refused:
+def _explained(complaint: str, original: Any) -> Refused:
     """Turn msgspec's sentence into a refusal; the tests hold its wording to what is read here."""
     path = _FIELD.search(complaint)
     named = _NAMED.findall(complaint)

@@ -30,7 +30,11 @@ def build_app(settings: Settings) -> FastAPI:
     registry = Registry(load_streams(settings.streams_path))
     timeout_ms = int(settings.kafka_timeout_s * 1000)
     connect = partial(
-        create_producer, settings.kafka_bootstrap, delivery_timeout_ms=timeout_ms, max_block_ms=LONGEST_BLOCK_MS
+        create_producer,
+        settings.kafka_bootstrap,
+        delivery_timeout_ms=timeout_ms,
+        max_block_ms=LONGEST_BLOCK_MS,
+        linger_ms=settings.kafka_linger_ms,
     )
     publisher = KafkaPublisher(connect, metrics, settings.kafka_timeout_s, settings.max_in_flight_bytes)
     follower = RegistryFollower(registry, partial(create_consumer, settings.kafka_bootstrap), metrics)

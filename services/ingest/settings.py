@@ -41,6 +41,9 @@ class Settings(FrozenSettings):
     kafka_timeout_s: float = Field(
         10.0, ge=1, le=120, description="How long Kafka may take to acknowledge a frame; then the POST gets 503."
     )
+    kafka_linger_ms: int = Field(
+        2, ge=0, le=1000, description="How long the producer gathers frames for one request: fewer, larger requests."
+    )
     max_in_flight_bytes: int = Field(
         32 * 1024 * 1024, ge=1024 * 1024, description="Bytes of frames that wait for Kafka; beyond it POSTs get 503."
     )
