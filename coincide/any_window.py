@@ -16,9 +16,9 @@ import numpy as np
 from coincide.exact_sums import seconds_of, window_end_minus
 from coincide.histogram import FloatArray
 from coincide.parabola import root_of, vertex_of
-from coincide.satisfaction_times import PROBABILITY_TOLERANCE, BoolArray, OffsetArray, reaches
+from coincide.satisfaction_times import BoolArray, OffsetArray, least_probability
 from coincide.template_pairs import IndexArray
-from coincide.trapezoids import ELEMENTS_PER_BLOCK, Trapezoids
+from coincide.trapezoids import TemplateColumns, in_steps
 from coincide.window import Window
 
 
@@ -54,7 +54,8 @@ def joined(*parts: Ranges) -> Ranges:
 class AnyWindowSearch:
     """The qualifying offsets of one block of template pairs, inside the hulls that the one-sided search gave."""
 
-    terms: Trapezoids
+    u: TemplateColumns
+    v: TemplateColumns
     window: Window
     threshold: float
     _probed_pair: list[IndexArray] = field(default_factory=list)
@@ -84,20 +85,18 @@ class AnyWindowSearch:
     def _probe(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
         """Return F(hi - o) and F(lo - o) and note the verdict."""
         up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
-        step = max(1, ELEMENTS_PER_BLOCK // len(self.terms.slope))
-        for first in range(0, len(pair), step):
-            rows = slice(first, first + step)
-            here, seconds = self.terms.take(pair[rows]), seconds_of(offset[rows])
-            up_to_hi[rows] = here.at_most(window_end_minus(self.window.hi_s, seconds))
-            before_lo[rows] = here.below(window_end_minus(self.window.lo_s, seconds))
+        seconds = seconds_of(offset)
+        for rows, terms in in_steps(self.u, self.v, pair):
+            up_to_hi[rows] = terms.at_most(window_end_minus(self.window.hi_s, seconds.take(rows)))
+            before_lo[rows] = terms.below(window_end_minus(self.window.lo_s, seconds.take(rows)))
         self._probed_pair.append(pair)
         self._probed_offset.append(offset)
-        self._probed_verdict.append(reaches(up_to_hi - before_lo, self.threshold))
+        self._probed_verdict.append(up_to_hi - before_lo >= least_probability(self.threshold))
         return up_to_hi, before_lo
 
     def _excess(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         up_to_hi, before_lo = self._probe(pair, offset)
-        excess: FloatArray = up_to_hi - before_lo - (self.threshold - PROBABILITY_TOLERANCE)
+        excess: FloatArray = up_to_hi - before_lo - least_probability(self.threshold)
         return excess
 
     def _between_breaks(
@@ -127,7 +126,8 @@ class AnyWindowSearch:
         self, at_left: tuple[FloatArray, FloatArray], at_right: tuple[FloatArray, FloatArray]
     ) -> BoolArray:
         most, least = at_left[0] - at_right[1], at_right[0] - at_left[1]
-        undecided: BoolArray = reaches(most, self.threshold) & ~reaches(least, self.threshold)
+        enough = least_probability(self.threshold)
+        undecided: BoolArray = (most >= enough) & (least < enough)
         return undecided
 
     def _split_at_vertices(self, ranges: Ranges) -> tuple[Ranges, FloatArray, FloatArray]:

@@ -12,7 +12,7 @@ from coincide.errors import OffsetError
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import FloatArray, Histogram
 from coincide.template_pairs import TemplatePairs
-from coincide.trapezoids import ELEMENTS_PER_BLOCK, TemplateColumns, Trapezoids
+from coincide.trapezoids import ELEMENTS_PER_STEP, TemplateColumns, Trapezoids, in_steps
 from coincide.window import Window
 
 
@@ -92,8 +92,10 @@ def match_probabilities(
     pairs = TemplatePairs(us, vs, np.asarray(u_index, dtype=np.int64), np.asarray(v_index, dtype=np.int64))
     seconds = seconds_of(np.asarray(offset_us, dtype=np.int64))
     probability = np.empty(len(pairs))
-    for rows, u, v in pairs.blocks():
-        probability[rows] = window_probability(Trapezoids.of(u, v), seconds.take(rows), window)
+    for block, u, v in pairs.blocks():
+        for step, terms in in_steps(u, v, np.arange(len(block))):
+            rows = block[step]
+            probability[rows] = window_probability(terms, seconds.take(rows), window)
     return probability
 
 
@@ -106,11 +108,10 @@ def window_probability(terms: Trapezoids, offset: ExactSum, window: Window) -> F
 
 
 def _of_one_template_pair(u: Histogram, v: Histogram, offset: ExactSum, window: Window) -> FloatArray:
-    terms = Trapezoids.of(TemplateColumns.of([u]), TemplateColumns.of([v]))
+    terms = Trapezoids.of(TemplateColumns.of([u], len(u.mass)), TemplateColumns.of([v], len(v.mass)))
     probability = np.empty(len(offset.high))
-    step = max(1, ELEMENTS_PER_BLOCK // len(terms.slope))
+    step = max(1, ELEMENTS_PER_STEP // len(terms.slope))
     for first in range(0, len(probability), step):
         rows = slice(first, first + step)
-        part = ExactSum(offset.high[rows], offset.low[rows])
-        probability[rows] = window_probability(terms, part, window)
+        probability[rows] = window_probability(terms, offset.take(rows), window)
     return probability

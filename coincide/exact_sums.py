@@ -34,9 +34,9 @@ class ExactSum:
         result: FloatArray = (self.high - other.high) + (self.low - other.low)
         return result
 
-    def take(self, index: npt.NDArray[np.int64]) -> ExactSum:
-        """Return the elements at `index`."""
-        return ExactSum(self.high[index], self.low[index])
+    def take(self, chosen: npt.NDArray[np.int64] | slice) -> ExactSum:
+        """Return the chosen elements."""
+        return ExactSum(self.high[chosen], self.low[chosen])
 
 
 def difference_of(a: npt.ArrayLike, b: npt.ArrayLike) -> ExactSum:

@@ -17,7 +17,7 @@ from coincide.errors import ThresholdError
 from coincide.histogram import Histogram
 from coincide.satisfaction_times import OffsetArray, greatest_offsets
 from coincide.template_pairs import IndexArray, TemplatePairs
-from coincide.trapezoids import TemplateColumns, Trapezoids
+from coincide.trapezoids import TemplateColumns
 from coincide.window import Window
 
 
@@ -97,7 +97,7 @@ def _in_short_windows(
 ) -> Iterator[Ranges]:
     for block, u, v in pairs.take(open_rows).blocks():
         rows = open_rows[block]
-        search = AnyWindowSearch(Trapezoids.of(u, v), window, threshold)
+        search = AnyWindowSearch(u, v, window, threshold)
         found = search.run(_breaks_us(u, v, window), least[rows], greatest[rows])
         yield Ranges(rows[found.pair], found.left, found.right)
 

@@ -6,16 +6,17 @@ safeguarded by a bracket of whole microseconds.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.exact_sums import seconds_of, window_end_minus
+from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import FloatArray
 from coincide.template_pairs import IndexArray, TemplatePairs
-from coincide.trapezoids import ATOM_TOLERANCE_S, Trapezoids
+from coincide.trapezoids import ATOM_TOLERANCE_S, TemplateColumns, Trapezoids, in_steps, steepest_density
 
 OffsetArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -25,10 +26,9 @@ PROBABILITY_TOLERANCE = 1e-13
 ROUNDS_BEFORE_BISECTION = 8
 
 
-def reaches(probability: FloatArray, threshold: float) -> BoolArray:
-    """Whether a computed probability counts as >= threshold; zero never does."""
-    enough: BoolArray = (probability >= threshold - PROBABILITY_TOLERANCE) & (probability > 0)
-    return enough
+def least_probability(threshold: float) -> float:
+    """Least computed probability that counts as >= threshold; above 0, however low the threshold."""
+    return max(threshold - PROBABILITY_TOLERANCE, threshold / 2, sys.float_info.min)
 
 
 def greatest_offsets(pairs: TemplatePairs, end_s: float, threshold: float) -> OffsetArray:
@@ -46,7 +46,7 @@ def greatest_offsets(pairs: TemplatePairs, end_s: float, threshold: float) -> Of
     greatest = np.empty(len(pairs), dtype=np.int64)
     for rows, u, v in pairs.blocks():
         search = _Search(certain[rows].copy(), impossible[rows], guess[rows])
-        greatest[rows] = search.run(Trapezoids.of(u, v), end_s, threshold)
+        greatest[rows] = search.run(u, v, end_s, least_probability(threshold))
     return greatest
 
 
@@ -67,7 +67,7 @@ def _with_neighbour(pairs: TemplatePairs, end_s: float, certain: OffsetArray) ->
     result = certain.copy()
     for block, u, v in near.blocks():
         here = rows[block]
-        result[here] += reaches(Trapezoids.of(u, v).at_most(following.take(here)), 1.0)
+        result[here] += Trapezoids.of(u, v).at_most(following.take(here)) >= least_probability(1.0)
     return result
 
 
@@ -79,17 +79,15 @@ class _Search:
     failing: OffsetArray  # least offset known not to
     guess: OffsetArray
 
-    def run(self, terms: Trapezoids, end_s: float, threshold: float) -> OffsetArray:
-        steepest = terms.steepest_density()
+    def run(self, u: TemplateColumns, v: TemplateColumns, end_s: float, enough: float) -> OffsetArray:
+        steepest = steepest_density(u, v)
         active = np.flatnonzero(self.failing - self.passing > 1)
         rounds = 0
         while len(active):
-            here = terms if len(active) == len(steepest) else terms.take(active)
             offset = np.clip(self.guess[active], self.passing[active] + 1, self.failing[active] - 1)
-            x = window_end_minus(end_s, seconds_of(offset))
-            probability, density = here.at_most_and_density(x)
-            self._narrow(active, offset, reaches(probability, threshold))
-            excess = probability - (threshold - PROBABILITY_TOLERANCE)
+            probability, density = _evaluated(u, v, active, window_end_minus(end_s, seconds_of(offset)))
+            excess = probability - enough
+            self._narrow(active, offset, excess >= 0)
             self._infer(active, offset, excess, density, steepest[active])
             rounds += 1
             if rounds > ROUNDS_BEFORE_BISECTION and rounds % 2:
@@ -119,3 +117,13 @@ class _Search:
             passing = np.where(inside & (expected - doubt >= 0), np.maximum(passing, candidate), passing)
             failing = np.where(inside & (expected + doubt < 0), np.minimum(failing, candidate), failing)
         self.passing[active], self.failing[active], self.guess[active] = passing, failing, guess
+
+
+def _evaluated(
+    u: TemplateColumns, v: TemplateColumns, active: IndexArray, x: ExactSum
+) -> tuple[FloatArray, FloatArray]:
+    """P(Xv - Xu <= x) and its density for the active columns."""
+    probability, density = np.empty(len(active)), np.empty(len(active))
+    for rows, terms in in_steps(u, v, active):
+        probability[rows], density[rows] = terms.at_most_and_density(x.take(rows))
+    return probability, density

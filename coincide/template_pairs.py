@@ -1,4 +1,7 @@
-"""TemplatePairs: a list of pairs of templates, handed out as blocks whose bucket counts agree."""
+"""TemplatePairs: a list of pairs of templates, handed out as blocks of arrays of one shape.
+
+Templates are filled up with empty buckets to 1, 2, 4, 6, 8, 12, 16, ... so that few shapes, and so few blocks, remain.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ import numpy.typing as npt
 
 from coincide.exact_sums import ExactSum, difference_of
 from coincide.histogram import FloatArray, Histogram
-from coincide.trapezoids import ELEMENTS_PER_BLOCK, TemplateColumns
+from coincide.trapezoids import TemplateColumns
 
 IndexArray = npt.NDArray[np.int64]
+
+ELEMENTS_PER_BLOCK = 262_144  # bucket pairs times template pairs: a few MB for each array of their terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +68,9 @@ class TemplatePairs:
         std: FloatArray = np.hypot(v_std[self.v_index], u_std[self.u_index])
         return std
 
-    def blocks(self) -> Iterator[tuple[IndexArray, TemplateColumns, TemplateColumns]]:
+    def blocks(
+        self, elements: int = ELEMENTS_PER_BLOCK
+    ) -> Iterator[tuple[IndexArray, TemplateColumns, TemplateColumns]]:
         """Yield (positions in this list, columns of u, columns of v) until every pair has had its turn."""
         if len(self.u_index) == 0:  # no pair, no block
             return
@@ -74,7 +81,7 @@ class TemplatePairs:
         ends = np.flatnonzero(np.diff(shape[order], append=-1)) + 1
         for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
             ku, kv = int(u_buckets[order[start]]), int(v_buckets[order[start]])
-            step = max(1, ELEMENTS_PER_BLOCK // (ku * kv))
+            step = max(1, elements // (ku * kv))
             for first in range(start, end, step):
                 rows = order[first : min(first + step, end)]
                 u, v = u_stacks.columns(ku, self.u_index[rows]), v_stacks.columns(kv, self.v_index[rows])
@@ -82,19 +89,24 @@ class TemplatePairs:
 
 
 class _StackedTemplates:
-    """Templates stacked by their number of buckets."""
+    """Templates stacked by their number of buckets, rounded up."""
 
     def __init__(self, templates: Sequence[Histogram]) -> None:
-        self.buckets = np.array([len(template.mass) for template in templates], dtype=np.int64)
+        self.buckets = np.array([_filled_up(len(template.mass)) for template in templates], dtype=np.int64)
         self._position = np.empty(len(templates), dtype=np.int64)
         self._stacks: dict[int, TemplateColumns] = {}
         for count in set(self.buckets.tolist()):
             members = np.flatnonzero(self.buckets == count)
             self._position[members] = np.arange(len(members))
-            self._stacks[count] = TemplateColumns.of([templates[member] for member in members.tolist()])
+            self._stacks[count] = TemplateColumns.of([templates[member] for member in members.tolist()], count)
 
     def columns(self, buckets: int, index: IndexArray) -> TemplateColumns:
         return self._stacks[buckets].take(self._position[index])
+
+
+def _filled_up(buckets: int) -> int:
+    multiple = 1 if buckets <= 2 else 2 if buckets <= 8 else 4
+    return -(-buckets // multiple) * multiple
 
 
 def _ends(templates: Sequence[Histogram], edge: int) -> FloatArray:

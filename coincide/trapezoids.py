@@ -8,6 +8,7 @@ ratio between the longest and the shortest bucket.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from coincide.exact_sums import ExactSum, difference_of
 from coincide.histogram import FloatArray, Histogram
 
 ATOM_TOLERANCE_S = 1e-9  # 0.3 s is no float: an atom this close to a bound lies on it, and so inside
-ELEMENTS_PER_BLOCK = 32_768  # bucket pairs times template pairs: temporaries that stay in the processor's cache
+ELEMENTS_PER_STEP = 32_768  # bucket pairs times template pairs: temporaries that stay in the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,21 +30,32 @@ class TemplateColumns:
     edges_s : ndarray of float64, shape (k + 1, n)
     mass, length_s, density : ndarray of float64, shape (k, n)
         The density of an atom is 0 here: its mass is accounted for apart.
+    has_atoms : bool
+        Some column may have a bucket of zero length with mass.
     """
 
     edges_s: FloatArray
     mass: FloatArray
     length_s: FloatArray
     density: FloatArray
+    has_atoms: bool
 
     @classmethod
-    def of(cls, templates: list[Histogram]) -> TemplateColumns:
-        """Stack templates that all have the same number of buckets."""
-        edges = np.stack([template.edges_s for template in templates], axis=1)
-        mass = np.stack([template.mass for template in templates], axis=1)
+    def of(cls, templates: Sequence[Histogram], buckets: int) -> TemplateColumns:
+        """Stack templates of at most `buckets` buckets; empty ones of zero length fill them up at the end."""
+        edges = np.empty((buckets + 1, len(templates)))
+        mass = np.zeros((buckets, len(templates)))
+        for column, template in enumerate(templates):
+            count = len(template.mass)
+            edges[: count + 1, column] = template.edges_s
+            edges[count + 1 :, column] = template.edges_s[-1]
+            mass[:count, column] = template.mass
         length = np.diff(edges, axis=0)
         density = np.divide(mass, length, out=np.zeros_like(mass), where=length > 0)
-        return cls(edges, mass, length, density)
+        return cls(edges, mass, length, density, has_atoms=bool((mass[length == 0] > 0).any()))
+
+    def __len__(self) -> int:
+        return int(self.mass.shape[1])
 
     def take(self, index: npt.NDArray[np.int64]) -> TemplateColumns:
         """Return the columns at `index`, shape (n,), repeated as often as it names them."""
@@ -52,6 +64,7 @@ class TemplateColumns:
             self.mass.take(index, axis=1),
             self.length_s.take(index, axis=1),
             self.density.take(index, axis=1),
+            self.has_atoms,
         )
 
 
@@ -73,7 +86,7 @@ class Trapezoids:
     slope : ndarray of float64, shape (terms, n)
         weight / long, 0 if both are atoms.
     atom_weight : ndarray of float64, shape (terms, n), or None
-        Weight of the terms where both are atoms; None if no bucket of these templates is one.
+        Weight of the terms where both are atoms; None if no bucket with mass is one.
     """
 
     start: ExactSum
@@ -90,27 +103,16 @@ class Trapezoids:
         short, long = np.minimum(u_length, v_length), np.maximum(u_length, v_length)
         slope = np.where(u_length > v_length, u.density[:, None] * v.mass[None], u.mass[:, None] * v.density[None])
         start = difference_of(v.edges_s[None, :-1], u.edges_s[1:, None])
-        has_atoms = not (u.length_s.all() and v.length_s.all())
+        has_atoms = u.has_atoms or v.has_atoms
         atoms = np.where(long == 0, u.mass[:, None] * v.mass[None], 0.0) if has_atoms else None
         terms = (-1, long.shape[2])
         return cls(
             ExactSum(start.high.reshape(terms), start.low.reshape(terms)),
             short.reshape(terms),
             long.reshape(terms),
-            (0.5 * u.density[:, None] * v.density[None]).reshape(terms),
+            ((0.5 * u.density)[:, None] * v.density[None]).reshape(terms),
             slope.reshape(terms),
             None if atoms is None else atoms.reshape(terms),
-        )
-
-    def take(self, index: npt.NDArray[np.int64]) -> Trapezoids:
-        """Return the template pairs at `index`."""
-        return Trapezoids(
-            ExactSum(self.start.high.take(index, axis=1), self.start.low.take(index, axis=1)),
-            self.short_s.take(index, axis=1),
-            self.long_s.take(index, axis=1),
-            self.curvature.take(index, axis=1),
-            self.slope.take(index, axis=1),
-            None if self.atom_weight is None else self.atom_weight.take(index, axis=1),
         )
 
     def at_most(self, x: ExactSum) -> FloatArray:
@@ -140,13 +142,6 @@ class Trapezoids:
             density += (self.slope * straight).sum(axis=0)
         return probability, density
 
-    def steepest_density(self) -> FloatArray:
-        """Bound on how fast the density changes, per s^2, shape (n,); infinite where it can jump."""
-        if self.atom_weight is not None:
-            return np.full(self.slope.shape[1], np.inf)
-        bound: FloatArray = 2.0 * self.curvature.sum(axis=0)
-        return bound
-
     def _spread_below(self, t: FloatArray) -> FloatArray:
         inside = np.maximum(t, 0.0)
         np.minimum(inside, self.short_s + self.long_s, out=inside)
@@ -169,3 +164,22 @@ class Trapezoids:
         overlap *= self.curvature
         total: FloatArray = 2.0 * overlap.sum(axis=0)
         return total
+
+
+def in_steps(
+    u: TemplateColumns, v: TemplateColumns, columns: npt.NDArray[np.int64]
+) -> Iterator[tuple[slice, Trapezoids]]:
+    """Yield (part of `columns`, trapezoids of those columns of `u` and `v`), as much at a time as the cache holds."""
+    step = max(1, ELEMENTS_PER_STEP // (len(u.mass) * len(v.mass)))
+    for first in range(0, len(columns), step):
+        rows = slice(first, first + step)
+        # made anew each time: reading their edges and multiplying is faster than reading the products back
+        yield rows, Trapezoids.of(u.take(columns[rows]), v.take(columns[rows]))
+
+
+def steepest_density(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
+    """Bound on how fast the density of Xv - Xu changes, per s^2, shape (n,); infinite where it may jump."""
+    if u.has_atoms or v.has_atoms:
+        return np.full(len(u), np.inf)
+    bound: FloatArray = u.density.sum(axis=0) * v.density.sum(axis=0)
+    return bound
