@@ -106,7 +106,7 @@ class QueryState(BaseModel):
     paused: bool
     changed_at_us: int
     applied_version: int | None = Field(description="Version that every shard of the fusion job has applied; or null.")
-    query: dict[str, Any] = Field(json_schema_extra={"$ref": "#/components/schemas/QueryDocument"})
+    query: dict[str, Any] = Field(description="The query as accepted, in the form of QueryDocument.")
 
 
 class QueryList(BaseModel):

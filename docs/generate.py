@@ -1,0 +1,159 @@
+"""Write what the documents say about the code from the code itself: ``python -m docs.generate`` (``make docs``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from services.alerting.app import create_app as create_alerting
+from services.alerting.metrics import Metrics as AlertingMetrics
+from services.alerting.settings import Settings as AlertingSettings
+from services.common.topics import load_topics
+from services.ingest.app import create_app as create_ingest
+from services.ingest.metrics import IngestMetrics
+from services.ingest.registry import Registry
+from services.ingest.settings import Settings as IngestSettings
+from spark_jobs.batch_metrics import BatchMetrics
+from spark_jobs.lag import Lag
+from spark_jobs.settings import Settings as FusionSettings
+from spark_jobs.status_metrics import StatusMetrics
+
+ROOT = Path(__file__).parent.parent
+NOTICE = "<!-- Written by `make docs` from the code; change it there. -->"
+COMPONENTS = ("ingest", "fusion", "alerting")
+
+
+def documents() -> dict[str, str]:
+    """Return every generated document: path below the checkout to content."""
+    return {
+        "docs/reference/settings.md": _settings_page(),
+        "docs/reference/metrics.md": _metrics_page(),
+        "docs/reference/topics.md": _topics_page(),
+        "docs/contracts/ingest.openapi.json": _openapi(_ingest_app()),
+        "docs/contracts/alerting.openapi.json": _openapi(create_alerting(_alerting_settings())),
+    }
+
+
+def settings_models() -> dict[str, type[BaseModel]]:
+    """Return the settings model of each component."""
+    return dict(zip(COMPONENTS, (IngestSettings, FusionSettings, AlertingSettings), strict=True))
+
+
+def metric_registries() -> dict[str, CollectorRegistry]:
+    """Return, for each component, a registry that holds every metric it exports."""
+    registries = {name: CollectorRegistry() for name in COMPONENTS}
+    IngestMetrics(registries["ingest"])
+    AlertingMetrics(registries["alerting"])
+    BatchMetrics(registries["fusion"])
+    Lag(registries["fusion"])
+    status = StatusMetrics()
+    status.take(b"shard-0", json.dumps(STATUS_EXAMPLE).encode())
+    registries["fusion"].register(status)
+    return registries
+
+
+#: One record of coincide.status, so that every metric made from it shows.
+STATUS_EXAMPLE: dict[str, Any] = {
+    "queries": {"q": {"version": 1, "paused": False, "matches": 0}},
+    "totals": {},
+    "buffered": {"s": 0},
+    "watermark_us": {"least": 0, "greatest": 0},
+}
+
+
+def _settings_page() -> str:
+    lines = [
+        "# Settings",
+        NOTICE,
+        "Each component reads a YAML file (`--config`), then the environment: `COINCIDE_<COMPONENT>_<FIELD>` replaces a "
+        "field. An unknown field is refused. Settings are read once, at start.",
+    ]
+    for component, model in settings_models().items():
+        lines += [f"## {component}: `config/{component}.yaml`", "| field | default | meaning |\n|---|---|---|"]
+        lines[-1] += "".join(f"\n{_setting_row(name, field)}" for name, field in model.model_fields.items())
+    return "\n\n".join(lines) + "\n"
+
+
+def _setting_row(name: str, field: Any) -> str:
+    default = field.get_default(call_default_factory=True)
+    shown = "required" if default is PydanticUndefined else f"`{_plain(default)}`"
+    bounds = ", ".join(filter(None, (_bound(rule) for rule in field.metadata)))
+    allowed = f" Allowed: {bounds}." if bounds else ""
+    return f"| `{name}` | {shown} | {field.description or ''}{allowed} |".replace("\n", " ")
+
+
+def _bound(rule: object) -> str:
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    return " ".join(f"{sign} {getattr(rule, name)}" for name, sign in signs.items() if hasattr(rule, name))
+
+
+def _plain(default: object) -> str:
+    return json.dumps(str(default) if isinstance(default, Path) else default)
+
+
+def _metrics_page() -> str:
+    lines = [
+        "# Metrics",
+        NOTICE,
+        "Prometheus text at `/metrics` of each component: ingest (8010), alerting (8020), fusion (8030). Counters are "
+        "exported with the suffix `_total`, histograms with `_bucket`, `_sum`, `_count`.",
+    ]
+    for component, registry in metric_registries().items():
+        rows = "".join(f"\n| `{name}` | {kind} | {labels} | {text} |" for name, kind, labels, text in _metrics(registry))
+        lines += [f"## {component}", f"| metric | kind | labels | meaning |\n|---|---|---|---|{rows}"]
+    return "\n\n".join(lines) + "\n"
+
+
+def _metrics(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, str]]:
+    for collector in dict.fromkeys(registry._collector_to_names):
+        labels = getattr(collector, "_labelnames", None)
+        for family in collector.collect():
+            names = labels if labels is not None else {key for sample in family.samples for key in sample.labels}
+            shown = ", ".join(f"`{label}`" for label in sorted(names))
+            suffix = "_total" if family.type == "counter" else ""
+            yield family.name + suffix, family.type, shown, family.documentation
+
+
+def _topics_page() -> str:
+    rows = "".join(
+        f"\n| `{name}` | {topic.partitions} | {_configs(topic.configs)} |"
+        for name, topic in load_topics(ROOT / "config/topics.yaml").items()
+    )
+    return (
+        f"# Topics\n\n{NOTICE}\n\nDeclared in `config/topics.yaml`, created by `python -m services.common.create_topics`. "
+        "The records' JSON Schemas are in `docs/contracts/`.\n\n"
+        f"| topic | partitions | settings |\n|---|---|---|{rows}\n"
+    )
+
+
+def _configs(configs: dict[str, str]) -> str:
+    return ", ".join(f"`{key}={value}`" for key, value in configs.items())
+
+
+def _ingest_app() -> Any:
+    return create_ingest(IngestSettings(), Registry({}), None, IngestMetrics(CollectorRegistry()))
+
+
+def _alerting_settings() -> AlertingSettings:
+    return AlertingSettings(database_url="sqlite:///never-opened.sqlite3", streams_path=ROOT / "config/streams.yaml", queries_path=None)
+
+
+def _openapi(app: Any) -> str:
+    return json.dumps(app.openapi(), indent=2, sort_keys=True) + "\n"
+
+
+def main() -> None:
+    """Write every generated document."""
+    for path, content in documents().items():
+        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / path).write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

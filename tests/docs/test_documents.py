@@ -1,0 +1,54 @@
+"""The documents say what is there: generated pages are fresh, named paths exist, links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from docs.generate import ROOT, documents
+
+PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+
+
+@pytest.fixture(scope="module")
+def generated() -> dict[str, str]:
+    return documents()
+
+
+def test_generated_documents_are_fresh(generated: dict[str, str]) -> None:
+    stale = [path for path, content in generated.items() if (ROOT / path).read_text(encoding="utf-8") != content]
+    assert not stale, f"run `make docs`: {stale}"
+
+
+def test_every_setting_says_what_it_means(generated: dict[str, str]) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", generated["docs/reference/settings.md"], re.MULTILINE)
+    assert len(rows) > 40
+    assert not [name for name, meaning in rows if len(meaning) < 10]
+
+
+def test_every_metric_has_the_prefix_and_a_meaning(generated: dict[str, str]) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| \w+ \| .* \| (.*) \|$", generated["docs/reference/metrics.md"], re.MULTILINE)
+    assert len(rows) > 40
+    assert not [name for name, meaning in rows if not name.startswith("coincide_") or len(meaning) < 8]
+
+
+def test_every_alert_rule_is_explained() -> None:
+    rules = yaml.safe_load((ROOT / "deploy/prometheus/rules.yml").read_text(encoding="utf-8"))
+    names = {rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule}
+    operations = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    assert names
+    assert not [name for name in names if name not in operations]
+
+
+def test_every_path_of_the_edit_table_exists() -> None:
+    table = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").split("## To change X, edit Y")[1]
+    paths = re.findall(r"`((?:[\w.-]+/)*[\w.-]+/?)`", table.split("\n## ")[0])
+    assert len(paths) > 20
+    assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert not [link for link in links if not (ROOT / page.parent / link).exists()]
