@@ -1,0 +1,102 @@
+"""Gateways: several clients that post at the same time, and send again what was not acknowledged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from deploy.local.waiting import wait_until
+
+COUNT = 4
+ROUND = 40
+"""Detections that the gateways post together before any of them goes on: bounds how far they drift apart."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a POST was answered: the HTTP status and the items' (sensor, id, status) as far as they were listed."""
+
+    status: int
+    items: list[tuple[str, str | None, str]]
+
+
+@dataclass
+class Gateways:
+    """``COUNT`` gateways in front of ingest.
+
+    Attributes
+    ----------
+    times
+        How often each batch is posted, answers notwithstanding.
+    patience_s
+        How long a batch is sent again before the test fails.
+    answers
+        Every answer so far, refusals included.
+    """
+
+    url: str
+    times: int = 1
+    patience_s: float = 90.0
+    answers: list[Answer] = field(default_factory=list)
+
+    def post(self, items: Sequence[dict[str, Any]]) -> list[str]:
+        """Post everything and return the accepted ids, in the order of ``items``."""
+        with _clients(self.url) as clients, ThreadPoolExecutor(COUNT) as pool:
+            ids: list[str] = []
+            for start in range(0, len(items), ROUND):
+                ids += self._round(pool, clients, items[start : start + ROUND])
+        return ids
+
+    def wait_for(self, status: int, within_s: float = 60.0) -> list[Answer]:
+        """Return the answers with this HTTP status as soon as there is one."""
+        came = wait_until(lambda: any(answer.status == status for answer in self.answers), within_s)
+        assert came, f"no POST was answered {status} within {within_s} s"
+        return [answer for answer in self.answers if answer.status == status]
+
+    def _round(
+        self, pool: ThreadPoolExecutor, clients: list[httpx.Client], items: Sequence[dict[str, Any]]
+    ) -> list[str]:
+        """Deal the items out to the gateways, which post their batches at the same time."""
+        batches = [list(items[i::COUNT]) for i in range(COUNT) if items[i::COUNT]]
+        answered = list(pool.map(self._deliver, clients, batches))
+        return [answered[i % COUNT][i // COUNT] for i in range(len(items))]
+
+    def _deliver(self, client: httpx.Client, batch: list[dict[str, Any]]) -> list[str]:
+        answers = [self._until_accepted(client, batch) for _ in range(self.times)]
+        assert all(ids == answers[0] for ids in answers), "the same batch was given other ids the second time"
+        return answers[0]
+
+    def _until_accepted(self, client: httpx.Client, batch: list[dict[str, Any]]) -> list[str]:
+        give_up_s = time.monotonic() + self.patience_s
+        while True:
+            response = client.post("/v1/detections", json=batch)
+            self.answers.append(_answer(batch, response))
+            if response.status_code == 202:
+                verdicts = response.json()["detections"]
+                assert [each["status"] for each in verdicts] == ["accepted"] * len(batch), verdicts
+                return [each["id"] for each in verdicts]
+            assert response.status_code == 503, response.text
+            assert time.monotonic() < give_up_s, f"not accepted within {self.patience_s} s: {response.text}"
+            time.sleep(float(response.headers["Retry-After"]))
+
+
+@contextmanager
+def _clients(url: str) -> Iterator[list[httpx.Client]]:
+    clients = [httpx.Client(base_url=url, timeout=60.0) for _ in range(COUNT)]
+    try:
+        yield clients
+    finally:
+        for client in clients:
+            client.close()
+
+
+def _answer(batch: list[dict[str, Any]], response: httpx.Response) -> Answer:
+    verdicts = response.json().get("detections", [])
+    items = [(batch[each["index"]]["sensor"], each.get("id"), each["status"]) for each in verdicts]
+    return Answer(response.status_code, items)

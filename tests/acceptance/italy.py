@@ -1,0 +1,104 @@
+"""The Central Italy hour as a running system gets it: its streams, its sensors in several areas, its queries.
+
+Each scenario has an area of its own, with all stations in it under names of their own.  Areas are never joined with
+each other, so one running system serves many scenarios, and what one of them does to the processes all survive.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.reference import central_italy
+from tests.reference.central_italy import Pick
+from tests.reference.oracle import Detection, QueryVersion
+from tests.reference.pair_probability import Template
+
+SHUFFLED_OVER_US = 60_000_000
+"""How far detections are displaced; together with a round of gateways it stays below max_delay_s, 120 s."""
+
+OWN_S = QueryVersion("own-s", 1, (("p", "p_pick"), ("s", "s_pick")), 0.5, 8.0, 0.9, "same")
+NEIGHBOURS = QueryVersion("neighbours", 1, (("one", "p_pick"), ("other", "p_pick")), -1.0, 1.0, 0.6, "different")
+BELL = QueryVersion("bell", 1, (("one", "bell"), ("other", "bell")), -0.001, 0.001, 1.0, "different")
+"""Two exact detections in one area: their match says that all that went before them is dealt with."""
+
+STREAMS = {
+    name: {"max_delay_s": 120, "longest_template_s": 10} for name in ("p_pick", "s_pick", "p_live", "s_live", "bell")
+}
+POINT = Template((0.0, 0.0), (1.0,))
+
+
+def sensor_id(area: str, station: str) -> str:
+    """Return the id of a station in one of the areas."""
+    return f"{area}.{station}"
+
+
+def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
+    """Write streams.yaml and sensors.yaml; return the environment that makes the system use them."""
+    stations = sorted({pick.station for pick in central_italy.picks()})
+    templates = {phase: _written(template) for phase, template in central_italy.templates().items()}
+    sensors = [
+        {
+            "id": sensor_id(area, station),
+            "area": area,
+            "streams": {"p_pick": "P", "s_pick": "S", "p_live": "P", "s_live": "S"},
+        }
+        for area in areas
+        for station in stations
+    ]
+    bells = [
+        {"id": sensor_id(area, f"bell-{role}"), "area": area, "streams": {"bell": "exact"}}
+        for area in areas
+        for role in ("one", "other")
+    ]
+    declared = {"templates": {**templates, "exact": {"point": True}}, "sensors": sensors + bells}
+    (folder / "sensors.yaml").write_text(yaml.safe_dump(declared), encoding="utf-8")
+    (folder / "streams.yaml").write_text(yaml.safe_dump({"streams": STREAMS}), encoding="utf-8")
+    streams = {f"COINCIDE_{each}_STREAMS_PATH": f'"{folder / "streams.yaml"}"' for each in _COMPONENTS}
+    return {
+        **streams,
+        "COINCIDE_INGEST_SENSORS_PATH": f'"{folder / "sensors.yaml"}"',
+        "COINCIDE_ALERTING_QUERIES_PATH": "null",
+    }
+
+
+_COMPONENTS = ("INGEST", "FUSION", "ALERTING")
+
+
+def _written(template: Template) -> dict[str, list[float]]:
+    return {"edges_s": list(template.edges_s), "mass": list(template.mass)}
+
+
+def arrivals(seed: int, picks: list[Pick] | None = None) -> list[Pick]:
+    """Return the hour's picks in an order in which they might arrive: each up to a minute late, at random."""
+    delay = random.Random(seed)
+    picks = central_italy.picks() if picks is None else picks
+    return sorted(picks, key=lambda pick: pick.detected_at_us + delay.uniform(0, SHUFFLED_OVER_US))
+
+
+def posted(area: str, pick: Pick, streams: str = "pick") -> dict[str, Any]:
+    """Return a pick as a gateway posts it; ``streams`` is "pick" or "live"."""
+    return {
+        "sensor": sensor_id(area, pick.station),
+        "stream": f"{pick.phase.lower()}_{streams}",
+        "detected_at": pick.detected_at_us,
+        "attributes": {"phase": pick.phase},
+    }
+
+
+def as_oracle_sees(area: str, pick: Pick, identity: str, phase: int = 0, streams: str = "pick") -> Detection:
+    """Return what the oracle is told of a pick that was accepted as ``identity``."""
+    stream = f"{pick.phase.lower()}_{streams}"
+    template = central_italy.templates()[pick.phase]
+    return Detection(area, sensor_id(area, pick.station), identity, stream, pick.detected_at_us, template, phase)
+
+
+def document(query: QueryVersion) -> dict[str, Any]:
+    """Return the query as it is PUT."""
+    (first, _), (second, _) = query.roles
+    edge = {"between": [first, second], "lo_s": query.lo_s, "hi_s": query.hi_s, "threshold": query.threshold}
+    return {"from": dict(query.roles), "within": [edge], "sensors": query.sensors}

@@ -1,0 +1,178 @@
+"""The whole line as its users have it: post here, change queries there, read the matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.local.system import System
+from deploy.local.waiting import wait_until
+from tests.acceptance import italy
+from tests.acceptance.gateways import Gateways
+from tests.reference.central_italy import Pick
+from tests.reference.oracle import Detection, Expected, Key, QueryVersion, expected_matches
+
+DEALT_WITH_WITHIN_S = 180.0
+
+
+@dataclass
+class Line:
+    """A running system that looks for ``BELL`` and what the test puts."""
+
+    system: System
+
+    def gateways(self, times: int = 1, patience_s: float = 90.0) -> Gateways:
+        """Return gateways that post to it."""
+        return Gateways(self.system.layout.url("ingest"), times, patience_s)
+
+    def put(self, query: QueryVersion) -> None:
+        """Create the query, or replace whatever version there is."""
+        path = f"/v1/queries/{query.query}"
+        exists = self.system.alerting.get(path).status_code == 200
+        response = self.system.alerting.put(
+            path, json=italy.document(query), headers={"If-Match": "*"} if exists else {}
+        )
+        self._has_version(response, query)
+
+    def set_threshold(self, query: QueryVersion) -> None:
+        """Change the threshold alone."""
+        path = f"/v1/queries/{query.query}/threshold"
+        body = {"threshold": query.threshold}
+        self._has_version(self.system.alerting.patch(path, json=body, headers={"If-Match": "*"}), query)
+
+    def set_paused(self, query: QueryVersion) -> None:
+        """Pause or resume."""
+        path = f"/v1/queries/{query.query}/{'pause' if query.paused else 'resume'}"
+        self._has_version(self.system.alerting.post(path, headers={"If-Match": "*"}), query)
+
+    def remove(self, query: QueryVersion) -> None:
+        """Remove the query."""
+        response = self.system.alerting.delete(f"/v1/queries/{query.query}", headers={"If-Match": "*"})
+        assert response.status_code == 204, response.text
+
+    def _has_version(self, response: httpx.Response, query: QueryVersion) -> None:
+        assert response.status_code in {200, 201}, response.text
+        assert response.json()["version"] == query.version
+
+    def matches(self, query: str, area: str) -> list[dict[str, Any]]:
+        """Return every match that REST serves, page by page."""
+        found: list[dict[str, Any]] = []
+        parameters = {"query": query, "area": area, "limit": "1000"}
+        while True:
+            response = self.system.alerting.get("/v1/matches", params=parameters)
+            assert response.status_code == 200, response.text
+            page = response.json()
+            found += page["items"]
+            if page["next_cursor"] is None:
+                return found
+            parameters["cursor"] = page["next_cursor"]
+
+
+@dataclass
+class Scenario:
+    """The hour in one area: what was posted and accepted so far, and in which phase of the test."""
+
+    line: Line
+    area: str
+    streams: str = "pick"
+    accepted: list[Detection] = field(default_factory=list)
+    phase: int = 0
+    _rung: int = 0
+
+    def post(self, picks: list[Pick], gateways: Gateways | None = None) -> None:
+        """Post picks in this order, as one phase, and remember what they were accepted as."""
+        gateways = gateways or self.line.gateways()
+        ids = gateways.post([italy.posted(self.area, pick, self.streams) for pick in picks])
+        for pick, identity in zip(picks, ids, strict=True):
+            self.accepted.append(italy.as_oracle_sees(self.area, pick, identity, self.phase, self.streams))
+
+    def begin_phase(self, phase: int) -> None:
+        """Wait until all of the phase before is dealt with; what is posted from now on belongs to ``phase``."""
+        self.wait_until_dealt_with()
+        self.phase = phase
+
+    def wait_for_matches(self, query: str, count: int) -> list[dict[str, Any]]:
+        """Return the matches of a query once there are ``count``."""
+        assert wait_until(lambda: len(self.line.matches(query, self.area)) >= count, DEALT_WITH_WITHIN_S)
+        return self.line.matches(query, self.area)
+
+    def wait_until_dealt_with(self) -> None:
+        """Return when REST serves every match of what was posted.
+
+        An area's frames are taken in order and its matches are written in order, batch by batch.  So the match of
+        the first bell says that all before it was in the same batch or an earlier one, and the match of the second
+        bell, posted after that, says that the batch was written and stored.
+        """
+        self._ring()
+        self._ring()
+
+    def _ring(self) -> None:
+        self._rung += 1
+        at_us = max(detection.detected_at_us for detection in self.accepted)
+        names = {role: f"bell {self._rung} {role}" for role in ("one", "other")}
+        bells = [
+            {"sensor": italy.sensor_id(self.area, f"bell-{role}"), "detected_at": at_us, "id": name}
+            for role, name in names.items()
+        ]
+        self.line.gateways().post(bells)
+        came = wait_until(lambda: self._heard(set(names.values())), DEALT_WITH_WITHIN_S)
+        assert came, f"what was posted to {self.area} is not dealt with after {DEALT_WITH_WITHIN_S} s"
+
+    def _heard(self, names: set[str]) -> bool:
+        try:
+            found = self.line.matches(italy.BELL.query, self.area)
+        except httpx.TransportError:  # alerting is just being restarted
+            return False
+        return any({member["id"] for member in match["members"]} == names for match in found)
+
+    def expected(self, *history: QueryVersion) -> dict[Key, Expected]:
+        """Return what the oracle says of one query in this area."""
+        return expected_matches(self.accepted, history)
+
+    def assert_matches(self, *history: QueryVersion, at_least: int) -> None:
+        """Compare what REST serves with the oracle, match by match; ``at_least`` keeps the test from being empty."""
+        expected = self.expected(*history)
+        found = self.line.matches(history[0].query, self.area)
+        assert_same(found, expected)
+        assert len(expected) >= at_least, f"only {len(expected)} matches were to be expected"
+
+
+@contextmanager
+def posting(scenario: Scenario, picks: list[Pick], gateways: Gateways | None = None) -> Iterator[None]:
+    """Post in the background while the block runs, from the first answer on; afterwards wait for the last one."""
+    gateways = gateways or scenario.line.gateways()
+    with ThreadPoolExecutor(1) as pool:
+        posted = pool.submit(scenario.post, picks, gateways)
+        wait_until(lambda: bool(gateways.answers) or posted.done(), timeout_s=30, every_s=0.01)
+        assert not posted.done(), "all was posted before anything could go wrong"
+        yield
+        posted.result()
+
+
+def assert_same(found: Iterable[dict[str, Any]], expected: dict[Key, Expected]) -> None:
+    """Every match once, none missing, none besides; each with its version and probability."""
+    found = list(found)
+    by_key = {_key(match): match for match in found}
+    assert len(by_key) == len(found) == len({match["id"] for match in found}), "a match is there twice"
+    certain = {key for key, match in expected.items() if not match.borderline}
+    missing, surplus = certain - by_key.keys(), by_key.keys() - expected.keys()
+    assert not missing, f"{len(missing)} of {len(certain)} are missing, such as {_shown(missing)}"
+    assert not surplus, f"{len(surplus)} are there that should not be, such as {_shown(surplus)}"
+    for key, match in by_key.items():
+        assert match["query_version"] == expected[key].version, key
+        assert match["area"] == expected[key].area
+        assert match["probability"] == pytest.approx(expected[key].probability, abs=1e-9), key
+
+
+def _key(match: dict[str, Any]) -> Key:
+    return match["query"], tuple((m["role"], m["sensor"], m["id"]) for m in match["members"])
+
+
+def _shown(keys: set[Key]) -> list[Key]:
+    return sorted(keys)[:3]

@@ -1,0 +1,119 @@
+"""An hour of the Central Italy morning, posted by several gateways out of order: REST agrees with the definition.
+
+In each scenario something else goes wrong half-way, and the answer is the same: nothing lost, nothing twice.
+"""
+
+from __future__ import annotations
+
+import time
+
+import httpx
+import pytest
+
+from deploy.local.waiting import wait_until
+from tests.acceptance import italy
+from tests.acceptance.line import Line, Scenario, posting
+from tests.acceptance.topic import ids_in_detections
+from tests.reference.central_italy import Pick
+
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+
+AWAY_S = 240.0
+
+
+def halves(seed: int) -> tuple[list[Pick], list[Pick]]:
+    picks = italy.arrivals(seed)
+    return picks[: len(picks) // 2], picks[len(picks) // 2 :]
+
+
+def assert_as_by_definition(scenario: Scenario) -> None:
+    scenario.wait_until_dealt_with()
+    scenario.assert_matches(italy.OWN_S, at_least=700)
+    scenario.assert_matches(italy.NEIGHBOURS, at_least=3_000)
+
+
+def test_nothing_goes_wrong(line: Line) -> None:
+    scenario = Scenario(line, "calm")
+    scenario.post(italy.arrivals(seed=1))
+    assert_as_by_definition(scenario)
+
+
+def test_every_batch_is_posted_twice(line: Line) -> None:
+    scenario = Scenario(line, "twice")
+    scenario.post(italy.arrivals(seed=2), line.gateways(times=2))
+    assert_as_by_definition(scenario)
+
+
+def test_fusion_is_killed_half_way(line: Line) -> None:
+    scenario = Scenario(line, "fusion-killed")
+    first, second = halves(seed=3)
+    scenario.post(first)
+    with posting(scenario, second):
+        line.system.kill("fusion")
+    assert_as_by_definition(scenario)
+
+
+def test_the_broker_is_killed_half_way(line: Line) -> None:
+    scenario = Scenario(line, "broker-killed")
+    first, second = halves(seed=4)
+    scenario.post(first)
+    with posting(scenario, second):
+        line.system.kill("kafka")
+    assert_as_by_definition(scenario)
+
+
+def test_the_broker_stops_while_gateways_post(line: Line) -> None:
+    """Every 202 was the truth; everything else was answered 503, and may have landed without harm."""
+    scenario = Scenario(line, "broker-stopped")
+    first, second = halves(seed=5)
+    scenario.post(first)
+    gateways = line.gateways()
+    with posting(scenario, second, gateways):
+        line.system.stop_broker()
+        refused = gateways.wait_for(503)
+        line.system.start_broker()
+    assert refused
+    assert {answer.status for answer in gateways.answers} == {202, 503}
+
+    held = ids_in_detections(line.system.layout.bootstrap, "broker-stopped")
+    accepted = {item[:2] for answer in gateways.answers for item in answer.items if item[2] == "accepted"}
+    assert accepted <= held
+    assert len(accepted) == len(second)
+    assert_as_by_definition(scenario)
+
+
+def test_the_broker_is_away_for_four_minutes(line: Line) -> None:
+    """Meanwhile what needs no broker works, what needs it says so, and gateways are told to come back."""
+    scenario = Scenario(line, "broker-away")
+    first, second = halves(seed=6)
+    scenario.post(first)
+    scenario.wait_until_dealt_with()
+    before = line.matches(italy.NEIGHBOURS.query, "broker-away")
+
+    gateways = line.gateways(patience_s=AWAY_S + 120)
+    with posting(scenario, second, gateways):
+        line.system.stop_broker()
+        back_at_s = time.monotonic() + AWAY_S
+        gateways.wait_for(503)
+        assert_says_that_kafka_is_away(line)
+        now = line.matches(italy.NEIGHBOURS.query, "broker-away")
+        assert {match["id"] for match in before} <= {match["id"] for match in now}
+        time.sleep(max(0.0, back_at_s - time.monotonic()))  # the four minutes are what is tested
+        line.system.start_broker()
+    assert_as_by_definition(scenario)
+    line.system.wait_ready()
+
+
+def assert_says_that_kafka_is_away(line: Line) -> None:
+    system = line.system
+    for client in (system.ingest, system.alerting):
+        assert client.get("/livez").status_code == 200
+        assert becomes(client, "/readyz", 503)
+    changed = system.alerting.put("/v1/queries/never", json=italy.document(italy.OWN_S))
+    assert changed.status_code == 503
+    assert changed.headers["content-type"] == "application/problem+json"
+    assert int(changed.headers["Retry-After"]) > 0
+
+
+def becomes(client: httpx.Client, path: str, status: int) -> bool:
+    return wait_until(lambda: client.get(path).status_code == status, timeout_s=30)
