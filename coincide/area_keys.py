@@ -45,6 +45,16 @@ class AreaKeys(Protocol):
         ...
 
 
+def one_area(rows: int) -> AreaArray:
+    """Return code 0 for every row, without memory for it."""
+    return np.broadcast_to(np.int32(0), rows)
+
+
+def _brief(area: AreaArray) -> AreaArray:
+    """Return one row for all if `one_area` made the column: the arithmetic broadcasts it."""
+    return area[:1] if area.strides == (0,) else area
+
+
 @dataclass(frozen=True)
 class PackedKeys:
     """8-byte keys: the area code above `time_bits` bits that count microseconds from `base_us`.
@@ -62,12 +72,13 @@ class PackedKeys:
 
     def encode(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
         """Keys of stored events, int64 (n,)."""
-        return (area.astype(np.int64) << self.time_bits) + (time_us - self.base_us)
+        return time_us + ((_brief(area).astype(np.int64) << self.time_bits) - self.base_us)
 
     def encode_bound(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
         """Keys to search for; times are clipped to the span, areas beyond the greatest lie behind everything."""
-        last = (1 << self.time_bits) - 1
-        keys = (area.astype(np.int64) << self.time_bits) + np.minimum(np.maximum(time_us - self.base_us, 0), last)
+        area = _brief(area)
+        within = np.minimum(np.maximum(time_us - self.base_us, 0), (1 << self.time_bits) - 1)
+        keys = within + (area.astype(np.int64) << self.time_bits)
         beyond = area >= self._areas
         return np.where(beyond, np.iinfo(np.int64).max, keys) if beyond.any() else keys
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +19,7 @@ from coincide.area_keys import (
 )
 from coincide.events import CodeArray, Events, SortedEvents
 
-Columns = tuple[KeyArray, CodeArray, CodeArray, Int64Array]  # keys, template, sensor, ref
+Columns = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]  # keys, template, sensor, ref
 
 SMALLEST_CAPACITY = 1024
 COMPACT_FROM = 1 / 16  # several areas: rewrite the arrays once this share of them can go

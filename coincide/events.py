@@ -37,16 +37,31 @@ class Events:
     def __len__(self) -> int:
         return len(self.ref)
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the rows are in the order of (area, time)."""
+        later = self.detected_at_us[1:] >= self.detected_at_us[:-1]
+        if self._in_one_area:
+            return bool(later.all())
+        area, before = self.area[1:], self.area[:-1]
+        return bool(((area > before) | (area == before) & later).all())
+
     def sorted(self) -> Events:
-        """Return the rows by area, then time; rows that are already so are not copied."""
-        same_area = len(self) == 0 or self.area.min() == self.area.max()
-        if same_area:
-            if (self.detected_at_us[1:] >= self.detected_at_us[:-1]).all():
-                return self
-            order = np.argsort(self.detected_at_us, kind="stable")
-        else:
-            order = np.lexsort((self.detected_at_us, self.area))
-        return self.take(order)
+        """Return the rows by area, then time, else in their order; sorted rows are not copied."""
+        if self.is_sorted:
+            return self
+        if self._in_one_area:
+            return self.take(np.argsort(self.detected_at_us, kind="stable"))
+        return self.take(np.lexsort((self.detected_at_us, self.area)))
+
+    @property
+    def _in_one_area(self) -> bool:
+        return len(self) == 0 or bool(self.area.min() == self.area.max())
+
+    def rows(self, first: int, last: int) -> Events:
+        """Return rows first : last, not copied."""
+        at = slice(first, last)
+        return Events(self.area[at], self.detected_at_us[at], self.template[at], self.sensor[at], self.ref[at])
 
     def take(self, rows: npt.NDArray[np.intp]) -> Events:
         """Return the given rows, in that order."""
@@ -77,6 +92,11 @@ class SortedEvents:
 
     def __len__(self) -> int:
         return len(self.ref)
+
+    def rows(self, first: int, last: int) -> SortedEvents:
+        """Return rows first : last, not copied."""
+        at = slice(first, last)
+        return SortedEvents(self.codec, self.keys[at], self.template[at], self.sensor[at], self.ref[at])
 
 
 def sorted_events(events: Events) -> SortedEvents:

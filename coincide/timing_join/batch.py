@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from coincide.timing_join.matching import Block, PositionArray, Probe, candidate
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window import Window
+
+PROBING_ROWS = 32_768
+IN_ORDER = -1  # ref of every row of a frame whose rows are their own positions
 
 
 def timing_join(
@@ -110,7 +113,7 @@ class _BatchJoin:
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
         bounds = ProbeBounds.of_a(table, least_us=0) if unordered else ProbeBounds.of_a(table)
-        in_order = all(_is_range(side) for side in (events, others))
+        in_order = all(_is_in_order(side) for side in (events, others))
         return cls(a, partner, table, Probe(events, others, bounds, rule), b is None, in_order)
 
     def blocks(self) -> Iterator[Block]:
@@ -118,8 +121,8 @@ class _BatchJoin:
         pairs = self._sorted_blocks()
         if self.in_order:
             return pairs
-        left, right = self.probe.events.ref, self.probe.stored.ref
-        return ((left[rows], right[at]) for rows, at in pairs)
+        left, right = self.probe.events, self.probe.stored
+        return ((_positions(left, rows), _positions(right, at)) for rows, at in pairs)
 
     def probabilities(self, left: PositionArray, right: PositionArray) -> Callable[[], FloatArray]:
         """Return the computation of the pairs' probabilities."""
@@ -133,40 +136,61 @@ class _BatchJoin:
         return compute
 
     def _sorted_blocks(self) -> Iterator[Block]:
-        if len(self.probe.events) == 0 or len(self.probe.stored) == 0:
-            return
-        start, stop = candidates(self.probe)
-        if not self.is_self_join:
-            yield from matching_pairs_among(self.probe, start, stop)
-        elif self.table.window.is_symmetric:
-            after = np.arange(1, len(start) + 1)
-            yield from matching_pairs_among(self.probe, np.maximum(start, after), stop)
-        else:
-            for rows, at in matching_pairs_among(self.probe, start, stop):
-                apart = at != rows
-                yield rows[apart], at[apart]
+        """Positions in the sorted events; part by part, so that every array in between fits in a core's cache."""
+        for first in range(0, len(self.probe.events), PROBING_ROWS):
+            part, offset = self.probe.part(first, first + PROBING_ROWS)
+            if len(part.stored) == 0:
+                continue
+            start, stop = candidates(part)
+            if self.is_self_join and self.table.window.is_symmetric:
+                after_itself = np.arange(first + 1 - offset, first + 1 - offset + len(start))
+                start = np.maximum(start, after_itself)
+            for rows, at in matching_pairs_among(part, start, stop):
+                yield from self._apart(rows + first, at + offset)
+
+    def _apart(self, rows: PositionArray, at: PositionArray) -> Iterator[Block]:
+        """Leave out an event's pair with itself."""
+        if self.is_self_join and not self.table.window.is_symmetric:
+            apart = at != rows
+            rows, at = rows[apart], at[apart]
+        yield rows, at
 
 
 def _sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, SortedEvents]:
     frames = [a] if b is None else [a, b]
     sides = [
-        Events(area, frame.detected_at_us, frame.template_index, sensor, np.arange(len(frame)))
+        Events(
+            area, frame.detected_at_us, frame.template_index, sensor, np.broadcast_to(np.int64(IN_ORDER), len(frame))
+        )
         for frame, area, sensor in zip(frames, area_codes(frames), sensor_codes(frames), strict=True)
     ]
     if b is None:
         events = _in_role_order(sides[0])
         return events, sorted_events(events)
-    return sides[0].sorted(), sorted_events(sides[1].sorted())
+    return _sorted(sides[0]), sorted_events(_sorted(sides[1]))
+
+
+def _sorted(events: Events) -> Events:
+    return events if events.is_sorted else _numbered(events).sorted()
 
 
 def _in_role_order(events: Events) -> Events:
     """Sort by (area, detected_at, sensor, position)."""
-    by_time = events.sorted()
+    by_time = _sorted(events)
     same = (by_time.detected_at_us[1:] == by_time.detected_at_us[:-1]) & (by_time.area[1:] == by_time.area[:-1])
     if not (same & (by_time.sensor[1:] < by_time.sensor[:-1])).any():
         return by_time
-    return by_time.take(np.lexsort((by_time.ref, by_time.sensor, by_time.detected_at_us, by_time.area)))
+    return _numbered(events).take(np.lexsort((events.sensor, events.detected_at_us, events.area)))
 
 
-def _is_range(side: Events | SortedEvents) -> bool:
-    return bool((side.ref[1:] > side.ref[:-1]).all())
+def _numbered(events: Events) -> Events:
+    """Give each row its position in the frame as ref; frames that are in order do without."""
+    return replace(events, ref=np.arange(len(events)))
+
+
+def _is_in_order(side: Events | SortedEvents) -> bool:
+    return len(side) == 0 or bool(side.ref[0] == IN_ORDER)
+
+
+def _positions(side: Events | SortedEvents, rows: PositionArray) -> PositionArray:
+    return rows if _is_in_order(side) else side.ref[rows]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from coincide.area_keys import one_area
 from coincide.detections import Detections, DetectionsError, LabelArray
 from coincide.events import CodeArray
-from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError
+from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError, unknown_sensor
 
 SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater ones would make keys wide
 
@@ -23,7 +24,7 @@ def area_codes(frames: Sequence[Detections]) -> list[CodeArray]:
     """
     columns = [frame.area for frame in frames]
     if all(column is None for column in columns):
-        return [np.zeros(len(frame), np.int32) for frame in frames]
+        return [one_area(len(frame)) for frame in frames]
     given = [column for column in columns if column is not None]
     if len(given) < len(frames):
         raise DetectionsError("area", None, "given in both frames or in neither")
@@ -34,7 +35,7 @@ def sensor_codes(frames: Sequence[Detections]) -> list[CodeArray]:
     """Return codes of the sensors of each frame in label order, int32 (n,); UNKNOWN_SENSOR where not given."""
     given = [frame.sensor for frame in frames if frame.sensor is not None]
     codes = iter(_codes("sensor", given, 1 << 31))
-    return [np.full(len(frame), UNKNOWN_SENSOR, np.int32) if frame.sensor is None else next(codes) for frame in frames]
+    return [unknown_sensor(len(frame)) if frame.sensor is None else next(codes) for frame in frames]
 
 
 def effective_rule(rule: SensorRule, one: CodeArray, other: CodeArray) -> SensorRule:

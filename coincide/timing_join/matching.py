@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -54,6 +54,15 @@ class Probe:
     def keys(self) -> KeyArray:
         """Keys of the probing events in the stored events' writing, to subtract, not to search."""
         return self.stored.codec.encode(self.events.area, self.events.detected_at_us)
+
+    def part(self, first: int, last: int) -> tuple[Probe, int]:
+        """Probe with rows first : last of sorted events, and the stored rows around them; also the first of those."""
+        events = self.events.rows(first, last)
+        lo_us, hi_us = self.bounds.outer_us
+        codec, ends, time_us = self.stored.codec, events.area[[0, -1]], events.detected_at_us
+        edges = np.array([time_us[0] + lo_us, time_us[-1] + hi_us])
+        start, stop = np.searchsorted(self.stored.keys, codec.encode_bound(ends, edges) + np.array([0, 1])).tolist()
+        return replace(self, events=events, stored=self.stored.rows(start, stop)), start
 
 
 def matching_pairs(probe: Probe) -> Iterator[Block]:

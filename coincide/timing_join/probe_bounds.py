@@ -69,6 +69,11 @@ class ProbeBounds:
         )
 
     @property
+    def outer_us(self) -> tuple[int, int]:
+        """The outer range over all probing templates (lo > hi if nothing ever matches)."""
+        return int(self.outer_lo_us.min(initial=NEVER_LO_US)), int(self.outer_hi_us.max(initial=NEVER_HI_US))
+
+    @property
     def is_sharp(self) -> bool:
         """One stored template and one interval each: the outer range is the answer, nothing is left to test."""
         return self.table is None and self.lo_us.shape[1] == 1

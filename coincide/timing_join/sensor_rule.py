@@ -27,6 +27,11 @@ def checked_sensor_rule(rule: str) -> SensorRule:
     raise SensorRuleError("sensors", rule, "'different', 'same' or 'any'")
 
 
+def unknown_sensor(rows: int) -> CodeArray:
+    """Return UNKNOWN_SENSOR for every row, without memory for it."""
+    return np.broadcast_to(np.int32(UNKNOWN_SENSOR), rows)
+
+
 def allowed(rule: SensorRule, one: CodeArray, other: CodeArray) -> npt.NDArray[np.bool_] | None:
     """Whether each pair of sensor codes may match, bool (n,); None if all may without looking."""
     if rule == "any":

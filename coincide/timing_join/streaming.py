@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.area_keys import Int64Array, one_area
 from coincide.detections import Detections, DetectionsError
 from coincide.events import CodeArray, Events
 from coincide.histogram import Histogram
@@ -15,7 +15,7 @@ from coincide.stream import Stream
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.label_codes import LabelCodes, LabelLog
 from coincide.timing_join.retention import ROUNDING_US
-from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError
+from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError, unknown_sensor
 from coincide.timing_join.shared_joins import SharedJoins
 from coincide.watermark import Watermark
 from coincide.window import Window
@@ -150,9 +150,8 @@ class TimingJoin:
         self._checked[stream.name] = frame.templates
 
     def _codes(self, frame: Detections) -> tuple[CodeArray, CodeArray]:
-        area = np.zeros(len(frame), np.int32) if frame.area is None else self._areas.of(frame.area)
-        unknown = np.full(len(frame), UNKNOWN_SENSOR, np.int32)
-        return area, unknown if frame.sensor is None else self._sensors.of(frame.sensor)
+        area = one_area(len(frame)) if frame.area is None else self._areas.of(frame.area)
+        return area, unknown_sensor(len(frame)) if frame.sensor is None else self._sensors.of(frame.sensor)
 
     def _log(self, frame: Detections) -> None:
         self._rows += len(frame)
