@@ -1,0 +1,132 @@
+"""Where one running system keeps its files, which ports it has, and the environment that tells its processes."""
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Self
+
+from deploy.local.failure import LocalError
+from deploy.local.paths import ROOT, RUNTIME
+from deploy.local.ports import free_ports
+from services.alerting.settings import Settings as AlertingSettings
+from services.common.settings import SettingsError, load_settings
+from services.ingest.settings import Settings as IngestSettings
+from spark_jobs.settings import SettingsError as FusionSettingsError
+from spark_jobs.settings import load_settings as load_fusion_settings
+
+#: The kernel's limit is 108 bytes with the final NUL, and supervisor first binds to the name with a pid appended.
+_LONGEST_SOCKET_PATH = 95
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports of 127.0.0.1 that a system listens on."""
+
+    kafka: int
+    controller: int
+    ingest: int
+    alerting: int
+    fusion: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One system: two layouts that share neither ports nor ``runtime`` can run side by side.
+
+    Attributes
+    ----------
+    runtime
+        Folder of everything that running leaves behind.
+    overrides
+        Environment variables of its processes that are not those of this process.
+    """
+
+    runtime: Path
+    ports: Ports
+    overrides: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_checkout(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """Return the layout of ``make up``: the ports are those that the components' settings name.
+
+        Raises
+        ------
+        LocalError
+            A settings file cannot be used, or asks for a broker that this machine does not run.
+        """
+        try:
+            ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", environ, "COINCIDE_INGEST_")
+            alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", environ, "COINCIDE_ALERTING_")
+            fusion = load_fusion_settings(ROOT / "config/fusion.yaml", environ)
+        except (SettingsError, FusionSettingsError) as error:
+            raise LocalError(str(error)) from error
+        kafka = _one_local_port({ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap})
+        return cls(RUNTIME, Ports(kafka, kafka + 1, ingest.port, alerting.port, fusion.port))
+
+    @classmethod
+    def isolated(cls, runtime: Path, overrides: Mapping[str, str] | None = None) -> Self:
+        """Return a layout on free ports whose files all lie below ``runtime``; ``overrides`` come last."""
+        ports = Ports(*free_ports(5))
+        paths = {
+            "COINCIDE_FUSION_CHECKPOINT_PATH": str(runtime / "checkpoint"),
+            "COINCIDE_ALERTING_DATABASE_URL": f"sqlite:///{runtime / 'alerting.sqlite3'}",
+        }
+        # Settings read an override as YAML; JSON's quoting keeps any path one string.
+        own = {name: json.dumps(value) for name, value in paths.items()}
+        for component in ("INGEST", "ALERTING", "FUSION"):
+            own[f"COINCIDE_{component}_KAFKA_BOOTSTRAP"] = json.dumps(f"127.0.0.1:{ports.kafka}")
+            own[f"COINCIDE_{component}_PORT"] = str(getattr(ports, component.lower()))
+        return cls(runtime, ports, {**own, **(overrides or {})})
+
+    @property
+    def bootstrap(self) -> str:
+        """What a Kafka client connects to."""
+        return f"127.0.0.1:{self.ports.kafka}"
+
+    @property
+    def logs(self) -> Path:
+        """Folder with a log for each process."""
+        return self.runtime / "logs"
+
+    @property
+    def socket(self) -> Path:
+        """Where the process runner takes commands: in ``runtime`` where the name is short enough for a socket."""
+        near = self.runtime / "supervisor.sock"
+        if len(os.fsencode(near)) <= _LONGEST_SOCKET_PATH:
+            return near
+        digest = hashlib.sha256(os.fsencode(near)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"coincide-{os.getuid()}-{digest}.sock"
+
+    def url(self, component: str) -> str:
+        """Return the base URL of ``ingest``, ``alerting`` or ``fusion``."""
+        return f"http://127.0.0.1:{asdict(self.ports)[component]}"
+
+    def environ(self, java_home: Path) -> dict[str, str]:
+        """Return the environment of every process of this system; supervisord.conf reads ``COINCIDE_LOCAL_*``."""
+        return {
+            **os.environ,
+            **self.overrides,
+            "JAVA_HOME": str(java_home),
+            "PYTHONUNBUFFERED": "1",
+            "COINCIDE_LOCAL_RUNTIME": str(self.runtime),
+            "COINCIDE_LOCAL_ROOT": str(ROOT),
+            "COINCIDE_LOCAL_PYTHON": sys.executable,
+            "COINCIDE_LOCAL_SOCKET": str(self.socket),
+            "COINCIDE_LOCAL_KAFKA_PORT": str(self.ports.kafka),
+            "COINCIDE_LOCAL_CONTROLLER_PORT": str(self.ports.controller),
+        }
+
+
+def _one_local_port(bootstraps: set[str]) -> int:
+    if len(bootstraps) > 1:
+        raise LocalError(f"kafka_bootstrap must be the same for ingest, alerting and fusion, not {sorted(bootstraps)}")
+    [bootstrap] = bootstraps
+    host, _, port = bootstrap.rpartition(":")
+    if host not in {"127.0.0.1", "localhost"} or not port.isdigit():
+        raise LocalError(f"make up runs its own Kafka on 127.0.0.1, and kafka_bootstrap is {bootstrap!r}")
+    return int(port)

@@ -1,0 +1,114 @@
+"""Command the process runner (supervisor) of one system over its socket."""
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import xmlrpc.client
+from pathlib import Path
+from typing import Any
+
+from supervisor.xmlrpc import SupervisorTransport
+
+from deploy.local.failure import LocalError
+from deploy.local.layout import Layout
+from deploy.local.paths import HERE
+from deploy.local.waiting import wait_until
+
+START_TIMEOUT_S = 20.0
+
+
+class Supervision:
+    """The process runner of ``layout``; process names are those of supervisord.conf."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it answers."""
+        try:
+            self._call("getState")
+        except LocalError:
+            return False
+        return True
+
+    def start(self, java_home: Path) -> None:
+        """Start the runner, with no process in it yet.
+
+        Raises
+        ------
+        LocalError
+            It did not come up.
+        """
+        self._layout.logs.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(HERE / "supervisord.conf")]
+        said = self._layout.logs / "supervisord.out"
+        with said.open("wb") as output:
+            runner = subprocess.Popen(
+                command,
+                env=self._layout.environ(java_home),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C at our terminal must not reach it: we stop it, in order
+            )
+        wait_until(lambda: self.is_running or runner.poll() is not None, START_TIMEOUT_S)
+        if not self.is_running:
+            raise LocalError(f"the process runner did not start: {said.read_text(errors='replace').strip()}")
+
+    def start_process(self, name: str) -> None:
+        """Ask for ``name`` to be started; does not wait, and does nothing where it already runs."""
+        if self.state(name) not in {"RUNNING", "STARTING"}:
+            self._call("startProcess", name, False)
+
+    def stop_process(self, name: str) -> None:
+        """Stop ``name`` in order and return when it is gone; it is not started again by itself."""
+        if self.state(name) in {"RUNNING", "STARTING", "BACKOFF"}:
+            self._call("stopProcess", name, True)
+
+    def state(self, name: str) -> str:
+        """Return supervisor's word: STOPPED, STARTING, RUNNING, BACKOFF, STOPPING, EXITED or FATAL."""
+        return str(self._call("getProcessInfo", name)["statename"])
+
+    def states(self) -> dict[str, str]:
+        """Return a line of description for each process, by name."""
+        return {
+            each["name"]: f"{each['statename']:<9} {each['description']}" for each in self._call("getAllProcessInfo")
+        }
+
+    def pid(self, name: str) -> int:
+        """Return the process id of ``name``; 0 while it does not run."""
+        return int(self._call("getProcessInfo", name)["pid"])
+
+    def send_signal(self, name: str, number: signal.Signals) -> None:
+        """Send ``number`` to the process itself, not to its children.
+
+        Raises
+        ------
+        LocalError
+            It does not run.
+        """
+        pid = self.pid(name)
+        if pid == 0:
+            raise LocalError(f"{name} does not run, so it cannot be sent {number.name}")
+        os.kill(pid, number)
+
+    def shut_down(self) -> int:
+        """Ask the runner to stop every process in order, and itself; return its process id without waiting."""
+        pid = int(self._call("getPID"))
+        self._call("shutdown")
+        return pid
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        transport = SupervisorTransport(serverurl=f"unix://{self._layout.socket}")
+        try:
+            with xmlrpc.client.ServerProxy("http://127.0.0.1", transport) as proxy:
+                return getattr(proxy.supervisor, method)(*arguments)
+        except (OSError, http.client.HTTPException) as error:
+            raise LocalError("the system does not run: start it with `make up`") from error
+        except xmlrpc.client.Fault as error:
+            raise LocalError(
+                f"the process runner refused {method} {' '.join(map(str, arguments))}: {error.faultString}"
+            ) from error
