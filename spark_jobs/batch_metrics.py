@@ -87,5 +87,5 @@ def _end_offsets(progress: StreamingQueryProgress) -> Offsets:
     """Return the offsets up to which (open) the finished batch has read."""
     ends: dict[str, dict[str, int]] = {}
     for source in progress.sources:
-        ends.update(json.loads(source.endOffset or "{}"))
+        ends.update(json.loads(source.endOffset or "null") or {})
     return ends

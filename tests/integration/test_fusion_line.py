@@ -1,0 +1,132 @@
+"""The fusion job on a real broker, told as one story: the tests run in order and share the job and its checkpoint."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from deploy.local.broker import Broker
+from deploy.local.waiting import wait_until
+from tests.integration.fusion_process import (
+    FusionProcess,
+    acoustic,
+    create_prefixed_topics,
+    query_record,
+    read_all,
+    seismic,
+    send,
+)
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.fixture(scope="module")
+def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
+    create_prefixed_topics(kafka.bootstrap, "line.")
+    job = FusionProcess(kafka.bootstrap, "line.", tmp_path_factory.mktemp("line"))
+    job.start_and_wait()
+    yield job
+    job.end()
+
+
+def matched(job: FusionProcess) -> list[str]:
+    """Return what matched, by the seismic member's id, with every repetition, sorted by number."""
+    matches = read_all(job.bootstrap, job.topic("matches"))
+    return sorted((match["members"][0]["id"] for match in matches), key=lambda name: int(name.split("-")[1]))
+
+
+def ids(numbers: range) -> list[str]:
+    return [f"seismic-{number}" for number in numbers]
+
+
+def wait_for_matches(job: FusionProcess, numbers: range) -> None:
+    assert wait_until(lambda: set(ids(numbers)) <= set(matched(job)), 60, every_s=0.5), job.tail()
+
+
+def test_detections_become_matches(job: FusionProcess) -> None:
+    send(job.bootstrap, job.topic("queries"), [(b"intruder", query_record(version=1))])
+    send(job.bootstrap, job.topic("detections"), seismic(range(30)) + acoustic(range(20)))
+    wait_for_matches(job, range(20))
+    assert matched(job) == ids(range(20))
+
+
+def test_malformed_frames_are_dead_letters_and_stop_nothing(job: FusionProcess) -> None:
+    send(job.bootstrap, job.topic("detections"), [(b"area-0", b"{not json"), *acoustic(range(20, 22))])
+    wait_for_matches(job, range(22))
+    [dead] = read_all(job.bootstrap, job.topic("dead-letters"))
+    assert (dead["source"], dead["reason"]) == ("fusion", "malformed_frame")
+
+
+def test_metrics_tell_what_happened(job: FusionProcess) -> None:
+    assert wait_until(lambda: job.metric("coincide_fusion_malformed_total") == 1, 20)
+    assert wait_until(lambda: job.metric(f'coincide_fusion_lag_records{{topic="{job.topic("detections")}"}}') == 0, 20)
+    assert job.metric("coincide_fusion_accepted_total") == 52
+    assert job.metric('coincide_fusion_matches_total{query="intruder"}') == 22
+    assert job.metric('coincide_fusion_query_version{query="intruder"}') == 1
+    assert job.metric("coincide_fusion_input_records_total") == 54  # 30 + 22 frames, one malformed, one query
+    assert (job.metric("coincide_fusion_state_rows") or 0) >= 2
+    assert job.get("/livez")[0] == 200
+
+
+def test_a_second_job_is_refused(job: FusionProcess) -> None:
+    second = FusionProcess(job.bootstrap, job.prefix, job.folder / "second", {"lock_wait_s": 0.5})
+    second.folder.mkdir()
+    second.checkpoint = job.checkpoint
+    second.start()
+    assert second.wait() == 1
+    assert f"fusion: another fusion job is running on the checkpoint {job.checkpoint}" in second.tail(1)
+    assert job.is_ready()
+
+
+def test_killed_it_leaves_nothing_behind_and_goes_on_from_its_state(job: FusionProcess) -> None:
+    send(job.bootstrap, job.topic("detections"), acoustic(range(22, 24)))
+    left = job.kill()
+    job.start()  # at once, as a process runner does: it has to wait for the old Java process
+    gone, alive = psutil.wait_procs(left, 20)
+    assert alive == []
+    assert len(gone) >= 3  # the job, Java, Python workers
+    send(job.bootstrap, job.topic("detections"), acoustic(range(20, 30)))  # 20 to 23 once more
+    wait_for_matches(job, range(30))
+    assert sorted(set(matched(job))) == sorted(ids(range(30)))
+    assert wait_until(lambda: (job.metric("coincide_fusion_duplicates_total") or 0) == 4, 20)
+    assert job.metric('coincide_fusion_matches_total{query="intruder"}') == 30
+
+
+def test_told_to_stop_it_stops_in_order(job: FusionProcess) -> None:
+    assert wait_until(job.is_ready, 60)
+    family = job.family()
+    assert job.stop() == 0
+    _, alive = psutil.wait_procs(family, 20)
+    assert alive == []
+    assert "Traceback" not in job.tail(5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"shards": 2}, "was made with shards 1, not 2: start once with --rebuild"),
+        ({"streams_path": "config/absent.yaml"}, "config/absent.yaml: cannot be read"),
+    ],
+)
+def test_what_does_not_fit_is_refused(job: FusionProcess, settings: dict[str, object], sentence: str) -> None:
+    job.start(**settings)
+    assert job.wait() == 1
+    assert sentence in job.tail(3)
+
+
+def test_a_lost_checkpoint_is_refused(job: FusionProcess) -> None:
+    shutil.rmtree(job.checkpoint)
+    job.start()
+    assert job.wait() == 1
+    assert "there is no checkpoint in" in job.tail(3)
+
+
+def test_a_rebuild_gives_the_same_matches(job: FusionProcess) -> None:
+    before = read_all(job.bootstrap, job.topic("matches"))
+    job.start_and_wait("--rebuild")
+    assert wait_until(lambda: len(matched(job)) >= len(before) + 30, 60, every_s=0.5), job.tail()
+    after = read_all(job.bootstrap, job.topic("matches"))
+    assert {match["id"] for match in after} == {match["id"] for match in before}

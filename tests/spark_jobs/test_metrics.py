@@ -1,0 +1,200 @@
+"""Metrics: batches, status totals, lag, and the server that shows them."""
+
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+from pyspark.sql.streaming.listener import QueryIdleEvent, QueryProgressEvent, StreamingQueryProgress
+
+from spark_jobs.batch_metrics import BatchListener, BatchMetrics, Offsets
+from spark_jobs.http_server import JobServer
+from spark_jobs.lag import Lag
+from spark_jobs.liveliness import Liveliness
+from spark_jobs.settings import SettingsError
+from spark_jobs.status_metrics import StatusMetrics
+
+PROGRESS = {
+    "id": "6cf6846a-9154-48b9-b915-09ddf0f6fbda",
+    "runId": "3ccbe2cd-6636-49c1-8fa6-ad24c740a60a",
+    "name": "fusion",
+    "timestamp": "2026-01-01T00:00:00.000Z",
+    "batchId": 7,
+    "batchDuration": 240,
+    "numInputRows": 20,
+    "inputRowsPerSecond": 100.0,
+    "processedRowsPerSecond": 83.3,
+    "durationMs": {"triggerExecution": 240},
+    "eventTime": {},
+    "stateOperators": [
+        {
+            "operatorName": "transformWithStateInPandasExec",
+            "numRowsTotal": 17,
+            "numRowsUpdated": 2,
+            "numRowsRemoved": 0,
+            "allUpdatesTimeMs": 35,
+            "allRemovalsTimeMs": 0,
+            "commitTimeMs": 5,
+            "memoryUsedBytes": 3785380,
+            "numRowsDroppedByWatermark": 0,
+            "numShufflePartitions": 1,
+            "numStateStoreInstances": 1,
+            "customMetrics": {"rocksdbSstFileSize": 20784},
+        }
+    ],
+    "sources": [
+        {
+            "description": "KafkaV2[Subscribe[detections]]",
+            "startOffset": '{"detections":{"0":0,"1":0}}',
+            "endOffset": '{"detections":{"0":12,"1":8}}',
+            "latestOffset": '{"detections":{"0":12,"1":8}}',
+            "numInputRows": 20,
+            "inputRowsPerSecond": 100.0,
+            "processedRowsPerSecond": 83.3,
+            "metrics": {},
+        },
+        {
+            "description": "KafkaV2[Subscribe[queries]]",
+            "startOffset": None,
+            "endOffset": None,
+            "latestOffset": None,
+            "numInputRows": 0,
+            "inputRowsPerSecond": 0.0,
+            "processedRowsPerSecond": 0.0,
+            "metrics": {},
+        },
+    ],
+    "sink": {"description": "kafka", "numOutputRows": 3, "metrics": {}},
+    "observedMetrics": {},
+}
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+def test_a_batch_is_counted_and_is_a_sign_of_life(registry: CollectorRegistry) -> None:
+    liveliness = Liveliness(60)
+    processed: list[Offsets] = []
+    listener = BatchListener(BatchMetrics(registry), liveliness, processed.append)
+    listener.onQueryProgress(QueryProgressEvent(StreamingQueryProgress.fromJson(PROGRESS)))
+    assert liveliness.why_not_ready() is None
+    assert processed == [{"detections": {"0": 12, "1": 8}}]
+    found = {
+        name: registry.get_sample_value(f"coincide_fusion_{name}")
+        for name in ("batches_total", "input_records_total", "batch_seconds_sum", "state_rows", "state_bytes")
+    }
+    assert found == {
+        "batches_total": 1,
+        "input_records_total": 20,
+        "batch_seconds_sum": 0.24,
+        "state_rows": 17,
+        "state_bytes": 20784,
+    }
+    assert registry.get_sample_value("coincide_fusion_state_memory_bytes") == 3785380
+
+
+def test_an_idle_query_is_ready(registry: CollectorRegistry) -> None:
+    liveliness = Liveliness(60)
+    listener = BatchListener(BatchMetrics(registry), liveliness, lambda offsets: None)
+    run = {name: PROGRESS[name] for name in ("id", "runId", "timestamp")}
+    listener.onQueryIdle(QueryIdleEvent.fromJson(run))
+    assert liveliness.why_not_ready() is None
+
+
+def status(shard: int, accepted: int, matches: int, version: int, watermark_us: int | None) -> bytes:
+    return json.dumps(
+        {
+            "v": 1,
+            "shard": shard,
+            "queries": {"intruder": {"version": version, "paused": False, "matches": matches}},
+            "totals": {"frames": 1, "detections": accepted + 1, "accepted": accepted, "late": 1, "matches": matches},
+            "buffered": {"seismic": accepted},
+            "watermark_us": {"least": watermark_us, "greatest": watermark_us},
+            "control_offset": 3,
+        }
+    ).encode()
+
+
+def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
+    metrics = StatusMetrics(clock_s=lambda: 100.0)
+    registry.register(metrics)
+    metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=1, watermark_us=None))
+    metrics.take(b"shard-0", status(0, accepted=10, matches=2, version=4, watermark_us=90_000_000))
+    metrics.take(b"shard-1", status(1, accepted=7, matches=3, version=3, watermark_us=70_000_000))
+    value = registry.get_sample_value
+    assert value("coincide_fusion_accepted_total") == 17
+    assert value("coincide_fusion_late_total") == 2
+    assert value("coincide_fusion_evicted_total") == 0
+    assert value("coincide_fusion_matches_total", {"query": "intruder"}) == 5
+    assert value("coincide_fusion_query_version", {"query": "intruder"}) == 3  # what every shard has applied
+    assert value("coincide_fusion_buffered_detections", {"stream": "seismic"}) == 17
+    assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "least"}) == 30
+    assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "greatest"}) == 10
+
+
+@pytest.mark.parametrize("value", [None, b"{", b"[]", b"\xff"])
+def test_what_is_no_status_changes_nothing(registry: CollectorRegistry, value: bytes | None) -> None:
+    metrics = StatusMetrics()
+    registry.register(metrics)
+    metrics.take(b"shard-0", value)
+    assert registry.get_sample_value("coincide_fusion_accepted_total") == 0
+
+
+def test_lag_is_the_ends_less_what_was_processed(registry: CollectorRegistry) -> None:
+    lag = Lag(registry)
+    ends = {("detections", 0): 15, ("detections", 1): 8, ("queries", 0): 2}
+    lag.measure(ends)
+    assert registry.get_sample_value("coincide_fusion_lag_records", {"topic": "detections"}) is None
+    lag.processed({"detections": {"0": 12, "1": 8}, "queries": {"0": 2}})
+    lag.measure(ends)
+    assert registry.get_sample_value("coincide_fusion_lag_records", {"topic": "detections"}) == 3
+    assert registry.get_sample_value("coincide_fusion_lag_records", {"topic": "queries"}) == 0
+
+
+@pytest.fixture
+def liveliness() -> Liveliness:
+    return Liveliness(60)
+
+
+@pytest.fixture
+def url(registry: CollectorRegistry, liveliness: Liveliness) -> Iterator[str]:
+    server = JobServer("127.0.0.1", 0, registry, liveliness.why_not_ready)
+    server.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_the_server_tells_life_readiness_and_metrics(
+    url: str, liveliness: Liveliness, registry: CollectorRegistry
+) -> None:
+    BatchMetrics(registry)
+    assert get(f"{url}/livez") == (200, "alive\n")
+    assert get(f"{url}/readyz") == (503, "the query has not been started yet\n")
+    liveliness.saw()
+    assert get(f"{url}/readyz?verbose") == (200, "ready\n")
+    assert "coincide_fusion_batches_total 0.0" in get(f"{url}/metrics")[1]
+    assert get(f"{url}/other")[0] == 404
+
+
+def test_a_port_in_use_is_one_sentence(registry: CollectorRegistry) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            SettingsError, match=f"port {port} of 127.0.0.1 cannot be served on: Address already in use"
+        ):
+            JobServer("127.0.0.1", port, registry, lambda: None)

@@ -1,0 +1,142 @@
+"""The supervisor: restarts, delays, and the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from spark_jobs.liveliness import Liveliness
+from spark_jobs.supervise import Backoff, keep_running
+
+
+class FakeQuery:
+    def __init__(self, polls: int, error: Exception | None = None) -> None:
+        self._polls = polls
+        self._error = error
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        self._polls -= 1
+        return self._polls >= 0
+
+    def exception(self) -> Exception | None:
+        return self._error
+
+
+class RecordedWaits(threading.Event):
+    """An event whose waits take no time, and are written down unless they are polls of a running query."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.delays_s: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if timeout is not None and timeout >= 1:
+            self.delays_s.append(timeout)
+        return self.is_set()
+
+
+@pytest.fixture
+def stopping() -> RecordedWaits:
+    return RecordedWaits()
+
+
+def starts(*outcomes: FakeQuery | Exception, then: Callable[[], FakeQuery]) -> Callable[[], FakeQuery]:
+    left = list(outcomes)
+
+    def start() -> FakeQuery:
+        if not left:
+            return then()
+        outcome = left.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return start
+
+
+def test_delays_double_up_to_the_longest(stopping: RecordedWaits) -> None:
+    running = FakeQuery(10)
+
+    def last() -> FakeQuery:
+        stopping.set()
+        return running
+
+    failures = [OSError("no broker"), FakeQuery(0, RuntimeError("died")), OSError("no broker"), OSError("no broker")]
+    restarts: list[None] = []
+    query = keep_running(
+        starts(*failures, then=last),
+        Liveliness(60),
+        Backoff(1, 5),
+        stopping,
+        on_restart=lambda: restarts.append(None),
+    )
+    assert query is running
+    assert stopping.delays_s == [1, 2, 4, 5]
+    assert len(restarts) == 4
+
+
+def test_a_query_that_had_lived_starts_the_delays_over(stopping: RecordedWaits) -> None:
+    liveliness = Liveliness(60)
+
+    def lived() -> FakeQuery:
+        if len(stopping.delays_s) == 3:
+            stopping.set()
+        liveliness.saw()
+        return FakeQuery(0)
+
+    keep_running(starts(OSError(), OSError(), then=lived), liveliness, Backoff(1, 30), stopping)
+    assert stopping.delays_s[:3] == [1, 2, 1]
+
+
+def test_why_the_query_ended_is_what_readiness_says(stopping: RecordedWaits) -> None:
+    liveliness = Liveliness(60)
+    reasons: list[str | None] = []
+
+    def last() -> FakeQuery:
+        stopping.set()
+        return FakeQuery(0)
+
+    keep_running(
+        starts(FakeQuery(0, RuntimeError("the sink died\nat java.lang.Thread")), then=last),
+        liveliness,
+        Backoff(1, 30),
+        stopping,
+        on_restart=lambda: reasons.append(liveliness.why_not_ready()),
+    )
+    assert reasons[0] == "the sink died"
+
+
+def test_a_fatal_error_is_raised(stopping: RecordedWaits) -> None:
+    with pytest.raises(LookupError, match="lost"):
+        keep_running(
+            starts(LookupError("lost"), then=lambda: FakeQuery(0)),
+            Liveliness(60),
+            Backoff(1, 2),
+            stopping,
+            (LookupError,),
+        )
+
+
+def test_nothing_is_started_once_stopping(stopping: RecordedWaits) -> None:
+    stopping.set()
+
+    def never() -> FakeQuery:
+        raise AssertionError("started")
+
+    assert keep_running(never, Liveliness(60), Backoff(1, 2), stopping) is None
+
+
+def test_liveliness_ages() -> None:
+    now_s = [100.0]
+    liveliness = Liveliness(60, clock_s=lambda: now_s[0])
+    assert liveliness.why_not_ready() == "the query has not been started yet"
+    liveliness.starting()
+    assert liveliness.why_not_ready() == "the query has not finished its first batch yet"
+    liveliness.saw()
+    now_s[0] = 160.0
+    assert liveliness.why_not_ready() is None
+    now_s[0] = 161.0
+    assert liveliness.why_not_ready() == "the query has shown no sign of life for 61 s"
