@@ -9,6 +9,7 @@ import xmlrpc.client
 from pathlib import Path
 from typing import Any
 
+import psutil
 from supervisor.xmlrpc import SupervisorTransport
 
 from deploy.local.failure import LocalError
@@ -24,6 +25,7 @@ class Supervision:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+        self._runner: subprocess.Popen[bytes] | None = None  # where it was started from here: a child, to be reaped
 
     @property
     def is_running(self) -> bool:
@@ -54,6 +56,7 @@ class Supervision:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C at our terminal must not reach it: we stop it, in order
             )
+        self._runner = runner
         wait_until(lambda: self.is_running or runner.poll() is not None, START_TIMEOUT_S)
         if not self.is_running:
             raise LocalError(f"the process runner did not start: {said.read_text(errors='replace').strip()}")
@@ -100,6 +103,12 @@ class Supervision:
         pid = int(self._call("getPID"))
         self._call("shutdown")
         return pid
+
+    def has_ended(self, pid: int) -> bool:
+        """Whether the runner that `shut_down` named is gone; one that was started from here is reaped."""
+        if self._runner is not None and self._runner.pid == pid:
+            return self._runner.poll() is not None
+        return not psutil.pid_exists(pid)
 
     def _call(self, method: str, *arguments: Any) -> Any:
         transport = SupervisorTransport(serverurl=f"unix://{self._layout.socket}")

@@ -84,7 +84,7 @@ class System:
         """Stop every process in order and return what had to be killed, a line each; harmless where none runs."""
         if self.supervision.is_running:
             runner = self.supervision.shut_down()
-            wait_until(lambda: not psutil.pid_exists(runner), DOWN_TIMEOUT_S)
+            wait_until(lambda: self.supervision.has_ended(runner), DOWN_TIMEOUT_S)
         _, left = psutil.wait_procs(self._processes(), timeout=10)
         killed = [f"{process.pid} ({process.name()})" for process in left]
         for process in left:
