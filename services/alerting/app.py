@@ -13,8 +13,8 @@ from starlette.concurrency import run_in_threadpool
 from services.alerting.api.dead_letters import dead_letters_router
 from services.alerting.api.live import live_router
 from services.alerting.api.matches import matches_router
+from services.alerting.api.openapi import describe_all_bodies
 from services.alerting.api.queries import queries_router
-from services.alerting.changes import QueryChanges
 from services.alerting.expiry import Expiry
 from services.alerting.follower import Follower, Listeners
 from services.alerting.kafka_session import KafkaSession
@@ -22,6 +22,7 @@ from services.alerting.live import LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.progress import Progress
 from services.alerting.publisher import Publisher
+from services.alerting.query_changes import QueryChanges
 from services.alerting.query_documents import load_queries
 from services.alerting.request_times import RequestTimes
 from services.alerting.seed import Seed
@@ -32,7 +33,7 @@ from services.alerting.store.migrate import migrate
 from services.alerting.topics import Topics
 from services.common.metrics import operations_router
 from services.common.problem import install_problem_handlers
-from services.common.streams import load_streams
+from services.common.streams import Streams, load_streams
 
 
 def create_app(settings: Settings, registry: CollectorRegistry | None = None, topics: Topics | None = None) -> FastAPI:
@@ -58,15 +59,17 @@ def create_app(settings: Settings, registry: CollectorRegistry | None = None, to
     app.add_middleware(RequestTimes, metrics=parts.metrics)
     app.include_router(matches_router(parts.engine, settings))
     app.include_router(dead_letters_router(parts.engine, settings))
-    app.include_router(queries_router(parts.engine, parts.changes))
+    app.include_router(queries_router(parts.engine, parts.changes, parts.streams))
     app.include_router(live_router(parts.engine, parts.hub, parts.metrics, settings))
     app.include_router(operations_router(parts.metrics.registry, parts.progress.not_ready_because))
+    describe_all_bodies(app)
     app.state.end_live_streams = parts.hub.close
     return app
 
 
 @dataclass(frozen=True)
 class _Parts:
+    streams: Streams
     engine: Engine
     metrics: Metrics
     progress: Progress
@@ -106,7 +109,12 @@ def _assemble(settings: Settings, registry: CollectorRegistry, topics: Topics) -
     progress = Progress(settings.kafka_silence_s)
     publisher = Publisher(settings.kafka_bootstrap, topics.queries, settings.kafka_timeout_s)
     changes = QueryChanges(
-        engine, publisher, progress, streams, metrics, settings.kafka_timeout_s, settings.queries_max
+        engine,
+        publisher,
+        progress,
+        metrics,
+        timeout_s=settings.kafka_timeout_s,
+        queries_max=settings.queries_max,
     )
     kept_s = (settings.matches_kept_s, settings.dead_letters_kept_s)
     expiry = Expiry(engine, metrics, kept_s, settings.retention_chunk_rows, settings.retention_every_s)
@@ -119,4 +127,4 @@ def _assemble(settings: Settings, registry: CollectorRegistry, topics: Topics) -
         return Follower(connect, engine, topics, metrics, progress, expiry, listeners, seed)
 
     hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
-    return _Parts(engine, metrics, progress, hub, publisher, changes, make_follower)
+    return _Parts(streams, engine, metrics, progress, hub, publisher, changes, make_follower)

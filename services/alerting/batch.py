@@ -92,7 +92,12 @@ def _add_dead_letter(batch: Batch, record: KafkaRecord) -> None:
 
 
 def _add_change(batch: Batch, record: KafkaRecord) -> None:
-    batch.changes.append(query_change_decoder.decode(_value(record)))
+    if record.value is None:
+        return  # compaction's own marker; the removal itself came before it
+    change = query_change_decoder.decode(record.value)
+    if record.key not in (None, change.id.encode()):
+        raise MalformedRecordError(f"the key is {record.key!r}, the id {change.id!r}")  # compaction goes by the key
+    batch.changes.append(change)
 
 
 def _add_status(batch: Batch, record: KafkaRecord) -> None:

@@ -7,15 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kafka import TopicPartition
+from kafka.errors import KafkaError
 from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from services.alerting.batch import Sorter
 from services.alerting.expiry import Expiry
 from services.alerting.intake import Intake
-from services.alerting.kafka_session import KafkaSession
+from services.alerting.kafka_session import KafkaSession, TopicMissingError
 from services.alerting.metrics import Metrics
 from services.alerting.progress import Progress
 from services.alerting.projection import rebuild_queries
+from services.alerting.publisher import KafkaAwayError
 from services.alerting.seed import Seed
 from services.alerting.store.match_rows import StoredMatch
 from services.alerting.store.position_rows import Position, read_positions
@@ -141,5 +144,7 @@ class Follower(threading.Thread):
         fault = str(error) or type(error).__name__
         self._progress.failed(fault)
         self._metrics.kafka_up.set(0)
-        self._metrics.batches_failed.inc()
-        logger.warning("following Kafka failed, beginning again", extra={"fault": f"{type(error).__name__}: {fault}"})
+        self._metrics.failures.inc()
+        expected = isinstance(error, KafkaError | OSError | SQLAlchemyError | TopicMissingError | KafkaAwayError)
+        extra = {"fault": f"{type(error).__name__}: {fault}"}
+        logger.warning("following Kafka failed, beginning again", extra=extra, exc_info=None if expected else error)

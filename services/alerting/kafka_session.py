@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from kafka import TopicPartition
+from kafka.errors import LeaderNotAvailableError
 from kafka.structs import OffsetAndMetadata
 
 from services.alerting.store.position_rows import Position
@@ -31,6 +32,8 @@ class KafkaSession:
         _refuse_unless_listening(bootstrap)
         self.partitions, self.topic_ids = _describe(bootstrap, tuple(topics))
         self._consumer = create_consumer(bootstrap, group_id=group, max_poll_records=max_records)
+        self._consumer.assign(self.partitions)  # what it keeps metadata of: every topic, whatever is read from it
+        self._consumer.topics()  # and wait for it: until then it knows no leader
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +72,10 @@ class KafkaSession:
         kafka.errors.KafkaError
             Kafka does not answer.
         """
-        ends: dict[TopicPartition, int] = self._consumer.end_offsets(list(partitions), timeout_ms=PROBE_TIMEOUT_MS)
+        try:
+            ends: dict[TopicPartition, int] = self._consumer.end_offsets(list(partitions), timeout_ms=PROBE_TIMEOUT_MS)
+        except KeyError as error:  # the client says so when it knows the leaders of some partitions only
+            raise LeaderNotAvailableError(f"{error.args[0]} has no leader") from error
         return ends
 
     def position(self, partition: TopicPartition) -> int:
@@ -91,9 +97,10 @@ def _refuse_unless_listening(bootstrap: str) -> None:
         host, _, port = address.strip().rpartition(":")
         try:
             socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
-            return
         except OSError as error:
             fault = error
+        else:
+            return
     raise ConnectionError(f"nothing listens at {bootstrap} ({fault})")
 
 

@@ -16,13 +16,12 @@ class Metrics:
         self.malformed = self._counter("records_malformed", "Kafka records skipped because unreadable.", "topic")
         self.matches = self._counter("matches", "Matches stored.", "query")
         self.expired = self._counter("rows_expired", "Rows deleted by retention.", "table")
-        self.batches_failed = self._counter("batches_failed", "Batches that could not be stored and are read again.")
+        self.failures = self._counter("follower_failures", "Times that following Kafka failed and began again.")
         self.lag = Gauge(
             "coincide_alerting_lag_records", "Records in Kafka not yet stored.", ["topic"], registry=registry
         )
         self.kafka_up = Gauge("coincide_alerting_kafka_up", "1 while Kafka answers, else 0.", registry=registry)
         self.record_delay = self._histogram("record_delay_seconds", "Kafka record time to stored.", "topic")
-        self.match_delay = self._histogram("match_delay_seconds", "Newest member received by ingest to match stored.")
         self.store_time = self._histogram("store_seconds", "Time to store one batch.")
         self.live_readers = Gauge("coincide_alerting_live_readers", "Readers of the live stream.", registry=registry)
         self.live_dropped = self._counter("live_readers_dropped", "Live readers dropped because too slow.")

@@ -52,7 +52,7 @@ def matches_router(engine: Engine, settings: Settings) -> APIRouter:
         more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
         return json_page([row.body for row in rows[:limit]], next_cursor=more, last_event_id=str(newest))
 
-    @router.get("/{id}", response_model=Match, responses=problems(404), summary="One match")
+    @router.get("/{id}", response_model=Match, responses=problems(404, 422), summary="One match")
     def get_match(id: str) -> Response:  # noqa: A002 - the path's name for it
         with engine.connect() as connection:
             body = match_rows.read_match(connection, id)

@@ -6,15 +6,18 @@ from fastapi import APIRouter, Depends, Header, Path, Response
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
+from services.alerting import query_edits
 from services.alerting.api.errors import problems
 from services.alerting.api.json_body import json_body
 from services.alerting.api.models import QueryDocument, QueryHistory, QueryList, QueryState, Threshold
 from services.alerting.api.models import QueryVersion as Version
-from services.alerting.changes import QueryChanges
 from services.alerting.preconditions import Precondition, entity_tag
+from services.alerting.query_changes import QueryChanges
+from services.alerting.query_edits import Edit
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryVersion
 from services.common.problem import Problem
+from services.common.streams import Streams
 
 Id = Annotated[str, Path(max_length=200, description="The query's id.")]
 Body = Annotated[Any, Depends(json_body)]
@@ -41,11 +44,11 @@ MERGE_PATCH = {
 }
 
 
-def queries_router(engine: Engine, changes: QueryChanges) -> APIRouter:
+def queries_router(engine: Engine, changes: QueryChanges, streams: Streams) -> APIRouter:
     """Return the routes that read and change queries."""
     router = APIRouter(prefix="/v1/queries", tags=["queries"])
     _add_reading(router, engine)
-    _add_changing(router, engine, changes)
+    _add_changing(router, engine, changes, streams)
     return router
 
 
@@ -56,7 +59,7 @@ def _add_reading(router: APIRouter, engine: Engine) -> None:
             queries, shards = query_rows.read_queries(connection), query_rows.read_status(connection)
         return QueryList(items=[_state(query, query_rows.applied_version(shards, query.id)) for query in queries])
 
-    @router.get("/{id}", responses=problems(404), summary="One query, with its ETag")
+    @router.get("/{id}", responses=problems(404, 422), summary="One query, with its ETag")
     def get_query(id: Id, response: Response) -> QueryState:  # noqa: A002
         with engine.connect() as connection:
             query, shards = query_rows.read_query(connection, id), query_rows.read_status(connection)
@@ -65,7 +68,7 @@ def _add_reading(router: APIRouter, engine: Engine) -> None:
         response.headers["ETag"] = entity_tag(query.version)
         return _state(query, query_rows.applied_version(shards, id))
 
-    @router.get("/{id}/versions", responses=problems(404), summary="Every version of a query, newest first")
+    @router.get("/{id}/versions", responses=problems(404, 422), summary="Every version of a query, newest first")
     def list_versions(id: Id) -> QueryHistory:  # noqa: A002
         with engine.connect() as connection:
             versions = query_rows.read_versions(connection, id)
@@ -74,8 +77,10 @@ def _add_reading(router: APIRouter, engine: Engine) -> None:
         return QueryHistory(id=id, items=[_version(version) for version in versions])
 
 
-def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges) -> None:
-    async def answer(query: QueryVersion, response: Response) -> QueryState:
+def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, streams: Streams) -> None:
+    async def make(id_: str, edit: Edit, seen: Precondition, response: Response) -> QueryState:
+        query, created = await changes.make(id_, edit, seen)
+        response.status_code = 201 if created else 200
         response.headers["ETag"] = entity_tag(query.version)
         return _state(query, await run_in_threadpool(_applied, engine, query.id))
 
@@ -87,32 +92,30 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges) -> N
     )
     async def put_query(id: Id, document: Body, seen: Seen, response: Response) -> QueryState:  # noqa: A002
         """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
-        query, created = await changes.put(id, document, seen)
-        response.status_code = 201 if created else 200
-        return await answer(query, response)
+        return await make(id, query_edits.replacement(id, document, streams), seen, response)
 
     @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=MERGE_PATCH, summary="Change parts of a query")
     async def patch_query(id: Id, patch: Body, seen: Seen, response: Response) -> QueryState:  # noqa: A002
         """Apply a JSON merge patch (RFC 7396) to the query's document."""
-        return await answer(await changes.patch(id, patch, seen), response)
+        return await make(id, query_edits.patched(id, patch, streams), seen, response)
 
     @router.delete("/{id}", status_code=204, responses=CHANGE_PROBLEMS, summary="Remove a query")
     async def delete_query(id: Id, seen: Seen) -> None:  # noqa: A002
         """Remove it; its matches and its versions can still be read."""
-        await changes.remove(id, seen)
+        await changes.make(id, query_edits.removal(id), seen)
 
     @router.patch("/{id}/threshold", responses=CHANGE_PROBLEMS, summary="Change the threshold of a query")
     async def patch_threshold(id: Id, body: Threshold, seen: Seen, response: Response) -> QueryState:  # noqa: A002
-        return await answer(await changes.set_threshold(id, body.threshold, seen), response)
+        return await make(id, query_edits.with_threshold(id, body.threshold, streams), seen, response)
 
     @router.post("/{id}/pause", responses=CHANGE_PROBLEMS, summary="Pause a query")
     async def pause_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
         """Emit no match until it is resumed; pairs completed meanwhile are never emitted."""
-        return await answer(await changes.set_paused(id, True, seen), response)
+        return await make(id, query_edits.with_pause(id, True, streams), seen, response)
 
     @router.post("/{id}/resume", responses=CHANGE_PROBLEMS, summary="Resume a query")
     async def resume_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
-        return await answer(await changes.set_paused(id, False, seen), response)
+        return await make(id, query_edits.with_pause(id, False, streams), seen, response)
 
 
 def _applied(engine: Engine, id_: str) -> int | None:

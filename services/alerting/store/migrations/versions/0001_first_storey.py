@@ -1,5 +1,7 @@
 """Matches, dead letters, queries and their versions, shard status, topic positions."""
 
+import time
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -56,6 +58,7 @@ def _create_matches() -> None:
         sa.UniqueConstraint("id", name="uq_matches_id"),
         sqlite_autoincrement=True,
     )
+    _start_sequence_at("matches", time.time_ns() // 1000)
     op.create_index("ix_matches_query_sequence", "matches", ["query", "sequence"])
     op.create_index("ix_matches_area_sequence", "matches", ["area", "sequence"])
     op.create_index("ix_matches_received_at_us", "matches", ["received_at_us"])
@@ -89,6 +92,16 @@ def _create_dead_letters() -> None:
     )
     op.create_index("ix_dead_letters_reason_sequence", "dead_letters", ["reason", "sequence"])
     op.create_index("ix_dead_letters_received_at_us", "dead_letters", ["received_at_us"])
+
+
+def _start_sequence_at(table: str, first: int) -> None:
+    # A database made anew goes on above the sequences of the one before, so that a Last-Event-ID from then is below
+    # everything in it: its reader gets all of it again rather than a part. In microseconds of today it stays
+    # below 2**53, which is as far as JavaScript counts.
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(f"ALTER SEQUENCE {table}_sequence_seq RESTART WITH {first}")
+    else:
+        op.execute(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{table}', {first})")  # noqa: S608
 
 
 def _create_queries(table: str, *key: str) -> None:

@@ -1,0 +1,99 @@
+"""Edits of a query: each makes, of the query as it is, what it shall become."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coincide.query import Query
+from coincide.within import QueryError
+from services.alerting.merge_patch import merge_patch
+from services.alerting.query_documents import read_query
+from services.alerting.store.query_rows import QueryVersion
+from services.common.problem import Problem
+from services.common.streams import Streams
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a query shall become; `query` None removes it."""
+
+    query: Query | None
+    paused: bool = False
+
+
+#: From the query as it is, None when it is not, to what it shall become; a `Problem` when that cannot be.
+Edit = Callable[[QueryVersion | None], Wanted]
+
+
+def replacement(id_: str, document: object, streams: Streams) -> Edit:
+    """Create the query or replace its document; a paused one stays paused."""
+    query = _readable(_with_id(id_, document), streams)
+    return lambda current: Wanted(query, current is not None and current.paused)
+
+
+def patched(id_: str, patch: object, streams: Streams) -> Edit:
+    """Change parts of the document by a JSON merge patch."""
+
+    def edit(current: QueryVersion | None) -> Wanted:
+        found = _found(id_, current)
+        return Wanted(_readable(_with_id(id_, merge_patch(found.query, patch)), streams), found.paused)
+
+    return edit
+
+
+def with_threshold(id_: str, threshold: float, streams: Streams) -> Edit:
+    """Change the threshold of the query's edge, and nothing else."""
+
+    def edit(current: QueryVersion | None) -> Wanted:
+        found = _found(id_, current)
+        document = found.query or {}
+        edges = [{**edge, "threshold": threshold} for edge in document.get("within", [])]
+        return Wanted(_readable({**document, "within": edges}, streams), found.paused)
+
+    return edit
+
+
+def with_pause(id_: str, paused: bool, streams: Streams) -> Edit:
+    """Pause or resume the query."""
+    return lambda current: Wanted(_readable(_found(id_, current).query, streams), paused)
+
+
+def removal(id_: str) -> Edit:
+    """Remove the query; its matches and its history stay."""
+
+    def edit(current: QueryVersion | None) -> Wanted:
+        _found(id_, current)
+        return Wanted(None)
+
+    return edit
+
+
+def changes_nothing(current: QueryVersion, wanted: Wanted) -> bool:
+    """Whether the query is as it shall become."""
+    if wanted.query is None or current.paused != wanted.paused:
+        return False
+    try:
+        return Query.from_json(current.query) == wanted.query
+    except QueryError:
+        return False  # written by a newer version of alerting
+
+
+def _readable(document: object, streams: Streams) -> Query:
+    try:
+        return read_query(document, streams)
+    except QueryError as error:
+        raise Problem(422, f"{error.field}: {error.message}", field=error.field) from error
+
+
+def _with_id(id_: str, document: object) -> object:
+    if not isinstance(document, dict):
+        return document
+    given = document.get("id", id_)
+    if given != id_:
+        raise Problem(422, f"id: is {given!r}, but the path names {id_!r}; leave it out or repeat it", field="id")
+    return {**document, "id": id_}
+
+
+def _found(id_: str, current: QueryVersion | None) -> QueryVersion:
+    if current is None:
+        raise Problem(404, f"there is no query {id_[:100]!r}")
+    return current
