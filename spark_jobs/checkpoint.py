@@ -70,6 +70,12 @@ def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matc
     return _create(folder, identity, declared)
 
 
+def refuse_unfit(folder: Path, declared: Declared) -> None:
+    """Raise CheckpointError if there is a checkpoint in ``folder`` that was made for something else; change nothing."""
+    if (folder / IDENTITY_FILE).exists():
+        _compare(folder, _read(folder / IDENTITY_FILE), declared.to_json())
+
+
 def _create(folder: Path, identity: Path, declared: Declared) -> str:
     checkpoint_id = uuid.uuid4().hex
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,6 +86,13 @@ def _create(folder: Path, identity: Path, declared: Declared) -> str:
 def _verify(folder: Path, identity: Path, declared: Declared) -> str:
     found = _read(identity)
     wanted = declared.to_json()
+    _compare(folder, found, wanted)
+    if found["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
+        _write(identity, {**found, **wanted})
+    return str(found["id"])
+
+
+def _compare(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     for name in ("state_format", "shards"):
         if found[name] != wanted[name]:
             was, now = found[name], wanted[name]
@@ -90,9 +103,6 @@ def _verify(folder: Path, identity: Path, declared: Declared) -> str:
                 f"the checkpoint in {folder} was made with stream {stream!r} declared as {declaration}, "
                 f"not {wanted['streams'].get(stream)}: {_REBUILD}"
             )
-    if found["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
-        _write(identity, {**found, **wanted})
-    return str(found["id"])
 
 
 def _read(identity: Path) -> dict[str, Any]:

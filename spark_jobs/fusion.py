@@ -25,8 +25,8 @@ DEFAULT_CONFIG = Path("config/fusion.yaml")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the job until SIGTERM or SIGINT; return the exit status: 0, or 1 after one sentence on standard error."""
     given = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("spark_jobs").setLevel(logging.INFO)
     stopping = threading.Event()
     try:
         settings = _settings(given.config, given.master)

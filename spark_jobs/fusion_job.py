@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from coincide.stream import Stream
 from spark_jobs.batch_metrics import BatchListener, BatchMetrics
-from spark_jobs.checkpoint import CheckpointError, Declared, open_checkpoint
+from spark_jobs.checkpoint import CheckpointError, Declared, open_checkpoint, refuse_unfit
 from spark_jobs.fusion_processor import CoreFactory
 from spark_jobs.http_server import JobServer
 from spark_jobs.kafka_follower import KafkaFollower
@@ -26,6 +26,7 @@ from spark_jobs.liveliness import Liveliness
 from spark_jobs.lock import lock_checkpoint
 from spark_jobs.session import create_session, end_session, is_lost
 from spark_jobs.settings import Settings
+from spark_jobs.shipping import shipped_code
 from spark_jobs.stateful_query import stateful_query
 from spark_jobs.status_metrics import StatusMetrics
 from spark_jobs.supervise import Backoff, keep_running
@@ -72,6 +73,8 @@ class FusionJob:
         SettingsError, LockError, CheckpointError, SessionError
             The job cannot run; each says why in one sentence.
         """
+        if not rebuild:
+            refuse_unfit(self._settings.checkpoint_path, self._declared)  # before Spark takes its seconds to start
         with ExitStack() as stack:
             server = JobServer(self._settings.host, self._settings.port, self._registry, self._liveliness.why_not_ready)
             stack.callback(server.server_close)
@@ -79,6 +82,8 @@ class FusionJob:
             stack.callback(server.shutdown)
             spark = create_session(self._settings)
             stack.callback(end_session, spark, 2 * self._settings.stop_timeout_s)
+            if not self._settings.master.startswith("local"):
+                stack.enter_context(shipped_code(spark))
             _lock = lock_checkpoint(spark._jvm, self._settings.checkpoint_path, self._settings.lock_wait_s)
             spark.streams.addListener(BatchListener(self._metrics, self._liveliness, self._lag.processed))
             KafkaFollower(self._settings, self._status, self._lag, self._stopping).start()

@@ -35,6 +35,10 @@ FIXED_PROPERTIES = {
     # What a batch left behind is kept for a restart and for inspection, not for the default's 100 batches.
     "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.session.timeZone": "UTC",
+    # On a cluster: wait for every core before the first batch, which decides where each shard stays; and one core for
+    # each executor, so that its only Python worker keeps its shard's core in memory.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.executor.cores": "1",
     # The interface listens on every address; metrics are served by the job itself.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -52,6 +56,7 @@ def create_session(settings: Settings) -> SparkSession:
     """
     # Workers must run this very interpreter, not the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", settings.driver_bind_address)  # else it looks the host's name up, and warns
     builder = SparkSession.Builder().appName("coincide-fusion").master(settings.master)
     for name, value in spark_properties(settings).items():
         builder = builder.config(name, value)
@@ -95,6 +100,7 @@ def spark_properties(settings: Settings) -> dict[str, str]:
         **FIXED_PROPERTIES,
         # One partition of the shuffle for each shard: a state store each, and no empty tasks.
         "spark.sql.shuffle.partitions": str(settings.shards),
+        "spark.cores.max": str(settings.shards),
         "spark.sql.streaming.stopTimeout": f"{round(settings.stop_timeout_s * 1_000)}ms",
         "spark.driver.host": settings.driver_host,
         "spark.driver.bindAddress": settings.driver_bind_address,

@@ -81,10 +81,8 @@ def test_matches_dead_letters_and_status_go_to_their_topics(processor: FusionPro
 
 
 def test_all_chunks_of_a_batch_are_one_push(processor: FusionProcessor) -> None:
-    TwsTester(processor)  # declares the state
-    processor._header.get = lambda: None  # type: ignore[method-assign]
-    processor._slots.updateValue = lambda key, value: None  # type: ignore[method-assign]
-    processor._header.update = lambda value: None  # type: ignore[method-assign]
+    tester = TwsTester(processor)
+    tester.handle.setGroupingKey(0)
     [out] = processor.handleInputRows((0,), iter([batch(b"late", start=7), batch(b"early")]), None)
     assert written(out)[0] == ("m", b"area", b"early+late")
 

@@ -64,7 +64,12 @@ def test_delays_double_up_to_the_longest(stopping: RecordedWaits) -> None:
         stopping.set()
         return running
 
-    failures = [OSError("no broker"), FakeQuery(0, RuntimeError("died")), OSError("no broker"), OSError("no broker")]
+    failures: list[FakeQuery | Exception] = [
+        OSError("no broker"),
+        FakeQuery(0, RuntimeError("died")),
+        OSError("no broker"),
+        OSError("no broker"),
+    ]
     restarts: list[None] = []
     query = keep_running(
         starts(*failures, then=last),

@@ -1,0 +1,120 @@
+"""The same job on a Spark cluster: a real master and two workers, one shard on each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pyspark
+import pytest
+
+from deploy.local.broker import Broker
+from deploy.local.java import find_java
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+from tests.integration.fusion_process import (
+    FusionProcess,
+    acoustic,
+    create_prefixed_topics,
+    query_record,
+    read_all,
+    seismic,
+    send,
+)
+
+pytestmark = pytest.mark.jvm
+
+SPARK_HOME = Path(pyspark.__file__).parent
+
+
+class Cluster:
+    """A standalone master and two workers of one core, all on 127.0.0.1."""
+
+    def __init__(self, folder: Path) -> None:
+        port, *web_ports = free_ports(4)
+        self.folder = folder
+        self._processes: list[psutil.Popen] = []
+        self.master = f"spark://127.0.0.1:{port}"
+        self._run("master", "Master", "--port", str(port), web_port=web_ports[0])
+        self.workers = [
+            self._run(f"worker-{number}", "Worker", "-c", "1", "-m", "1200M", self.master, web_port=web_port)
+            for number, web_port in enumerate(web_ports[1:])
+        ]
+
+    def _run(self, name: str, class_name: str, *arguments: str, web_port: int) -> psutil.Popen:
+        work = self.folder / name
+        work.mkdir()
+        command = [
+            str(SPARK_HOME / "bin" / "spark-class"),
+            f"org.apache.spark.deploy.{class_name.lower()}.{class_name}",
+        ]
+        command += ["--host", "127.0.0.1", "--webui-port", str(web_port), *arguments]
+        own = {
+            "JAVA_HOME": str(find_java().home),
+            "SPARK_HOME": str(SPARK_HOME),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_WORKER_DIR": str(work),
+            "SPARK_DAEMON_MEMORY": "300m",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        with (work / "log").open("ab") as log:
+            process = psutil.Popen(command, cwd=work, env={**os.environ, **own}, stdout=log, stderr=subprocess.STDOUT)
+        self._processes.append(process)
+        return process
+
+    def has_workers(self) -> bool:
+        return (self.folder / "master" / "log").read_text().count("Registering worker") == len(self.workers)
+
+    def end(self) -> None:
+        family = [member for process in self._processes for member in [process, *process.children(recursive=True)]]
+        for member in family:
+            if member.is_running():
+                member.kill()
+        psutil.wait_procs(family, 30)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path)
+    try:
+        assert wait_until(cluster.has_workers, 60), (tmp_path / "master" / "log").read_text()
+        yield cluster
+    finally:
+        cluster.end()
+
+
+@pytest.fixture
+def job(kafka: Broker, cluster: Cluster, tmp_path: Path) -> Iterator[FusionProcess]:
+    create_prefixed_topics(kafka.bootstrap, "cluster.")
+    job = FusionProcess(
+        kafka.bootstrap, "cluster.", tmp_path, {"shards": 2, "spark_conf": {"spark.executor.memory": "900m"}}
+    )
+    yield job
+    job.end()
+
+
+def python_workers(process: psutil.Process) -> list[psutil.Process]:
+    return [child for child in process.children(recursive=True) if "pyspark.daemon" in child.cmdline()]
+
+
+def test_two_shards_work_on_two_workers(job: FusionProcess, cluster: Cluster) -> None:
+    send(job.bootstrap, job.topic("queries"), [(b"intruder", query_record(version=1))])
+    send(job.bootstrap, job.topic("detections"), seismic(range(64), areas=64))
+    job.start_and_wait("--master", cluster.master)
+    send(job.bootstrap, job.topic("detections"), acoustic(range(64), areas=64))
+
+    def matched() -> list[str]:
+        return sorted(match["members"][0]["id"] for match in read_all(job.bootstrap, job.topic("matches")))
+
+    assert wait_until(lambda: len(matched()) >= 64, 120, every_s=0.5), job.tail()
+    assert matched() == sorted(f"seismic-{number}" for number in range(64))
+    latest = {status["shard"]: status for status in read_all(job.bootstrap, job.topic("status"))}
+    assert {shard: status["queries"]["intruder"]["version"] for shard, status in latest.items()} == {0: 1, 1: 1}
+    assert sum(status["totals"]["accepted"] for status in latest.values()) == 128
+    assert all(status["totals"]["accepted"] > 0 for status in latest.values())
+    assert [bool(python_workers(worker)) for worker in cluster.workers] == [True, True]
+    assert job.stop() == 0
