@@ -18,7 +18,7 @@ THRESHOLD = 0.6
 
 
 def random_template(rng: np.random.Generator, least_buckets: int = 4) -> Histogram:
-    """A template of up to 8 buckets, each 0.5 to 5 s long."""
+    """Draw a template of up to 8 buckets, each 0.5 to 5 s long."""
     buckets = int(rng.integers(least_buckets, 9))
     edges_s = np.cumsum(rng.uniform(0.5, 5.0, buckets + 1))
     return Histogram(edges_s - rng.uniform(0.0, edges_s[-1]), rng.dirichlet(np.ones(buckets)))

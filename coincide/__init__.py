@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coincide.difference import match_probabilities, match_probability
-from coincide.errors import CoincideError, HistogramError, ThresholdError, WindowError
+from coincide.errors import CoincideError, HistogramError, OffsetError, ThresholdError, WindowError
 from coincide.histogram import Histogram
 from coincide.offsets import satisfaction_offsets
 from coincide.satisfaction_table import SatisfactionTable
@@ -13,6 +13,7 @@ __all__ = [
     "CoincideError",
     "Histogram",
     "HistogramError",
+    "OffsetError",
     "SatisfactionTable",
     "ThresholdError",
     "Window",

@@ -44,6 +44,11 @@ class Ranges:
         """Return the chosen ranges."""
         return Ranges(self.pair[chosen], self.left[chosen], self.right[chosen])
 
+    def in_order(self) -> Ranges:
+        """Sort by (pair, left)."""
+        order = np.lexsort((self.left, self.pair))
+        return Ranges(self.pair[order], self.left[order], self.right[order])
+
 
 def joined(*parts: Ranges) -> Ranges:
     """Concatenate."""

@@ -128,6 +128,8 @@ class Histogram:
         Histogram(edges_s=[-40.0, -20.0, -10.0, 0.0], mass=[0.1, 0.3, 0.6])
         """
         rows = [tuple(bucket) for bucket in buckets]
+        if not rows:
+            raise HistogramError("latency", rows, "at least one bucket")
         for row in rows:
             if len(row) != 3:
                 raise HistogramError("latency", row, "buckets of (shortest_s, longest_s, mass)")

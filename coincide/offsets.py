@@ -82,9 +82,7 @@ def offset_ranges(pairs: TemplatePairs, window: Window, threshold: float) -> Ran
     open_rows = np.flatnonzero(~is_long & (least <= greatest))
     if not len(open_rows):
         return whole
-    found = joined(whole, *_in_short_windows(pairs, open_rows, least, greatest, window, threshold))
-    order = np.lexsort((found.left, found.pair))
-    return Ranges(found.pair[order], found.left[order], found.right[order])
+    return joined(whole, *_in_short_windows(pairs, open_rows, least, greatest, window, threshold)).in_order()
 
 
 def _in_short_windows(

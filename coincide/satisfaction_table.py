@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from coincide.any_window import Ranges, joined
 from coincide.histogram import Histogram
 from coincide.offsets import checked_threshold, offset_ranges
 from coincide.satisfaction_times import OffsetArray
-from coincide.template_pairs import TemplatePairs
+from coincide.template_pairs import IndexArray, TemplatePairs
 from coincide.window import Window
 
 NEVER_LO_US, NEVER_HI_US = 2**61, -(2**61)  # hull of no offset at all: min and max over pairs pass it over
@@ -69,40 +70,39 @@ class SatisfactionTable:
             `threshold` is not in (0, 1].
         """
         threshold = checked_threshold(threshold)
-        u_index, v_index = np.divmod(np.arange(len(us) * len(vs)), max(1, len(vs)))
-        found = offset_ranges(TemplatePairs(us, vs, u_index, v_index), window, threshold)
-        counts = np.bincount(found.pair, minlength=len(us) * len(vs))
-        intervals = np.column_stack((found.left, found.right))
-        return cls._of(tuple(us), tuple(vs), window, threshold, intervals, counts)
+        every_pair = np.arange(len(us) * len(vs))
+        found = _ranges_at(tuple(us), tuple(vs), every_pair, window, threshold)
+        return cls._of(tuple(us), tuple(vs), window, threshold, found)
+
+    def extend(self, us: Sequence[Histogram] = (), vs: Sequence[Histogram] = ()) -> SatisfactionTable:
+        """Return a table with `us` and `vs` appended; only the new pairs are computed, positions stay.
+
+        Examples
+        --------
+        >>> table = SatisfactionTable.build([Histogram.point()], [Histogram.point()], Window(5), 0.5)
+        >>> table.extend(vs=[Histogram.uniform(-2, 0)]).hi_us.tolist()
+        [[5000000, 6000000]]
+        """
+        all_us, all_vs = (*self.us, *us), (*self.vs, *vs)
+        is_known = np.zeros((len(all_us), len(all_vs)), dtype=np.bool_)
+        is_known[: len(self.us), : len(self.vs)] = True
+        known = Ranges(np.repeat(np.flatnonzero(is_known), np.diff(self.starts)), *self.intervals_us.T)
+        added = _ranges_at(all_us, all_vs, np.flatnonzero(~is_known), self.window, self.threshold)
+        return self._of(all_us, all_vs, self.window, self.threshold, joined(known, added).in_order())
 
     @classmethod
     def _of(
-        cls,
-        us: tuple[Histogram, ...],
-        vs: tuple[Histogram, ...],
-        window: Window,
-        threshold: float,
-        intervals: OffsetArray,
-        counts: OffsetArray,
+        cls, us: tuple[Histogram, ...], vs: tuple[Histogram, ...], window: Window, threshold: float, found: Ranges
     ) -> SatisfactionTable:
-        starts = np.concatenate(([0], np.cumsum(counts)))
-        lo, hi = _hulls(intervals, starts)
         shape = (len(us), len(vs))
-        return cls(
-            us=us,
-            vs=vs,
-            window=window,
-            threshold=threshold,
-            intervals_us=intervals,
-            starts=starts,
-            lo_us=lo.reshape(shape),
-            hi_us=hi.reshape(shape),
-            is_single=bool((counts <= 1).all()),
-        )
-
-    def extend(self, us: Sequence[Histogram] = (), vs: Sequence[Histogram] = ()) -> SatisfactionTable:
-        """Return a table with `us` and `vs` appended; positions of the templates already here stay."""
-        return SatisfactionTable.build([*self.us, *us], [*self.vs, *vs], self.window, self.threshold)
+        counts = np.bincount(found.pair, minlength=len(us) * len(vs))
+        lo, hi = np.full(shape, NEVER_LO_US), np.full(shape, NEVER_HI_US)
+        np.minimum.at(lo.ravel(), found.pair, found.left)
+        np.maximum.at(hi.ravel(), found.pair, found.right)
+        intervals, starts = np.column_stack((found.left, found.right)), np.concatenate(([0], np.cumsum(counts)))
+        for array in (intervals, starts, lo, hi):
+            array.flags.writeable = False
+        return cls(us, vs, window, threshold, intervals, starts, lo, hi, is_single=bool((counts <= 1).all()))
 
     def contains(
         self, u_index: npt.ArrayLike, v_index: npt.ArrayLike, offset_us: npt.ArrayLike
@@ -128,16 +128,31 @@ class SatisfactionTable:
         return int(self.lo_us.min()), int(self.hi_us.max())
 
     def sure(self) -> tuple[int, int]:
-        """Return the closed range inside which every pair matches (lo > hi if there is none)."""
-        if self.lo_us.size == 0 or not self.is_single:
+        """Return the longest closed range inside which every pair matches (lo > hi if there is none)."""
+        if self.lo_us.size == 0:
             return NEVER_LO_US, NEVER_HI_US
-        return int(self.lo_us.max()), int(self.hi_us.min())
+        if self.is_single:
+            return int(self.lo_us.max()), int(self.hi_us.min())
+        return _longest_common(self.intervals_us, self.lo_us.size)
 
 
-def _hulls(intervals: OffsetArray, starts: OffsetArray) -> tuple[OffsetArray, OffsetArray]:
-    lo = np.full(len(starts) - 1, NEVER_LO_US)
-    hi = np.full(len(starts) - 1, NEVER_HI_US)
-    some = starts[1:] > starts[:-1]
-    lo[some] = intervals[starts[:-1][some], 0]
-    hi[some] = intervals[starts[1:][some] - 1, 1]
-    return lo, hi
+def _ranges_at(
+    us: tuple[Histogram, ...], vs: tuple[Histogram, ...], pair: IndexArray, window: Window, threshold: float
+) -> Ranges:
+    """Compute the intervals of the pairs at these positions of the table, row by row."""
+    u_index, v_index = np.divmod(pair, max(1, len(vs)))
+    found = offset_ranges(TemplatePairs(us, vs, u_index, v_index), window, threshold)
+    return Ranges(pair[found.pair], found.left, found.right)
+
+
+def _longest_common(intervals: OffsetArray, pairs: int) -> tuple[int, int]:
+    """Longest range that lies in an interval of each of `pairs` pairs; those of one pair are disjoint."""
+    at = np.concatenate((intervals[:, 0], intervals[:, 1] + 1))
+    step = np.repeat([1, -1], len(intervals))
+    order = np.argsort(at, kind="stable")
+    at, covered = at[order], np.cumsum(step[order])
+    length = np.where(covered[:-1] == pairs, np.diff(at), 0)
+    if not length.any():
+        return NEVER_LO_US, NEVER_HI_US
+    longest = int(length.argmax())
+    return int(at[longest]), int(at[longest + 1]) - 1

@@ -23,6 +23,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 # Of the promised 1e-12. A plateau whose exact value is the threshold comes out 1e-16 below it; this lets it in.
 PROBABILITY_TOLERANCE = 1e-13
+INFERENCE_MARGIN = 1e-15  # rounding of a tangent's step; closer calls are evaluated
 ROUNDS_BEFORE_BISECTION = 8
 
 
@@ -114,8 +115,8 @@ class _Search:
             with np.errstate(invalid="ignore"):
                 doubt = 0.5 * steepest * step_s * step_s
             inside = (candidate > passing) & (candidate < failing)
-            passing = np.where(inside & (expected - doubt >= 0), np.maximum(passing, candidate), passing)
-            failing = np.where(inside & (expected + doubt < 0), np.minimum(failing, candidate), failing)
+            passing = np.where(inside & (expected - doubt >= INFERENCE_MARGIN), np.maximum(passing, candidate), passing)
+            failing = np.where(inside & (expected + doubt < -INFERENCE_MARGIN), np.minimum(failing, candidate), failing)
         self.passing[active], self.failing[active], self.guess[active] = passing, failing, guess
 
 

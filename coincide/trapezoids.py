@@ -30,15 +30,15 @@ class TemplateColumns:
     edges_s : ndarray of float64, shape (k + 1, n)
     mass, length_s, density : ndarray of float64, shape (k, n)
         The density of an atom is 0 here: its mass is accounted for apart.
-    has_atoms : bool
-        Some column may have a bucket of zero length with mass.
+    has_atoms : ndarray of bool, shape (n,)
+        Whether the template has a bucket of zero length with mass.
     """
 
     edges_s: FloatArray
     mass: FloatArray
     length_s: FloatArray
     density: FloatArray
-    has_atoms: bool
+    has_atoms: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, templates: Sequence[Histogram], buckets: int) -> TemplateColumns:
@@ -52,7 +52,7 @@ class TemplateColumns:
             mass[:count, column] = template.mass
         length = np.diff(edges, axis=0)
         density = np.divide(mass, length, out=np.zeros_like(mass), where=length > 0)
-        return cls(edges, mass, length, density, has_atoms=bool((mass[length == 0] > 0).any()))
+        return cls(edges, mass, length, density, has_atoms=((length == 0) & (mass > 0)).any(axis=0))
 
     def __len__(self) -> int:
         return int(self.mass.shape[1])
@@ -64,7 +64,7 @@ class TemplateColumns:
             self.mass.take(index, axis=1),
             self.length_s.take(index, axis=1),
             self.density.take(index, axis=1),
-            self.has_atoms,
+            self.has_atoms[index],
         )
 
 
@@ -86,7 +86,7 @@ class Trapezoids:
     slope : ndarray of float64, shape (terms, n)
         weight / long, 0 if both are atoms.
     atom_weight : ndarray of float64, shape (terms, n), or None
-        Weight of the terms where both are atoms; None if no bucket with mass is one.
+        Weight of the terms where both are atoms; None if no template here has one.
     """
 
     start: ExactSum
@@ -103,7 +103,7 @@ class Trapezoids:
         short, long = np.minimum(u_length, v_length), np.maximum(u_length, v_length)
         slope = np.where(u_length > v_length, u.density[:, None] * v.mass[None], u.mass[:, None] * v.density[None])
         start = difference_of(v.edges_s[None, :-1], u.edges_s[1:, None])
-        has_atoms = u.has_atoms or v.has_atoms
+        has_atoms = bool(u.has_atoms.any() or v.has_atoms.any())
         atoms = np.where(long == 0, u.mass[:, None] * v.mass[None], 0.0) if has_atoms else None
         terms = (-1, long.shape[2])
         return cls(
@@ -120,7 +120,7 @@ class Trapezoids:
         t = x.minus(self.start)
         probability = self._spread_below(t)
         if self.atom_weight is not None:
-            probability += (self.atom_weight * (t >= -ATOM_TOLERANCE_S)).sum(axis=0)
+            probability += _total(self.atom_weight * (t >= -ATOM_TOLERANCE_S))
         return probability
 
     def below(self, x: ExactSum) -> FloatArray:
@@ -128,18 +128,21 @@ class Trapezoids:
         t = x.minus(self.start)
         probability = self._spread_below(t)
         if self.atom_weight is not None:
-            probability += (self.atom_weight * (t > ATOM_TOLERANCE_S)).sum(axis=0)
+            probability += _total(self.atom_weight * (t > ATOM_TOLERANCE_S))
         return probability
 
     def at_most_and_density(self, x: ExactSum) -> tuple[FloatArray, FloatArray]:
-        """P(Xv - Xu <= x) and its derivative, each of shape (n,); jumps have no part in the derivative."""
+        """P(Xv - Xu <= x) and its derivative, each of shape (n,).
+
+        Where two atoms meet the probability jumps; the derivative takes no notice.
+        """
         t = x.minus(self.start)
         density = self._density(t)
         probability = self._spread_below(t)
         if self.atom_weight is not None:
-            probability += (self.atom_weight * (t >= -ATOM_TOLERANCE_S)).sum(axis=0)
+            probability += _total(self.atom_weight * (t >= -ATOM_TOLERANCE_S))
             straight = (self.short_s == 0) & (t >= 0) & (t < self.long_s)
-            density += (self.slope * straight).sum(axis=0)
+            density += _total(self.slope * straight)
         return probability, density
 
     def _spread_below(self, t: FloatArray) -> FloatArray:
@@ -154,16 +157,14 @@ class Trapezoids:
         bend *= rise
         bend *= self.curvature
         inside += bend
-        total: FloatArray = inside.sum(axis=0)
-        return total
+        return _total(inside)
 
     def _density(self, t: FloatArray) -> FloatArray:
         overlap = np.minimum(t, self.short_s + self.long_s - t)
         np.minimum(overlap, self.short_s, out=overlap)
         np.maximum(overlap, 0.0, out=overlap)
         overlap *= self.curvature
-        total: FloatArray = 2.0 * overlap.sum(axis=0)
-        return total
+        return 2.0 * _total(overlap)
 
 
 def in_steps(
@@ -179,7 +180,15 @@ def in_steps(
 
 def steepest_density(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
     """Bound on how fast the density of Xv - Xu changes, per s^2, shape (n,); infinite where it may jump."""
-    if u.has_atoms or v.has_atoms:
-        return np.full(len(u), np.inf)
-    bound: FloatArray = u.density.sum(axis=0) * v.density.sum(axis=0)
+    bound: FloatArray = _total(u.density) * _total(v.density)
+    bound[u.has_atoms | v.has_atoms] = np.inf
     return bound
+
+
+def _total(terms: FloatArray) -> FloatArray:
+    """Sum over the rows from first to last, so that a column's result does not depend on its neighbours.
+
+    Numpy adds a lone column up in another order, which may differ in the last bit.
+    """
+    total: FloatArray = terms.sum(axis=0) if terms.shape[1] > 1 else np.add.accumulate(terms, axis=0)[-1]
+    return total

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import pytest
+
+from coincide import Window, WindowError
+
+
+def test_a_half_width_is_symmetric_and_closed() -> None:
+    window = Window(5.0)
+    assert (window.lo_s, window.hi_s) == (-5.0, 5.0)
+    assert (window.lo_us, window.hi_us) == (-5_000_000, 5_000_000)
+    assert window.is_symmetric
+    assert window == Window(lo_s=-5, hi_s=5)
+
+
+def test_bounds_need_not_be_symmetric_nor_around_zero() -> None:
+    window = Window(lo_s=1.0, hi_s=9.0)
+    assert not window.is_symmetric
+    assert window.swapped() == Window(lo_s=-9.0, hi_s=-1.0)
+
+
+def test_a_decimal_is_its_nearest_microsecond() -> None:
+    assert Window(0.3).hi_us == 300_000
+
+
+def test_equal_windows_look_equal() -> None:
+    assert repr(Window(0.0)) == "Window(lo_s=0.0, hi_s=0.0)"
+    assert hash(Window(2)) == hash(Window(lo_s=-2.0, hi_s=2.0))
+
+
+def test_it_survives_pickling() -> None:
+    assert pickle.loads(pickle.dumps(Window(2.0))) == Window(2.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"window_s": -1.0}, "window_s"),
+        ({"window_s": math.nan}, "window_s"),
+        ({"window_s": math.inf}, "window_s"),
+        ({"window_s": "5"}, "window_s"),
+        ({"window_s": True}, "window_s"),
+        ({"window_s": 2e9}, "window_s"),
+        ({"window_s": 1.0, "lo_s": 0.0}, "window_s"),
+        ({"lo_s": 0.0}, "lo_s, hi_s"),
+        ({}, "lo_s, hi_s"),
+        ({"lo_s": 2.0, "hi_s": 1.0}, "lo_s"),
+        ({"lo_s": math.nan, "hi_s": 1.0}, "lo_s"),
+        ({"lo_s": 0.0, "hi_s": None}, "lo_s, hi_s"),
+        ({"lo_s": 0.0, "hi_s": [1]}, "hi_s"),
+    ],
+)
+def test_bad_bounds_are_refused_by_name(arguments: dict[str, Any], field: str) -> None:
+    with pytest.raises(WindowError) as refusal:
+        Window(**arguments)
+    assert refusal.value.field == field
