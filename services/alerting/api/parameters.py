@@ -24,7 +24,7 @@ def instant_us(text: Any) -> int:
         It is neither RFC 3339 nor a whole number of microseconds from 1980 to 9999.
     """
     if isinstance(text, str) and (match := _RFC_3339.fullmatch(text)):
-        since = datetime.fromisoformat(match[1] + match[2].replace(" ", "+")) - EPOCH
+        since = datetime.fromisoformat(match[1].upper() + match[2].upper().replace(" ", "+")) - EPOCH
         return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
     if not re.fullmatch(r"\d{1,18}", str(text), re.ASCII):
         raise ValueError(ALLOWED)

@@ -39,7 +39,7 @@ def apply_changes(connection: Connection, changes: Collection[QueryChange]) -> N
     if not changes:
         return
     connection.execute(insert_ignoring_duplicates(connection, query_versions), [_row(change) for change in changes])
-    current = dict(connection.execute(select(queries.c.id, queries.c.version)).tuples().all())
+    current = {row.id: row.version for row in connection.execute(select(queries.c.id, queries.c.version))}
     for change in changes:
         if change.version > current.get(change.id, 0):
             current[change.id] = change.version

@@ -1,0 +1,97 @@
+"""Kafka records and matches for the tests, small and valid unless told otherwise."""
+
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from services.alerting.topics import Topics
+
+TOPICS = Topics()
+RECEIVED_AT_MS = 1_790_000_000_000
+
+
+class Record(NamedTuple):
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+_offsets = itertools.count()
+
+
+def record(topic: str, value: object, key: bytes | None = None, timestamp: int = RECEIVED_AT_MS) -> Record:
+    encoded = value if isinstance(value, bytes | None) else json.dumps(value).encode()
+    return Record(topic, 0, next(_offsets), timestamp, key, encoded)
+
+
+def match(
+    id_: str = "m-1",
+    *,
+    query: str = "sn1987a",
+    area: str = "sn1987a",
+    sensors: Sequence[str] = ("imb", "baksan"),
+    probability: float = 0.5,
+    earliest_us: float = 100,
+    latest_us: float = 200,
+    **others: Any,
+) -> dict[str, Any]:
+    members = [
+        {
+            "role": role,
+            "sensor": sensor,
+            "id": f"h-{sensor}",
+            "stream": "neutrino",
+            "detected_at_us": earliest_us,
+            "earliest_us": earliest_us,
+            "latest_us": latest_us,
+            "template": "t-0",
+            "attributes": {},
+        }
+        for role, sensor in zip("abcdef", sensors, strict=False)
+    ]
+    return {
+        "v": 1,
+        "id": id_,
+        "query": query,
+        "query_version": 1,
+        "area": area,
+        "probability": probability,
+        "earliest_us": earliest_us,
+        "latest_us": latest_us,
+        "members": members,
+        **others,
+    }
+
+
+def match_record(id_: str = "m-1", **fields: Any) -> Record:
+    return record(TOPICS.matches, match(id_, **fields))
+
+
+def dead_letter(dead_id: str | None = "d-1", **fields: Any) -> dict[str, Any]:
+    letter = {"v": 1, "source": "fusion", "reason": "late", "detail": "late by 3 s", "area": "bay", "sensor": "s1"}
+    return {**letter, **({"dead_id": dead_id} if dead_id else {}), **fields}
+
+
+def dead_letter_record(dead_id: str | None = "d-1", timestamp: int = RECEIVED_AT_MS, **fields: Any) -> Record:
+    return record(TOPICS.dead_letters, dead_letter(dead_id, **fields), timestamp=timestamp)
+
+
+def query(id_: str = "intruder", threshold: float = 0.6) -> dict[str, Any]:
+    edge = {"between": ["s", "a"], "window_s": 2.0, "threshold": threshold}
+    return {"id": id_, "from": {"s": "seismic", "a": "acoustic"}, "within": [edge]}
+
+
+def change_record(id_: str, version: int, **fields: Any) -> Record:
+    change = {"v": 1, "id": id_, "version": version, "changed_at_us": 1, **fields}
+    if not change.get("removed"):
+        change.setdefault("query", query(id_))
+    return record(TOPICS.queries, change, key=id_.encode())
+
+
+def status_record(shard: int, versions: dict[str, int]) -> Record:
+    queries = {id_: {"version": version, "paused": False, "matches": 0} for id_, version in versions.items()}
+    return record(TOPICS.status, {"v": 1, "shard": shard, "queries": queries}, key=f"shard-{shard}".encode())

@@ -1,0 +1,156 @@
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import OperationalError
+
+from services.alerting.intake import Intake
+from services.alerting.metrics import Metrics
+from services.alerting.store import query_rows
+from services.alerting.store.dead_letter_rows import DeadLetterFilter, read_newest_first
+from services.alerting.store.match_rows import MatchFilter, read_after, read_match
+from services.alerting.store.position_rows import Position, read_positions
+from tests.services.alerting.records import (
+    TOPICS,
+    change_record,
+    dead_letter_record,
+    match,
+    match_record,
+    query,
+    record,
+    status_record,
+)
+
+MALFORMED: list[tuple[str, Any]] = [
+    (TOPICS.matches, None),
+    (TOPICS.matches, b""),
+    (TOPICS.matches, b"{"),
+    (TOPICS.matches, b"\xff\xfe"),
+    (TOPICS.matches, b'{"v":1,"id":"\xff"}'),
+    (TOPICS.matches, json.dumps(match()).replace("0.5", "NaN").encode()),
+    (TOPICS.matches, b"[" * 10_000),
+    (TOPICS.matches, [match()]),
+    (TOPICS.matches, match(v=2)),
+    (TOPICS.matches, match("")),
+    (TOPICS.matches, match("m\x00")),
+    (TOPICS.matches, match(probability=1.5)),
+    (TOPICS.matches, match(earliest_us=2**63)),
+    (TOPICS.matches, match(latest_us=1.5)),
+    (TOPICS.matches, match(members=[])),
+    (TOPICS.matches, match(query_version=0)),
+    (TOPICS.dead_letters, {"v": 1, "source": "fusion"}),
+    (TOPICS.dead_letters, {"v": 1, "source": "fusion", "reason": 3}),
+    (TOPICS.queries, {"v": 1, "id": "q", "version": 1, "changed_at_us": 1}),
+    (TOPICS.queries, {"v": 1, "id": "q", "version": 1, "changed_at_us": 1, "removed": True, "query": {}}),
+    (TOPICS.status, {"v": 1, "shard": "zero", "queries": {}}),
+]
+
+
+@pytest.mark.parametrize(("topic", "value"), MALFORMED)
+def test_a_malformed_record_is_counted_and_stops_nothing(
+    intake: Intake, metrics: Metrics, topic: str, value: Any
+) -> None:
+    stored = intake.store([match_record("m-1"), record(topic, value), match_record("m-2")], [])
+    assert len(stored) == 2
+    assert _counted(metrics, "records_malformed_total", topic) == 1
+
+
+def test_a_query_record_whose_key_is_not_its_id_is_malformed(engine: Engine, intake: Intake, metrics: Metrics) -> None:
+    intake.store([change_record("a", 1)._replace(key=b"b")], [])
+    assert _counted(metrics, "records_malformed_total", TOPICS.queries) == 1
+    with engine.connect() as connection:
+        assert query_rows.read_queries(connection) == []
+
+
+def test_members_that_are_not_known_yet_are_kept(engine: Engine, intake: Intake) -> None:
+    occurred = {"mean_us": 1, "std_s": 0.5, "p05_us": 0, "p95_us": 2}
+    intake.store([match_record("m-1", occurred=occurred)], [])
+    with engine.connect() as connection:
+        assert json.loads(read_match(connection, "m-1") or "")["occurred"] == occurred
+
+
+def test_what_is_stored_stands_on_one_line(engine: Engine, intake: Intake) -> None:
+    intake.store([record(TOPICS.matches, json.dumps(match(area="a\nb"), indent=2).replace("\n", "\r\n").encode())], [])
+    with engine.connect() as connection:
+        body = read_match(connection, "m-1") or ""
+    assert "\n" not in body
+    assert "\r" not in body
+    assert json.loads(body)["area"] == "a\nb"
+
+
+def test_positions_move_together_with_the_rows(engine: Engine, intake: Intake) -> None:
+    intake.store([match_record("m-1")], [Position(TOPICS.matches, 0, "t", 5)])
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def fail(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if "positions" in statement:
+            raise OperationalError(statement, {}, Exception("disk full"))
+
+    with pytest.raises(OperationalError):
+        intake.store([match_record("m-2")], [Position(TOPICS.matches, 0, "t", 6)])
+    event.remove(engine, "before_cursor_execute", fail)
+    with engine.connect() as connection:
+        assert read_positions(connection) == [Position(TOPICS.matches, 0, "t", 5)]
+        assert len(read_after(connection, MatchFilter(), 0, 10)) == 1
+
+
+def test_a_record_that_the_database_refuses_does_not_stop_the_others(
+    engine: Engine, intake: Intake, metrics: Metrics
+) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER no BEFORE INSERT ON matches WHEN new.id = 'm-2' BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+    stored = intake.store([match_record(f"m-{n}") for n in (1, 2, 3)], [Position(TOPICS.matches, 0, "t", 3)])
+    assert len(stored) == 2
+    assert _counted(metrics, "records_malformed_total", TOPICS.matches) == 1
+    with engine.connect() as connection:
+        assert [position.next_offset for position in read_positions(connection)] == [3]
+
+
+def test_dead_letters_are_stored_once_with_or_without_an_id(engine: Engine, intake: Intake, metrics: Metrics) -> None:
+    intake.store([dead_letter_record("d-1"), dead_letter_record("d-1"), dead_letter_record(None)], [])
+    intake.store([dead_letter_record(None), dead_letter_record(None, reason="malformed_frame")], [])
+    with engine.connect() as connection:
+        rows = read_newest_first(connection, DeadLetterFilter(), None, 10)
+    assert len({row.id for row in rows}) == len(rows) == 3
+    assert _counted(metrics, "records_duplicate_total", TOPICS.dead_letters) == 2
+
+
+def test_a_record_that_came_out_of_order_is_history_but_not_the_state(engine: Engine, intake: Intake) -> None:
+    intake.store([change_record("q", 1), change_record("q", 3, paused=True), change_record("q", 2)], [])
+    intake.store([change_record("q", 1)], [])
+    with engine.connect() as connection:
+        state = query_rows.read_query(connection, "q")
+        assert state is not None
+        assert (state.version, state.paused) == (3, True)
+        assert [version.version for version in query_rows.read_versions(connection, "q")] == [3, 2, 1]
+
+
+def test_a_removed_query_is_gone_but_its_versions_stay(engine: Engine, intake: Intake) -> None:
+    intake.store([change_record("q", 1), change_record("q", 2, removed=True)], [])
+    with engine.connect() as connection:
+        assert query_rows.read_query(connection, "q") is None
+        assert query_rows.read_queries(connection) == []
+        assert query_rows.greatest_version(connection, "q") == 2
+        assert query_rows.read_versions(connection, "q")[1].query == query("q")
+
+
+def test_applied_is_what_every_shard_has_applied(engine: Engine, intake: Intake) -> None:
+    def applied(id_: str) -> int | None:
+        with engine.connect() as connection:
+            return query_rows.applied_version(query_rows.read_status(connection), id_)
+
+    assert applied("q") is None
+    intake.store([status_record(0, {"q": 3, "r": 1}), status_record(1, {"q": 2})], [])
+    assert applied("q") == 2
+    assert applied("r") is None
+    intake.store([status_record(1, {"q": 3, "r": 1})], [])
+    assert applied("q") == 3
+    intake.store([status_record(1, {"q": 1}), record(TOPICS.status, None, key=b"shard-1")], [])
+    assert applied("q") == 3  # shard 1 is no more
+
+
+def _counted(metrics: Metrics, name: str, topic: str) -> float:
+    return metrics.registry.get_sample_value(f"coincide_alerting_{name}", {"topic": topic}) or 0.0

@@ -1,0 +1,82 @@
+import threading
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, insert
+from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.schema import CreateTable
+
+from services.alerting.intake import Intake
+from services.alerting.store.dialect import open_engine, upsert
+from services.alerting.store.migrate import migrate
+from services.alerting.store.tables import matches, metadata, positions
+from tests.services.alerting.records import match_record
+
+
+def test_the_migrations_lead_to_the_tables(engine: Engine) -> None:
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_several_processes_may_start_on_a_new_database_together(tmp_path: Path) -> None:
+    faults: list[BaseException] = []
+
+    def start() -> None:
+        engine = open_engine(f"sqlite:///{tmp_path}/new/alerting.sqlite3")
+        try:
+            migrate(engine)
+        except BaseException as error:
+            faults.append(error)
+        finally:
+            engine.dispose()
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+
+
+def test_migrating_again_keeps_what_is_stored(engine: Engine, intake: Intake) -> None:
+    intake.store([match_record()], [])
+    migrate(engine)
+    assert intake.store([match_record()], []) == []
+
+
+def test_a_database_made_anew_goes_on_above_the_old_sequences(tmp_path: Path, engine: Engine, intake: Intake) -> None:
+    old = intake.store([match_record(f"m-{n}") for n in range(100)], [])[-1].sequence
+    later = open_engine(f"sqlite:///{tmp_path / 'later.sqlite3'}")
+    migrate(later)
+    with later.begin() as connection:
+        row = {c.name: 0 if c.type.python_type in (int, float) else "x" for c in matches.c if c.name != "sequence"}
+        new = connection.execute(insert(matches).returning(matches.c.sequence), row).scalar_one()
+    later.dispose()
+    assert old < new < 2**53
+
+
+def test_a_database_in_wal_mode_with_foreign_keys(engine: Engine) -> None:
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 5000
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://localhost/coincide"])
+def test_a_database_that_cannot_serve_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="database_url"):
+        open_engine(url)
+
+
+def test_every_table_can_be_made_in_postgresql() -> None:
+    dialect = PGDialect()  # type: ignore[no-untyped-call]
+    made = [str(CreateTable(table).compile(dialect=dialect)) for table in metadata.sorted_tables]
+    assert "sequence BIGSERIAL NOT NULL" in next(sql for sql in made if "CREATE TABLE matches " in sql)
+
+
+def test_an_upsert_overwrites_all_but_the_key(engine: Engine) -> None:
+    with engine.connect() as connection:
+        sql = str(upsert(connection, positions).compile(dialect=engine.dialect))
+    assert "ON CONFLICT (topic, partition) DO UPDATE SET topic_id = excluded.topic_id, next_offset" in sql
