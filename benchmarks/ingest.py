@@ -45,6 +45,17 @@ AREAS = 64
 BODIES = 512
 START_US = 1_760_000_000_000_000
 BARS = {20: 50_000, 500: 120_000}
+HEADINGS = (
+    "a POST",
+    "detections/s",
+    "bar",
+    "POSTs/s",
+    "p50 ms",
+    "p99 ms",
+    "CPU us/detection: ingest / broker / generator",
+    "kafka-python alone, detections/s",
+    "ratio",
+)
 
 
 @dataclass(frozen=True)
@@ -186,7 +197,7 @@ def frames_of(bootstrap: str, count: int) -> list[bytes]:
 def records_on(bootstrap: str) -> int:
     consumer = create_consumer(bootstrap)
     partitions = [TopicPartition(DETECTIONS, each) for each in consumer.partitions_for_topic(DETECTIONS)]
-    total = sum(consumer.end_offsets(partitions).values())
+    total: int = sum(consumer.end_offsets(partitions).values())
     consumer.close()
     return total
 
@@ -211,7 +222,9 @@ def system(folder: Path) -> Iterator[System]:
     broker = Broker(folder / "kafka", kafka_port)
     broker.start()
     environment = {**os.environ, "COINCIDE_INGEST_KAFKA_BOOTSTRAP": broker.bootstrap, "COINCIDE_INGEST_PORT": str(port)}
-    create_topics(create_admin(broker.bootstrap), load_topics(ROOT / "config" / "topics.yaml"))
+    admin = create_admin(broker.bootstrap)
+    create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
+    admin.close()
     seed(broker.bootstrap, sensors(), prune=False, dry_run=False)
     ingest = subprocess.Popen([sys.executable, "-m", "services.ingest"], cwd=ROOT, env=environment)
     try:
@@ -268,10 +281,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, system(Path(folder)) as running:
         rows = [measure(running, each, options.connections, options.seconds) for each in BARS]
     print("## Ingest: one process; load generator and broker on the same cores; every POST acknowledged by Kafka\n")
-    print(
-        "| a POST | detections/s | bar | POSTs/s | p50 ms | p99 ms | CPU us/detection: ingest / broker / generator | kafka-python alone, detections/s | ratio |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|", *rows, sep="\n")
+    print(f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|", *rows, sep="\n")
     packages = ("kafka-python", "fastapi", "uvicorn", "uvloop", "httptools", "msgspec")
     print(f"\n{', '.join(f'{name} {version(name)}' for name in packages)}; Python {platform.python_version()}; ")
     print(f"{platform.machine()}, {os.cpu_count()} cores, load average before printing {os.getloadavg()[0]:.1f}")

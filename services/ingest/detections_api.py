@@ -31,6 +31,7 @@ class DetectionsEndpoint:
         self._intake = intake
         self._metrics = metrics
         self._posts_in_work = 0
+        metrics.posts_in_work.set_function(lambda: self._posts_in_work)
 
     async def __call__(self, request: Request) -> Response:
         """Return the answer; every error is a problem document."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from services.ingest.reasons import Reason, Refused
+from services.ingest.reasons import INT64, Reason, Refused
 from services.ingest.request import ALLOWED, Instant
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,6 +33,8 @@ def instant_us(instant: Instant, field: str = "detected_at") -> int:
     if instant < YEAR_1980_US:
         allowed = f"microseconds since 1970, at least {YEAR_1980_US} (1980); this looks like seconds or milliseconds"
         raise Refused(Reason.LOOKS_LIKE_SECONDS, field, instant, allowed)
+    if instant not in INT64:
+        raise Refused(Reason.OUT_OF_RANGE, field, instant, "an integer of 64 bits")
     if instant > LAST_US:
         raise Refused(Reason.IN_THE_FUTURE, field, instant, "microseconds since 1970, before the year 10000")
     return instant

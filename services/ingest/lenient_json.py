@@ -76,7 +76,8 @@ def read(text: str) -> Any:
 def refuse_flaws(value: Any, field: str | None = None) -> None:
     """Raise `Refused` for the first flaw or unusable text in `value`; `field` is the top-level key it is under."""
     if isinstance(value, Flaw):
-        raise Refused(value.reason, field, value.value, value.allowed)
+        twice = value.reason is Reason.DUPLICATE_KEY
+        raise Refused(value.reason, field or (value.value if twice else None), value.value, value.allowed)
     if isinstance(value, str):
         _refuse_bad_text(value, field)
     elif isinstance(value, dict):

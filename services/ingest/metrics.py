@@ -29,6 +29,7 @@ class IngestMetrics:
         )
         posts = Counter("coincide_ingest_posts", "POSTs of detections, by HTTP status.", ["status"], registry=registry)
         self.posts = {status: posts.labels(str(status)) for status in POST_STATUSES}
+        self.posts_in_work = Gauge("coincide_ingest_posts_in_work", "POSTs being read or answered.", registry=registry)
         self.post_seconds = Histogram(
             "coincide_ingest_post_seconds",
             "From the first byte of a POST's body to its answer.",

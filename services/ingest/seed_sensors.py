@@ -50,7 +50,7 @@ def seed(bootstrap: str, declared: Mapping[str, Sensor], *, prune: bool, dry_run
     kafka.errors.KafkaError
         Kafka is away or did not acknowledge; running it again finishes the job.
     """
-    difference = Difference.between(_present(bootstrap), declared)
+    difference = Difference.between(present_sensors(bootstrap), declared)
     records: dict[str, bytes | None] = {each: declared[each].to_record() for each in difference.added}
     records |= {each: declared[each].to_record() for each in difference.changed}
     if prune:
@@ -60,7 +60,8 @@ def seed(bootstrap: str, declared: Mapping[str, Sensor], *, prune: bool, dry_run
     return _report(difference, len(declared), prune=prune, dry_run=dry_run)
 
 
-def _present(bootstrap: str) -> dict[str, Sensor]:
+def present_sensors(bootstrap: str) -> dict[str, Sensor]:
+    """Return the sensors on the topic; raises KafkaError when Kafka is away."""
     consumer = create_consumer(bootstrap)
     try:
         return sensors_topic.read_all(consumer)

@@ -1,0 +1,141 @@
+"""Ingest while its broker is away, hangs, dies and comes back: bounded answers, and every 202 is in Kafka."""
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from coincide import Histogram
+from deploy.local.broker import Broker
+from deploy.local.paths import ROOT
+from deploy.local.ports import free_ports
+from services.common.create_topics import create_topics
+from services.common.kafka import create_admin
+from services.common.topics import load_topics
+from services.ingest.seed_sensors import seed
+from services.ingest.sensors import Sensor
+from tests.integration.ingest_process import IngestProcess, detection_ids, running_ingest, until
+
+pytestmark = pytest.mark.jvm
+
+SENSORS = {"geo": Sensor("geo", "bay", {"seismic": Histogram.uniform(-2, 1)})}
+START_US = 1_700_000_000_000_000
+KAFKA_TIMEOUT_S = 2
+LONGEST_ANSWER_S = 8.0  # the producer's 2 s, the grace of 2 s, and a busy machine
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Yield a broker of this module's own, not started."""
+    broker = Broker(tmp_path_factory.mktemp("kafka"), free_ports(1)[0])
+    yield broker
+    broker.resume()
+    broker.stop()
+
+
+@pytest.fixture(scope="module")
+def ingest(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IngestProcess]:
+    folder = tmp_path_factory.mktemp("ingest")
+    with running_ingest(broker.bootstrap, folder, kafka_timeout_s=KAFKA_TIMEOUT_S) as process:
+        yield process
+
+
+class Gateway:
+    """Posts one detection after the other and remembers how each POST was answered."""
+
+    def __init__(self, ingest: IngestProcess) -> None:
+        self._ingest = ingest
+        self._number = 0
+        self.acknowledged: list[str] = []
+
+    def post(self) -> int:
+        self._number += 1
+        identity = f"d{self._number}"
+        item = {"sensor": "geo", "detected_at": START_US + self._number, "id": identity}
+        started_s = time.monotonic()
+        response = self._ingest.post(item)
+        assert time.monotonic() - started_s < LONGEST_ANSWER_S
+        if response.status_code == 202:
+            self.acknowledged.append(identity)
+        else:
+            assert response.status_code == 503
+            assert response.headers["retry-after"] == "1"
+        return response.status_code
+
+
+@pytest.fixture(scope="module")
+def gateway(ingest: IngestProcess) -> Gateway:
+    return Gateway(ingest)
+
+
+def test_it_starts_and_stays_up_without_kafka(ingest: IngestProcess, gateway: Gateway) -> None:
+    ingest.wait_for("/livez", 200)
+    assert ingest.status_of("/readyz") == 503
+    assert gateway.post() == 503
+    assert ingest.status_of("/metrics") == 200
+
+
+def test_it_finds_kafka_when_it_comes(ingest: IngestProcess, broker: Broker, gateway: Gateway) -> None:
+    broker.start()
+    admin = create_admin(broker.bootstrap)
+    create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
+    admin.close()
+    seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
+    ingest.wait_for("/readyz", 200)
+    until(lambda: ingest.status_of("/v1/sensors/geo") == 200)
+    assert gateway.post() == 202
+
+
+def test_a_hanging_broker_is_answered_in_time_and_recovered_from(
+    ingest: IngestProcess, broker: Broker, gateway: Gateway
+) -> None:
+    broker.suspend()
+    try:
+        assert gateway.post() == 503
+        assert gateway.post() == 503
+        ingest.wait_for("/readyz", 503, 20)
+        assert ingest.status_of("/livez") == 200
+    finally:
+        broker.resume()
+    ingest.wait_for("/readyz", 200)
+    until(lambda: gateway.post() == 202)
+
+
+def test_a_killed_broker_is_recovered_from(ingest: IngestProcess, broker: Broker, gateway: Gateway) -> None:
+    broker.kill()
+    assert gateway.post() == 503
+    ingest.wait_for("/readyz", 503, 20)
+    broker.start()
+    ingest.wait_for("/readyz", 200)
+    until(lambda: gateway.post() == 202)
+
+
+def test_every_acknowledged_detection_is_in_kafka(broker: Broker, gateway: Gateway) -> None:
+    assert len(gateway.acknowledged) >= 3
+    assert set(gateway.acknowledged) <= set(detection_ids(broker.bootstrap))
+
+
+def test_an_endless_body_is_cut_off(broker: Broker, tmp_path: Path) -> None:
+    with running_ingest(broker.bootstrap, tmp_path, body_timeout_s=0.5) as impatient:
+        impatient.wait_for("/readyz", 200)
+        with socket.create_connection(("127.0.0.1", impatient.port), 10) as connection:
+            connection.sendall(b"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n[")
+            answer = connection.makefile("rb").read()  # until the server closes
+        assert answer.startswith(b"HTTP/1.1 408")
+
+
+def test_sigterm_finishes_the_post_in_work(ingest: IngestProcess, broker: Broker, gateway: Gateway) -> None:
+    body = f'{{"sensor":"geo","detected_at":{START_US},"id":"last"}}'.encode()
+    with socket.create_connection(("127.0.0.1", ingest.port), 10) as connection:
+        head = f"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body[:10])
+        until(lambda: "coincide_ingest_posts_in_work 1.0" in httpx.get(f"{ingest.url}/metrics").text)
+        ingest.terminate()
+        until(lambda: ingest.status_of("/livez") == 0)  # it takes no new connections
+        connection.sendall(body[10:])
+        assert connection.recv(4096).startswith(b"HTTP/1.1 202")
+    assert ingest.process.wait(20) == 0
+    assert "last" in detection_ids(broker.bootstrap)

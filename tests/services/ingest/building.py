@@ -1,0 +1,115 @@
+"""What the tests of ingest share: a registry, a publisher that keeps what it is given, an application around them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from prometheus_client import CollectorRegistry
+
+from coincide import Histogram
+from coincide.stream import Stream
+from services.ingest.app import create_app
+from services.ingest.frames import Frame
+from services.ingest.metrics import IngestMetrics
+from services.ingest.publisher import PublisherBusyError
+from services.ingest.registry import Registry
+from services.ingest.sensors import Sensor
+from services.ingest.settings import Settings
+
+NOW_US = 1_760_000_000_000_000  # 2025-10-09T08:53:20Z
+
+STREAMS = MappingProxyType(
+    {
+        "seismic": Stream("seismic", longest_template_s=60),
+        "acoustic": Stream("acoustic", longest_template_s=60),
+        "neutrino": Stream("neutrino", longest_template_s=300),
+    }
+)
+CLOCK = Histogram.uniform(-2, 1)
+SENSORS = {
+    "imb": Sensor("imb", "sn1987a", {"neutrino": Histogram.uniform(-0.05, 0.05)}),
+    "geo": Sensor("geo", "bay", {"seismic": CLOCK}),
+    "both": Sensor("both", "bay", {"seismic": CLOCK, "acoustic": Histogram.normal(sigma_s=0.5)}),
+    "strange": Sensor("strange", "bay", {"undeclared": CLOCK}),
+    "vague": Sensor("vague", "bay", {"seismic": Histogram.uniform(-100, 100)}),
+}
+
+
+class KeepingPublisher:
+    """Keeps what it is given; `acknowledges` decides frame by frame, `busy` refuses the whole POST."""
+
+    def __init__(self) -> None:
+        self.connected = True
+        self.busy: str | None = None
+        self.acknowledges: list[bool] = []
+        self.takes_dead_letters = True
+        self.frames: list[Frame] = []
+        self.dead_letters: list[tuple[bytes, dict[str, Any]]] = []
+
+    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
+        await asyncio.sleep(0)
+        if self.busy:
+            raise PublisherBusyError(self.busy)
+        self.frames += frames
+        return [self.acknowledges.pop(0) if self.acknowledges else True for _ in frames]
+
+    def send_dead_letter(self, key: bytes, value: bytes) -> bool:
+        if self.takes_dead_letters:
+            self.dead_letters.append((key, json.loads(value)))
+        return self.takes_dead_letters
+
+    @property
+    def detections(self) -> list[dict[str, Any]]:
+        """Every detection in the frames, in order."""
+        return [each for frame in self.frames for each in json.loads(frame.value)["detections"]]
+
+
+def registry_of(sensors: dict[str, Sensor] = SENSORS) -> Registry:
+    registry = Registry(STREAMS)
+    registry.replace(sensors)
+    return registry
+
+
+@dataclass
+class Ingest:
+    """An application with everything around it in the test's hands."""
+
+    settings: Settings = field(default_factory=Settings)
+    registry: Registry = field(default_factory=registry_of)
+    publisher: KeepingPublisher = field(default_factory=KeepingPublisher)
+    kafka_answers: bool = True
+
+    def __post_init__(self) -> None:
+        self.metrics = IngestMetrics(CollectorRegistry())
+        self.app: FastAPI = create_app(
+            self.settings,
+            self.registry,
+            self.publisher,
+            self.metrics,
+            kafka_answers=lambda: self.kafka_answers,
+            clock_us=lambda: NOW_US,
+        )
+        self.client = TestClient(self.app)
+
+    def post(self, content: bytes | str, content_type: str = "application/json", **headers: str) -> Any:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.post("/v1/detections", content=content, headers={"content-type": content_type, **named})
+
+    def post_items(self, *items: Any) -> Any:
+        return self.post(json.dumps(list(items)))
+
+    def metric(self, name: str, **labels: str) -> float:
+        value = self.metrics.registry.get_sample_value(name, labels)
+        assert value is not None, name
+        return value
+
+
+def detection(**members: Any) -> dict[str, Any]:
+    return {"sensor": "geo", "detected_at": NOW_US - 1_000_000, **members}

@@ -1,0 +1,36 @@
+"""Frames: at most 500 detections and 256 KiB, nothing lost, order kept."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.ingest.frames import LONGEST_BYTES, MOST_DETECTIONS, FrameDraft
+from services.ingest.stamping import Detection
+from services.ingest.uncertainty import _normal
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(1, 1300), st.integers(0, 1000), st.integers(1, 1300))
+def test_frames_hold_every_detection_once_in_order(count: int, text: int, templates: int) -> None:
+    draft = FrameDraft("bay")
+    for n in range(count):
+        template = _normal(0.001 * (n % templates + 1))
+        draft.add(2 * n, template, Detection(f"d{n}", "geo", "seismic", n, template.id, n, n, {"a": "x" * text}))
+    frames = draft.frames(7)
+    assert [index for frame in frames for index in frame.indices] == [2 * n for n in range(count)]
+    ids = []
+    for frame in frames:
+        assert len(frame.value) <= LONGEST_BYTES
+        value = json.loads(frame.value)
+        assert 1 <= len(value["detections"]) == len(frame.indices) <= MOST_DETECTIONS
+        assert value["templates"].keys() == {each["template"] for each in value["detections"]}
+        ids += [each["id"] for each in value["detections"]]
+    assert ids == [f"d{n}" for n in range(count)]
+
+
+def test_the_longest_detection_that_can_be_posted_fits_many_times_over() -> None:
+    draft = FrameDraft("a" * 128)
+    long = "\U0001f300" * 200
+    draft.add(0, _normal(1 / 3), Detection(long, long, long, 2**62, long, 2**62, 2**62, {"a": "x" * 1016}))
+    assert len(draft.frames(2**62)[0].value) < LONGEST_BYTES / 16

@@ -1,0 +1,227 @@
+"""The publisher against a producer in the test's hands: caps, bounded waits, replacement."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+from kafka import KafkaProducer
+from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
+from kafka.future import Future
+from prometheus_client import CollectorRegistry
+
+from services.ingest import kafka_publisher
+from services.ingest.completions import Completions
+from services.ingest.frames import Frame
+from services.ingest.kafka_publisher import KafkaPublisher
+from services.ingest.metrics import IngestMetrics
+from services.ingest.publisher import PublisherBusyError
+
+FRAME = Frame(b"bay", b"x" * 1000, [0])
+DEADLINE_S = 5.0
+
+
+class Producer:
+    """A producer whose records are settled when the test says so."""
+
+    def __init__(self, *, settles: bool = True, refuses: Exception | None = None) -> None:
+        self.settles = settles
+        self.refuses = refuses
+        self.closed = threading.Event()
+        self.sent: list[tuple[str, bytes, bytes]] = []
+        self.unsettled: list[Future] = []
+
+    def partitions_for(self, topic: str) -> set[int]:
+        return {0}
+
+    def send(self, topic: str, value: bytes, key: bytes, timestamp_ms: int | None = None) -> Future:
+        if self.refuses:
+            raise self.refuses
+        self.sent.append((topic, key, value))
+        future = Future()
+        if self.settles:
+            future.success(None)
+        else:
+            self.unsettled.append(future)
+        return future
+
+    def close(self, timeout: float) -> None:
+        self.closed.set()
+
+
+class Cluster:
+    """Hands out the given producers one after the other; a KafkaError in their place is raised."""
+
+    def __init__(self, *producers: Producer | Exception) -> None:
+        self.waiting = list(producers)
+
+    def __call__(self) -> KafkaProducer:
+        next_up = self.waiting.pop(0) if self.waiting else KafkaTimeoutError()
+        if isinstance(next_up, Exception):
+            raise next_up
+        return cast("KafkaProducer", next_up)
+
+
+def with_publisher(cluster: Cluster, scenario: Callable[[KafkaPublisher], Awaitable[None]], **options: Any) -> None:
+    async def run() -> None:
+        metrics = IngestMetrics(CollectorRegistry())
+        publisher = KafkaPublisher(cluster, metrics, **{"timeout_s": 0.0, "most_bytes": 10_000, **options})
+        publisher.start()
+        try:
+            await scenario(publisher)
+        finally:
+            await asyncio.to_thread(publisher.stop)
+
+    asyncio.run(run())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():  # noqa: ASYNC110 - the conditions are set by other threads
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_publisher, "GRACE_S", 0.2)
+    monkeypatch.setattr(kafka_publisher, "RETRY_S", 0.02)
+
+
+def test_frames_are_sent_keyed_by_area_and_acknowledged() -> None:
+    producer = Producer()
+
+    async def scenario(publisher: KafkaPublisher) -> None:
+        await until(lambda: publisher.connected)
+        assert await publisher.publish([FRAME, FRAME], 5_000) == [True, True]
+        assert producer.sent == [("coincide.detections", b"bay", FRAME.value)] * 2
+
+    with_publisher(Cluster(producer), scenario)
+    assert producer.closed.is_set()
+
+
+def test_without_kafka_nothing_is_sent_and_it_is_found_when_it_comes() -> None:
+    async def scenario(publisher: KafkaPublisher) -> None:
+        with pytest.raises(PublisherBusyError):
+            await publisher.publish([FRAME], 0)
+        assert not publisher.send_dead_letter(b"", b"x")
+        await until(lambda: publisher.connected)
+        assert await publisher.publish([FRAME], 0) == [True]
+
+    with_publisher(Cluster(KafkaTimeoutError(), KafkaTimeoutError(), Producer()), scenario)
+
+
+def test_one_frame_failing_does_not_fail_its_neighbour() -> None:
+    producer = Producer(settles=False)
+
+    async def scenario(publisher: KafkaPublisher) -> None:
+        await until(lambda: publisher.connected)
+        posting = asyncio.create_task(publisher.publish([FRAME, FRAME], 0))
+        await until(lambda: len(producer.unsettled) == 2)
+        await asyncio.to_thread(producer.unsettled[0].failure, KafkaTimeoutError())  # as Kafka's own thread would
+        await asyncio.to_thread(producer.unsettled[1].success, None)
+        assert await posting == [False, True]
+
+    with_publisher(Cluster(producer), scenario, timeout_s=DEADLINE_S)
+
+
+def test_a_producer_that_leaves_frames_unsettled_is_replaced() -> None:
+    wedged, fresh = Producer(settles=False), Producer()
+
+    async def scenario(publisher: KafkaPublisher) -> None:
+        await until(lambda: publisher.connected)
+        assert await publisher.publish([FRAME], 0) == [False]
+        await until(lambda: publisher.connected)
+        assert await publisher.publish([FRAME], 0) == [True]
+        assert wedged.closed.is_set()
+        for future in wedged.unsettled:
+            future.success(None)  # too late: must disturb nobody
+        await asyncio.sleep(0.05)
+        assert await publisher.publish([FRAME], 0) == [True]
+
+    with_publisher(Cluster(wedged, fresh), scenario)
+
+
+def test_a_producer_that_refuses_a_record_is_replaced() -> None:
+    async def scenario(publisher: KafkaPublisher) -> None:
+        await until(lambda: publisher.connected)
+        assert await publisher.publish([FRAME], 0) == [False]
+        await until(lambda: publisher.connected)
+        assert await publisher.publish([FRAME], 0) == [True]
+
+    with_publisher(Cluster(Producer(refuses=MessageSizeTooLargeError()), Producer()), scenario)
+
+
+def test_bytes_in_flight_are_capped_and_given_back() -> None:
+    producer = Producer(settles=False)
+
+    async def scenario(publisher: KafkaPublisher) -> None:
+        await until(lambda: publisher.connected)
+        posting = asyncio.create_task(publisher.publish([FRAME] * 2, 0))
+        await until(lambda: len(producer.unsettled) == 2)
+        with pytest.raises(PublisherBusyError, match="too many bytes"):
+            await publisher.publish([FRAME], 0)
+        for future in producer.unsettled:
+            future.success(None)
+        assert await posting == [True, True]
+        producer.settles = True
+        assert await publisher.publish([FRAME], 0) == [True]
+
+    with_publisher(Cluster(producer), scenario, most_bytes=2999, timeout_s=DEADLINE_S)
+
+
+def test_dead_letters_in_flight_are_capped_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_publisher, "DEAD_LETTER_BYTES_IN_FLIGHT", 10)
+    producer = Producer(settles=False)
+
+    async def scenario(publisher: KafkaPublisher) -> None:
+        await until(lambda: publisher.connected)
+        assert publisher.send_dead_letter(b"", b"12345678")
+        assert not publisher.send_dead_letter(b"", b"12345678")
+        producer.unsettled[0].failure(KafkaTimeoutError())
+        await until(lambda: publisher.send_dead_letter(b"", b"12345678"))
+
+    with_publisher(Cluster(producer), scenario)
+
+
+def test_a_burst_of_completions_shares_one_wake_up() -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        completions, done, wake_ups = Completions(loop), [], []
+        call_soon_threadsafe = loop.call_soon_threadsafe
+
+        def counted(*arguments: Any) -> Any:
+            wake_ups.append(1)
+            return call_soon_threadsafe(*arguments)
+
+        loop.call_soon_threadsafe = counted  # type: ignore[method-assign, assignment]
+        for n in range(100):
+            completions.put(lambda n=n: done.append(n))  # type: ignore[misc]
+        await until(lambda: len(done) == 100)
+        assert done == list(range(100))
+        assert len(wake_ups) == 1
+
+    asyncio.run(run())
+
+
+def test_completions_from_many_threads_are_all_run() -> None:
+    async def run() -> None:
+        completions, done = Completions(asyncio.get_running_loop()), []
+
+        def put_many() -> None:
+            for _ in range(2000):
+                completions.put(lambda: done.append(1))
+
+        await asyncio.gather(*(asyncio.to_thread(put_many) for _ in range(4)))
+        await until(lambda: len(done) == 8000)
+
+    asyncio.run(run())
+
+
+def test_completions_after_the_loop_has_closed_are_forgotten() -> None:
+    loop = asyncio.new_event_loop()
+    completions = Completions(loop)
+    loop.close()
+    completions.put(lambda: pytest.fail("nobody is there to run this"))
