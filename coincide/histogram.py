@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from numbers import Real
 from statistics import NormalDist
 from typing import Any
 
@@ -16,12 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.errors import HistogramError
+from coincide.histogram_checks import checked_edges, checked_mass, is_number, normalised, trimmed
 
 FloatArray = npt.NDArray[np.float64]
-
-MASS_TOLERANCE = 1e-6  # a sum further from 1 is a mistake, not rounding
-SHORTEST_BUCKET_S = 1e-6  # time is counted in microseconds; what is shorter is an atom
-FURTHEST_EDGE_S = 1e9
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -66,10 +62,10 @@ class Histogram:
     mass: FloatArray
 
     def __init__(self, edges_s: Sequence[float] | FloatArray, mass: Sequence[float] | FloatArray) -> None:
-        edges, masses = _trimmed(_edges(edges_s), _masses(mass, len(edges_s) - 1))
+        edges, masses = trimmed(checked_edges(edges_s), checked_mass(mass, len(edges_s) - 1))
         # + 0.0 turns -0.0 into 0.0: equal content, equal bytes
         object.__setattr__(self, "edges_s", _read_only(edges + 0.0))
-        object.__setattr__(self, "mass", _read_only(_normalised(masses + 0.0)))
+        object.__setattr__(self, "mass", _read_only(normalised(masses + 0.0)))
 
     @classmethod
     def uniform(cls, earliest_s: float, latest_s: float) -> Histogram:
@@ -104,7 +100,7 @@ class Histogram:
         >>> Histogram.normal(sigma_s=1.5, buckets=8).earliest_s
         -6.0
         """
-        if not _is_number(sigma_s) or not sigma_s > 0:
+        if not is_number(sigma_s) or not sigma_s > 0:
             raise HistogramError("sigma_s", sigma_s, "a finite number of seconds above 0")
         if isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 1000:
             raise HistogramError("buckets", buckets, "a whole number from 1 to 1000")
@@ -254,7 +250,7 @@ class Histogram:
         >>> Histogram.uniform(-1, 1).shift(10)
         Histogram(edges_s=[9.0, 11.0], mass=[1.0])
         """
-        if not _is_number(by_s):
+        if not is_number(by_s):
             raise HistogramError("by_s", by_s, "a finite number of seconds")
         return Histogram(self.edges_s + by_s, self.mass)
 
@@ -268,61 +264,6 @@ class Histogram:
 
     def __repr__(self) -> str:
         return f"Histogram(edges_s={self.edges_s.tolist()}, mass={self.mass.tolist()})"
-
-
-def _is_number(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
-
-
-def _floats(field: str, values: Sequence[float] | FloatArray) -> FloatArray:
-    try:
-        array = np.array(values)
-    except ValueError:
-        raise HistogramError(field, values, "a flat list of numbers") from None
-    if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise HistogramError(field, values, "a flat list of numbers")
-    floats = array.astype(np.float64)
-    if not np.isfinite(floats).all():
-        raise HistogramError(field, values, "finite numbers only")
-    return floats
-
-
-def _edges(edges_s: Sequence[float] | FloatArray) -> FloatArray:
-    edges = _floats("edges_s", edges_s)
-    if len(edges) < 2:
-        raise HistogramError("edges_s", edges_s, "at least 2 edges")
-    if np.abs(edges).max() > FURTHEST_EDGE_S:
-        raise HistogramError("edges_s", edges_s, f"at most {FURTHEST_EDGE_S:g} s either way")
-    length = np.diff(edges)
-    if (length < 0).any():
-        raise HistogramError("edges_s", edges_s, "in order, each at least the one before")
-    # the small allowance is for edges like 0.1 + 1e-6, whose float difference is a hair below 1 us
-    if ((length > 0) & (length < SHORTEST_BUCKET_S * (1 - 1e-6))).any():
-        raise HistogramError("edges_s", edges_s, "neighbours equal (an atom) or at least 1 us apart")
-    return edges
-
-
-def _masses(mass: Sequence[float] | FloatArray, buckets: int) -> FloatArray:
-    masses = _floats("mass", mass)
-    if len(masses) != buckets:
-        raise HistogramError("mass", mass, f"one for each bucket: {buckets} for {buckets + 1} edges")
-    if (masses < 0).any():
-        raise HistogramError("mass", mass, "at least 0 each")
-    if abs(math.fsum(masses) - 1.0) > MASS_TOLERANCE:
-        raise HistogramError("mass", mass, f"a sum of 1 (within {MASS_TOLERANCE:g}); it is {math.fsum(masses)!r}")
-    return masses
-
-
-def _trimmed(edges: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
-    occupied = np.flatnonzero(masses)
-    first, last = occupied[0], occupied[-1]
-    return edges[first : last + 2], masses[first : last + 1]
-
-
-def _normalised(masses: FloatArray) -> FloatArray:
-    total = math.fsum(masses)
-    # a sum that is already 1 up to rounding stays as it is, so that reading back what was written changes no bit
-    return masses if abs(total - 1.0) <= 1e-15 else masses / total
 
 
 def _read_only(array: FloatArray) -> FloatArray:
