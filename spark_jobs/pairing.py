@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,20 @@ class FoundPairs:
 
     first: PositionArray
     second: PositionArray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @classmethod
+    def joined(cls, parts: list[FoundPairs]) -> FoundPairs:
+        """Concatenate."""
+        return cls(*(np.concatenate([getattr(part, side) for part in parts]) for side in ("first", "second")))
+
+    def in_order(self) -> FoundPairs:
+        """Sort by the arrival of the later member, then of the earlier one, then by role."""
+        later, earlier = np.maximum(self.first, self.second), np.minimum(self.first, self.second)
+        order = np.lexsort((self.first, earlier, later))
+        return FoundPairs(self.first[order], self.second[order])
 
 
 class Pairing:
@@ -66,7 +80,7 @@ class Pairing:
         found = [self._probe(active, new[first], second, offsets, probing_first=True, table=table)]
         if not (query.is_self_join and query.window.is_symmetric):  # there one orientation finds every pair
             found.append(self._probe(active, new[second], first, offsets, probing_first=False, table=table))
-        return FoundPairs(*(np.concatenate([getattr(part, side) for part in found]) for side in ("first", "second")))
+        return FoundPairs.joined(found)
 
     def _qualifying(self, query: Query) -> QualifyingOffsets:
         known = self._offsets.get(query.id)
@@ -101,7 +115,7 @@ class Pairing:
             sides = (one_at[here], other_at[here])
             first, second = sides if probing_first else sides[::-1]
             pairs.append(self._qualified(active.query, offsets, first, second, table.columns))
-        return FoundPairs(*(np.concatenate([getattr(part, side) for part in pairs]) for side in ("first", "second")))
+        return FoundPairs.joined(pairs)
 
     def _qualified(
         self,
@@ -145,13 +159,6 @@ class Pairing:
             table=None,
             probes_with_b=not probing_first,
         )
-
-
-def in_order(pairs: FoundPairs) -> Iterator[tuple[int, int]]:
-    """Yield pairs by the arrival of their later member, then of their earlier one, then by role."""
-    later, earlier = np.maximum(pairs.first, pairs.second), np.minimum(pairs.first, pairs.second)
-    for at in np.lexsort((pairs.first, earlier, later)).tolist():
-        yield int(pairs.first[at]), int(pairs.second[at])
 
 
 def _events(rows: EventColumns, which: npt.NDArray[np.bool_]) -> Events:

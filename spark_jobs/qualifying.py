@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from coincide.offsets import satisfaction_offsets
+from coincide.offsets import offset_ranges
+from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 from spark_jobs.templates import Templates
 
@@ -70,18 +71,25 @@ class QualifyingOffsets:
         new = pairs[~np.isin(pairs, self._pairs)]
         if len(new) == 0:
             return
-        hulls = np.array([self._hull(int(pair)) for pair in new], np.int64).reshape(-1, 2)
+        hulls = self._computed(new)
         merged = np.concatenate((self._pairs, new))
         order = np.argsort(merged)
         self._pairs = merged[order]
         self._hulls = np.concatenate((self._hulls, hulls))[order]
 
-    def _hull(self, pair: int) -> tuple[int, int]:
-        u, v = self._templates.histogram(pair >> 32), self._templates.histogram(pair & 0xFFFFFFFF)
-        intervals = satisfaction_offsets(u, v, self.window, self.threshold)
-        if len(intervals) > 1:
-            self._gapped[pair] = intervals
-        return (int(intervals[0, 0]), int(intervals[-1, 1])) if len(intervals) else (NEVER_US, -NEVER_US)
+    def _computed(self, pairs: Int64Array) -> Int64Array:
+        """Compute new pairs, all in one go: return their hulls, (n, 2), and note those with several intervals."""
+        u, u_index = np.unique(pairs >> 32, return_inverse=True)
+        v, v_index = np.unique(pairs & 0xFFFFFFFF, return_inverse=True)
+        us, vs = ([self._templates.histogram(code) for code in side] for side in (u, v))
+        found = offset_ranges(TemplatePairs(us, vs, u_index, v_index), self.window, self.threshold)
+        hulls = np.tile(np.array([NEVER_US, -NEVER_US]), (len(pairs), 1))
+        np.minimum.at(hulls[:, 0], found.pair, found.left)
+        np.maximum.at(hulls[:, 1], found.pair, found.right)
+        for nth in np.flatnonzero(np.bincount(found.pair, minlength=len(pairs)) > 1).tolist():
+            own = found.pair == nth
+            self._gapped[int(pairs[nth])] = np.column_stack((found.left[own], found.right[own]))
+        return hulls
 
 
 def _inside(intervals: Int64Array, offset_us: Int64Array) -> BoolArray:

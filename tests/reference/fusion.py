@@ -109,7 +109,7 @@ class SlowFusion:
         return bool(row.fields["latest_us"] < now_us - self.streams[row.fields["stream"]].max_delay_us)
 
     def _pairs(self, query: SlowQuery, row: SlowRow) -> list[tuple[tuple[str, str], ...]]:
-        pairs = []
+        pairs: list[tuple[tuple[str, str], ...]] = []
         for other in self.rows[query.activation : -1]:
             if other.area != row.area or not _sensors_agree(query.sensors, row, other):
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +28,7 @@ WINDOWS: list[Any] = [0.0, 0.7, 3.0, (-1.0, 2.5), (0.5, 6.0)]
 LONG_SECONDS = 120  # several times every delay: late ones and dropped ones are common
 SHORT_SECONDS = 9  # less than every delay: nobody is late
 
+T = TypeVar("T")
 Pushes = list[list[InputRecord]]
 
 
@@ -77,7 +78,13 @@ def controls(draw: st.DrawFn) -> list[InputRecord]:
     return made
 
 
-def split(draw: st.DrawFn, records: Sequence[InputRecord], pushes: int) -> Pushes:
+class Draw(Protocol):
+    """What `st.DrawFn` and `st.DataObject.draw` have in common."""
+
+    def __call__(self, strategy: st.SearchStrategy[T], label: object = None, /) -> T: ...
+
+
+def split(draw: Draw, records: Sequence[InputRecord], pushes: int) -> Pushes:
     """Cut records into consecutive batches, each in any order."""
     cuts = sorted(draw(st.lists(st.integers(0, len(records)), min_size=pushes - 1, max_size=pushes - 1)))
     edges = [0, *cuts, len(records)]
