@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from deploy.local.broker import Broker
+from deploy.local.layout import Layout
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
+from deploy.local.system import System
 from services.common.create_topics import create_topics
 from services.common.kafka import create_admin
 from services.common.topics import load_topics
@@ -26,3 +28,18 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     finally:
         broker.resume()
         broker.stop()
+
+
+@pytest.fixture(scope="session")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """The whole system under its process runner, on free ports, with config/ as shipped, ready.
+
+    Tests share it: post into an area of your own, name queries of your own, leave every process running.
+    """
+    whole = System(Layout.isolated(tmp_path_factory.mktemp("system")))
+    whole.up()
+    try:
+        yield whole
+    finally:
+        killed = whole.down()
+    assert not killed, f"did not stop in order: {killed}"

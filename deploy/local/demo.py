@@ -42,9 +42,9 @@ def run_demo(system: System, *, detach: bool) -> None:
 def _show(system: System) -> None:
     with shown() as report:
         system.up(report)
-    window_s, threshold = _applied_query(system)
-    _post_all(system)
-    matches = _wait_for_matches(system, expected_matches(window_s, threshold))
+    window_s, threshold = applied_query(system)
+    post_all(system)
+    matches = wait_for_matches(system, expected_matches(window_s, threshold))
     console = Console()
     console.print(_table(by_detectors(matches, window_s), window_s, threshold))
     _print_urls(system)
@@ -57,8 +57,14 @@ def _stop(system: System) -> None:
     print(f"Down; these had to be killed: {', '.join(killed)}" if killed else "Down.")
 
 
-def _applied_query(system: System) -> tuple[float, float]:
-    """Return window and threshold of the demo's query once the fusion job has applied it."""
+def applied_query(system: System) -> tuple[float, float]:
+    """Return window (seconds) and threshold of the demo's query once the fusion job has applied it.
+
+    Raises
+    ------
+    LocalError
+        It has not, within `MATCHES_TIMEOUT_S`.
+    """
     if not wait_until(lambda: _is_applied(_query(system)), MATCHES_TIMEOUT_S):
         raise LocalError(f"the fusion job has not applied query {QUERY} within {MATCHES_TIMEOUT_S:.0f} s")
     edge = _query(system)["query"]["within"][0]
@@ -74,8 +80,8 @@ def _is_applied(query: dict[str, Any]) -> bool:
     return bool(query) and query["applied_version"] == query["version"]
 
 
-def _post_all(system: System) -> None:
-    """Post as the three gateways would: all at once."""
+def post_all(system: System) -> None:
+    """Post as the three gateways would, all at once; a `LocalError` where ingest does not accept everything."""
     with ThreadPoolExecutor(len(DETECTORS)) as gateways:
         for sensor, answer in gateways.map(lambda post: (post[0], _post(system, post[1])), posts().items()):
             if answer.status_code != httpx.codes.ACCEPTED:
@@ -87,7 +93,14 @@ def _post(system: System, body: bytes) -> httpx.Response:
     return system.ingest.post("/v1/detections", content=body, headers=headers)
 
 
-def _wait_for_matches(system: System, expected: set[frozenset[str]]) -> list[dict[str, Any]]:
+def wait_for_matches(system: System, expected: set[frozenset[str]]) -> list[dict[str, Any]]:
+    """Return every match of the demo's query once those between the pairs of ids in ``expected`` are served.
+
+    Raises
+    ------
+    LocalError
+        They are not, within `MATCHES_TIMEOUT_S`.
+    """
     if not wait_until(lambda: expected <= _ids(_matches(system)), MATCHES_TIMEOUT_S):
         found = len(expected & _ids(_matches(system)))
         raise LocalError(

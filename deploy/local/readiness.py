@@ -15,7 +15,7 @@ from deploy.local.supervision import Supervision
 #: Called with a process name and what it does now: ``starting``, ``ready``.
 Report = Callable[[str, str], None]
 
-READY_TIMEOUT_S = 120.0
+READY_TIMEOUT_S = 180.0
 _POLL_S = 0.2
 
 

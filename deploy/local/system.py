@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import asdict
-from functools import cached_property
 
 import httpx
 import psutil
@@ -24,6 +23,7 @@ from deploy.local.waiting import wait_until
 PROCESSES = ("kafka", "alerting", "fusion", "ingest")
 
 DOWN_TIMEOUT_S = 120.0
+_HTTP_TIMEOUT_S = 30.0
 
 
 class System:
@@ -32,22 +32,16 @@ class System:
     Attributes
     ----------
     supervision
-        Its process runner, for a test that wants to stop or kill one process.
+        Its process runner: starts, stops and signals one process.
+    ingest, alerting
+        HTTP clients of the two services, until `down`.
     """
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.supervision = Supervision(layout)
-
-    @cached_property
-    def ingest(self) -> httpx.Client:
-        """A client of ingest."""
-        return httpx.Client(base_url=self.layout.url("ingest"), timeout=30.0)
-
-    @cached_property
-    def alerting(self) -> httpx.Client:
-        """A client of alerting."""
-        return httpx.Client(base_url=self.layout.url("alerting"), timeout=30.0)
+        self.ingest = httpx.Client(base_url=layout.url("ingest"), timeout=_HTTP_TIMEOUT_S)
+        self.alerting = httpx.Client(base_url=layout.url("alerting"), timeout=_HTTP_TIMEOUT_S)
 
     def up(self, report: Report = silent) -> None:
         """Start what does not run and return when all is ready; changes nothing where all is.
@@ -82,6 +76,8 @@ class System:
 
     def down(self) -> list[str]:
         """Stop every process in order and return what had to be killed, a line each; harmless where none runs."""
+        self.ingest.close()
+        self.alerting.close()
         if self.supervision.is_running:
             runner = self.supervision.shut_down()
             wait_until(lambda: self.supervision.has_ended(runner), DOWN_TIMEOUT_S)
