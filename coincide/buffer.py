@@ -12,12 +12,11 @@ from coincide.area_keys import (
     LATEST_TIME_US,
     AreaKeys,
     Int64Array,
-    KeyArray,
     PackedKeys,
     WideKeys,
     narrowest_keys,
 )
-from coincide.events import CodeArray, Events, SortedEvents
+from coincide.events import Events, SortedEvents
 
 Columns = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]  # keys, template, sensor, ref
 
@@ -169,10 +168,10 @@ class Buffer:
 
     def _before(self, held: SortedEvents, keep_from_us: Int64Array) -> npt.NDArray[np.bool_]:
         area = self._codec.area(held.keys)
-        bounds = np.full(int(area[-1]) + 1, EARLIEST_TIME_US)
-        known = min(len(bounds), len(keep_from_us))
-        bounds[:known] = keep_from_us[:known]
-        return np.asarray(self._codec.time_us(held.keys) < bounds[area])
+        known = int(np.searchsorted(area, len(keep_from_us)))  # areas rise; those beyond the bounds keep everything
+        before = np.zeros(len(held), np.bool_)
+        before[:known] = self._codec.time_us(held.keys[:known]) < keep_from_us[area[:known]]
+        return before
 
     def _drop(self, goes: npt.NDArray[np.bool_]) -> Int64Array:
         held, stays = self.view(), ~goes

@@ -59,9 +59,10 @@ class Probe:
         """Probe with rows first : last of sorted events, and the stored rows around them; also the first of those."""
         events = self.events.rows(first, last)
         lo_us, hi_us = self.bounds.outer_us
-        codec, ends, time_us = self.stored.codec, events.area[[0, -1]], events.detected_at_us
-        edges = np.array([time_us[0] + lo_us, time_us[-1] + hi_us])
-        start, stop = np.searchsorted(self.stored.keys, codec.encode_bound(ends, edges) + np.array([0, 1])).tolist()
+        ends, time_us = events.area[[0, -1]], events.detected_at_us
+        lower, upper = self.stored.codec.encode_bound(ends, np.array([time_us[0] + lo_us, time_us[-1] + hi_us]))
+        start = int(np.searchsorted(self.stored.keys, lower, side="left"))
+        stop = int(np.searchsorted(self.stored.keys, upper, side="right"))
         return replace(self, events=events, stored=self.stored.rows(start, stop)), start
 
 
