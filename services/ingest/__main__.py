@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m services.ingest", description="Take detections over HTTP.")
     parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help="settings file (default: %(default)s)")
     options = parser.parse_args(arguments)
+    # uvicorn raises the signal once more when everything has been finished: then that is a success
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         settings = load_settings(Settings, options.config, os.environ, PREFIX)
         configure_logs(settings.log_level)

@@ -10,7 +10,7 @@ from starlette.types import Lifespan
 from services.common.metrics import operations_router
 from services.common.problem import install_problem_handlers
 from services.ingest.dead_letters import DeadLetters
-from services.ingest.detections_api import DetectionsEndpoint, detections_router
+from services.ingest.detections_api import DetectionsEndpoint, install_detections
 from services.ingest.intake import Clock, Intake, system_clock_us
 from services.ingest.metrics import IngestMetrics
 from services.ingest.publisher import Publisher
@@ -52,7 +52,7 @@ def create_app(
     dead_letters = DeadLetters(publisher, metrics, settings.dead_letters_per_s)
     max_future_us = int(settings.max_future_s * 1e6)
     intake = Intake(registry, registry.streams, publisher, dead_letters, metrics, max_future_us, clock_us)
-    app.include_router(detections_router(DetectionsEndpoint(settings, registry, intake, metrics)))
+    install_detections(app, DetectionsEndpoint(settings, registry, intake, metrics))
     app.include_router(sensors_router(registry))
 
     def not_ready_because() -> list[str]:

@@ -102,6 +102,13 @@ def _problem(description: str, schema: dict[str, Any] = _PROBLEM) -> dict[str, A
 _RETRY_AFTER = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
 
 DETECTIONS_OPENAPI: dict[str, Any] = {
+    "tags": ["detections"],
+    "summary": "Report detections",
+    "description": (
+        "One detection, an array of them, or one a line (NDJSON), gzip or not. "
+        "The answer lists what became of each item, in order. Repeating a POST is always safe."
+    ),
+    "operationId": "post_detections",
     "parameters": [
         {
             "name": "Content-Encoding",
