@@ -1,0 +1,123 @@
+"""docker-compose.yml and the Dockerfiles name what exists, publish nothing to the world and run as nobody special.
+
+No Docker engine is needed; none of this says that the images build.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.keep_only import needed_by
+from services.alerting.settings import Settings as AlertingSettings
+from services.common.settings import load_settings
+from services.ingest.settings import Settings as IngestSettings
+from spark_jobs.settings import load_settings as load_fusion_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))
+
+
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    return found
+
+
+SERVICES: dict[str, dict[str, Any]] = compose()["services"]
+
+
+def test_every_service_of_the_system_is_there() -> None:
+    assert SERVICES.keys() == {
+        *("kafka", "topics", "sensors", "ingest", "fusion", "alerting"),
+        *("prometheus", "grafana"),
+    }
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_files_that_compose_names_exist(name: str) -> None:
+    service = SERVICES[name]
+    if "build" in service:
+        assert (ROOT / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+    for volume in service.get("volumes", []):
+        source = volume.split(":")[0]
+        assert (ROOT / source).exists() if source.startswith(".") else source in compose()["volumes"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_ports_are_published_on_the_loopback_only(name: str) -> None:
+    for port in SERVICES[name].get("ports", []):
+        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_images_have_a_version(name: str) -> None:
+    if "build" not in SERVICES[name]:
+        assert re.search(r":v?\d+\.\d+\.\d+$", SERVICES[name]["image"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_who_is_waited_for_can_be(name: str) -> None:
+    conditions = SERVICES[name].get("depends_on", {})
+    for other in conditions:
+        condition = conditions[other]["condition"] if isinstance(conditions, dict) else "service_started"
+        assert other in SERVICES
+        if condition == "service_healthy":
+            assert "healthcheck" in SERVICES[other]
+        if condition == "service_completed_successfully":
+            assert SERVICES[other]["restart"] == "no"
+
+
+def test_the_settings_in_the_environment_are_settings() -> None:
+    """Unknown names and refused values (an open bind, for one) fail here as they would at start."""
+    ingest = load_settings(
+        IngestSettings, ROOT / "config/ingest.yaml", SERVICES["ingest"]["environment"], "COINCIDE_INGEST_"
+    )
+    load_settings(IngestSettings, ROOT / "config/ingest.yaml", SERVICES["sensors"]["environment"], "COINCIDE_INGEST_")
+    alerting = load_settings(
+        AlertingSettings, ROOT / "config/alerting.yaml", SERVICES["alerting"]["environment"], "COINCIDE_ALERTING_"
+    )
+    fusion = load_fusion_settings(ROOT / "config/fusion.yaml", SERVICES["fusion"]["environment"])
+    inside = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")[0].removeprefix("INSIDE://")
+    assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {inside}
+    for settings, name in ((ingest, "ingest"), (alerting, "alerting"), (fusion, "fusion")):
+        assert SERVICES[name]["ports"] == [f"127.0.0.1:{settings.port}:{settings.port}"]
+        assert str(settings.port) in SERVICES[name]["healthcheck"]["test"][-1]
+    assert str(fusion.checkpoint_path).startswith("/data/")
+    assert alerting.database_url.startswith("sqlite:////data/")
+
+
+def test_kafka_is_the_version_that_make_up_runs() -> None:
+    ivy = (ROOT / "deploy/local/ivy.xml").read_text(encoding="utf-8")
+    local = re.search(r'name="kafka_2\.13"\s+rev="([\d.]+)"', ivy)
+    assert local
+    assert SERVICES["kafka"]["image"] == f"apache/kafka:{local[1]}"
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_what_is_copied_exists_and_reaches_the_build(path: Path) -> None:
+    reaching = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("COPY ")]
+    copied = [source for _, *words in lines if not words[0].startswith("--from=") for source in words[:-1]]
+    assert copied
+    for source in copied:
+        assert (ROOT / source).exists()
+        assert f"!{source.split('/')[0]}" in reaching
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_images_run_as_nobody_special_and_from_the_lock(path: Path) -> None:
+    instructions = path.read_text(encoding="utf-8")
+    assert re.findall(r"^USER (\S+)$", instructions, re.MULTILINE) == ["10001"]
+    assert "--require-hashes --no-deps --requirement requirements.lock" in instructions
+    assert instructions.index("USER 10001") < instructions.index("CMD ")
+
+
+def test_images_hold_what_their_component_needs_and_not_the_other_s() -> None:
+    assert {"fastapi", "kafka-python", "crc32c", "numpy"} <= needed_by(["services"])
+    assert {"pyspark", "pyarrow", "pandas", "py4j", "numpy"} <= needed_by(["jobs"])
+    assert not {"pyspark", "pytest", "supervisor"} & needed_by(["services"])
+    assert not {"fastapi", "sqlalchemy", "pytest"} & needed_by(["jobs"])
