@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import compress
 from typing import Any
@@ -55,6 +55,19 @@ class EventColumns:
         """Return no rows."""
         arrays: Iterable[Any] = (np.empty(0, dtype) for dtype in _DTYPES)
         return cls([], [], *arrays)
+
+    @classmethod
+    def joined(cls, parts: Sequence[EventColumns]) -> EventColumns:
+        """Return the rows of all parts, sorted by sequence number."""
+        parts = [cls.empty(), *parts]
+        order = np.argsort(np.concatenate([part.seq for part in parts]))
+        arrays: Iterable[Any] = (
+            np.concatenate(columns)[order] for columns in zip(*(part.arrays() for part in parts), strict=True)
+        )
+        ids = [value for part in parts for value in part.ids]
+        attributes = [value for part in parts for value in part.attributes]
+        rows = order.tolist()
+        return cls([ids[row] for row in rows], [attributes[row] for row in rows], *arrays)
 
     def arrays(self) -> list[npt.NDArray[Any]]:
         """Return the array columns, in the order of the fields."""

@@ -16,6 +16,7 @@ from spark_jobs.limits import Limits
 from spark_jobs.records import InputRecord, Output
 from spark_jobs.saved_state import header_of, restored_state
 from spark_jobs.shard_state import ShardState
+from spark_jobs.slot_merging import merge_sparse_slots
 from spark_jobs.sweeping import is_sweep_due, sweep
 from spark_jobs.totals import QueryStatus, Status, WatermarkRange
 
@@ -63,7 +64,10 @@ class FusionCore:
         return header_of(self._state).encode()
 
     def journal(self) -> dict[int, bytes]:
-        """Return the slots that the last push wrote, by slot number: its accepted rows, each at most a few 10 KB."""
+        """Return the slots that the last push wrote, by slot number, each at most a few 10 KB.
+
+        They hold the rows that it accepted, and now and then the last rows of older slots, which are then dropped.
+        """
         return self._journal
 
     def dropped_slots(self) -> list[int]:
@@ -116,6 +120,7 @@ class FusionCore:
         before = set(self._state.live_slots)
         if is_sweep_due(self._state):
             sweep(self._state)
+            self._journal |= merge_sparse_slots(self._state, self._slots)
         gone = before - self._state.live_slots
         self._dropped = sorted(gone - self._journal.keys())
         self._journal = {number: slot for number, slot in self._journal.items() if number not in gone}

@@ -30,6 +30,8 @@ class Limits:
     """Most queries in force at once, paused ones included."""
     max_slot_bytes: int = 65_536
     """Longest journal slot, in bytes (approximately), unless one single row is longer; at most 1 MB."""
+    merge_slots_from: int = 64
+    """Fewest journal slots with little left in them that are merged into new ones."""
     sweep_after: int = 1_024
     """Fewest detections (or areas) that come before what is not needed any more is dropped."""
     forget_area_after_s: float = 7 * 86_400.0

@@ -86,12 +86,11 @@ def _restore_rows(state: ShardState, slots: Iterable[bytes]) -> None:
     missing = state.live_slots - decoded.keys()
     if missing:
         raise StateError(f"{len(missing)} live journal slots are missing, the first is {min(missing)}")
-    for number in sorted(state.live_slots):
-        rows = _rows_of(state, decoded[number])
-        state.table.append(rows)
-        for position, sensor in enumerate(rows.sensor.tolist()):
-            state.areas.sensor_of(sensor).remembered[rows.ids[position]] = int(rows.seq[position])
-    state.pairing.rebuild(state.table.columns)
+    rows = EventColumns.joined([_rows_of(state, decoded[number]) for number in sorted(state.live_slots)])
+    state.table.append(rows)
+    for detection_id, sensor, seq in zip(rows.ids, rows.sensor.tolist(), rows.seq.tolist(), strict=True):
+        state.areas.sensor_of(sensor).remembered[detection_id] = seq  # the last of an id counts
+    state.pairing.rebuild(rows)
 
 
 def _rows_of(state: ShardState, slot: Slot) -> EventColumns:

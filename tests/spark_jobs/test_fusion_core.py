@@ -286,7 +286,7 @@ def test_beyond_the_cap_the_oldest_are_evicted_and_counted() -> None:
 
 
 def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -> None:
-    fused = core(Limits(sweep_after=1))
+    fused = core(Limits(sweep_after=1, merge_slots_from=1_000))
     fused.push([put(0, query_json())])
     slots: dict[int, bytes] = {}
     for step in range(50):
@@ -298,6 +298,22 @@ def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -
     # p needs W - 10 s (D of s) - 2 s (window) - 8 s (longest template of s), its id W - 20 s: the last three
     assert slots.keys() == fused.live_slots() == {47, 48, 49}
     assert len(fused.header()) < 400
+
+
+def test_slots_with_few_rows_left_are_merged() -> None:
+    limits = Limits(sweep_after=1, merge_slots_from=4)
+    fused = core(limits)
+    slots: dict[int, bytes] = {}
+    for step in range(30):  # a slow area each, which keeps its row: nothing moves its watermark
+        output = fused.push([put(0, query_json()), frame(step, [P], f"area-{step}", partition=step)])
+        slots |= fused.journal()
+        for number in fused.dropped_slots():
+            del slots[number]
+        assert slots.keys() == fused.live_slots()
+        assert len(slots) < 8
+    assert status(output)["buffered"] == {"p": 30, "s": 0}
+    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
+    assert pairs(restored.push([frame(30, [S], "area-0")])) == [("p1", "s1")]
 
 
 def test_an_idle_area_is_forgotten() -> None:

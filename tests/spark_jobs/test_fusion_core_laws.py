@@ -16,7 +16,8 @@ from spark_jobs.records import InputRecord, Output
 from tests.reference.fusion import Found, SlowFusion
 from tests.spark_jobs.building import STREAMS, Row, control, frame, letters, matches, put, query_json, removal, status
 
-SWEEPING = Limits(sweep_after=1, max_slot_bytes=200)  # drop at every push, a few rows a slot
+# drop at every push, a few rows a slot, merge as soon as two slots have less than three rows
+SWEEPING = Limits(sweep_after=1, max_slot_bytes=1_000, merge_slots_from=2)
 TEMPLATES = [
     Histogram.point(),
     Histogram.uniform(-2, 1),
