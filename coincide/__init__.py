@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from coincide.detections import Detections, DetectionsError
 from coincide.difference import match_probabilities, match_probability
 from coincide.errors import CoincideError, HistogramError, OffsetError, ThresholdError, WindowError
 from coincide.histogram import Histogram
 from coincide.offsets import satisfaction_offsets
+from coincide.pairs import Changes, Pairs
 from coincide.satisfaction_table import SatisfactionTable
+from coincide.stream import Stream, StreamError
+from coincide.timing_join import TimingJoin, timing_join, timing_join_blocks
 from coincide.window import Window
 
 __all__ = [
+    "Changes",
     "CoincideError",
+    "Detections",
+    "DetectionsError",
     "Histogram",
     "HistogramError",
     "OffsetError",
+    "Pairs",
     "SatisfactionTable",
+    "Stream",
+    "StreamError",
     "ThresholdError",
+    "TimingJoin",
     "Window",
     "WindowError",
     "match_probabilities",
     "match_probability",
     "satisfaction_offsets",
+    "timing_join",
+    "timing_join_blocks",
 ]

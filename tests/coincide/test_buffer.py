@@ -26,7 +26,8 @@ def events(rows: list[Row]) -> Events:
 
 
 def filled(parts: Iterable[list[tuple[int, int]]]) -> tuple[Buffer, list[Row]]:
-    buffer, held = Buffer(), []
+    buffer = Buffer()
+    held: list[Row] = []
     for part in parts:
         new = [(area, time_us, len(held) + at) for at, (area, time_us) in enumerate(part)]
         buffer.insert(events(new))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ event_lists = st.lists(events, max_size=25).map(
 
 def frame(rows: list[Row]) -> Detections:
     index = [TEMPLATES.index(row.template) for row in rows]
-    area, sensor = [row.area for row in rows], [row.sensor for row in rows]
+    area, sensor = [row.area for row in rows], [row.sensor or 0 for row in rows]
     return Detections([row.detected_at_us for row in rows], TEMPLATES, index, area, sensor)
 
 
@@ -85,7 +86,7 @@ def test_the_self_join_equals_the_slow_twin(
 def test_a_higher_threshold_gives_a_subset(rows: list[Row], window: Window, sensors: SensorRule) -> None:
     answers = [joined(rows, window, threshold, sensors) for threshold in THRESHOLDS]
 
-    assert all(higher <= lower for lower, higher in zip(answers, answers[1:], strict=False))
+    assert all(higher <= lower for lower, higher in pairwise(answers))
 
 
 @settings(max_examples=30)

@@ -54,7 +54,7 @@ def frame(rows: list[Row]) -> Detections:
         TEMPLATES,
         [TEMPLATES.index(row.template) for row in rows],
         [row.area for row in rows],
-        [row.sensor for row in rows],
+        [str(row.sensor) for row in rows],
         received_at_us=[row.received_at_us for row in rows],
         id=[row.id for row in rows],
     )
@@ -115,12 +115,10 @@ def test_the_order_of_arrival_changes_nothing_while_nothing_is_late(
     data: st.DataObject, rows: list[Row], window: Window, threshold: float, is_self_join: bool
 ) -> None:
     rows = [replace(row, stream="x") for row in rows] if is_self_join else rows
-    patient = [Stream(name, 1000, 4) for name in ("x", "x" if is_self_join else "y")]
+    x, y = (Stream(name, 1000, 4) for name in ("x", "x" if is_self_join else "y"))
     shuffled = data.draw(st.permutations(rows))
 
-    answers = [
-        stream_join(TimingJoin(*patient, window, threshold), order, data.draw(cuts)) for order in (rows, shuffled)
-    ]
+    answers = [stream_join(TimingJoin(x, y, window, threshold), order, data.draw(cuts)) for order in (rows, shuffled)]
 
     assert answers[0] == answers[1]
 
@@ -149,6 +147,35 @@ def test_evicting_by_the_retention_rule_after_every_frame_loses_no_pair(
 
     accepted_rows = [row for row in rows if row.id in accepted]
     assert found == slow_timing_join(accepted_rows, "x", "y", window, 0.05, "any")
+
+
+EITHER_END = Histogram([-4, -4, 0, 0], [0.5, 0, 0.5])  # 4 s before its report, or at it
+
+
+@pytest.mark.parametrize("shift_s", [0, 5, -5])
+@pytest.mark.parametrize(
+    ("kept", "arriving", "late_s"),
+    [
+        # W = 100, D_y = 1: y at 99 is on time and may be of 95; X_y - X_x <= 3, so x of 92 still matters
+        ("x", "y", 99),
+        # W = 100, D_x = 3: x at 97 is on time and may be of 93; X_y - X_x >= -1, so y of 92 still matters
+        ("y", "x", 97),
+    ],
+)
+def test_an_event_is_kept_until_the_last_partner_on_time_and_no_longer(
+    kept: str, arriving: str, late_s: int, shift_s: int
+) -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(lo_s=-1, hi_s=3), 0.5)
+    exact = [Histogram.point().shift(shift_s)]
+    times = np.array([91_999_990, 92_000_000]) - shift_s * SECOND
+
+    join.push(kept, Detections(times, exact, id=["gone", "kept"]))
+    join.push(kept, Detections([(100 - shift_s) * SECOND], exact, id=["watermark"]))
+    assert join.buffered(kept) == 2
+
+    changes = join.push(arriving, Detections([late_s * SECOND], [EITHER_END], id=["last"]))
+    assert len(changes.late) == 0
+    assert "kept" in {*changes.insert.left.tolist(), *changes.insert.right.tolist()}
 
 
 @pytest.mark.parametrize("order", list(permutations("ABC")), ids="".join)

@@ -23,7 +23,8 @@ rows = st.lists(
 
 def advance(watermark: Watermark, part: list[tuple[int, int, int]]) -> list[int]:
     area, latest, received = np.array(part, np.int64).reshape(-1, 3).T
-    return watermark.advance(area.astype(np.int32), latest, received).tolist()
+    after: list[int] = watermark.advance(area.astype(np.int32), latest, received).tolist()
+    return after
 
 
 def slow(all_rows: list[tuple[int, int, int]]) -> list[int]:
