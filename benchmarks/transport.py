@@ -1,13 +1,17 @@
 """The transport alone: Kafka -> stateful Spark -> Kafka with the fusion job's settings, and no join.
 
-What it takes is what fusion cannot be faster than; `make bench` compares the whole line with it in the same run.
+`python -m benchmarks.transport --config FILE` runs it as the fusion job is run, with a checkpoint of its own. Every
+frame comes out on the match topic as it went in. What it takes is what fusion cannot be faster than; `make bench`
+compares the whole line with it in the same run.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from spark_jobs.fusion import main
 from spark_jobs.records import InputRecord, Output, OutputRecord
 
 _RING_SLOTS = 16
@@ -49,3 +53,7 @@ class TransportCores:
     def restore(self, shard: int, header: bytes, slots: Iterable[bytes]) -> TransportCore:
         assert sum(1 for _ in slots) == min(int(header), _RING_SLOTS)
         return TransportCore(shard, int(header))
+
+
+if __name__ == "__main__":
+    sys.exit(main(cores_of=lambda *_: TransportCores()))

@@ -8,36 +8,54 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from coincide.stream import Stream
 from spark_jobs.checkpoint import CheckpointError
 from spark_jobs.fusion_cores import FusionCores
-from spark_jobs.fusion_job import FusionJob, SessionError
+from spark_jobs.fusion_job import FusionJob
+from spark_jobs.fusion_processor import CoreFactory
 from spark_jobs.limits import Limits
 from spark_jobs.lock import LockError
+from spark_jobs.session import SessionError
 from spark_jobs.settings import Settings, SettingsError, load_settings
 from spark_jobs.streams import load_streams
 
 DEFAULT_CONFIG = Path("config/fusion.yaml")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the job until SIGTERM or SIGINT; return the exit status: 0, or 1 after one sentence on standard error."""
+CoresOf = Callable[[Settings, Mapping[str, Stream]], CoreFactory]
+
+
+def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None) -> int:
+    """Run the job until SIGTERM or SIGINT; return the exit status: 0, or 1 after one sentence on standard error.
+
+    Parameters
+    ----------
+    arguments
+        Those of the command line when None.
+    cores_of
+        Gives other cores than the fusion cores; the benchmark of the transport alone does.
+    """
     given = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("spark_jobs").setLevel(logging.INFO)
     stopping = threading.Event()
     try:
         settings = _settings(given.config, given.master)
-        cores = FusionCores(load_streams(settings.streams_path), Limits(max_buffered=settings.max_buffered))
-        job = FusionJob(settings, cores, cores.streams, stopping)
+        streams = load_streams(settings.streams_path)
+        job = FusionJob(settings, (cores_of or _fusion_cores)(settings, streams), streams, stopping)
         _stop_on_signal(stopping)
         job.run(rebuild=given.rebuild)
     except (SettingsError, CheckpointError, LockError, SessionError) as error:
         print(f"fusion: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
         return 1
     return 0
+
+
+def _fusion_cores(settings: Settings, streams: Mapping[str, Stream]) -> CoreFactory:
+    return FusionCores(streams, Limits(max_buffered=settings.max_buffered))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -24,7 +24,7 @@ from spark_jobs.kafka_reader import KafkaReader
 from spark_jobs.lag import Lag
 from spark_jobs.liveliness import Liveliness
 from spark_jobs.lock import lock_checkpoint
-from spark_jobs.session import create_session, end_session, is_lost
+from spark_jobs.session import SessionError, create_session, end_session, is_lost
 from spark_jobs.settings import Settings
 from spark_jobs.shipping import shipped_code
 from spark_jobs.stateful_query import stateful_query
@@ -32,10 +32,6 @@ from spark_jobs.status_metrics import StatusMetrics
 from spark_jobs.supervise import Backoff, keep_running
 
 _POLL_S = 0.05
-
-
-class SessionError(Exception):
-    """Spark's Java process died; only a new process can go on."""
 
 
 class FusionJob:
@@ -80,6 +76,7 @@ class FusionJob:
             stack.callback(server.server_close)
             server.start()
             stack.callback(server.shutdown)
+            stack.callback(self._stopping.set)
             spark = create_session(self._settings)
             stack.callback(end_session, spark, 2 * self._settings.stop_timeout_s)
             if not self._settings.master.startswith("local"):

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_jobs.settings import Settings, SettingsError
@@ -46,6 +47,10 @@ FIXED_PROPERTIES = {
 }
 
 
+class SessionError(Exception):
+    """Spark cannot be started, or its Java process died; only a new process can go on."""
+
+
 def create_session(settings: Settings) -> SparkSession:
     """Return the one Spark session of this process; a Java process starts with it.
 
@@ -53,6 +58,8 @@ def create_session(settings: Settings) -> SparkSession:
     ------
     SettingsError
         The folder of the connector's jars has none.
+    SessionError
+        There is no Java, or the cluster does not answer.
     """
     # Workers must run this very interpreter, not the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -61,7 +68,11 @@ def create_session(settings: Settings) -> SparkSession:
     for name, value in spark_properties(settings).items():
         builder = builder.config(name, value)
     on_interrupt = signal.getsignal(signal.SIGINT)
-    spark = builder.getOrCreate()
+    try:
+        spark = builder.getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise SessionError(f"Spark on {settings.master} could not be started (is there a Java?): {reason}") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, on_interrupt)  # SparkContext has put its own there
     return spark

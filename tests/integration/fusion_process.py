@@ -28,7 +28,7 @@ from services.common.create_topics import create_topics
 from services.common.kafka import create_admin, create_consumer, create_producer
 from services.common.topics import load_topics
 
-READY_TIMEOUT_S = 120.0
+READY_TIMEOUT_S = 240.0
 TEMPLATE = Histogram.uniform(-1, 1)
 START_US = 1_700_000_000_000_000
 QUERY = {

@@ -18,7 +18,7 @@ from tests.integration.fusion_process import (
     send,
 )
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
 IMPATIENT = {"kafka_timeout_s": 1.5, "restart_delay_s": 0.5, "restart_delay_max_s": 2.0}
 

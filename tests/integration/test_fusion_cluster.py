@@ -26,7 +26,7 @@ from tests.integration.fusion_process import (
     send,
 )
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
 SPARK_HOME = Path(pyspark.__file__).parent
 
@@ -81,7 +81,7 @@ class Cluster:
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path)
     try:
-        assert wait_until(cluster.has_workers, 60), (tmp_path / "master" / "log").read_text()
+        assert wait_until(cluster.has_workers, 240), (tmp_path / "master" / "log").read_text()
         yield cluster
     finally:
         cluster.end()

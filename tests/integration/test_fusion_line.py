@@ -20,7 +20,7 @@ from tests.integration.fusion_process import (
     send,
 )
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from spark_jobs.session import create_session, end_session, is_lost
 from spark_jobs.settings import Settings
 from spark_jobs.shards import shard_keys, spark_hash
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,75 @@
+"""The command as a person gives it: what cannot work ends in one sentence and exit status 1."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.fusion import main
+
+
+@pytest.fixture(autouse=True)
+def _own_signals() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("SHARD", "2", "shard: there is no such setting"),
+        ("STREAMS_PATH", "absent.yaml", "absent.yaml: cannot be read"),
+        ("JARS_PATH", "/absent", "there is no jar in it"),
+    ],
+)
+def test_settings_that_cannot_work(
+    name: str,
+    value: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COINCIDE_FUSION_PORT", "0")
+    monkeypatch.setenv("COINCIDE_FUSION_CHECKPOINT_PATH", str(tmp_path / "checkpoint"))
+    monkeypatch.setenv(f"COINCIDE_FUSION_{name}", value)
+    assert main([]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("fusion: ")
+    assert said.count("\n") == 1
+    assert sentence in said
+
+
+def test_no_java(tmp_path: Path) -> None:
+    (tmp_path / "connector.jar").touch()
+    own = {
+        "COINCIDE_FUSION_PORT": "0",
+        "COINCIDE_FUSION_JARS_PATH": str(tmp_path),
+        "COINCIDE_FUSION_CHECKPOINT_PATH": str(tmp_path / "checkpoint"),
+        "JAVA_HOME": str(tmp_path),
+    }
+    ended = subprocess.run(
+        [sys.executable, "-m", "spark_jobs.fusion"],
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    said = ended.stderr.splitlines()[-1]
+    assert said.startswith("fusion: Spark on local[2] could not be started (is there a Java?): [JAVA_GATEWAY_EXITED]")
+
+
+def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert all(option in said for option in ("--config", "--master", "--rebuild"))
