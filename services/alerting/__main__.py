@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,11 +28,13 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._end_live_streams = end_live_streams
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
         """Begin to stop; called as a signal handler, in the midst of whatever the event loop does."""
         with contextlib.suppress(RuntimeError):  # no loop runs yet, or any more
             asyncio.get_running_loop().call_soon_threadsafe(self._end_live_streams)
-        super().handle_exit(sig, frame)
+        # Not the base class's way, which raises the signal again at the end: a stop in order is no failure.
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,11 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, default=Path("config/alerting.yaml"), help="settings (YAML)")
     try:
         settings = load_settings(Settings, parser.parse_args(arguments).config, os.environ, "COINCIDE_ALERTING_")
-        configure_logs(settings.log_level)
         app = create_app(settings)
     except (SettingsError, SQLAlchemyError, ValueError, OSError) as error:
         print(f"alerting cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
-        return 2
+        return 1
+    configure_logs(settings.log_level)
     config = uvicorn.Config(
         app,
         settings.host,

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
 
 MIGRATION_LOCK_KEY = 0x636F696E  # "coin": any number that nothing else in the database locks
 
@@ -21,7 +22,10 @@ def open_engine(database_url: str, busy_timeout_ms: int = 5000) -> Engine:
     ValueError
         For a database other than SQLite or PostgreSQL, and for SQLite in memory (every connection would see its own).
     """
-    url = make_url(database_url)
+    try:
+        url = make_url(database_url)
+    except ArgumentError:
+        raise ValueError(f"database_url: {database_url!r} is not a URL such as sqlite:///alerting.sqlite3") from None
     if url.get_backend_name() == "postgresql":
         return create_engine(url, pool_pre_ping=True)
     if url.get_backend_name() != "sqlite":

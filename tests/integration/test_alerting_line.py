@@ -1,0 +1,175 @@
+"""Alerting on a real Kafka: nothing lost, nothing twice, whatever is killed."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from kafka import KafkaProducer
+
+from deploy.local.broker import Broker
+from deploy.local.paths import ROOT
+from deploy.local.ports import free_ports
+from services.alerting.topics import Topics
+from services.common.create_topics import create_topics
+from services.common.kafka import create_admin, create_producer
+from services.common.topics import load_topics
+from tests.integration.alerting_process import AlertingProcess, running_alerting, until
+from tests.services.alerting.records import dead_letter, match, query
+
+pytestmark = pytest.mark.jvm
+
+TOPICS = Topics()
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker of this module's own: the topics that alerting rebuilds its database from must hold nothing else."""
+    port, controller_port = free_ports(2)
+    broker = Broker(tmp_path_factory.mktemp("kafka"), port, controller_port)
+    broker.start()
+    try:
+        admin = create_admin(broker.bootstrap)
+        create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
+        admin.close()
+        yield broker
+    finally:
+        broker.resume()
+        broker.stop()
+
+
+@pytest.fixture
+def producer(broker: Broker) -> Iterator[KafkaProducer]:
+    producer = create_producer(broker.bootstrap)
+    yield producer
+    producer.close()
+
+
+def write(producer: KafkaProducer, topic: str, *values: Any) -> None:
+    for value in values:
+        encoded = value if isinstance(value, bytes) else json.dumps(value).encode()
+        producer.send(topic, key=b"bay", value=encoded)
+    producer.flush(timeout=10)
+
+
+def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path: Path) -> None:
+    """One story, because every start of a process takes seconds."""
+    written = [f"m-{n}" for n in range(50)]
+    with running_alerting(broker.bootstrap, tmp_path) as alerting:
+        alerting.wait_for("/readyz", 200)
+        seeded = alerting.get("/v1/queries")["items"]
+        assert [(query["id"], query["version"]) for query in seeded] == [("sn1987a", 1)]
+
+        write(producer, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
+        write(producer, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
+        until(lambda: sorted(alerting.match_ids()) == sorted(written))
+        until(lambda: len(alerting.get("/v1/dead-letters")["items"]) == 2)
+
+        created = alerting.call("PUT", "/v1/queries/intruder", json=query())
+        assert created.status_code == 201
+        seen = {"If-Match": created.headers["etag"]}
+        changed = alerting.call("PATCH", "/v1/queries/intruder/threshold", json={"threshold": 0.7}, headers=seen)
+        assert changed.json()["version"] == 2
+        assert alerting.call("DELETE", "/v1/queries/sn1987a", headers={"If-Match": "*"}).status_code == 204
+        alerting.kill()
+
+    write(producer, TOPICS.matches, match("m-50"))
+    written.append("m-50")
+    with running_alerting(broker.bootstrap, tmp_path) as alerting:  # what came meanwhile is read, and nothing twice
+        alerting.wait_for("/readyz", 200)
+        until(lambda: sorted(alerting.match_ids()) == sorted(written))
+        assert alerting.terminate() == 0
+
+    for file in tmp_path.glob("alerting.sqlite3*"):
+        file.unlink()
+    with running_alerting(broker.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
+        alerting.wait_for("/readyz", 200)
+        (only,) = alerting.get("/v1/queries")["items"]  # and what was removed is not seeded again
+        assert (only["id"], only["version"]) == ("intruder", 2)
+        assert only["query"]["within"][0]["threshold"] == 0.7
+        until(lambda: sorted(alerting.match_ids()) == sorted(written))
+        recreated = alerting.call("PUT", "/v1/queries/sn1987a", json={**query("sn1987a")})
+        assert recreated.json()["version"] == 3
+
+
+def test_a_broker_that_hangs_or_goes_away_is_waited_for(
+    broker: Broker, producer: KafkaProducer, tmp_path: Path
+) -> None:
+    settings = {"kafka_timeout_s": 2, "kafka_silence_s": 3}
+    with running_alerting(broker.bootstrap, tmp_path, **settings) as alerting:
+        alerting.wait_for("/readyz", 200)
+        before = alerting.call("PUT", "/v1/queries/steady", json=query("steady")).json()["version"]
+
+        broker.suspend()
+        began_s = time.monotonic()
+        change = {"json": {"threshold": 0.11}, "headers": {"If-Match": f'"{before}"'}}
+        assert alerting.call("PATCH", "/v1/queries/steady/threshold", **change).status_code == 503
+        assert time.monotonic() - began_s < 15
+        alerting.wait_for("/readyz", 503)
+        assert alerting.status_of("/livez") == 200
+        broker.resume()
+        alerting.wait_for("/readyz", 200)
+
+        broker.kill()
+        alerting.wait_for("/readyz", 503)
+        broker.start()
+        alerting.wait_for("/readyz", 200, 60)
+        write(producer, TOPICS.matches, match("m-after"))
+        until(lambda: alerting.status_of("/v1/matches/m-after") == 200)
+        now = alerting.get("/v1/queries/steady")
+        change = {"json": {"threshold": 0.22}, "headers": {"If-Match": f'"{now["version"]}"'}}
+        changed = alerting.call("PATCH", "/v1/queries/steady/threshold", **change)
+        assert changed.status_code == 200
+        versions = [item["version"] for item in alerting.get("/v1/queries/steady/versions")["items"]]
+        assert len(set(versions)) == len(versions)
+        assert versions[0] == changed.json()["version"] > before + 1  # the one given up is not given again
+
+
+def test_a_live_reader_sees_each_match_once_across_a_restart(
+    broker: Broker, producer: KafkaProducer, tmp_path: Path
+) -> None:
+    expected = [f"m-live-{n}" for n in range(200)]
+    reader = _Reader()
+    writer = threading.Thread(target=_write_slowly, args=(producer, expected))
+    with running_alerting(broker.bootstrap, tmp_path) as alerting:
+        alerting.wait_for("/readyz", 200)
+        reader.read(alerting, until_ids=0)
+        writer.start()
+        reader.read(alerting, until_ids=80)
+        alerting.kill()
+    with running_alerting(broker.bootstrap, tmp_path) as alerting:
+        reader.read(alerting, until_ids=200)
+    writer.join()
+    assert reader.ids == expected
+
+
+def _write_slowly(producer: KafkaProducer, ids: list[str]) -> None:
+    for id_ in ids:
+        write(producer, TOPICS.matches, match(id_, query="live"))
+
+
+class _Reader:
+    """Reads the live stream, coming back with the last id it has."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._last_event_id: str | None = None
+
+    def read(self, alerting: AlertingProcess, until_ids: int) -> None:
+        headers = {"Last-Event-ID": self._last_event_id} if self._last_event_id else {}
+        with httpx.stream(
+            "GET", f"{alerting.url}/v1/live?query=live", headers=headers, timeout=30, trust_env=False
+        ) as response:
+            response.raise_for_status()
+            for line in response.iter_lines():
+                name, _, value = line.partition(": ")
+                if name == "id":
+                    self._last_event_id = value
+                if name == "data":
+                    self.ids.append(json.loads(value)["id"])
+                if line == "" and len(self.ids) >= until_ids:
+                    return
