@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +16,8 @@ from deploy.local.waiting import wait_until
 COUNT = 4
 ROUND = 40
 """Detections that the gateways post together before any of them goes on: bounds how far they drift apart."""
+ROUND_SPAN_US = 90_000_000
+"""A round's detections are no further apart in time: which of its POSTs is first decides nothing about lateness."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class Gateways:
         """Post everything and return the accepted ids, in the order of ``items``."""
         with _clients(self.url) as clients, ThreadPoolExecutor(COUNT) as pool:
             ids: list[str] = []
-            for start in range(0, len(items), ROUND):
-                ids += self._round(pool, clients, items[start : start + ROUND])
+            for together in rounds(items):
+                ids += self._round(pool, clients, together)
         return ids
 
     def wait_for(self, status: int, within_s: float = 60.0) -> list[Answer]:
@@ -84,6 +86,19 @@ class Gateways:
             assert response.status_code == 503, response.text
             assert time.monotonic() < give_up_s, f"not accepted within {self.patience_s} s: {response.text}"
             time.sleep(float(response.headers["Retry-After"]))
+
+
+def rounds(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Cut the items into rounds of at most ``ROUND`` that span at most ``ROUND_SPAN_US``."""
+    together: list[dict[str, Any]] = []
+    for item in items:
+        times_us = [each["detected_at"] for each in (*together, item)]
+        if len(together) == ROUND or max(times_us) - min(times_us) > ROUND_SPAN_US:
+            yield together
+            together = []
+        together.append(item)
+    if together:
+        yield together
 
 
 @contextmanager

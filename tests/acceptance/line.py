@@ -61,11 +61,18 @@ class Line:
         assert response.json()["version"] == query.version
 
     def matches(self, query: str, area: str) -> list[dict[str, Any]]:
-        """Return every match that REST serves, page by page."""
+        """Return every match that REST serves."""
+        return self._pages("/v1/matches", {"query": query, "area": area})
+
+    def dead_letters(self, area: str) -> list[dict[str, Any]]:
+        """Return every dead letter of an area that REST serves."""
+        return self._pages("/v1/dead-letters", {"area": area})
+
+    def _pages(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
-        parameters = {"query": query, "area": area, "limit": "1000"}
+        parameters = {**filters, "limit": "1000"}
         while True:
-            response = self.system.alerting.get("/v1/matches", params=parameters)
+            response = self.system.alerting.get(path, params=parameters)
             assert response.status_code == 200, response.text
             page = response.json()
             found += page["items"]
@@ -137,6 +144,7 @@ class Scenario:
 
     def assert_matches(self, *history: QueryVersion, at_least: int) -> None:
         """Compare what REST serves with the oracle, match by match; ``at_least`` keeps the test from being empty."""
+        assert self.line.dead_letters(self.area) == [], "the scenario lets nothing be late or unusable"
         expected = self.expected(*history)
         found = self.line.matches(history[0].query, self.area)
         assert_same(found, expected)
