@@ -36,7 +36,7 @@ class IngestMetrics:
             registry=registry,
             buckets=_SECONDS,
         )
-        self.body_bytes = Counter("coincide_ingest_body_bytes", "Bytes of bodies, as sent.", registry=registry)
+        self.body_bytes = Counter("coincide_ingest_body_bytes", "Bytes of bodies, after inflation.", registry=registry)
         self.frames = Counter("coincide_ingest_frames", "Frames acknowledged by Kafka.", registry=registry)
         self.frame_bytes = Counter(
             "coincide_ingest_frame_bytes", "Bytes of frames acknowledged by Kafka.", registry=registry

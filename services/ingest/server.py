@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from services.common.kafka import create_consumer, create_producer
 from services.common.streams import load_streams
 from services.ingest.app import create_app
+from services.ingest.http_protocol import BoundedHttpProtocol
 from services.ingest.kafka_publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry import Registry
@@ -67,10 +68,11 @@ def serve(settings: Settings) -> None:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=BoundedHttpProtocol,
         ws="none",
         log_config=None,
         access_log=False,
+        limit_concurrency=settings.max_connections,
         server_header=False,
         timeout_graceful_shutdown=settings.graceful_shutdown_s,
     )

@@ -34,6 +34,9 @@ class Settings(FrozenSettings):
     max_concurrent_posts: int = Field(
         256, ge=1, le=100_000, description="POSTs in work at once; more are answered 503 with Retry-After."
     )
+    max_connections: int = Field(
+        1024, ge=1, le=1_000_000, description="Connections open at once; a request on one more is answered 503."
+    )
     max_future_s: float = Field(
         300.0, ge=0, le=1e8, description="How far detected_at may be ahead of this machine's clock."
     )

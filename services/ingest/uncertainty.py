@@ -10,7 +10,7 @@ from coincide import Histogram, HistogramError
 from services.ingest.instants import instant_us
 from services.ingest.reasons import Reason, Refused
 from services.ingest.request import ALLOWED, Uncertainty
-from services.ingest.templates import Template
+from services.ingest.templates import MOST_BUCKETS, Template
 
 CACHED_TEMPLATES = 4096
 
@@ -30,11 +30,18 @@ def own_template(uncertainty: Uncertainty, detected_at_us: int) -> Template:
         if form == {"earliest", "latest"}:
             return _interval(*_offsets_us(uncertainty, detected_at_us))
         if form == {"edges_s", "mass"}:
+            _refuse_too_many_buckets(len(uncertainty.mass))  # type: ignore[arg-type]  # the form has it
             return _histogram(tuple(uncertainty.edges_s), tuple(uncertainty.mass))  # type: ignore[arg-type]
     except HistogramError as error:
         field = f"uncertainty.{error.field}"
         raise Refused(Reason.BAD_UNCERTAINTY, field, error.value, error.allowed) from None
     raise Refused(Reason.BAD_UNCERTAINTY, "uncertainty", ", ".join(sorted(form)), ALLOWED["uncertainty"])
+
+
+def _refuse_too_many_buckets(buckets: int) -> None:
+    """Refuse before anything is made of them, or kept."""
+    if buckets > MOST_BUCKETS:
+        raise Refused(Reason.TEMPLATE_TOO_LONG, "uncertainty.mass", buckets, f"at most {MOST_BUCKETS} buckets")
 
 
 def _form(uncertainty: Uncertainty) -> set[str]:

@@ -103,7 +103,7 @@ REFUSED: list[tuple[str, str, str | None]] = [
     (
         "template_too_long",
         item(uncertainty=json.dumps({"edges_s": list(range(66)), "mass": [1 / 65] * 65})),
-        "uncertainty",
+        "uncertainty.mass",
     ),
 ]
 
