@@ -139,7 +139,7 @@ class TimingJoin:
         if frame.sensor is None and self._condition.sensors == "same":
             raise SensorRuleError("sensors", "same", "'different' or 'any' for detections without a sensor")
         for field, column in (("area", frame.area), ("sensor", frame.sensor), ("id", frame.id)):
-            if self._has.setdefault(field, column is not None) != (column is not None):
+            if self._has.get(field, column is not None) != (column is not None):
                 raise DetectionsError(field, "missing" if column is None else "given", "given in all frames or in none")
         if self._checked.get(stream.name) is frame.templates:
             return
@@ -155,6 +155,7 @@ class TimingJoin:
 
     def _log(self, frame: Detections) -> None:
         self._rows += len(frame)
+        self._has = {"area": frame.area is not None, "sensor": frame.sensor is not None, "id": frame.id is not None}
         if frame.id is not None:
             self._ids.append(frame.id)
         if frame.sensor is not None and self._condition.is_unordered:
