@@ -50,6 +50,7 @@ class Supervision:
         with said.open("wb") as output:
             runner = subprocess.Popen(
                 command,
+                cwd=self._layout.runtime,  # its logs are relative to it: it cannot read a path with a % in it
                 env=self._layout.environ(java_home),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -1,0 +1,66 @@
+"""Which Java is taken, and what the launcher for the packaged one drops."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deploy.local import java
+from deploy.local.failure import LocalError
+from deploy.local.java import Java, find_java, find_machine_java
+
+
+def make_java(folder: Path, major: int) -> Path:
+    """Write a launcher that answers as Java ``major`` installed in ``folder`` does; return ``folder``."""
+    answer = f"Property settings:\n    java.home = {folder}\n    java.specification.version = {major}\n"
+    launcher = folder / "bin" / "java"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text(f"#!/bin/sh\nprintf '%s' {shlex.quote(answer)} >&2\n", encoding="utf-8")
+    launcher.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("major", [17, 21])
+def test_java_home_comes_first(tmp_path: Path, major: int) -> None:
+    named = make_java(tmp_path / "java home", major)
+    other = make_java(tmp_path / "other", 17)
+    environ = {"JAVA_HOME": str(named), "PATH": f"{other / 'bin'}:/usr/bin:/bin"}
+    assert find_machine_java(environ) == Java(named, major)
+
+
+def test_an_unsupported_java_home_gives_way_to_the_path(tmp_path: Path) -> None:
+    old, good = make_java(tmp_path / "old", 11), make_java(tmp_path / "good", 17)
+    environ = {"JAVA_HOME": str(old), "PATH": f"{good / 'bin'}:/usr/bin:/bin"}
+    assert find_machine_java(environ) == Java(good, 17)
+
+
+@pytest.mark.parametrize("major", [8, 11, 25])
+def test_a_version_that_spark_does_not_run_on_is_not_taken(tmp_path: Path, major: int) -> None:
+    home = make_java(tmp_path / "java", major)
+    assert find_machine_java({"PATH": str(home / "bin")}) is None
+
+
+def test_what_is_not_java_is_not_taken(tmp_path: Path) -> None:
+    launcher = tmp_path / "bin" / "java"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
+    launcher.chmod(0o755)
+    assert find_machine_java({"JAVA_HOME": str(tmp_path), "PATH": ""}) is None
+
+
+def test_no_java_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "_packaged_java", lambda runtime: None)
+    with pytest.raises(LocalError, match=r"^no Java 17 or 21 found .*: install one, or run `make setup`[^\n]*$"):
+        find_java({"PATH": ""}, tmp_path)
+
+
+def test_the_shim_drops_the_module_that_the_packaged_java_lacks_and_nothing_else(tmp_path: Path) -> None:
+    echo = tmp_path / "a b" / "java"
+    echo.parent.mkdir()
+    echo.write_text('#!/bin/sh\nfor argument do printf "[%s]" "$argument"; done\n', encoding="utf-8")
+    echo.chmod(0o755)
+    shim = java._write_shim(echo, tmp_path / "java")
+    given = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-Da=b c", "", "--add-modules=java.sql", "*"]
+    said = subprocess.run([shim, *given], capture_output=True, text=True, check=True).stdout
+    assert said == "[-Xmx1g][-Da=b c][][--add-modules=java.sql][*]"

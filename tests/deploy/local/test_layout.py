@@ -1,0 +1,90 @@
+"""Where a system lives: what its processes are told, whatever the folder is called."""
+
+import os
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+from supervisor.options import ServerOptions
+
+from deploy.local.failure import LocalError
+from deploy.local.layout import Layout
+from deploy.local.paths import HERE, ROOT, RUNTIME
+from deploy.local.system import PROCESSES
+from services.alerting.settings import Settings as AlertingSettings
+from services.common.settings import load_settings
+from services.ingest.settings import Settings as IngestSettings
+from spark_jobs.settings import load_settings as load_fusion_settings
+
+ODD_NAMES = ["plain", "a b", "it's", "100%", "a: b", "a #b", "größe"]
+
+
+def test_the_checkouts_ports_are_those_of_the_settings() -> None:
+    assert astuple(Layout.of_checkout({}).ports) == (9092, 9093, 8010, 8020, 8030)
+    assert Layout.of_checkout({}).runtime == RUNTIME
+    moved = {f"COINCIDE_{each}_KAFKA_BOOTSTRAP": "127.0.0.1:19092" for each in ("INGEST", "ALERTING", "FUSION")}
+    assert astuple(Layout.of_checkout({**moved, "COINCIDE_INGEST_PORT": "18010"}).ports)[:3] == (19092, 19093, 18010)
+
+
+@pytest.mark.parametrize(
+    ("environ", "sentence"),
+    [
+        ({"COINCIDE_INGEST_KAFKA_BOOTSTRAP": "127.0.0.1:1"}, "kafka_bootstrap must be the same"),
+        (
+            {f"COINCIDE_{each}_KAFKA_BOOTSTRAP": "kafka.example:9092" for each in ("INGEST", "ALERTING", "FUSION")},
+            "runs its own Kafka on 127.0.0.1, and kafka_bootstrap is 'kafka.example:9092'",
+        ),
+        ({"COINCIDE_ALERTING_PORT": "high"}, "port"),
+        ({"COINCIDE_FUSION_COLOUR": "red"}, "colour"),
+    ],
+)
+def test_settings_that_cannot_be_run_here_are_one_sentence(environ: dict[str, str], sentence: str) -> None:
+    with pytest.raises(LocalError, match=sentence):
+        Layout.of_checkout(environ)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_every_component_is_told_its_own_ports_and_folders(tmp_path: Path, name: str) -> None:
+    layout = Layout.isolated(tmp_path / name)
+    own = layout.overrides
+    ingest = load_settings(IngestSettings, None, own, "COINCIDE_INGEST_")
+    alerting = load_settings(AlertingSettings, None, own, "COINCIDE_ALERTING_")
+    fusion = load_fusion_settings(None, own)
+    assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {layout.bootstrap}
+    assert (ingest.port, alerting.port, fusion.port) == astuple(layout.ports)[2:]
+    assert fusion.checkpoint_path == tmp_path / name / "checkpoint"
+    assert alerting.database_url == f"sqlite:///{tmp_path / name / 'alerting.sqlite3'}"
+
+
+def test_two_isolated_layouts_share_no_port(tmp_path: Path) -> None:
+    one = Layout.isolated(tmp_path)
+    assert len(set(astuple(one.ports))) == 5
+    assert one.url("alerting") == f"http://127.0.0.1:{one.ports.alerting}"
+
+
+@pytest.mark.parametrize("folder", ["short", "long " * 40])
+def test_the_socket_fits_the_kernels_limit(tmp_path: Path, folder: str) -> None:
+    layout = Layout(tmp_path / folder, Layout.of_checkout({}).ports)
+    assert len(os.fsencode(layout.socket)) + len(".4194304") < 108
+    assert layout.socket == Layout(tmp_path / folder, Layout.of_checkout({}).ports).socket
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_supervisor_reads_its_configuration_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    layout = Layout.isolated(tmp_path / name)
+    layout.logs.mkdir(parents=True)
+    for variable, value in layout.environ(tmp_path / "java").items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(layout.runtime)
+    options = ServerOptions()
+    options.realize(["-c", str(HERE / "supervisord.conf")])
+    groups = {group.name: group.process_configs[0] for group in options.process_group_configs}
+    assert sorted(groups, key=lambda each: groups[each].priority) == list(PROCESSES)
+    for program, process in groups.items():
+        assert Path(process.stdout_logfile).absolute() == layout.logs / f"{program}.log"
+        assert process.directory == str(ROOT)
+        assert process.stdout_logfile_maxbytes > 0
+        assert process.autorestart
+    assert options.pidfile == str(tmp_path / name / "supervisord.pid")
