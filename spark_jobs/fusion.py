@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
     given = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("spark_jobs").setLevel(logging.INFO)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of every attempt; what fails in the end is raised
     stopping = threading.Event()
     try:
         settings = _settings(given.config, given.master)

@@ -130,3 +130,11 @@ def test_a_rebuild_gives_the_same_matches(job: FusionProcess) -> None:
     assert wait_until(lambda: len(matched(job)) >= len(before) + 30, 60, every_s=0.5), job.tail()
     after = read_all(job.bootstrap, job.topic("matches"))
     assert {match["id"] for match in after} == {match["id"] for match in before}
+
+
+def test_without_its_java_process_it_ends(job: FusionProcess) -> None:
+    """The process runner starts it again; a Python process alone could do nothing."""
+    [java] = [member for member in job.family() if member.name() == "java"]
+    java.kill()
+    assert job.wait() == 1
+    assert "fusion: Spark's Java process or its cluster is gone" in job.tail(3)

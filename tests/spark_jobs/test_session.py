@@ -1,11 +1,16 @@
 """Spark's properties, without starting Spark."""
 
+import os
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from spark_jobs.session import spark_properties
 from spark_jobs.settings import Settings, SettingsError
+from spark_jobs.shipping import write_archive
 from spark_jobs.streams import load_streams
 
 
@@ -34,3 +39,22 @@ def test_streams_that_cannot_be_used_are_refused(tmp_path: Path, text: str) -> N
     file.write_text(text)
     with pytest.raises(SettingsError, match=r"streams\.yaml"):
         load_streams(file)
+
+
+def test_the_archive_for_a_cluster_can_be_imported_from(tmp_path: Path) -> None:
+    archive = tmp_path / "jobs.zip"
+    write_archive(archive)
+    with zipfile.ZipFile(archive) as content:
+        names = set(content.namelist())
+    assert {"coincide/__init__.py", "spark_jobs/__init__.py", "spark_jobs/fusion_core.py"} <= names
+    importing = "import spark_jobs.fusion_core as core; print(core.__file__)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", importing],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(archive)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert loaded.stdout.strip() == f"{archive}/spark_jobs/fusion_core.py"
