@@ -397,3 +397,19 @@ def test_a_replayed_control_record_is_ignored() -> None:
     output = fused.push([put(0, changed, 1), control(5, {"v": 1, "id": "near", "version": 1, "removed": True})])
     assert (status(output)["queries"]["near"]["version"], reasons(output)) == (1, [])
     assert pairs(fused.push([frame(1, [S])])) == [("p1", "s1")]
+
+
+def test_evicted_detections_do_not_come_back_with_a_restart() -> None:
+    limits = Limits(max_buffered=32, sweep_after=1_000)
+    fused = core(limits)
+    fused.push([put(0, query_json(window_s=60, threshold=0.5)), frame(0, [Row(f"p{n}", 1000.0) for n in range(33)])])
+    assert fused.journal().keys() == fused.live_slots() == {0}  # the slot still holds the evicted rows
+    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), fused.journal().values())
+    assert pairs(restored.push([frame(1, [S])])) == [(f"p{n}", "s1") for n in range(3, 33)]
+
+
+def test_offsets_between_two_ranges_do_not_match() -> None:
+    either = Histogram([-1, 0, 5, 6], [0.5, 0, 0.5])  # an hour hand that may be one off
+    fused = with_query(window_s=1.0, threshold=0.4)
+    rows = [P, *(Row(f"s{n}", 1000.0 + n, either, "s") for n in (-6, -3, 0))]
+    assert set(pairs(fused.push([frame(0, rows)]))) == {("p1", "s-6"), ("p1", "s0")}
