@@ -9,8 +9,10 @@ class LocalError(Exception):
 
 
 def exit_with(command: Callable[[], None]) -> None:
-    """Run ``command``; a `LocalError` becomes its sentence on stderr and exit status 1, never a traceback."""
+    """Run ``command``; a `LocalError` becomes its sentence on stderr and exit status 1, Ctrl-C status 130."""
     try:
         command()
     except LocalError as error:
         sys.exit(f"coincide: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)  # as shells say it

@@ -69,9 +69,15 @@ class System:
             self.supervision.start(java.home)
         self._start("kafka", report)
         wait_ready(self.layout, ["kafka"], report)
-        self._declare(self.layout.environ(java.home), report)
+        environ = self.layout.environ(java.home)
+        report("topics", "starting")
+        run_once(["services.common.create_topics", "--kafka", self.layout.bootstrap], environ)
+        report("topics", "ready")
         for name in PROCESSES[1:]:
             self._start(name, report)
+        report("sensors", "starting")  # while the others start: ingest follows their topic
+        run_once(["services.ingest.seed_sensors"], environ)
+        report("sensors", "ready")
         wait_ready(self.layout, PROCESSES[1:], report)
 
     def down(self) -> list[str]:
@@ -135,13 +141,6 @@ class System:
                     f"port {port}, wanted by {name}, is in use by {owner_of(port)}: stop that, or choose another port "
                     "(docs/operations.md)"
                 )
-
-    def _declare(self, environ: dict[str, str], report: Report) -> None:
-        """Create the topics and publish the sensors; both commands change nothing where nothing differs."""
-        report("topics", "starting")
-        run_once(["services.common.create_topics", "--kafka", self.layout.bootstrap], environ)
-        run_once(["services.ingest.seed_sensors"], environ)
-        report("topics", "ready")
 
     def _processes(self) -> list[psutil.Process]:
         """Return every process that was started for this layout, orphans of a killed runner included."""
