@@ -177,6 +177,14 @@ def test_an_id_may_be_used_again_when_its_first_detection_would_be_late() -> Non
     assert (totals["conflicts"], totals["accepted"]) == (1, 3)
 
 
+def test_an_id_taken_over_is_still_remembered_when_its_first_detection_is_swept_away() -> None:
+    fused = core(Limits(sweep_after=2))
+    fused.push([frame(0, [P])])
+    fused.push([frame(1, [Row("other", 1021.0), Row("p1", 1021.0)])])  # the sweep drops P, which is late by now
+    totals = status(fused.push([frame(2, [Row("p1", 1021.0)])]))["totals"]
+    assert (totals["accepted"], totals["duplicates"]) == (3, 1)
+
+
 def test_records_are_applied_control_first_then_by_partition_and_offset() -> None:
     batch = [
         frame(2, [Row("p1", 1000.5, sensor="north")]),
@@ -312,6 +320,7 @@ def test_slots_with_few_rows_left_are_merged() -> None:
         assert slots.keys() == fused.live_slots()
         assert len(slots) < 8
     assert status(output)["buffered"] == {"p": 30, "s": 0}
+    assert max(fused.live_slots()) < 45  # 30 slots for the batches, the rest merged: not one merge for each batch
     restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
     assert pairs(restored.push([frame(30, [S], "area-0")])) == [("p1", "s1")]
 
