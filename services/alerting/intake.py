@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, Engine
@@ -88,5 +89,5 @@ class Intake:
         for record in records:
             if record.timestamp > 0:
                 self._metrics.record_delay.labels(record.topic).observe(max(0.0, now_s - record.timestamp / 1000))
-        for match in new:
-            self._metrics.matches.labels(match.query).inc()
+        for query, matches in Counter(match.query for match in new).items():
+            self._metrics.matches.labels(query).inc(matches)
