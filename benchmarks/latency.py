@@ -37,6 +37,7 @@ from services.common.topics import load_topics
 DETECTIONS_PER_POST = 20
 TURN_S = 15.0
 WARM_UP_S = 10.0
+ALL_CAME_S = 120.0
 PREFIX = "transport."
 ALLOWED = {50: 1.5, 99: 2.0}
 AIM_S = {50: 0.5, 99: 1.2}
@@ -48,14 +49,24 @@ def now_us() -> int:
 
 @dataclass
 class Arrivals:
-    """When what was sent came out, in seconds since it was sent; nothing is kept until ``measuring``."""
+    """How long what was sent took to come out; what was sent before ``from_us`` was warming up."""
 
-    measuring: bool = False
+    from_us: int = 0
     seconds: list[float] = field(default_factory=list)
 
     def came(self, sent_us: int) -> None:
-        if self.measuring:
+        if sent_us >= self.from_us:
             self.seconds.append((now_us() - sent_us) / 1e6)
+
+    def begin(self) -> None:
+        """Forget what has come so far."""
+        self.from_us = now_us()
+        self.seconds.clear()
+
+    def wait_for(self, count: int) -> None:
+        """Return when ``count`` have come; none may be left out, least of all the slowest."""
+        if not wait_until(lambda: len(self.seconds) >= count, ALL_CAME_S):
+            raise SystemExit(f"{len(self.seconds)} of {count} came out within {ALL_CAME_S:g} s")
 
     def percentile_s(self, percent: int) -> float:
         return quantiles(self.seconds, n=100)[percent - 1]
@@ -67,14 +78,14 @@ class Pace:
     def __init__(self, rate: float) -> None:
         self._posts_per_s = rate / DETECTIONS_PER_POST
         self._spacing_us = round(1e6 * whole_line.AREAS / rate)
-        self._posts = 0
+        self.posts = 0
 
     def turn(self, seconds: float) -> Iterator[tuple[float, int]]:
         """Yield (when it is due on the monotonic clock, area) for one turn."""
         start_s = time.monotonic()
         for i in range(int(seconds * self._posts_per_s)):
-            yield start_s + i / self._posts_per_s, self._posts % whole_line.AREAS
-            self._posts += 1
+            yield start_s + i / self._posts_per_s, self.posts % whole_line.AREAS
+            self.posts += 1
 
     def body(self, area: int) -> bytes:
         sent_us = now_us()
@@ -196,16 +207,22 @@ def measure(rate: float, seconds: float) -> tuple[Arrivals, Arrivals]:
 
 
 async def _in_turns(system: System, rate: float, seconds: float, line: Arrivals, alone: Arrivals) -> None:
+    """Warm both up, then load one, wait until all has come out, load the other, and so on."""
     producer = create_producer(system.layout.bootstrap)
     paces = Pace(rate), Pace(rate)
     turns = max(1, round(seconds / TURN_S))
     async with httpx.AsyncClient(base_url=system.layout.url("ingest"), timeout=30.0) as client:
-        for turn in range(turns + 1):
-            line.measuring = alone.measuring = turn > 0  # the first turn warms up
-            turn_s = seconds / turns if turn else WARM_UP_S
-            await post_turn(client, paces[0], turn_s)
-            await asyncio.to_thread(produce_turn, producer, paces[1], turn_s)
-    await asyncio.sleep(3)  # what is still on its way
+        await post_turn(client, paces[0], WARM_UP_S)
+        await asyncio.to_thread(produce_turn, producer, paces[1], WARM_UP_S)
+        for arrivals, pace in zip((line, alone), paces, strict=True):
+            await asyncio.to_thread(arrivals.wait_for, pace.posts)
+            arrivals.begin()
+        warming_up = paces[0].posts
+        for _ in range(turns):
+            await post_turn(client, paces[0], seconds / turns)
+            await asyncio.to_thread(line.wait_for, paces[0].posts - warming_up)
+            await asyncio.to_thread(produce_turn, producer, paces[1], seconds / turns)
+            await asyncio.to_thread(alone.wait_for, paces[1].posts - warming_up)
     producer.close(timeout=5)
 
 

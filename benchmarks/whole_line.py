@@ -1,7 +1,7 @@
 """The whole line as the benchmarks use it: 64 areas with two sensors each, and one query over two streams.
 
-Detections of an area are `SPACING_US` apart, so nothing matches by chance; the last of every POST is of the other
-sensor and at the same time as the one before it: one match a POST, certain, 0.05 a detection in POSTs of 20.
+An area's detections are further apart than the window, so nothing matches by chance; every 20th is of the other sensor
+and at the same time as the one before it: that is one match, and certain, 0.05 a detection.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from deploy.local.layout import Layout
 from deploy.local.system import System
 
 AREAS = 64
+DETECTIONS_PER_MATCH = 20
 QUERY = {
     "from": {"s": "seismic", "a": "acoustic"},
-    "within": [{"between": ["s", "a"], "window_s": 0.02, "threshold": 0.6}],
+    "within": [{"between": ["s", "a"], "window_s": 0.0005, "threshold": 0.6}],
 }
-HALF_TEMPLATE_S = 0.005
+HALF_TEMPLATE_S = 0.0001  # at 60,000 detections a second an area has one every 1.07 ms
 PACKAGES = ("pyspark", "kafka-python", "fastapi", "uvicorn", "sqlalchemy", "numpy")
 
 _encode = msgspec.json.Encoder().encode
@@ -76,12 +77,13 @@ def area_name(area: int) -> str:
 def body(area: int, count: int, last_us: int, spacing_us: int, sent_us: int) -> bytes:
     """Return a POST of ``count`` detections of one area that ends at ``last_us``; ``sent_us`` goes along with them."""
     attributes = {"sent_us": sent_us}
-    first_us = last_us - (count - 2) * spacing_us
-    items = [
-        {"sensor": f"seismic-{area:02d}", "detected_at": first_us + i * spacing_us, "attributes": attributes}
-        for i in range(count - 1)
-    ]
-    items.append({"sensor": f"acoustic-{area:02d}", "detected_at": last_us, "attributes": attributes})
+    first_us = last_us - (count - 1) * spacing_us
+    items = []
+    for i in range(count):
+        is_second = i % DETECTIONS_PER_MATCH == DETECTIONS_PER_MATCH - 1
+        sensor = f"{'acoustic' if is_second else 'seismic'}-{area:02d}"
+        detected_us = first_us + (i - is_second) * spacing_us
+        items.append({"sensor": sensor, "detected_at": detected_us, "attributes": attributes})
     return _encode(items)
 
 

@@ -1,0 +1,196 @@
+"""The largest rate that the whole line sustains: POSTs of 500, 64 areas, one query over two streams, D = 10 s.
+
+`python -m benchmarks.throughput`: the rate rises step by step. A step is sustained if the POSTs keep up with it and
+what has been posted but not joined, or joined but not stored, does not grow from the middle of the step to its end.
+Broker, ingest, fusion, alerting and the load itself share the machine's cores; the table says who used how much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import queue
+import re
+import threading
+import time
+from dataclasses import dataclass
+
+import httpx
+
+from benchmarks import whole_line
+from deploy.local.system import System
+from deploy.local.waiting import wait_until
+
+DETECTIONS_PER_POST = 500
+CONNECTIONS = 8
+MAX_DELAY_S = 10.0
+WANTED_PER_S = 20_000
+STEPS_PER_S = (5_000, 10_000, 15_000, 20_000, 25_000, 30_000, 40_000, 50_000, 60_000)
+KEPT_UP = 0.98
+GROWTH_S = 0.5
+"""Noise of the backlog: it may differ by this many seconds of load between two readings."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rate, tried; CPU in cores by process."""
+
+    rate: float
+    posted_per_s: float
+    backlogs_s: tuple[float, float]  # at the middle and the end, in seconds of load
+    cores: dict[str, float]
+
+    @property
+    def is_sustained(self) -> bool:
+        grown_s = self.backlogs_s[1] - self.backlogs_s[0]
+        return self.posted_per_s >= KEPT_UP * self.rate and grown_s <= GROWTH_S
+
+
+class Load:
+    """Posts at a rate, open loop, over ``CONNECTIONS`` connections that are kept open."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._due: queue.Queue[tuple[float, int, int] | None] = queue.Queue()
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=self._post_all, daemon=True) for _ in range(CONNECTIONS)]
+        self._posts = 0
+        self.posted = 0
+        self.failure: str | None = None
+        for thread in self._threads:
+            thread.start()
+
+    def run(self, rate: float, seconds: float) -> None:
+        """Offer ``rate`` detections a second for ``seconds``; returns when all of it was offered."""
+        start_s = time.monotonic()
+        spacing_us = round(1e6 * whole_line.AREAS / rate)
+        for i in range(int(seconds * rate / DETECTIONS_PER_POST)):
+            due_s = start_s + i * DETECTIONS_PER_POST / rate
+            time.sleep(max(0.0, due_s - time.monotonic()))
+            self._due.put((due_s, self._posts % whole_line.AREAS, spacing_us))
+            self._posts += 1
+
+    def drain(self) -> None:
+        """Return when every POST offered so far is answered."""
+        if not wait_until(lambda: self.failure is not None or self.posted == self.offered, 120):
+            raise SystemExit("POSTs are not answered within 120 s")
+        if self.failure:
+            raise SystemExit(self.failure)
+
+    @property
+    def offered(self) -> int:
+        """Detections offered so far."""
+        return self._posts * DETECTIONS_PER_POST
+
+    def stop(self) -> None:
+        for _ in self._threads:
+            self._due.put(None)
+        for thread in self._threads:
+            thread.join(timeout=10)
+
+    def _post_all(self) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        while (due := self._due.get()) is not None:
+            _, area, spacing_us = due
+            now_us = time.time_ns() // 1000
+            content = whole_line.body(area, DETECTIONS_PER_POST, now_us, spacing_us, now_us)
+            connection.request("POST", "/v1/detections", content, {"content-type": "application/json"})
+            response = connection.getresponse()
+            answer = response.read()
+            with self._lock:
+                self.posted += DETECTIONS_PER_POST
+                if response.status != 202:
+                    self.failure = f"a POST was answered {response.status}: {answer[:300]!r}"
+        connection.close()
+
+
+class Progress:
+    """What the line says that it has done, from its own metrics."""
+
+    def __init__(self, system: System) -> None:
+        self._fusion = f"{system.layout.url('fusion')}/metrics"
+        self._alerting = f"{system.layout.url('alerting')}/metrics"
+
+    def joined(self) -> float:
+        """Return how many detections fusion has processed."""
+        return _metric(self._fusion, "coincide_fusion_detections_total")
+
+    def found(self) -> float:
+        """Return how many matches fusion has written."""
+        return _metric(self._fusion, "coincide_fusion_matches_total")
+
+    def stored(self) -> float:
+        """Return how many matches alerting has stored."""
+        return _metric(self._alerting, "coincide_alerting_matches_total")
+
+
+def _metric(url: str, name: str) -> float:
+    text = httpx.get(url, timeout=10).text
+    return sum(float(value) for value in re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.MULTILINE))
+
+
+def try_step(system: System, load: Load, rate: float, seconds: float) -> Step:
+    """Offer one rate for ``seconds`` and read the backlog at the middle and at the end."""
+    progress = Progress(system)
+    used, posted, start_s = whole_line.cpu_by_process(system), load.posted, time.monotonic()
+    load.run(rate, seconds / 2)
+    middle_s = _backlog_s(load, progress, rate)
+    load.run(rate, seconds / 2)
+    end_s = _backlog_s(load, progress, rate)
+    took_s = time.monotonic() - start_s
+    per_s = (load.posted - posted) / took_s
+    now = whole_line.cpu_by_process(system)
+    cores = {name: (now[name] - used[name]) / took_s for name in now}
+    load.drain()
+    if not wait_until(lambda: progress.joined() >= load.offered and progress.stored() >= progress.found(), 180):
+        raise SystemExit(f"of {load.offered} detections {progress.joined():.0f} came through within 180 s")
+    return Step(rate, per_s, (middle_s, end_s), cores)
+
+
+def _backlog_s(load: Load, progress: Progress, rate: float) -> float:
+    """Return what is on its way, in seconds of load: detections not yet joined, or whose matches are not stored."""
+    waiting = load.offered - progress.joined()
+    unstored = (progress.found() - progress.stored()) * whole_line.DETECTIONS_PER_MATCH
+    return (waiting + max(0.0, unstored)) / rate
+
+
+def report(steps: list[Step]) -> str:
+    sustained = max((step.rate for step in steps if step.is_sustained), default=0)
+    names = list(steps[0].cores)
+    rows = [
+        f"| offered/s | sustained | posted/s | backlog s: middle, end | {' | '.join(f'{n} cores' for n in names)} |",
+        "|---" * (4 + len(names)) + "|",
+    ]
+    for step in steps:
+        cores = " | ".join(f"{step.cores[name]:.2f}" for name in names)
+        backlog = f"{step.backlogs_s[0]:.2f}, {step.backlogs_s[1]:.2f}"
+        answer = "yes" if step.is_sustained else "no"
+        rows.append(f"| {step.rate:,.0f} | {answer} | {step.posted_per_s:,.0f} | {backlog} | {cores} |")
+    title = (
+        f"## Throughput of the whole line: POSTs of {DETECTIONS_PER_POST}, {whole_line.AREAS} areas, one query over "
+        f"two streams, D = {MAX_DELAY_S:g} s\n\nLargest sustained rate: {sustained:,.0f} detections/s, "
+        f"{sustained / WANTED_PER_S:.2f} of the {WANTED_PER_S:,} wanted.\n"
+    )
+    return "\n".join([title, *rows, f"\n{whole_line.machine()}"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.throughput", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each step (default: %(default)s)")
+    parser.add_argument("--steps", type=float, nargs="+", default=STEPS_PER_S, help="rates to try")
+    given = parser.parse_args()
+    steps: list[Step] = []
+    with whole_line.running(MAX_DELAY_S) as system:
+        load = Load(system.layout.ports.ingest)
+        load.run(2_000, 10)  # warm up
+        load.drain()
+        for rate in given.steps:
+            steps.append(try_step(system, load, rate, given.seconds))
+            if not steps[-1].is_sustained:
+                break
+        load.stop()
+    print(report(steps))
+
+
+if __name__ == "__main__":
+    main()
