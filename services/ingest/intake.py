@@ -19,7 +19,8 @@ from services.ingest.publisher import Publisher
 from services.ingest.reasons import Refused
 from services.ingest.registry import Registry
 from services.ingest.request import PostedDetection
-from services.ingest.stamping import Stamper
+from services.ingest.stamping import Detection, Stamper
+from services.ingest.templates import Template
 from services.ingest.verdicts import Verdict
 
 Clock = Callable[[], int]
@@ -71,28 +72,23 @@ class Intake:
             Nothing was sent; refused items are neither counted nor dead-lettered, because all will come again.
         """
         received_at_us = self._clock_us()
+        judged = self._judge(items, received_at_us)
+        frames = [frame for draft in judged.drafts.values() for frame in draft.frames(received_at_us)]
+        lost = await self._publish(frames, received_at_us, judged.verdicts)
+        self._bury(judged.refusals, received_at_us)
+        return self._counted(received_at_us, judged, lost)
+
+    def _judge(self, items: Sequence[PostedDetection | Item], received_at_us: int) -> _Judged:
         stamper = Stamper(self._registry.snapshot, self._streams, received_at_us + self._max_future_us)
-        drafts: dict[str, FrameDraft] = {}
-        found: list[Verdict] = []
-        refusals: list[tuple[Refused, PostedDetection | Item]] = []
+        judged = _Judged()
         for index, item in enumerate(items):
             try:
                 if type(item) is Item:
                     raise item.refused
-                area, template, detection = stamper.stamp(item)  # type: ignore[arg-type]
+                judged.accept(index, *stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
             except Refused as why:
-                found.append(verdicts.refused(index, why))
-                refusals.append((why, item))
-                continue
-            draft = drafts.get(area)
-            if draft is None:
-                draft = drafts[area] = FrameDraft(area)
-            draft.add(index, template, detection)
-            found.append(verdicts.accepted(index, detection.id))
-        frames = [frame for draft in drafts.values() for frame in draft.frames(received_at_us)]
-        lost = await self._publish(frames, received_at_us, found)
-        self._bury(refusals, received_at_us)
-        return self._counted(received_at_us, found, len(refusals), lost)
+                judged.refuse(index, why, item)
+        return judged
 
     async def _publish(self, frames: list[Frame], received_at_us: int, found: list[Verdict]) -> int:
         """Publish `frames`, correct the verdicts of what was not acknowledged and return how many those are."""
@@ -118,9 +114,30 @@ class Intake:
         sensor = self._registry.snapshot.sensors.get(sensor_id) if isinstance(sensor_id, str) else None
         return sensor.area if sensor else None
 
-    def _counted(self, received_at_us: int, found: list[Verdict], refused: int, lost: int) -> Outcome:
-        accepted = len(found) - refused - lost
+    def _counted(self, received_at_us: int, judged: _Judged, lost: int) -> Outcome:
+        refused = len(judged.refusals)
+        accepted = len(judged.verdicts) - refused - lost
         self._metrics.accepted.inc(accepted)
         if lost:
             self._metrics.unacknowledged.inc(lost)
-        return Outcome(received_at_us, found, accepted, refused, lost)
+        return Outcome(received_at_us, judged.verdicts, accepted, refused, lost)
+
+
+class _Judged:
+    """The items of one POST, judged one by one: a verdict on each, frames drafted by area, and what was refused."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[Verdict] = []
+        self.drafts: dict[str, FrameDraft] = {}
+        self.refusals: list[tuple[Refused, PostedDetection | Item]] = []
+
+    def accept(self, index: int, area: str, template: Template, detection: Detection) -> None:
+        draft = self.drafts.get(area)
+        if draft is None:
+            draft = self.drafts[area] = FrameDraft(area)
+        draft.add(index, template, detection)
+        self.verdicts.append(verdicts.accepted(index, detection.id))
+
+    def refuse(self, index: int, why: Refused, item: PostedDetection | Item) -> None:
+        self.verdicts.append(verdicts.refused(index, why))
+        self.refusals.append((why, item))

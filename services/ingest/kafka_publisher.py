@@ -14,6 +14,7 @@ from kafka.errors import KafkaError
 
 from services.ingest.completions import Completions
 from services.ingest.frames import Frame
+from services.ingest.kafka_connection import CLOSE_S, Connection
 from services.ingest.metrics import IngestMetrics
 from services.ingest.publisher import PublisherBusyError
 
@@ -22,17 +23,8 @@ DEAD_LETTERS = "coincide.dead-letters"
 DEAD_LETTER_BYTES_IN_FLIGHT = 1024 * 1024
 RETRY_S = 1.0
 GRACE_S = 2.0  # beyond the producer's own delivery timeout, before it counts as wedged
-CLOSE_S = 5.0
 
 log = logging.getLogger(__name__)
-
-
-class _Connection:
-    """One producer, and the dead letters that it has not settled."""
-
-    def __init__(self, producer: KafkaProducer) -> None:
-        self.producer = producer
-        self.dead_letter_bytes = 0
 
 
 class _Pending:
@@ -72,8 +64,8 @@ class KafkaPublisher:
         self._timeout_s = timeout_s
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._connection: _Connection | None = None
-        self._discarded: list[_Connection] = []
+        self._connection: Connection | None = None
+        self._discarded: list[Connection] = []
         self._stopping = False
         self._needed = threading.Event()
         self._keeper = threading.Thread(target=self._keep_connected, name="kafka-producer-keeper", daemon=True)
@@ -117,14 +109,13 @@ class KafkaPublisher:
         if connection is None or connection.dead_letter_bytes + len(value) > DEAD_LETTER_BYTES_IN_FLIGHT:
             return False
         connection.dead_letter_bytes += len(value)
-        settle = partial(self._settle_dead_letter, connection, len(value))
-        return self._send(connection, DEAD_LETTERS, key, value, None, lambda _acknowledged: settle())
+        return self._send(connection, DEAD_LETTERS, key, value, None, partial(connection.settle, len(value)))
 
     def _add_bytes(self, size: int) -> None:
         self._bytes += size
         self._metrics.in_flight_bytes.set(self._bytes)
 
-    async def _settled(self, connection: _Connection, frames: Sequence[Frame], timestamp_ms: int) -> list[bool]:
+    async def _settled(self, connection: Connection, frames: Sequence[Frame], timestamp_ms: int) -> list[bool]:
         pending = _Pending(len(frames), self._loop)
         for index, frame in enumerate(frames):
             self._send(connection, DETECTIONS, frame.key, frame.value, timestamp_ms, partial(pending.settle, index))
@@ -137,7 +128,7 @@ class KafkaPublisher:
 
     def _send(
         self,
-        connection: _Connection,
+        connection: Connection,
         topic: str,
         key: bytes,
         value: bytes,
@@ -155,11 +146,7 @@ class KafkaPublisher:
         future.add_errback(lambda _error: self._completions.put(partial(settle, False)))
         return True
 
-    @staticmethod
-    def _settle_dead_letter(connection: _Connection, size: int) -> None:
-        connection.dead_letter_bytes -= size
-
-    def _discard(self, connection: _Connection, why: str) -> None:
+    def _discard(self, connection: Connection, why: str) -> None:
         if connection is self._connection:
             log.warning("the Kafka producer is replaced: %s", why)
             self._connection = None
@@ -176,7 +163,7 @@ class KafkaPublisher:
                 self._needed.wait()
         self._close_discarded()
         if self._connection is not None:
-            _close(self._connection.producer)
+            self._connection.close()
 
     def _try_to_connect(self) -> bool:
         producer = None
@@ -187,21 +174,13 @@ class KafkaPublisher:
         except (KafkaError, OSError, RuntimeError) as error:
             log.warning("Kafka is away: %s", type(error).__name__)
             if producer is not None:
-                _close(producer)
+                Connection(producer).close()
             return False
         log.info("connected to Kafka")
         self._metrics.producer_starts.inc()
-        self._connection = _Connection(producer)
+        self._connection = Connection(producer)
         return True
 
     def _close_discarded(self) -> None:
         while self._discarded:
-            _close(self._discarded.pop().producer)
-
-
-def _close(producer: KafkaProducer) -> None:
-    try:
-        producer.close(timeout=CLOSE_S)
-    except KafkaError:
-        # close() gives up while records are unsettled and leaves its thread running; there is no public way to end it
-        producer._sender.force_close()
+            self._discarded.pop().close()

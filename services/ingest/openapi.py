@@ -59,7 +59,10 @@ _VERDICT: dict[str, Any] = {
         "index": {"type": "integer", "description": "position of the item in the POST, from 0"},
         "status": {"enum": ["accepted", "refused", "unacknowledged"]},
         "id": {"type": "string", "description": "the detection's id, given or made from its content"},
-        "reason": {"enum": [reason.value for reason in Reason]},
+        "reason": {
+            "enum": [reason.value for reason in Reason],
+            "description": "; ".join(f"{reason.value}: {reason.meaning}" for reason in Reason),
+        },
         "field": {"type": "string"},
         "value": {"description": "the refused value, shortened"},
         "allowed": {"type": "string"},

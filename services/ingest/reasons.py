@@ -5,44 +5,55 @@ from __future__ import annotations
 import json
 import math
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 SHOWN_CHARACTERS = 100
 INT64 = range(-(2**63), 2**63)
 
 
 class Reason(StrEnum):
-    """Reason codes of refused detections; part of the HTTP contract and of coincide.dead-letters."""
+    """Reason codes of refused detections; part of the HTTP contract and of coincide.dead-letters.
 
-    MALFORMED_JSON = "malformed_json"  # the body (NDJSON: this line) is not JSON, not UTF-8, or nested absurdly deep
-    NOT_AN_OBJECT = "not_an_object"  # the item is JSON, but no object
-    DUPLICATE_KEY = "duplicate_key"  # an object names the same key twice
-    MISSING_FIELD = "missing_field"  # a required field is absent, or the stream where the sensor has several
-    UNKNOWN_FIELD = "unknown_field"  # a field that is not in the contract; most often a misspelling
-    WRONG_TYPE = "wrong_type"  # "12", true or 1.0 where a whole number is due, null for absent, and the like
-    WRONG_LENGTH = "wrong_length"  # an empty text, or one that is too long
-    BAD_TEXT = "bad_text"  # half a surrogate pair or a control character
-    NOT_FINITE = "not_finite"  # NaN, Infinity, or a number no double can hold
-    OUT_OF_RANGE = "out_of_range"  # an integer outside 64 bits
-    UNKNOWN_SENSOR = "unknown_sensor"  # not registered (yet): a retry can help once it is
-    UNKNOWN_STREAM = "unknown_stream"  # a stream that config/streams.yaml does not declare
-    WRONG_STREAM = "wrong_stream"  # a declared stream that this sensor has no template for
-    BAD_TIME = "bad_time"  # a text that is not an RFC 3339 time with its offset
-    LOOKS_LIKE_SECONDS = "looks_like_seconds"  # a number that, as microseconds, lies before 1980
-    BEFORE_1980 = "before_1980"  # a text that lies before 1980
-    IN_THE_FUTURE = "in_the_future"  # further ahead of this clock than max_future_s: a retry can help
-    ATTRIBUTES_TOO_LONG = "attributes_too_long"  # more than 1 KiB as compact JSON
-    TOO_DEEP = "too_deep"  # attributes nested deeper than allowed
-    BAD_UNCERTAINTY = "bad_uncertainty"  # none of the three forms, or not a distribution
-    TEMPLATE_TOO_LONG = "template_too_long"  # longer than the stream's longest_template_s, or too many buckets
+    Attributes
+    ----------
+    meaning : str
+        What the code says, for the documentation.
+    retryable : bool
+        Whether the same detection can be accepted later without being changed.
+    """
 
-    @property
-    def retryable(self) -> bool:
-        """Whether the same detection can be accepted later without being changed."""
-        return self in _RETRYABLE
+    meaning: str
+    retryable: bool
 
+    def __new__(cls, code: str, meaning: str, retryable: bool = False) -> Self:
+        """Make a code that knows what it means."""
+        reason = str.__new__(cls, code)
+        reason._value_ = code
+        reason.meaning = meaning
+        reason.retryable = retryable
+        return reason
 
-_RETRYABLE = frozenset({Reason.UNKNOWN_SENSOR, Reason.WRONG_STREAM, Reason.IN_THE_FUTURE})
+    MALFORMED_JSON = "malformed_json", "the body (NDJSON: this line) is not JSON, not UTF-8, or nested absurdly deep"
+    NOT_AN_OBJECT = "not_an_object", "the item is JSON, but no object"
+    DUPLICATE_KEY = "duplicate_key", "an object names the same key twice"
+    MISSING_FIELD = "missing_field", "a required field is absent, or the stream where the sensor has several"
+    UNKNOWN_FIELD = "unknown_field", "a field that is not in the contract; most often a misspelling"
+    WRONG_TYPE = "wrong_type", '"12" in quotes, true or 1.0 where a whole number is due, null for absent, and the like'
+    WRONG_LENGTH = "wrong_length", "an empty text, or one that is too long"
+    BAD_TEXT = "bad_text", "half a surrogate pair or a control character"
+    NOT_FINITE = "not_finite", "NaN, Infinity, or a number no double can hold"
+    OUT_OF_RANGE = "out_of_range", "an integer outside 64 bits"
+    UNKNOWN_SENSOR = "unknown_sensor", "not registered (yet): a retry can help once it is", True
+    UNKNOWN_STREAM = "unknown_stream", "a stream that config/streams.yaml does not declare"
+    WRONG_STREAM = "wrong_stream", "a declared stream that this sensor has no template for (yet)", True
+    BAD_TIME = "bad_time", "a text that is not an RFC 3339 time with its offset"
+    LOOKS_LIKE_SECONDS = "looks_like_seconds", "a number that, as microseconds, lies before 1980"
+    BEFORE_1980 = "before_1980", "a text that lies before 1980"
+    IN_THE_FUTURE = "in_the_future", "further ahead of this clock than max_future_s: a retry can help", True
+    ATTRIBUTES_TOO_LONG = "attributes_too_long", "more than 1 KiB as compact JSON"
+    TOO_DEEP = "too_deep", "attributes nested deeper than allowed"
+    BAD_UNCERTAINTY = "bad_uncertainty", "none of the three forms, or not a distribution"
+    TEMPLATE_TOO_LONG = "template_too_long", "longer than the stream's longest_template_s, or too many buckets"
 
 
 class Refused(Exception):  # noqa: N818 - a verdict, not a mishap

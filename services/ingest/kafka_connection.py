@@ -1,0 +1,28 @@
+"""One producer, from being built to being closed."""
+
+from __future__ import annotations
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+CLOSE_S = 5.0
+
+
+class Connection:
+    """A producer, and how many bytes of dead letters it has not settled."""
+
+    def __init__(self, producer: KafkaProducer) -> None:
+        self.producer = producer
+        self.dead_letter_bytes = 0
+
+    def settle(self, dead_letter_bytes: int, _acknowledged: bool) -> None:
+        """Count dead letters as settled, whichever way."""
+        self.dead_letter_bytes -= dead_letter_bytes
+
+    def close(self) -> None:
+        """Send what is buffered and end; what cannot be sent in time is given up."""
+        try:
+            self.producer.close(timeout=CLOSE_S)
+        except KafkaError:
+            # close() gave up with records unsettled and left its thread running; no public way ends that
+            self.producer._sender.force_close()
