@@ -15,6 +15,7 @@ from services.common.problem import problem_response
 
 CATCH_UP_MATCHES = 500
 RETRY_MS = 1_000
+STOP_GRACE_S = 2.0
 
 
 class TooSlowError(Exception):
@@ -49,6 +50,7 @@ class LiveStream(EventSourceResponse):
             ping_message_factory=lambda: ServerSentEvent(comment="quiet", sep="\n"),
             send_timeout=send_timeout_s,
             data_sender_callable=self._raise_when_too_slow,
+            shutdown_grace_period=STOP_GRACE_S,  # without it the stream may be cut off before the hub has ended it
         )
         self._wanted = wanted
         self._after = after
