@@ -58,7 +58,8 @@ def _write_properties(folder: Path, port: int, controller_port: int) -> Path:
 
 
 def _format(java: list[str], properties: Path) -> None:
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    # the zero byte: one id in 64 would begin with "-", which the tool takes for an option
+    cluster_id = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).rstrip(b"=").decode()
     command = [*java, "kafka.tools.StorageTool", "format", "--standalone", "-t", cluster_id, "-c", str(properties)]
     formatted = subprocess.run(command, capture_output=True, text=True, check=False)
     if formatted.returncode != 0:

@@ -1,8 +1,10 @@
 """Ingest while its broker is away, hangs, dies and comes back: bounded answers, and every 202 is in Kafka."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -46,14 +48,15 @@ def ingest(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 class Gateway:
     """Posts one detection after the other and remembers how each POST was answered."""
 
-    def __init__(self, ingest: IngestProcess) -> None:
+    def __init__(self, ingest: IngestProcess, name: str = "d") -> None:
         self._ingest = ingest
+        self._name = name
         self._number = 0
         self.acknowledged: list[str] = []
 
     def post(self) -> int:
         self._number += 1
-        identity = f"d{self._number}"
+        identity = f"{self._name}{self._number}"
         item = {"sensor": "geo", "detected_at": START_US + self._number, "id": identity}
         started_s = time.monotonic()
         response = self._ingest.post(item)
@@ -64,6 +67,13 @@ class Gateway:
             assert response.status_code == 503
             assert response.headers["retry-after"] == "1"
         return response.status_code
+
+    def post_until(self, done: threading.Event) -> set[int]:
+        """Post again and again, and return the statuses seen."""
+        statuses = set()
+        while not done.is_set():
+            statuses.add(self.post())
+        return statuses
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +121,26 @@ def test_a_killed_broker_is_recovered_from(ingest: IngestProcess, broker: Broker
     broker.start()
     ingest.wait_for("/readyz", 200)
     until(lambda: gateway.post() == 202)
+
+
+def test_a_broker_killed_under_load_loses_nothing_acknowledged(ingest: IngestProcess, broker: Broker) -> None:
+    gateways = [Gateway(ingest, name) for name in ("a", "b", "c")]
+    done = threading.Event()
+    with ThreadPoolExecutor(len(gateways)) as pool:
+        posting = [pool.submit(gateway.post_until, done) for gateway in gateways]
+        try:
+            until(lambda: all(len(gateway.acknowledged) >= 20 for gateway in gateways))
+            broker.kill()
+            ingest.wait_for("/readyz", 503, 20)
+            broker.start()
+            ingest.wait_for("/readyz", 200)
+            before = [len(gateway.acknowledged) for gateway in gateways]
+            until(lambda: all(len(g.acknowledged) > n for g, n in zip(gateways, before, strict=True)))
+        finally:
+            done.set()
+    assert all(each.result() == {202, 503} for each in posting)
+    acknowledged = {identity for gateway in gateways for identity in gateway.acknowledged}
+    assert acknowledged <= set(detection_ids(broker.bootstrap))
 
 
 def test_every_acknowledged_detection_is_in_kafka(broker: Broker, gateway: Gateway) -> None:
