@@ -45,7 +45,8 @@ def _matches_of(state: ShardState, active: ActiveQuery, new: list[Events]) -> It
             for (role, stream), at in zip(query.roles, (first, second), strict=True)
         )
         area = state.areas.area_of(rows.area[first]).name
-        yield match_of(query.id, active.version, area, probability, members)
+        received_at_us = int(max(rows.received_at_us[first], rows.received_at_us[second]))
+        yield match_of(query.id, active.version, area, probability, received_at_us, members)
 
 
 def _member(state: ShardState, rows: EventColumns, role: str, stream: str, at: int) -> Member:

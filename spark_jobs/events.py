@@ -28,7 +28,7 @@ class EventColumns:
         JSON objects.
     seq : ndarray of int64
         Sequence numbers, rising.
-    detected_at_us, latest_us : ndarray of int64
+    detected_at_us, latest_us, received_at_us : ndarray of int64
     area, sensor, template, stream, slot : ndarray of int32
         Codes; `slot` is the number of the journal slot that holds the row.
     remembered : ndarray of bool
@@ -40,6 +40,7 @@ class EventColumns:
     seq: Int64Array
     detected_at_us: Int64Array
     latest_us: Int64Array
+    received_at_us: Int64Array
     area: CodeArray
     sensor: CodeArray
     template: CodeArray
@@ -81,7 +82,7 @@ class EventColumns:
 
 
 _ARRAYS = [column.name for column in fields(EventColumns)[2:]]
-_DTYPES = [np.int64] * 3 + [np.int32] * 5 + [np.bool_]
+_DTYPES = [np.int64] * 4 + [np.int32] * 5 + [np.bool_]
 
 
 class EventTable:

@@ -109,6 +109,7 @@ class Intake:
             seq=self.state.next_seq + np.arange(len(rows)),
             detected_at_us=arrivals.detected_at_us[rows],
             latest_us=arrivals.latest_us[rows],
+            received_at_us=arrivals.received_at_us[rows],
             area=arrivals.area[rows],
             sensor=np.array([sensor.code for sensor in sensors], np.int32),
             template=arrivals.template[rows],

@@ -16,7 +16,7 @@ from spark_jobs.events import EventColumns
 from spark_jobs.templates import Templates
 
 FORMAT = 1
-ROW_BYTES = 8 + 8 + 4 * 2 + 4  # sequence number, time, four codes, lengths of the two strings
+ROW_BYTES = 3 * 8 + 4 * 2 + 4  # sequence number, two times, four codes, lengths of the two strings
 
 
 class StateError(RuntimeError):
@@ -34,6 +34,7 @@ class Slot(Struct, array_like=True, frozen=True):
     templates: list[tuple[bytes, bytes]]
     seq: bytes
     detected_at_us: bytes
+    received_at_us: bytes
     sensor: bytes
     template: bytes
     stream: bytes
@@ -105,6 +106,7 @@ class SlotWriter:
             templates=[_histogram_bytes(self.templates.histogram(code)) for code in templates],
             seq=rows.seq[part].astype("<i8").tobytes(),
             detected_at_us=rows.detected_at_us[part].astype("<i8").tobytes(),
+            received_at_us=rows.received_at_us[part].astype("<i8").tobytes(),
             sensor=sensor.tobytes(),
             template=template.tobytes(),
             stream=stream.tobytes(),

@@ -28,7 +28,8 @@ class Match(Struct, frozen=True, kw_only=True):
     """An immutable match.
 
     `earliest_us` and `latest_us` are the hull of the members' histogram timestamps: from the earliest possible
-    occurrence of any member to the latest of any.
+    occurrence of any member to the latest of any. `received_at_us` is when ingest had the last of them in hand: from
+    then on the match could be known.
     """
 
     v: int = 1
@@ -39,6 +40,7 @@ class Match(Struct, frozen=True, kw_only=True):
     probability: float
     earliest_us: int
     latest_us: int
+    received_at_us: int
     members: Sequence[Member]
 
     def to_record(self) -> OutputRecord:
@@ -46,7 +48,9 @@ class Match(Struct, frozen=True, kw_only=True):
         return OutputRecord(self.area.encode(), json.encode(self))
 
 
-def match_of(query: str, version: int, area: str, probability: float, members: Sequence[Member]) -> Match:
+def match_of(
+    query: str, version: int, area: str, probability: float, received_at_us: int, members: Sequence[Member]
+) -> Match:
     """Return the match of the given members, in role order."""
     return Match(
         id=match_id(query, members),
@@ -56,6 +60,7 @@ def match_of(query: str, version: int, area: str, probability: float, members: S
         probability=probability,
         earliest_us=min(member.earliest_us for member in members),
         latest_us=max(member.latest_us for member in members),
+        received_at_us=received_at_us,
         members=members,
     )
 

@@ -111,6 +111,7 @@ def _rows_of(state: ShardState, slot: Slot) -> EventColumns:
         seq=seq,
         detected_at_us=detected_at_us,
         latest_us=detected_at_us + state.templates.latest_us[templates],
+        received_at_us=np.frombuffer(slot.received_at_us, "<i8").astype(np.int64),
         area=np.array([known.code if known else -1 for known in areas], np.int32)[area],
         sensor=np.array(sensors, np.int32)[sensor],
         template=templates,

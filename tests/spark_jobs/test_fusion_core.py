@@ -80,6 +80,7 @@ def test_a_match_record_holds_what_the_contract_says() -> None:
         "probability": pytest.approx(1.0),  # X_s - X_p = 1 - uniform(-1, 0.5) lies in [0.5, 2]
         "earliest_us": 999_000_000,  # of p1
         "latest_us": 1_001_000_000,  # of s1
+        "received_at_us": 1_000_000_000_000_000,
         "members": [
             {
                 "role": "a",
