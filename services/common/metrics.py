@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, disable_created_metrics, generate_latest
 
 from services.common.problem import problem_response
 
@@ -22,6 +22,7 @@ def operations_router(registry: CollectorRegistry, not_ready_because: ReadyCheck
     not_ready_because
         Called at every ``/readyz``; must not block.
     """
+    disable_created_metrics()  # a series for each series, which nobody reads
     router = APIRouter(tags=["operations"])
 
     @router.get("/livez", summary="Is the process alive?")

@@ -74,6 +74,8 @@ def _from_environment(environ: Mapping[str, str], prefix: str) -> dict[str, Any]
 
 def _scalar(name: str, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SettingsError(f"{name}: {text!r} cannot be read as a YAML value") from error
+    # "::" is an address to its author and a mapping to YAML; a mapping is meant only where it has its braces
+    return text if isinstance(value, dict) and not text.lstrip().startswith("{") else value

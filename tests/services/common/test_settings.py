@@ -45,6 +45,10 @@ def test_bad_settings_name_field_and_value(tmp_path: Path, text: str, named: str
     assert "\n" not in str(refusal.value)
 
 
+def test_an_address_is_text_though_yaml_sees_a_mapping() -> None:
+    assert load_settings(Settings, None, {"X_HOST": "::"}, "X_").host == "::"
+
+
 def test_unknown_environment_variable_is_refused() -> None:
     with pytest.raises(SettingsError, match="prot"):
         load_settings(Settings, None, {"X_PROT": "1"}, "X_")
