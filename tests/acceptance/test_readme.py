@@ -1,0 +1,52 @@
+"""What the README shows works as pasted: each shell block against the running system, the Python block as it is."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from deploy.local.demo import applied_query, post_all, wait_for_matches
+from deploy.local.paths import ROOT
+from deploy.local.sn1987a import expected_matches
+from deploy.local.system import System
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CURLS = [block for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) if "curl" in block]
+
+
+def run(curl: str, system: System) -> str:
+    for port, name in (("8010", "ingest"), ("8020", "alerting")):
+        curl = curl.replace(f"http://127.0.0.1:{port}", system.layout.url(name))
+    done = subprocess.run(["bash", "-ec", curl], capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def answers(system: System) -> Iterator[list[str]]:
+    """The answers of the README's curls, in the order in which they stand there, on the demo's data."""
+    post_all(system)
+    wait_for_matches(system, expected_matches(*applied_query(system)))
+    yield [run(curl, system) for curl in CURLS]
+    system.alerting.delete("/v1/queries/burst", headers={"If-Match": "*"})
+
+
+@pytest.mark.jvm
+def test_each_curl_gets_what_the_text_promises(answers: list[str]) -> None:
+    post, matches, put, patch, live, dead = answers
+    assert json.loads(post)["items"][0]["status"] == "accepted"
+    assert [item["query"] for item in json.loads(matches)["items"]] == ["sn1987a"] * 2
+    assert json.loads(put)["version"] == 1
+    assert json.loads(patch)["query"]["within"][0]["threshold"] == 0.2
+    assert live.count("event: match") >= 183
+    assert "items" in json.loads(dead)
+
+
+def test_the_python_block_says_what_it_shows() -> None:
+    [block] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["cc"].timing_join(names["a"], names["b"], names["cc"].Window(10), 0.3).probability.max() > 0.35
