@@ -11,8 +11,8 @@ from services.alerting.store.retention import delete_old_dead_letters, delete_ol
 class Expiry:
     """Deletes one chunk a call while there is something to delete, then rests.
 
-    Age counts from Kafka's record time, when a record entered its topic, so that filling the database again
-    does not make old records young.
+    Age counts from when ingest received a match's last member, and from when a dead letter entered its topic, so
+    that filling the database again does not make old records young.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """The tables of the alerting database; `migrations/` holds the steps that lead to them.
 
 All times are microseconds since the epoch, UTC. `body` columns hold the Kafka record's JSON, unchanged but for
-white space. `received_at_us` is Kafka's record time: when the record entered its topic, the same after a rebuild.
+white space. `received_at_us`, by which retention counts, is the same after a rebuild: of a match, when ingest had its
+last member in hand; of a dead letter, Kafka's record time, when it entered its topic.
 """
 
 from sqlalchemy import (
