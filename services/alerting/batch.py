@@ -87,7 +87,7 @@ class Sorter:
 
 def _add_match(batch: Batch, record: KafkaRecord) -> None:
     value = _value(record)
-    batch.matches.append(ReceivedMatch(match_decoder.decode(value), one_line(value), _received_at_us(record)))
+    batch.matches.append(ReceivedMatch(match_decoder.decode(value), one_line(value)))
 
 
 def _add_dead_letter(batch: Batch, record: KafkaRecord) -> None:

@@ -89,5 +89,7 @@ class Intake:
         for record in records:
             if record.timestamp > 0:
                 self._metrics.record_delay.labels(record.topic).observe(max(0.0, now_s - record.timestamp / 1000))
+        for match in new:
+            self._metrics.match_delay.observe(max(0.0, now_s - match.received_at_us / 1e6))
         for query, matches in Counter(match.query for match in new).items():
             self._metrics.matches.labels(query).inc(matches)

@@ -22,6 +22,7 @@ class Metrics:
         )
         self.kafka_up = Gauge("coincide_alerting_kafka_up", "1 while Kafka answers, else 0.", registry=registry)
         self.record_delay = self._histogram("record_delay_seconds", "Kafka record time to stored.", "topic")
+        self.match_delay = self._histogram("match_delay_seconds", "Last member received by ingest to match stored.")
         self.store_time = self._histogram("store_seconds", "Time to store one batch.")
         self.live_readers = Gauge("coincide_alerting_live_readers", "Readers of the live stream.", registry=registry)
         self.live_dropped = self._counter("live_readers_dropped", "Live readers dropped because too slow.")

@@ -38,6 +38,7 @@ class Match(msgspec.Struct):
     probability: Annotated[float, msgspec.Meta(ge=0, le=1)]
     earliest_us: Microseconds
     latest_us: Microseconds
+    received_at_us: Microseconds
     members: Annotated[list[Member], msgspec.Meta(min_length=1)]
 
 

@@ -43,7 +43,7 @@ class Settings(FrozenSettings):
     )
     batch_records: int = Field(2000, ge=1, le=100_000, description="Most Kafka records stored in one transaction.")
     matches_kept_s: Seconds = Field(
-        90 * DAY_S, description="Matches are deleted this long after they entered their Kafka topic."
+        90 * DAY_S, description="Matches are deleted this long after ingest received the last of their members."
     )
     dead_letters_kept_s: Seconds = Field(
         30 * DAY_S, description="Dead letters are deleted this long after they entered their Kafka topic."

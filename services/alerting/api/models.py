@@ -36,6 +36,7 @@ class Match(BaseModel):
     probability: float = Field(ge=0, le=1)
     earliest_us: int
     latest_us: int
+    received_at_us: int = Field(description="When ingest had the last of its members in hand.")
     members: list[Member]
 
 

@@ -13,11 +13,10 @@ from services.alerting.store.tables import match_sensors, matches
 
 @dataclass(frozen=True)
 class ReceivedMatch:
-    """A match as read from Kafka: the record, its JSON on one line, and Kafka's record time."""
+    """A match as read from Kafka: the record, and its JSON on one line."""
 
     record: Match
     body: str
-    received_at_us: int
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class StoredMatch:
     sequence: int
     query: str
     area: str
+    received_at_us: int
     body: str
 
 
@@ -57,7 +57,7 @@ def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) ->
     ]
     if sensors:
         connection.execute(insert(match_sensors), sensors)
-    return [StoredMatch(sequence, match.record.query, match.record.area, match.body) for sequence, match in new]
+    return [_stored(sequence, match) for sequence, match in new]
 
 
 def newest_sequence(connection: Connection) -> int:
@@ -82,9 +82,14 @@ def read_newest_first(
 
 def read_after(connection: Connection, wanted: MatchFilter, after: int, limit: int) -> list[StoredMatch]:
     """Return up to `limit` matches with a sequence above `after`, oldest first."""
-    columns = select(matches.c.sequence, matches.c.query, matches.c.area, matches.c.body)
+    columns = select(matches.c.sequence, matches.c.query, matches.c.area, matches.c.received_at_us, matches.c.body)
     statement = _filtered(columns, wanted).where(matches.c.sequence > after).order_by(matches.c.sequence)
     return [StoredMatch(*row) for row in connection.execute(statement.limit(limit))]
+
+
+def _stored(sequence: int, match: ReceivedMatch) -> StoredMatch:
+    record = match.record
+    return StoredMatch(sequence, record.query, record.area, record.received_at_us, match.body)
 
 
 def _rows(received: Iterable[ReceivedMatch]) -> list[dict[str, object]]:
@@ -97,7 +102,7 @@ def _rows(received: Iterable[ReceivedMatch]) -> list[dict[str, object]]:
             "probability": match.record.probability,
             "earliest_us": match.record.earliest_us,
             "latest_us": match.record.latest_us,
-            "received_at_us": match.received_at_us,
+            "received_at_us": match.record.received_at_us,
             "body": match.body,
         }
         for match in received

@@ -62,6 +62,7 @@ def match(
         "probability": probability,
         "earliest_us": earliest_us,
         "latest_us": latest_us,
+        "received_at_us": RECEIVED_AT_MS * 1000,
         "members": members,
         **others,
     }
