@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import xmlrpc.client
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,17 +100,18 @@ class Supervision:
             raise LocalError(f"{name} does not run, so it cannot be sent {number.name}")
         os.kill(pid, number)
 
-    def shut_down(self) -> int:
-        """Ask the runner to stop every process in order, and itself; return its process id without waiting."""
-        pid = int(self._call("getPID"))
-        self._call("shutdown")
-        return pid
+    def shut_down(self, timeout_s: float) -> None:
+        """Have the runner stop every process in order, and itself; return when it is gone or ``timeout_s`` is over.
 
-    def has_ended(self, pid: int) -> bool:
-        """Whether the runner that `shut_down` named is gone; one that was started from here is reaped."""
-        if self._runner is not None and self._runner.pid == pid:
-            return self._runner.poll() is not None
-        return not psutil.pid_exists(pid)
+        Harmless where it does not run.
+        """
+        if self.is_running:
+            runner = psutil.Process(int(self._call("getPID")))
+            self._call("shutdown")
+            with suppress(psutil.TimeoutExpired):
+                runner.wait(timeout_s)
+        if self._runner is not None:
+            self._runner.poll()  # our own child, to be reaped
 
     def _call(self, method: str, *arguments: Any) -> Any:
         transport = SupervisorTransport(serverurl=f"unix://{self._layout.socket}")

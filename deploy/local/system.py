@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 
 import httpx
@@ -23,6 +24,7 @@ from deploy.local.waiting import wait_until
 PROCESSES = ("kafka", "alerting", "fusion", "ingest")
 
 DOWN_TIMEOUT_S = 120.0
+STRAGGLERS_TIMEOUT_S = 20.0
 _HTTP_TIMEOUT_S = 30.0
 
 
@@ -84,15 +86,16 @@ class System:
         """Stop every process in order and return what had to be killed, a line each; harmless where none runs."""
         self.ingest.close()
         self.alerting.close()
-        if self.supervision.is_running:
-            runner = self.supervision.shut_down()
-            wait_until(lambda: self.supervision.has_ended(runner), DOWN_TIMEOUT_S)
-        _, left = psutil.wait_procs(self._processes(), timeout=10)
-        killed = [f"{process.pid} ({process.name()})" for process in left]
-        for process in left:
+        self.supervision.shut_down(DOWN_TIMEOUT_S)
+        stragglers = self._processes()
+        for process in stragglers:  # of a runner that was killed itself, say
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, stubborn = psutil.wait_procs(stragglers, timeout=STRAGGLERS_TIMEOUT_S)
+        for process in stubborn:
             process.kill()
-        psutil.wait_procs(left, timeout=10)
-        return killed
+        psutil.wait_procs(stubborn, timeout=STRAGGLERS_TIMEOUT_S)
+        return [f"process {process.pid}" for process in stubborn]
 
     def kill(self, name: str) -> None:
         """Kill ``name`` as a crash would (SIGKILL) and return when its runner has noticed; it starts it again."""

@@ -1,0 +1,98 @@
+"""The whole system under its process runner: what dies comes back, what is asked twice is done once."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from deploy.local.broker import answers
+from deploy.local.failure import LocalError
+from deploy.local.java import find_java
+from deploy.local.layout import Layout
+from deploy.local.system import PROCESSES, System
+from deploy.local.waiting import wait_until
+
+pytestmark = pytest.mark.jvm
+
+
+def test_up_on_a_running_system_starts_nothing(system: System) -> None:
+    before = {name: system.supervision.pid(name) for name in PROCESSES}
+    reports: list[tuple[str, str]] = []
+    system.up(lambda name, state: reports.append((name, state)))
+    assert {name: system.supervision.pid(name) for name in PROCESSES} == before
+    assert {name for name, state in reports if state == "ready"} == {*PROCESSES, "topics", "sensors"}
+
+
+def test_status_says_that_all_are_ready(system: System) -> None:
+    assert list(system.status()) == list(PROCESSES)
+    for state in system.status().values():
+        assert state.startswith("RUNNING")
+        assert state.endswith(", ready")
+
+
+@pytest.mark.parametrize("name", ["ingest", "alerting", "kafka"])
+def test_a_killed_process_comes_back(system: System, name: str) -> None:
+    before = system.supervision.pid(name)
+    system.kill(name)
+    system.wait_ready()
+    assert system.supervision.pid(name) != before
+    assert not psutil.pid_exists(before)
+
+
+def test_the_broker_stays_away_until_it_is_started(system: System) -> None:
+    system.stop_broker()
+    try:
+        assert not answers(system.layout.bootstrap)
+        with pytest.raises(LocalError, match=r"^kafka does not run, so it cannot be sent SIGSTOP$"):
+            system.suspend_broker()
+    finally:
+        system.start_broker()
+    system.suspend_broker()
+    try:
+        assert not answers(system.layout.bootstrap)
+    finally:
+        system.resume_broker()
+    system.wait_ready()
+
+
+def test_a_taken_port_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    other = System(Layout.isolated(tmp_path))
+    with socket.create_server(("127.0.0.1", other.layout.ports.alerting)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(LocalError, match=rf"^port {port}, wanted by alerting, is in use by process \d+ [^\n]*$"):
+            other.up()
+    assert not other.supervision.is_running
+    assert other.down() == []
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[System]:
+    """A runner with no process in it, in a folder with a space, whose alerting cannot read its streams."""
+    missing = {"COINCIDE_ALERTING_STREAMS_PATH": str(tmp_path / "missing.yaml")}
+    whole = System(Layout.isolated(tmp_path / "a b", missing))
+    whole.supervision.start(find_java().home)
+    yield whole
+    whole.down()
+
+
+def test_a_process_that_cannot_start_is_named_with_its_last_words(bare: System) -> None:
+    bare.supervision.start_process("alerting")
+    with pytest.raises(
+        LocalError, match=r"^alerting could not be started; [^\n]*alerting.log ends with:\n(.*\n)*.*missing"
+    ):
+        bare.wait_ready("alerting")
+
+
+def test_down_ends_what_a_killed_runner_left_behind(bare: System) -> None:
+    bare.supervision.start_process("ingest")  # it lives without Kafka
+    assert wait_until(lambda: bare.supervision.state("ingest") == "RUNNING", timeout_s=60)
+    ingest = psutil.Process(bare.supervision.pid("ingest"))
+    runner = ingest.parent()
+    assert runner is not None
+    runner.kill()
+    runner.wait(10)
+    assert ingest.is_running()
+    assert bare.down() == []
+    assert not ingest.is_running()
