@@ -71,8 +71,8 @@ def _settings_page() -> str:
     lines = [
         "# Settings",
         NOTICE,
-        "Each component reads a YAML file (`--config`), then the environment: `COINCIDE_<COMPONENT>_<FIELD>` replaces a "
-        "field. An unknown field is refused. Settings are read once, at start.",
+        "Each component reads a YAML file (`--config`), then the environment: `COINCIDE_<COMPONENT>_<FIELD>` replaces "
+        "a field. An unknown field is refused. Settings are read once, at start.",
     ]
     for component, model in settings_models().items():
         lines += [f"## {component}: `config/{component}.yaml`", "| field | default | meaning |\n|---|---|---|"]
@@ -105,7 +105,9 @@ def _metrics_page() -> str:
         "exported with the suffix `_total`, histograms with `_bucket`, `_sum`, `_count`.",
     ]
     for component, registry in metric_registries().items():
-        rows = "".join(f"\n| `{name}` | {kind} | {labels} | {text} |" for name, kind, labels, text in _metrics(registry))
+        rows = "".join(
+            f"\n| `{name}` | {kind} | {labels} | {text} |" for name, kind, labels, text in _metrics(registry)
+        )
         lines += [f"## {component}", f"| metric | kind | labels | meaning |\n|---|---|---|---|{rows}"]
     return "\n\n".join(lines) + "\n"
 
@@ -126,8 +128,8 @@ def _topics_page() -> str:
         for name, topic in load_topics(ROOT / "config/topics.yaml").items()
     )
     return (
-        f"# Topics\n\n{NOTICE}\n\nDeclared in `config/topics.yaml`, created by `python -m services.common.create_topics`. "
-        "The records' JSON Schemas are in `docs/contracts/`.\n\n"
+        f"# Topics\n\n{NOTICE}\n\nDeclared in `config/topics.yaml`, created by "
+        "`python -m services.common.create_topics`. The records' JSON Schemas are in `docs/contracts/`.\n\n"
         f"| topic | partitions | settings |\n|---|---|---|{rows}\n"
     )
 
@@ -141,7 +143,9 @@ def _ingest_app() -> Any:
 
 
 def _alerting_settings() -> AlertingSettings:
-    return AlertingSettings(database_url="sqlite:///never-opened.sqlite3", streams_path=ROOT / "config/streams.yaml", queries_path=None)
+    return AlertingSettings(
+        database_url="sqlite:///never-opened.sqlite3", streams_path=ROOT / "config/streams.yaml", queries_path=None
+    )
 
 
 def _openapi(app: Any) -> str:

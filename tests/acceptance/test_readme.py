@@ -37,7 +37,7 @@ def answers(system: System) -> Iterator[list[str]]:
 @pytest.mark.jvm
 def test_each_curl_gets_what_the_text_promises(answers: list[str]) -> None:
     post, matches, put, patch, live, dead = answers
-    assert json.loads(post)["items"][0]["status"] == "accepted"
+    assert json.loads(post)["detections"][0]["status"] == "accepted"
     assert [item["query"] for item in json.loads(matches)["items"]] == ["sn1987a"] * 2
     assert json.loads(put)["version"] == 1
     assert json.loads(patch)["query"]["within"][0]["threshold"] == 0.2

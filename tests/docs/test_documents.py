@@ -8,7 +8,7 @@ import yaml
 
 from docs.generate import ROOT, documents
 
-PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+PAGES = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 @pytest.fixture(scope="module")
