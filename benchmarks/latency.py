@@ -14,17 +14,15 @@ import asyncio
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from statistics import quantiles
 
 import httpx
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 
 from benchmarks import whole_line
+from benchmarks.arrivals import Arrivals, live_reader, now_us, topic_reader
 from deploy.local.java import find_java
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
@@ -37,39 +35,9 @@ from services.common.topics import load_topics
 DETECTIONS_PER_POST = 20
 TURN_S = 15.0
 WARM_UP_S = 10.0
-ALL_CAME_S = 120.0
 PREFIX = "transport."
 ALLOWED = {50: 1.5, 99: 2.0}
 AIM_S = {50: 0.5, 99: 1.2}
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
-
-
-@dataclass
-class Arrivals:
-    """How long what was sent took to come out; what was sent before ``from_us`` was warming up."""
-
-    from_us: int = 0
-    seconds: list[float] = field(default_factory=list)
-
-    def came(self, sent_us: int) -> None:
-        if sent_us >= self.from_us:
-            self.seconds.append((now_us() - sent_us) / 1e6)
-
-    def begin(self) -> None:
-        """Forget what has come so far."""
-        self.from_us = now_us()
-        self.seconds.clear()
-
-    def wait_for(self, count: int) -> None:
-        """Return when ``count`` have come; none may be left out, least of all the slowest."""
-        if not wait_until(lambda: len(self.seconds) >= count, ALL_CAME_S):
-            raise SystemExit(f"{len(self.seconds)} of {count} came out within {ALL_CAME_S:g} s")
-
-    def percentile_s(self, percent: int) -> float:
-        return quantiles(self.seconds, n=100)[percent - 1]
 
 
 class Pace:
@@ -115,51 +83,6 @@ def produce_turn(producer: KafkaProducer, pace: Pace, seconds: float) -> None:
 
 
 @contextmanager
-def live_reader(system: System, arrivals: Arrivals) -> Iterator[None]:
-    """Read the live stream as a person's browser would, until the block ends."""
-    stopping = threading.Event()
-
-    def read() -> None:
-        url = f"{system.layout.url('alerting')}/v1/live"
-        with httpx.Client(timeout=httpx.Timeout(30.0)) as client, client.stream("GET", url) as response:
-            for line in response.iter_lines():
-                if stopping.is_set():
-                    return
-                if line.startswith("data:"):
-                    members = json.loads(line[5:])["members"]
-                    arrivals.came(max(member["attributes"]["sent_us"] for member in members))
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-
-
-@contextmanager
-def topic_reader(bootstrap: str, arrivals: Arrivals) -> Iterator[None]:
-    """Consume what the transport puts out, until the block ends."""
-    consumer = KafkaConsumer(PREFIX + "matches", bootstrap_servers=bootstrap, group_id=None, fetch_max_wait_ms=100)
-    stopping = threading.Event()
-
-    def read() -> None:
-        while not stopping.is_set():
-            for records in consumer.poll(timeout_ms=200).values():
-                for record in records:
-                    arrivals.came(json.loads(record.value)["detections"][-1]["attributes"]["sent_us"])
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join(timeout=10)
-        consumer.close()
-
-
-@contextmanager
 def transport(system: System) -> Iterator[None]:
     """Run the transport alone beside the system, on topics and a checkpoint of its own."""
     admin = create_admin(system.layout.bootstrap)
@@ -200,7 +123,7 @@ def measure(rate: float, seconds: float) -> tuple[Arrivals, Arrivals]:
         whole_line.running(max_delay_s=120) as system,
         transport(system),
         live_reader(system, line),
-        topic_reader(system.layout.bootstrap, alone),
+        topic_reader(system.layout.bootstrap, PREFIX + "matches", alone),
     ):
         asyncio.run(_in_turns(system, rate, seconds, line, alone))
     return line, alone
