@@ -1,0 +1,28 @@
+"""Run every benchmark, one after the other, each in a process of its own: ``make bench``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+
+BENCHMARKS = ("satisfaction_table", "timing_join", "streaming_join", "fusion_core", "ingest", "latency", "throughput")
+PACKAGES = ("numpy", "duckdb", "polars", "pyspark", "kafka-python", "fastapi", "uvicorn", "msgspec")
+
+
+def main() -> int:
+    """Run those named on the command line, or all; return how many failed."""
+    named = sys.argv[1:] or BENCHMARKS
+    print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print(", ".join(f"{name} {version(name)}" for name in PACKAGES), flush=True)
+    failed = 0
+    for name in named:
+        print(f"\n== {name}", flush=True)
+        failed += subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode != 0
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
