@@ -61,7 +61,8 @@ def live_reader(system: System, arrivals: Arrivals) -> Iterator[None]:
                     return
                 if line.startswith("data:"):
                     members = json.loads(line[5:])["members"]
-                    arrivals.came(max(member["attributes"]["sent_us"] for member in members))
+                    if members[0]["detected_at_us"] == members[1]["detected_at_us"]:  # else a match by chance
+                        arrivals.came(max(member["attributes"]["sent_us"] for member in members))
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
