@@ -14,8 +14,11 @@ from pydantic_core import PydanticUndefined
 from services.alerting.app import create_app as create_alerting
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.settings import Settings as AlertingSettings
+from services.common.kafka import create_producer
+from services.common.streams import load_streams
 from services.common.topics import load_topics
 from services.ingest.app import create_app as create_ingest
+from services.ingest.kafka_publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry import Registry
 from services.ingest.settings import Settings as IngestSettings
@@ -139,7 +142,9 @@ def _configs(configs: dict[str, str]) -> str:
 
 
 def _ingest_app() -> Any:
-    return create_ingest(IngestSettings(), Registry({}), None, IngestMetrics(CollectorRegistry()))
+    metrics = IngestMetrics(CollectorRegistry())
+    never_started = KafkaPublisher(lambda: create_producer("127.0.0.1:9092"), metrics, timeout_s=1, most_bytes=0)
+    return create_ingest(IngestSettings(), Registry(load_streams(ROOT / "config/streams.yaml")), never_started, metrics)
 
 
 def _alerting_settings() -> AlertingSettings:
