@@ -56,6 +56,11 @@ class Watermark:
         """Return the watermark of one area; BEFORE_ALL_US if it has seen nothing."""
         return int(self._us[area]) if area < len(self._us) else BEFORE_ALL_US
 
+    def put(self, area: int, watermark_us: int) -> None:
+        """Set how far one area has come: as it was when it was saved, or back to BEFORE_ALL_US."""
+        self._grow(area + 1)
+        self._us[area] = watermark_us
+
     @property
     def state_us(self) -> Int64Array:
         """Watermarks by area, int64 (areas,): all there is to save; `Watermark(state_us)` goes on from it."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from coincide.watermark import BEFORE_ALL_US, Watermark
 
 
@@ -22,11 +20,16 @@ class Sensor:
 
 @dataclass(slots=True)
 class Area:
-    """One area of the shard; `since` is the sequence number from which on it is known (anew, if it was forgotten)."""
+    """One area of the shard.
+
+    `since` is the sequence number from which on it is known (anew, if it was forgotten), `partition` the one of the
+    detections topic that its frames come from.
+    """
 
     code: int
     name: str
     since: int
+    partition: int = 0
     last_received_us: int = BEFORE_ALL_US
     sensors: dict[str, Sensor] = field(default_factory=dict)
 
@@ -90,30 +93,23 @@ class Areas:
             raise LookupError(f"no sensor has the code {code}")
         return sensor
 
-    @property
-    def sensor_count(self) -> int:
-        """How many sensors are known."""
-        return len(self._sensor_by_code) - len(self._free_sensors)
+    def idle(self, longer_than_us: int) -> list[Area]:
+        """Areas whose last frame was received so long before the latest frame of their partition.
 
-    def idle(self, received_before_us: int) -> list[Area]:
-        """Areas whose last frame was received before that time."""
-        return [area for area in self if area.last_received_us < received_before_us]
+        Of their partition: in a backlog one partition may be read far ahead of another, whose areas are not idle.
+        """
+        latest_us: dict[int, int] = {}
+        for area in self:
+            latest_us[area.partition] = max(latest_us.get(area.partition, BEFORE_ALL_US), area.last_received_us)
+        return [area for area in self if latest_us[area.partition] - area.last_received_us > longer_than_us]
 
     def forget(self, area: Area) -> None:
         """Free the area and its sensors; no row may refer to them any more."""
         self.forget_sensors(area, lambda _: True)
         del self._by_name[area.name]
         self._by_code[area.code] = None
-        self.set_watermark(area, BEFORE_ALL_US)
+        self.watermark.put(area.code, BEFORE_ALL_US)
         self._free_areas.append(area.code)
-
-    def set_watermark(self, area: Area, watermark_us: int) -> None:
-        """Put the area's watermark where it was when the state was saved, or before everything."""
-        state_us = self.watermark.state_us
-        unseen = np.full(max(0, area.code + 1 - len(state_us)), BEFORE_ALL_US)
-        state_us = np.concatenate((state_us, unseen))
-        state_us[area.code] = watermark_us
-        self.watermark = Watermark(state_us)
 
     def forget_sensors(self, area: Area, unused: Callable[[Sensor], bool]) -> None:
         """Free those sensors of the area for which `unused` holds."""

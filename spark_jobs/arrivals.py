@@ -64,9 +64,10 @@ class ArrivalsBuilder:
     _template: list[int] = field(default_factory=list)
     _per_frame: list[tuple[int, int, int, int]] = field(default_factory=list)
 
-    def add(self, position: int, frame: Frame, next_seq: int) -> None:
-        """Add a frame; `next_seq` is the sequence number from which on an area not yet known counts."""
+    def add(self, position: int, frame: Frame, partition: int, next_seq: int) -> None:
+        """Add a frame of `partition`; an area not yet known counts from the sequence number `next_seq` on."""
         area = self.areas.area(frame.area, next_seq)
+        area.partition = partition
         area.last_received_us = max(area.last_received_us, frame.received_at_us)
         codes = {template_id: self.templates.code(template_id, raw) for template_id, raw in frame.templates.items()}
         missing = int(Fault.MISSING)

@@ -39,6 +39,7 @@ class AreaState(Struct, array_like=True, frozen=True):
     since: int
     last_received_us: int
     watermark_us: int
+    partition: int = 0  # states from before it was kept have none
 
 
 class Header(Struct, array_like=True, frozen=True):

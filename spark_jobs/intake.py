@@ -62,7 +62,7 @@ class Intake:
             totals.detections += len(frame.detections) + len(frame.refused)
             totals.malformed += len(frame.refused)
             self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
-            builder.add(position, frame, state.next_seq)
+            builder.add(position, frame, record.partition, state.next_seq)
         return builder.build()
 
     def _refuse_faulty(self, arrivals: Arrivals) -> PositionArray:

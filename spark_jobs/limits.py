@@ -36,7 +36,7 @@ class Limits:
     """Fewest detections (or areas) that come before what is not needed any more is dropped."""
     forget_area_after_s: float = 7 * 86_400.0
     """An area is forgotten, with what it has buffered, when its last frame was received this long before the
-    shard's latest frame."""
+    latest frame of its partition."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

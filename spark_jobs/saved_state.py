@@ -33,7 +33,8 @@ def header_of(state: ShardState) -> Header:
         queries=[QueryState.of(active) for active in state.control.active.values()],
         removed=state.control.removed,
         areas=[
-            AreaState(area.name, area.since, area.last_received_us, watermark.us(area.code)) for area in state.areas
+            AreaState(area.name, area.since, area.last_received_us, watermark.us(area.code), area.partition)
+            for area in state.areas
         ],
     )
 
@@ -77,8 +78,8 @@ def _refuse_undeclared(active: ActiveQuery, streams: Mapping[str, Stream]) -> No
 def _restore_areas(state: ShardState, header: Header) -> None:
     for saved in header.areas:
         area = state.areas.area(saved.name, saved.since)
-        area.last_received_us = saved.last_received_us
-        state.areas.set_watermark(area, saved.watermark_us)
+        area.last_received_us, area.partition = saved.last_received_us, saved.partition
+        state.areas.watermark.put(area.code, saved.watermark_us)
 
 
 def _restore_rows(state: ShardState, slots: Iterable[bytes]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from coincide.watermark import BEFORE_ALL_US
+from spark_jobs.areas import Area
 from spark_jobs.dedupe import forget
 from spark_jobs.retention import late_by_now, needed
 from spark_jobs.shard_state import ShardState
@@ -47,7 +47,7 @@ def _kept_rows(state: ShardState) -> BoolArray:
     rows = state.table.columns
     watermark_us = state.areas.watermark.state_us[rows.area]
     keep = needed(rows, watermark_us, state.streams, state.control.active.values())
-    keep &= ~np.isin(rows.area, _idle_areas(state)) & (rows.seq >= state.first_seq)
+    keep &= ~np.isin(rows.area, [area.code for area in _idle_areas(state)]) & (rows.seq >= state.first_seq)
     beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
     if beyond > 0:
         beyond += state.limits.max_buffered // ROOM_SHARE
@@ -58,18 +58,13 @@ def _kept_rows(state: ShardState) -> BoolArray:
     return keep
 
 
-def _idle_areas(state: ShardState) -> list[int]:
-    return [area.code for area in state.areas.idle(_idle_before_us(state))]
-
-
-def _idle_before_us(state: ShardState) -> int:
-    latest_us = max((area.last_received_us for area in state.areas), default=BEFORE_ALL_US)
-    return latest_us - round(state.limits.forget_area_after_s * 1e6)
+def _idle_areas(state: ShardState) -> list[Area]:
+    return state.areas.idle(round(state.limits.forget_area_after_s * 1e6))
 
 
 def _forget_unused(state: ShardState) -> None:
     rows, areas = state.table.columns, state.areas
-    for area in areas.idle(_idle_before_us(state)):
+    for area in _idle_areas(state):
         areas.forget(area)
     used = set(np.unique(rows.sensor).tolist())
     for area in areas:

@@ -74,6 +74,15 @@ def test_an_area_that_has_seen_nothing_makes_nothing_late() -> None:
     assert watermark.us(1) == 5
 
 
+def test_one_area_can_be_put_back() -> None:
+    watermark = Watermark()
+    watermark.advance(np.array([0, 1], np.int32), np.array([50, 7]))
+    watermark.put(0, BEFORE_ALL_US)
+    watermark.put(300, 9)
+
+    assert [watermark.us(area) for area in (0, 1, 2, 300)] == [BEFORE_ALL_US, 7, BEFORE_ALL_US, 9]
+
+
 def test_a_hundred_thousand_areas_at_once() -> None:
     area = np.arange(100_000, dtype=np.int32)
     watermark = Watermark()

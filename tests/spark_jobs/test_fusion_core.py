@@ -329,9 +329,19 @@ def test_slots_with_few_rows_left_are_merged() -> None:
 def test_an_idle_area_is_forgotten() -> None:
     fused = core(Limits(sweep_after=1, forget_area_after_s=3600))
     fused.push([frame(0, [P], "quiet", received_at_s=1000.0)])
-    output = fused.push([frame(1, [P], "bay", partition=1, received_at_s=4601.0)])
+    output = fused.push([frame(1, [P], "bay", received_at_s=4601.0)])
     assert status(output)["buffered"] == {"p": 1, "s": 0}
     assert (b"quiet" in fused.header(), b"bay" in fused.header()) == (False, True)
+
+
+def test_an_area_whose_partition_is_read_later_is_not_idle() -> None:
+    limits = Limits(sweep_after=1, forget_area_after_s=3600)
+    fused = core(limits)
+    read_ahead = frame(0, [P], "bay", partition=1, received_at_s=9000.0)
+    fused.push([put(0, query_json()), frame(0, [P], "slow", received_at_s=1000.0), read_ahead])
+    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), fused.journal().values())
+    for either in (fused, restored):
+        assert pairs(either.push([frame(1, [S], "slow", received_at_s=1001.0)])) == [("p1", "s1")]
 
 
 def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
