@@ -54,7 +54,7 @@ def duckdb_join(
         f"ON b.t >= a.t + ({lo_us}) AND b.t <= a.t + ({hi_us})"
     ).fetchone()
     assert row is not None
-    return row
+    return int(row[0]), int(row[1]), int(row[2])
 
 
 def polars_join(a: pl.LazyFrame, b: pl.LazyFrame, lo_us: int, hi_us: int) -> Answer:
