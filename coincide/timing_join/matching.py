@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from coincide.area_keys import Int64Array, KeyArray
 from coincide.events import Events, SortedEvents
+from coincide.timing_join.key_grid import PositionArray, Search, search_in
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, allowed
 
-PositionArray = npt.NDArray[np.intp]
 Block = tuple[PositionArray, PositionArray]  # probing row, stored row
 
 BLOCK_PAIRS = 65_536  # small enough for a core's cache, large enough to hide numpy's call overhead
@@ -51,6 +51,11 @@ class Probe:
         return self.sensors == "same" or (self.sensors == "different" and not unknown)
 
     @cached_property
+    def search(self) -> Search:
+        """Search for keys among those of the stored events."""
+        return search_in(self.stored.keys, len(self.events))
+
+    @cached_property
     def keys(self) -> KeyArray:
         """Keys of the probing events in the stored events' writing, to subtract, not to search."""
         return self.stored.codec.encode(self.events.area, self.events.detected_at_us)
@@ -75,8 +80,8 @@ def matching_pairs(probe: Probe) -> Iterator[Block]:
 
 def candidates(probe: Probe) -> tuple[PositionArray, PositionArray]:
     """For each probing row, the stored rows start : stop that may match it; all others do not."""
-    template = probe.events.template
-    return _ranges(probe, probe.bounds.outer_lo_us[template], probe.bounds.outer_hi_us[template])
+    bounds = probe.bounds
+    return _ranges(probe, _by_template(probe, bounds.outer_lo_us), _by_template(probe, bounds.outer_hi_us))
 
 
 def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray) -> Iterator[Block]:
@@ -87,13 +92,26 @@ def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray
     if total == 0:
         return
     margins = None if probe.bounds.is_sharp else _sure_ranges(probe, start, stop, total)
+    shift = start - ends + counts
     for first, last in _block_rows(ends, total):
-        rows = np.repeat(np.arange(first, last), counts[first:last])
-        before = ends[first - 1] if first else 0
-        shift = start[first:last] - (ends[first:last] - counts[first:last]) + before
-        at = np.arange(ends[last - 1] - before) + np.repeat(shift, counts[first:last])
+        rows, at = _expanded(first, last, ends, shift)
         keep = _tested(probe, rows, at, margins)
         yield (rows, at) if keep is None else (rows[keep], at[keep])
+
+
+def _expanded(first: int, last: int, ends: PositionArray, shift: PositionArray) -> Block:
+    """Write out the candidates of the probing rows first : last.
+
+    Candidates are numbered through: those of a row end before number ends[row], number n is stored row
+    n + shift[row]. A sum over where rows end beats np.repeat, which mispredicts branches where counts are small.
+    """
+    start, stop = ends[first - 1] if first else 0, ends[last - 1]
+    rows_ending = np.bincount(ends[first : last - 1] - start, minlength=stop - start)
+    rows = np.cumsum(rows_ending[: stop - start])
+    rows += first
+    at = shift.take(rows)
+    at += np.arange(start, stop)
+    return rows, at
 
 
 def _ranges(probe: Probe, lo_us: Int64Array, hi_us: Int64Array) -> tuple[PositionArray, PositionArray]:
@@ -102,8 +120,12 @@ def _ranges(probe: Probe, lo_us: Int64Array, hi_us: Int64Array) -> tuple[Positio
     codec = stored.codec
     lower = codec.encode_bound(events.area, events.detected_at_us + lo_us)
     upper = codec.encode_bound(events.area, events.detected_at_us + hi_us)
-    start = np.searchsorted(stored.keys, lower, side="left")
-    return start, np.searchsorted(stored.keys, upper, side="right")
+    return probe.search(lower, "left"), probe.search(upper, "right")
+
+
+def _by_template(probe: Probe, bound_us: Int64Array) -> Int64Array:
+    """Return each probing event's bound; a single one is left to broadcasting."""
+    return bound_us if len(bound_us) == 1 else bound_us[probe.events.template]
 
 
 def _sure_ranges(
@@ -112,8 +134,7 @@ def _sure_ranges(
     """Find the stored rows that need no test, if there are enough candidates for that to pay."""
     if total < TEST_ALL_BELOW * len(start):
         return None
-    template = probe.events.template
-    lo_us, hi_us = probe.bounds.sure_lo_us[template], probe.bounds.sure_hi_us[template]
+    lo_us, hi_us = _by_template(probe, probe.bounds.sure_lo_us), _by_template(probe, probe.bounds.sure_hi_us)
     sure_start, sure_stop = _ranges(probe, lo_us, hi_us)
     sure_start = np.clip(sure_start, start, stop)
     return sure_start, np.clip(np.where(lo_us <= hi_us, sure_stop, sure_start), sure_start, stop)
