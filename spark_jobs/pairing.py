@@ -46,7 +46,11 @@ class FoundPairs:
 
 
 class Pairing:
-    """Finds pairs among the buffered detections: one sorted buffer for each stream, shared by all queries."""
+    """Finds pairs among the buffered detections: one sorted buffer for each stream, shared by all queries.
+
+    Rows are buffered under their earliest time, not the reported one: how far apart partners may be then depends on
+    how long templates are, which streams declare, and not on how far from the reported time one of them lies.
+    """
 
     def __init__(self, streams: Mapping[str, int], areas: Areas, templates: Templates) -> None:
         self._streams = streams
@@ -57,7 +61,8 @@ class Pairing:
 
     def insert(self, rows: EventColumns) -> list[Events]:
         """Buffer new rows; return them by stream code."""
-        new = [_events(rows, rows.stream == stream) for stream in range(len(self._buffers))]
+        earliest_us = rows.detected_at_us + self._templates.earliest_us[rows.template]
+        new = [_events(rows, earliest_us, rows.stream == stream) for stream in range(len(self._buffers))]
         for buffer, events in zip(self._buffers, new, strict=True):
             buffer.insert(events)
         return new
@@ -111,9 +116,7 @@ class Pairing:
             one, other = probe.events.ref[row], probe.stored.ref[at]
             earlier = other < one
             one_at, other_at = table.positions(one[earlier]), table.positions(other[earlier])
-            here = other_at >= 0  # evicted rows stay in the buffer until it is rebuilt
-            sides = (one_at[here], other_at[here])
-            first, second = sides if probing_first else sides[::-1]
+            first, second = (one_at, other_at) if probing_first else (other_at, one_at)
             pairs.append(self._qualified(active.query, offsets, first, second, table.columns))
         return FoundPairs.joined(pairs)
 
@@ -144,11 +147,11 @@ class Pairing:
         return self._areas.sensor_of(rows.sensor[at]).name, rows.ids[at]
 
     def _outer_bounds(self, query: Query, *, probing_first: bool) -> ProbeBounds:
-        """Offsets, stored minus probing, beyond which no stored template can match, by probing template."""
+        """Return how far apart earliest times may be, stored minus probing, by probing template."""
         window = query.window if probing_first else query.window.swapped()
-        earliest, latest = self._templates.earliest_us, self._templates.latest_us
-        lo = window.lo_us - 1 + earliest - latest.max()
-        hi = window.hi_us + 1 + latest - earliest.min()
+        length = self._templates.latest_us - self._templates.earliest_us
+        lo = np.full_like(length, window.lo_us - 1 - length.max())
+        hi = window.hi_us + 1 + length
         return ProbeBounds(
             lo_us=lo[:, None],
             hi_us=hi[:, None],
@@ -161,10 +164,10 @@ class Pairing:
         )
 
 
-def _events(rows: EventColumns, which: npt.NDArray[np.bool_]) -> Events:
+def _events(rows: EventColumns, time_us: Int64Array, which: npt.NDArray[np.bool_]) -> Events:
     return Events(
         area=rows.area[which],
-        detected_at_us=rows.detected_at_us[which],
+        detected_at_us=time_us[which],
         template=rows.template[which],
         sensor=rows.sensor[which],
         ref=rows.seq[which],

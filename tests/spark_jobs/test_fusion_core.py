@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+import numpy as np
 import pytest
 
 from coincide.histogram import Histogram
@@ -12,6 +13,7 @@ from coincide.stream import Stream
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.journal import StateError
 from spark_jobs.limits import Limits
+from spark_jobs.qualifying import BoolArray, CodeArray, Int64Array, QualifyingOffsets
 from spark_jobs.records import InputRecord
 from tests.spark_jobs.building import (
     STREAMS,
@@ -324,6 +326,22 @@ def test_slots_with_few_rows_left_are_merged() -> None:
     assert max(fused.live_slots()) < 45  # 30 slots for the batches, the rest merged: not one merge for each batch
     restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
     assert pairs(restored.push([frame(30, [S], "area-0")])) == [("p1", "s1")]
+
+
+def test_a_template_far_from_its_reported_time_does_not_widen_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def contain(self: QualifyingOffsets, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        tried.append(len(offset_us))
+        return np.ones(len(offset_us), np.bool_)
+
+    monkeypatch.setattr(QualifyingOffsets, "contain", contain)
+    fused = with_query(window_s=2.0)
+    far = Row("far", 1000.0, Histogram.uniform(86_000, 86_001), "s")
+    spread = [Row(f"s{n}", 1000.0 + 20 * n, stream="s") for n in range(50)]
+    fused.push([frame(0, [far, *spread], received_at_s=1000.0)])
+    fused.push([frame(1, [Row("p1", 1500.0)], received_at_s=1000.0)])
+    assert sum(tried) == 1  # of 51 buffered ones
 
 
 def test_an_idle_area_is_forgotten() -> None:
