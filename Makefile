@@ -14,6 +14,8 @@ install = if command -v uv >/dev/null 2>&1; \
   then uv pip install --quiet --python "$(RUN)" --require-hashes -r $(1); \
   else "$(RUN)" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(1); fi
 
+LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+
 .PHONY: help
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2 }' Makefile
@@ -72,6 +74,15 @@ lint: $(STAMP) ## Lint, format, types and import rules
 fmt: $(STAMP) ## Format the code and put imports in order
 	"$(BIN)/ruff" check --fix-only --quiet
 	"$(BIN)/ruff" format
+
+.PHONY: docs
+docs: $(STAMP) ## Write the pages that are made from the code: settings, metrics, topics, OpenAPI
+	"$(RUN)" -m docs.generate
+
+.PHONY: lock
+lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs uv)
+	uv pip compile -q $(LOCK_FLAGS) --extra services --extra jobs --extra tools --extra dev -o requirements.lock pyproject.toml
+	uv pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 
 .PHONY: bench
 bench: setup .venv/.installed-bench ## Run the benchmarks, peers included, and print their tables
