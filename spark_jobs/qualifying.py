@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -46,8 +48,7 @@ class QualifyingOffsets:
         at = np.searchsorted(self._pairs, pair)
         offset = offset_us[possible]
         inside = (self._hulls[at, 0] <= offset) & (offset <= self._hulls[at, 1])
-        for gapped, intervals in self._gapped.items():
-            rows = np.flatnonzero(pair == gapped)
+        for rows, intervals in self._of_gapped(pair):
             inside[rows] &= _inside(intervals, offset[rows])
         qualifies = np.zeros(len(offset_us), np.bool_)
         qualifies[possible] = inside
@@ -58,6 +59,16 @@ class QualifyingOffsets:
         stay = ~np.isin(self._pairs >> 32, templates) & ~np.isin(self._pairs & 0xFFFFFFFF, templates)
         self._pairs, self._hulls = self._pairs[stay], self._hulls[stay]
         self._gapped = {pair: self._gapped[pair] for pair in self._pairs.tolist() if pair in self._gapped}
+
+    def _of_gapped(self, pair: Int64Array) -> Iterator[tuple[npt.NDArray[np.intp], Int64Array]]:
+        """Yield the rows of each pair that has several intervals, and these."""
+        if not self._gapped:
+            return
+        distinct, nth, counts = np.unique(pair, return_inverse=True, return_counts=True)
+        order, ends = np.argsort(nth, kind="stable"), np.cumsum(counts).tolist()
+        for each, start, end in zip(distinct.tolist(), [0, *ends], ends, strict=False):
+            if each in self._gapped:
+                yield order[start:end], self._gapped[each]
 
     def _possible(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
         """Whether the two times could lie in the window at all."""
@@ -86,8 +97,10 @@ class QualifyingOffsets:
         hulls = np.tile(np.array([NEVER_US, -NEVER_US]), (len(pairs), 1))
         np.minimum.at(hulls[:, 0], found.pair, found.left)
         np.maximum.at(hulls[:, 1], found.pair, found.right)
-        for nth in np.flatnonzero(np.bincount(found.pair, minlength=len(pairs)) > 1).tolist():
-            own = found.pair == nth
+        counts = np.bincount(found.pair, minlength=len(pairs))
+        ends = np.cumsum(counts)  # the intervals come in the order of their pairs
+        for nth in np.flatnonzero(counts > 1).tolist():
+            own = slice(ends[nth] - counts[nth], ends[nth])
             self._gapped[int(pairs[nth])] = np.column_stack((found.left[own], found.right[own]))
         return hulls
 
