@@ -27,6 +27,7 @@ from spark_jobs.lock import lock_checkpoint
 from spark_jobs.session import SessionError, create_session, end_session, is_lost
 from spark_jobs.settings import Settings
 from spark_jobs.shipping import shipped_code
+from spark_jobs.stale_status import retire_status
 from spark_jobs.stateful_query import stateful_query
 from spark_jobs.status_metrics import StatusMetrics
 from spark_jobs.supervise import Backoff, keep_running
@@ -114,6 +115,8 @@ class _Start:
 
     def __call__(self) -> StreamingQuery:
         if self._checkpoint_id is None:
+            if self._rebuild:
+                retire_status(self._settings)
             self._checkpoint_id = open_checkpoint(
                 self._settings.checkpoint_path, self._declared, rebuild=self._rebuild, has_matches=self._has_matches
             )

@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from spark_jobs.shards import MOST_SHARDS
+
 ENVIRONMENT_PREFIX = "COINCIDE_FUSION_"
 
 
@@ -44,7 +46,7 @@ class Settings(BaseModel):
     )
 
     shards: int = Field(
-        1, ge=1, le=256, description="Independent parts of the state; as many cores as this can work at once."
+        1, ge=1, le=MOST_SHARDS, description="Independent parts of the state; as many cores as this can work at once."
     )
     max_offsets_per_trigger: int = Field(
         5_000, ge=1, description="Most records taken from one topic into one micro-batch; bounds a backlog."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import count
 
+MOST_SHARDS = 256
 _SEED = 42  # Spark's `hash` expression always starts from it
 _MASK = 0xFFFFFFFF
 

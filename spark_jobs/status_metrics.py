@@ -41,9 +41,13 @@ class StatusMetrics(Collector):
         self._shards: dict[bytes, dict[str, Any]] = {}
 
     def take(self, key: bytes, value: bytes | None) -> None:
-        """Take over one record of the status topic; what is no JSON object is passed over."""
+        """Take over one record of the status topic; one without a value retires its shard, no JSON is ignored."""
+        if value is None:
+            with self._lock:
+                self._shards.pop(key, None)
+            return
         try:
-            status = json.loads(value or b"null")
+            status = json.loads(value)
         except ValueError:
             return
         if isinstance(status, dict):

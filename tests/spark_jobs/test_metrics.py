@@ -137,7 +137,17 @@ def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
     assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "greatest"}) == 10
 
 
-@pytest.mark.parametrize("value", [None, b"{", b"[]", b"\xff"])
+def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry) -> None:
+    metrics = StatusMetrics()
+    registry.register(metrics)
+    metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=4, watermark_us=None))
+    metrics.take(b"shard-1", status(1, accepted=7, matches=3, version=2, watermark_us=None))
+    metrics.take(b"shard-1", None)
+    assert registry.get_sample_value("coincide_fusion_accepted_total") == 5
+    assert registry.get_sample_value("coincide_fusion_query_version", {"query": "intruder"}) == 4
+
+
+@pytest.mark.parametrize("value", [b"", b"{", b"[]", b"\xff"])
 def test_what_is_no_status_changes_nothing(registry: CollectorRegistry, value: bytes | None) -> None:
     metrics = StatusMetrics()
     registry.register(metrics)
