@@ -50,9 +50,9 @@ def one_area(rows: int) -> AreaArray:
     return np.broadcast_to(np.int32(0), rows)
 
 
-def _brief(area: AreaArray) -> AreaArray:
-    """Return one row for all if `one_area` made the column: the arithmetic broadcasts it."""
-    return area[:1] if area.strides == (0,) else area
+def brief(codes: AreaArray) -> AreaArray:
+    """Return one row for all if the column is one value without memory: arithmetic broadcasts it."""
+    return codes[:1] if codes.strides == (0,) else codes
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,15 @@ class PackedKeys:
 
     def encode(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
         """Keys of stored events, int64 (n,)."""
-        return time_us + ((_brief(area).astype(np.int64) << self.time_bits) - self.base_us)
+        return time_us + ((brief(area).astype(np.int64) << self.time_bits) - self.base_us)
 
     def encode_bound(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
         """Keys to search for; times are clipped to the span, areas beyond the greatest lie behind everything."""
-        area = _brief(area)
-        within = np.minimum(np.maximum(time_us - self.base_us, 0), (1 << self.time_bits) - 1)
-        keys = within + (area.astype(np.int64) << self.time_bits)
+        area = brief(area)
+        keys = time_us - self.base_us
+        np.maximum(keys, 0, out=keys)
+        np.minimum(keys, (1 << self.time_bits) - 1, out=keys)
+        keys += area.astype(np.int64) << self.time_bits
         beyond = area >= self._areas
         return np.where(beyond, np.iinfo(np.int64).max, keys) if beyond.any() else keys
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import AreaArray, AreaKeys, Int64Array, KeyArray, narrowest_keys
+from coincide.area_keys import AreaArray, AreaKeys, Int64Array, KeyArray, brief, narrowest_keys
 
 CodeArray = npt.NDArray[np.int32]
 
@@ -56,7 +56,8 @@ class Events:
 
     @property
     def _in_one_area(self) -> bool:
-        return len(self) == 0 or bool(self.area.min() == self.area.max())
+        area = brief(self.area)
+        return len(self) == 0 or bool(area.min() == area.max())
 
     def rows(self, first: int, last: int) -> Events:
         """Return rows first : last, not copied."""

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from coincide.detections import Detections
 from coincide.difference import match_probabilities
-from coincide.events import Events, SortedEvents, sorted_events
 from coincide.histogram import FloatArray
 from coincide.pairs import Pairs
 from coincide.satisfaction_table import SatisfactionTable
-from coincide.timing_join.labels import area_codes, effective_rule, sensor_codes
-from coincide.timing_join.matching import Block, PositionArray, Probe, candidates, matching_pairs_among
+from coincide.timing_join.key_grid import PositionArray
+from coincide.timing_join.labels import effective_rule
+from coincide.timing_join.matching import Block, Probe, candidates, matching_pairs_among
+from coincide.timing_join.pair_columns import PairColumns
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
+from coincide.timing_join.sorted_frames import is_in_order, positions_in, sorted_frames
 from coincide.window import Window
 
 PROBING_ROWS = 32_768
-IN_ORDER = -1  # ref of every row of a frame whose rows are their own positions
 
 
 def timing_join(
@@ -63,10 +64,7 @@ def timing_join(
     ([0], [0], [0.3571])
     """
     join = _BatchJoin.of(a, b, window, threshold, sensors)
-    blocks = list(join.blocks())
-    if not blocks:
-        return Pairs.none()
-    left, right = (np.concatenate(columns) if len(columns) > 1 else columns[0] for columns in zip(*blocks, strict=True))
+    left, right = join.columns()
     if not join.in_order:
         order = np.lexsort((right, left))
         left, right = left[order], right[order]
@@ -109,20 +107,23 @@ class _BatchJoin:
     ) -> _BatchJoin:
         partner = a if b is None else b
         table = SatisfactionTable.build(a.templates, partner.templates, window, threshold)
-        events, others = _sorted_frames(a, b)
+        events, others = sorted_frames(a, b)
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
         bounds = ProbeBounds.of_a(table, least_us=0) if unordered else ProbeBounds.of_a(table)
-        in_order = all(_is_in_order(side) for side in (events, others))
+        in_order = all(is_in_order(side) for side in (events, others))
         return cls(a, partner, table, Probe(events, others, bounds, rule), b is None, in_order)
 
     def blocks(self) -> Iterator[Block]:
         """Positions in the frames as they were given."""
-        pairs = self._sorted_blocks()
-        if self.in_order:
-            return pairs
-        left, right = self.probe.events, self.probe.stored
-        return ((_positions(left, rows), _positions(right, at)) for rows, at in pairs)
+        return (self._as_given(block) for block in self._sorted_blocks())
+
+    def columns(self) -> Block:
+        """All of `blocks`."""
+        pairs = PairColumns(len(self.probe.events))
+        for rows, at in self._sorted_blocks():
+            pairs.append(rows, at)
+        return self._as_given(pairs.columns())
 
     def probabilities(self, left: PositionArray, right: PositionArray) -> Callable[[], FloatArray]:
         """Return the computation of the pairs' probabilities."""
@@ -134,6 +135,10 @@ class _BatchJoin:
             return match_probabilities(list(table.us), list(table.vs), u_index, v_index, offset_us, table.window)
 
         return compute
+
+    def _as_given(self, block: Block) -> Block:
+        rows, at = block
+        return positions_in(self.probe.events, rows), positions_in(self.probe.stored, at)
 
     def _sorted_blocks(self) -> Iterator[Block]:
         """Positions in the sorted events; part by part, so that every array in between fits in a core's cache."""
@@ -154,43 +159,3 @@ class _BatchJoin:
             apart = at != rows
             rows, at = rows[apart], at[apart]
         yield rows, at
-
-
-def _sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, SortedEvents]:
-    frames = [a] if b is None else [a, b]
-    sides = [
-        Events(
-            area, frame.detected_at_us, frame.template_index, sensor, np.broadcast_to(np.int64(IN_ORDER), len(frame))
-        )
-        for frame, area, sensor in zip(frames, area_codes(frames), sensor_codes(frames), strict=True)
-    ]
-    if b is None:
-        events = _in_role_order(sides[0])
-        return events, sorted_events(events)
-    return _sorted(sides[0]), sorted_events(_sorted(sides[1]))
-
-
-def _sorted(events: Events) -> Events:
-    return events if events.is_sorted else _numbered(events).sorted()
-
-
-def _in_role_order(events: Events) -> Events:
-    """Sort by (area, detected_at, sensor, position)."""
-    by_time = _sorted(events)
-    same = (by_time.detected_at_us[1:] == by_time.detected_at_us[:-1]) & (by_time.area[1:] == by_time.area[:-1])
-    if not (same & (by_time.sensor[1:] < by_time.sensor[:-1])).any():
-        return by_time
-    return _numbered(events).take(np.lexsort((events.sensor, events.detected_at_us, events.area)))
-
-
-def _numbered(events: Events) -> Events:
-    """Give each row its position in the frame as ref; frames that are in order do without."""
-    return replace(events, ref=np.arange(len(events)))
-
-
-def _is_in_order(side: Events | SortedEvents) -> bool:
-    return len(side) == 0 or bool(side.ref[0] == IN_ORDER)
-
-
-def _positions(side: Events | SortedEvents, rows: PositionArray) -> PositionArray:
-    return rows if _is_in_order(side) else side.ref[rows]

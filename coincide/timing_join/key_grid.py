@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from coincide.area_keys import Int64Array, KeyArray
 
 PositionArray = npt.NDArray[np.intp]
 Side = Literal["left", "right"]
-Search = Callable[[KeyArray, Side], PositionArray]  # np.searchsorted, its keys given
+Search = Callable[[KeyArray, Side], PositionArray]  # np.searchsorted in keys given before
 
 LEAST_KEYS = 1024
 CELLS_PER_KEY = 2
@@ -27,7 +26,7 @@ def search_in(keys: KeyArray, bounds: int) -> Search:
         grid = KeyGrid.over(keys)
         if not grid.is_crowded:
             return grid.positions
-    return partial(np.searchsorted, keys)
+    return lambda bounds, side: np.searchsorted(keys, bounds, side)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +37,8 @@ class KeyGrid:
 
     Attributes
     ----------
-    keys : ndarray of int64, shape (n,)
-        Sorted, at least 0 and below the greatest int64.
+    keys : ndarray of int64, shape (n + 1,)
+        Sorted, at least 0 and below the greatest int64, which follows the last.
     shift : int
         Cells are ``2 ** shift`` long, the first one starts at ``keys[0]``.
     first : ndarray of intp, shape (cells + 1,)
@@ -66,18 +65,18 @@ class KeyGrid:
         following = keys - (keys[0] - (1 << shift))  # in the next cell, so that sums count what lies before
         following >>= shift
         keys_in = np.bincount(following)
-        return cls(keys, shift, np.cumsum(keys_in), bool(2 * np.count_nonzero(keys_in) < len(keys)))
+        is_crowded = bool(2 * np.count_nonzero(keys_in) < len(keys))
+        return cls(np.append(keys, np.iinfo(np.int64).max), shift, np.cumsum(keys_in), is_crowded)
 
     def positions(self, bounds: KeyArray, side: Side) -> PositionArray:
         """Return ``np.searchsorted(keys, bounds, side)`` for bounds of at least 0, in any order."""
         cell = bounds - self.keys[0]
         cell >>= self.shift
-        at = self.first.take(cell, mode="clip")
+        at: PositionArray = self.first.take(cell, mode="clip")
         is_before = np.less if side == "left" else np.less_equal
-        keys = np.append(self.keys, np.iinfo(np.int64).max)
         for _ in range(STEPS):
-            goes_on = is_before(keys.take(at, mode="clip"), bounds)
+            goes_on = is_before(self.keys.take(at, mode="clip"), bounds)
             at += goes_on
         rest = np.flatnonzero(goes_on)
-        at[rest] = np.searchsorted(self.keys, bounds[rest], side)
+        at[rest] = np.searchsorted(self.keys[:-1], bounds[rest], side)
         return at

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.area_keys import one_area
+from coincide.area_keys import brief, one_area
 from coincide.detections import Detections, DetectionsError, LabelArray
 from coincide.events import CodeArray
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError, unknown_sensor
@@ -50,6 +50,7 @@ def effective_rule(rule: SensorRule, one: CodeArray, other: CodeArray) -> Sensor
         return rule
     if rule == "same" and UNKNOWN_SENSOR in (one[0], other[0]):
         raise SensorRuleError("sensors", rule, "'different' or 'any' for detections without a sensor")
+    one, other = brief(one), brief(other)
     apart = one.max() < other.min() or other.max() < one.min()
     unknown = UNKNOWN_SENSOR in (one[0], other[0])
     return "any" if rule == "different" and (apart or unknown) else rule

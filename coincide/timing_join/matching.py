@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array, KeyArray
+from coincide.area_keys import Int64Array, KeyArray, brief
 from coincide.events import Events, SortedEvents
 from coincide.timing_join.key_grid import PositionArray, Search, search_in
 from coincide.timing_join.probe_bounds import ProbeBounds
@@ -47,7 +47,7 @@ class Probe:
     @cached_property
     def asks_sensors(self) -> bool:
         """Whether sensors decide anything: unknown ones differ from all others."""
-        unknown = bool((self.events.sensor == UNKNOWN_SENSOR).all())
+        unknown = bool((brief(self.events.sensor) == UNKNOWN_SENSOR).all())
         return self.sensors == "same" or (self.sensors == "different" and not unknown)
 
     @cached_property

@@ -1,0 +1,57 @@
+"""Frames as sorted events, and back to the positions that rows have in their frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from coincide.detections import Detections
+from coincide.events import Events, SortedEvents, sorted_events
+from coincide.timing_join.key_grid import PositionArray
+from coincide.timing_join.labels import area_codes, sensor_codes
+
+IN_ORDER = -1  # ref of every row of a frame whose rows are their own positions
+
+
+def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, SortedEvents]:
+    """Return the events of `a` by (area, time), and those of `b` with keys; without `b` both are those of `a`."""
+    frames = [a] if b is None else [a, b]
+    sides = [
+        Events(
+            area, frame.detected_at_us, frame.template_index, sensor, np.broadcast_to(np.int64(IN_ORDER), len(frame))
+        )
+        for frame, area, sensor in zip(frames, area_codes(frames), sensor_codes(frames), strict=True)
+    ]
+    if b is None:
+        events = _in_role_order(sides[0])
+        return events, sorted_events(events)
+    return _sorted(sides[0]), sorted_events(_sorted(sides[1]))
+
+
+def _sorted(events: Events) -> Events:
+    return events if events.is_sorted else _numbered(events).sorted()
+
+
+def _in_role_order(events: Events) -> Events:
+    """Sort by (area, detected_at, sensor, position)."""
+    by_time = _sorted(events)
+    same = (by_time.detected_at_us[1:] == by_time.detected_at_us[:-1]) & (by_time.area[1:] == by_time.area[:-1])
+    if not (same & (by_time.sensor[1:] < by_time.sensor[:-1])).any():
+        return by_time
+    return _numbered(events).take(np.lexsort((events.sensor, events.detected_at_us, events.area)))
+
+
+def _numbered(events: Events) -> Events:
+    """Give each row its position in the frame as ref; frames that are in order do without."""
+    return replace(events, ref=np.arange(len(events)))
+
+
+def is_in_order(side: Events | SortedEvents) -> bool:
+    """Whether the rows stand where their frame has them."""
+    return len(side) == 0 or bool(side.ref[0] == IN_ORDER)
+
+
+def positions_in(side: Events | SortedEvents, rows: PositionArray) -> PositionArray:
+    """Return where the frame has the given rows of the sorted events."""
+    return rows if is_in_order(side) else side.ref[rows]
