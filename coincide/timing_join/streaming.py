@@ -175,7 +175,8 @@ class TimingJoin:
         return first
 
     def _evict(self, pushed: str) -> None:
-        if self._max_buffered is not None:
+        if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
+            self._joins.evict(self._watermark.state_us)  # first what no event that is on time can match any more
             self.dropped += len(self._joins.evict_oldest(pushed, self.buffered(pushed) - self._max_buffered))
         held = sum(self.buffered(stream) for stream in self._streams)
         if EVICT_EVERY * (self._rows - self._rows_at_eviction) < held:

@@ -252,6 +252,13 @@ def test_the_hard_bound_drops_the_earliest_and_counts_them() -> None:
     assert pairs.left.tolist() == [3]
 
 
+def test_what_can_find_no_partner_any_more_makes_room_and_is_not_counted_as_dropped() -> None:
+    join = TimingJoin(Stream("x", 1, 0), Stream("y", 1, 0), Window(1), 1, max_buffered=10)
+    join.push("x", Detections(range(8), [Histogram.point()]))
+    join.push("x", Detections(range(1_000_000_000, 1_000_000_008), [Histogram.point()]))
+    assert (join.dropped, join.buffered("x")) == (0, 8)
+
+
 def test_templates_that_nothing_uses_any_more_are_forgotten() -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 0.5)
     found = 0
