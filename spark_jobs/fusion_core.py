@@ -17,7 +17,7 @@ from spark_jobs.records import InputRecord, Output
 from spark_jobs.saved_state import header_of, restored_state
 from spark_jobs.shard_state import ShardState
 from spark_jobs.slot_merging import merge_sparse_slots
-from spark_jobs.sweeping import is_sweep_due, sweep
+from spark_jobs.sweeping import forget_spare_templates, is_sweep_due, sweep
 from spark_jobs.totals import QueryStatus, Status, WatermarkRange
 
 
@@ -121,6 +121,7 @@ class FusionCore:
         if is_sweep_due(self._state):
             sweep(self._state)
             self._journal |= merge_sparse_slots(self._state, self._slots)
+        forget_spare_templates(self._state)
         gone = before - self._state.live_slots
         self._dropped = sorted(gone - self._journal.keys())
         self._journal = {number: slot for number, slot in self._journal.items() if number not in gone}

@@ -42,6 +42,12 @@ def sweep(state: ShardState) -> None:
     state.swept_rows, state.swept_areas = len(rows), len(state.areas)
 
 
+def forget_spare_templates(state: ShardState) -> None:
+    """Forget unused templates once they are many: those of late and refused rows, which bring no sweep about."""
+    if len(state.templates) - len(state.table) >= state.limits.sweep_after:
+        _forget_templates(state)
+
+
 def _kept_rows(state: ShardState) -> BoolArray:
     """Which rows stay; those beyond the cap are counted as evicted."""
     rows = state.table.columns
@@ -69,4 +75,9 @@ def _forget_unused(state: ShardState) -> None:
     used = set(np.unique(rows.sensor).tolist())
     for area in areas:
         areas.forget_sensors(area, lambda sensor: sensor.code not in used)
-    state.pairing.forget(state.templates.forget_all_but(np.unique(rows.template)), state.control.active)
+    _forget_templates(state)
+
+
+def _forget_templates(state: ShardState) -> None:
+    used = np.unique(state.table.columns.template)
+    state.pairing.forget(state.templates.forget_all_but(used), state.control.active)

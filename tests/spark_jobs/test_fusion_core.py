@@ -311,6 +311,17 @@ def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -
     assert len(fused.header()) < 400
 
 
+def test_templates_of_late_detections_are_not_kept() -> None:
+    fused = core(Limits(sweep_after=10))
+    fused.push([frame(0, [P])])
+    for step in range(100):
+        own = Histogram.uniform(-1 - step / 100, 0)
+        output = fused.push([frame(step + 1, [Row("late", 900.0, own)])])
+        assert len(fused._state.templates) <= 11
+    assert status(output)["totals"]["late"] == 100
+    assert pairs(fused.push([put(0, query_json()), frame(101, [P, Row("p2", 1001.0), S])])) == [("p2", "s1")]
+
+
 def test_slots_with_few_rows_left_are_merged() -> None:
     limits = Limits(sweep_after=1, merge_slots_from=4)
     fused = core(limits)
