@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import FloatArray
+from coincide.quantile_guess import closer_quantiles
 from coincide.template_pairs import IndexArray, TemplatePairs
 from coincide.trapezoids import ATOM_TOLERANCE_S, TemplateColumns, Trapezoids, in_steps, steepest_density
 
@@ -43,10 +44,10 @@ def greatest_offsets(pairs: TemplatePairs, end_s: float, threshold: float) -> Of
     # at the bound itself the probability is 0 unless an atom lies there; one microsecond on it is 0 for certain
     impossible = np.ceil(window_end_minus(end_s, pairs.earliest_s()).high * 1e6).astype(np.int64) + 2
     quantile_s = pairs.mean_s() + NormalDist().inv_cdf(threshold) * pairs.std_s()
-    guess = np.rint((end_s - quantile_s) * 1e6).astype(np.int64)
     greatest = np.empty(len(pairs), dtype=np.int64)
     for rows, u, v in pairs.blocks():
-        search = _Search(certain[rows].copy(), impossible[rows], guess[rows])
+        guess_s = end_s - closer_quantiles(u, v, threshold, quantile_s[rows])
+        search = _Search(certain[rows].copy(), impossible[rows], np.rint(guess_s * 1e6).astype(np.int64))
         greatest[rows] = search.run(u, v, end_s, least_probability(threshold))
     return greatest
 
