@@ -58,8 +58,8 @@ def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matc
     CheckpointError
         It was made for something else, or it is lost although matches were written.
     """
-    if rebuild:
-        shutil.rmtree(folder, ignore_errors=True)
+    if rebuild and folder.exists():
+        _delete(folder)
     identity = folder / IDENTITY_FILE
     if identity.exists():
         return _verify(folder, identity, declared)
@@ -117,3 +117,10 @@ def _write(identity: Path, content: dict[str, Any]) -> None:
     fresh = identity.with_suffix(".fresh")
     fresh.write_text(json.dumps(content, indent=1), encoding="utf-8")
     fresh.replace(identity)
+
+
+def _delete(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise CheckpointError(f"{folder} cannot be deleted: {error.strerror}") from error

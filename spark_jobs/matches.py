@@ -66,14 +66,17 @@ def match_of(
 
 
 def match_id(query: str, members: Sequence[Member]) -> str:
-    """Return "m-" and 32 hex digits that depend on the query's id and each member's role, sensor and id alone.
+    """Return "m-" and 32 hex digits made of the query's id and each member's role, sensor, id and detected_at_us.
 
-    They are the first 16 bytes of SHA-256 over the compact UTF-8 JSON ``[query,[role,sensor,id],[role,sensor,id]]``.
+    They are the first 16 bytes of SHA-256 over the compact UTF-8 JSON
+    ``[query,[role,sensor,id,detected_at_us],[role,sensor,id,detected_at_us]]``. The time is in it because a gateway
+    may count its ids anew after a restart: the later match is another one.
 
     Examples
     --------
     >>> match_id("q", [])
     'm-ecdcb213e02a9c3c73f2c376e5859024'
     """
-    content = json.encode([query, *([member.role, member.sensor, member.id] for member in members)])
+    named = [[member.role, member.sensor, member.id, member.detected_at_us] for member in members]
+    content = json.encode([query, *named])
     return "m-" + hashlib.sha256(content).hexdigest()[:32]

@@ -49,7 +49,7 @@ class Settings(BaseModel):
         1, ge=1, le=MOST_SHARDS, description="Independent parts of the state; as many cores as this can work at once."
     )
     max_offsets_per_trigger: int = Field(
-        5_000, ge=1, description="Most records taken from one topic into one micro-batch; bounds a backlog."
+        2_000, ge=1, description="Most records taken from one topic into one micro-batch; bounds a backlog."
     )
     max_buffered: int = Field(
         2_000_000, ge=1, description="Most detections one shard keeps; beyond it the oldest are evicted and counted."

@@ -40,6 +40,15 @@ def test_a_lost_checkpoint_is_refused_when_there_are_matches(tmp_path: Path) -> 
     assert not (tmp_path / "new").exists()
 
 
+def test_a_checkpoint_that_cannot_be_deleted_is_not_gone_on_with(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_folder: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("shutil.rmtree", refused)
+    with pytest.raises(CheckpointError, match="cannot be deleted: Permission denied"):
+        open_checkpoint(folder, DECLARED, rebuild=True, has_matches=never_asked)
+
+
 def test_a_rebuild_begins_anew(folder: Path) -> None:
     before = reopen(folder)
     after = open_checkpoint(folder, DECLARED, rebuild=True, has_matches=never_asked)

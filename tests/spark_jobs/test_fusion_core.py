@@ -72,7 +72,7 @@ def test_a_match_record_holds_what_the_contract_says() -> None:
     template = Histogram.uniform(-1, 0.5)
     row = Row("p1", 1000.0, template, attributes=(("mag", 1.5), ("place", "Norcia é")))
     (match,) = matches(fused.push([frame(0, [row, S])]))
-    identity = '["near",["a","north","p1"],["b","south","s1"]]'
+    identity = '["near",["a","north","p1",1000000000],["b","south","s1",1001000000]]'
     assert match == {
         "v": 1,
         "id": "m-" + hashlib.sha256(identity.encode()).hexdigest()[:32],
@@ -108,6 +108,18 @@ def test_a_match_record_holds_what_the_contract_says() -> None:
             },
         ],
     }
+
+
+def test_ids_counted_anew_after_a_restart_make_other_matches() -> None:
+    fused = with_query()
+    (before,) = matches(fused.push([frame(0, [P, S])]))
+    day_s = 86_400.0  # by then both first detections would be late, and their ids may be used again
+    again = [Row("p1", 1000.0 + day_s), Row("s1", 1001.0 + day_s, stream="s", sensor="south")]
+    clock = Row("tick", 940.0 + day_s, sensor="clock")
+    (after,) = matches(fused.push([frame(1, [clock]), frame(2, again)]))
+    assert pairs(fused.push([])) == []
+    assert [member["id"] for member in after["members"]] == [member["id"] for member in before["members"]]
+    assert after["id"] != before["id"]
 
 
 def test_areas_never_meet() -> None:
