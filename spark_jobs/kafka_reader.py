@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 from spark_jobs.settings import Settings
+
+CONNECT_TIMEOUT_S = 2.0
 
 
 class KafkaReader:
@@ -22,6 +25,7 @@ class KafkaReader:
 
     def __init__(self, settings: Settings) -> None:
         self._timeout_ms = round(settings.kafka_timeout_s * 1_000)
+        _refuse_unless_listening(settings.kafka_bootstrap)
         self._consumer = KafkaConsumer(
             bootstrap_servers=settings.kafka_bootstrap.split(","),
             bootstrap_timeout_ms=self._timeout_ms,
@@ -59,3 +63,17 @@ class KafkaReader:
         if not found:
             raise KafkaError(f"there is no topic {topic}: `python -m services.common.create_topics` creates it")
         return [TopicPartition(topic, partition) for partition in sorted(found)]
+
+
+def _refuse_unless_listening(bootstrap: str) -> None:
+    """Raise KafkaConnectionError at once: the client would leave a thread behind with every try (as in services)."""
+    faults = []
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
+        except OSError as error:
+            faults.append(f"{address.strip()}: {error}")
+        else:
+            return
+    raise KafkaConnectionError(f"nothing listens ({'; '.join(faults)})")

@@ -1,6 +1,5 @@
 """One connection to Kafka: which partitions there are, from where to read, how far behind, what to commit."""
 
-import socket
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -13,7 +12,6 @@ from services.alerting.store.position_rows import Position
 from services.common.kafka import create_admin, create_consumer
 
 PROBE_TIMEOUT_MS = 5_000
-CONNECT_TIMEOUT_S = 2.0
 
 
 class TopicMissingError(Exception):
@@ -29,7 +27,6 @@ class KafkaSession:
     """
 
     def __init__(self, bootstrap: str, group: str, topics: Iterable[str], max_records: int) -> None:
-        _refuse_unless_listening(bootstrap)
         self.partitions, self.topic_ids = _describe(bootstrap, tuple(topics))
         self._consumer = create_consumer(bootstrap, group_id=group, max_poll_records=max_records)
         self._consumer.assign(self.partitions)  # what it keeps metadata of: every topic, whatever is read from it
@@ -88,20 +85,6 @@ class KafkaSession:
         offsets = {TopicPartition(p.topic, p.partition): OffsetAndMetadata(p.next_offset, "", -1) for p in positions}
         if offsets:
             self._consumer.commit_async(offsets, callback=lambda _offsets, _response: None)
-
-
-def _refuse_unless_listening(bootstrap: str) -> None:
-    # The Kafka client waits seconds for a broker that refuses, and leaks a socket with each attempt.
-    fault: OSError | None = None
-    for address in bootstrap.split(","):
-        host, _, port = address.strip().rpartition(":")
-        try:
-            socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
-        except OSError as error:
-            fault = error
-        else:
-            return
-    raise ConnectionError(f"nothing listens at {bootstrap} ({fault})")
 
 
 def _describe(bootstrap: str, topics: tuple[str, ...]) -> tuple[list[TopicPartition], dict[str, str]]:

@@ -1,11 +1,14 @@
 """Kafka clients as Coincide uses them: every wait bounded, every record acknowledged by all replicas."""
 
+import socket
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaConnectionError
 
 #: How long a client may take to find the cluster before the caller hears that Kafka is away.
 BOOTSTRAP_TIMEOUT_MS = 5_000
+CONNECT_TIMEOUT_S = 2.0
 
 _CONNECTION: dict[str, Any] = {
     "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
@@ -34,6 +37,7 @@ def create_producer(bootstrap: str, *, delivery_timeout_ms: int = 10_000, **over
         "max_block_ms": BOOTSTRAP_TIMEOUT_MS,
         "batch_size": 256 * 1024,
     }
+    refuse_unless_listening(bootstrap)
     return KafkaProducer(bootstrap_servers=bootstrap.split(","), **_CONNECTION, **{**options, **overrides})
 
 
@@ -52,6 +56,7 @@ def create_consumer(bootstrap: str, *topics: str, group_id: str | None = None, *
         "allow_auto_create_topics": False,
         "request_timeout_ms": 10_000,
     }
+    refuse_unless_listening(bootstrap)
     return KafkaConsumer(*topics, bootstrap_servers=bootstrap.split(","), **_CONNECTION, **{**options, **overrides})
 
 
@@ -63,4 +68,23 @@ def create_admin(bootstrap: str) -> KafkaAdminClient:
     kafka.errors.KafkaError
         The cluster was not found in `BOOTSTRAP_TIMEOUT_MS`.
     """
+    refuse_unless_listening(bootstrap)
     return KafkaAdminClient(bootstrap_servers=bootstrap.split(","), request_timeout_ms=10_000, **_CONNECTION)
+
+
+def refuse_unless_listening(bootstrap: str) -> None:
+    """Raise KafkaConnectionError, at once and leaving nothing behind, when nobody listens at any address.
+
+    The Kafka client would try for seconds instead, and each client that gives up leaves a thread that goes on trying:
+    half an hour without a broker ends in a process full of them.
+    """
+    faults = []
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
+        except OSError as error:
+            faults.append(f"{address.strip()}: {error}")
+        else:
+            return
+    raise KafkaConnectionError(f"nothing listens ({'; '.join(faults)})")
