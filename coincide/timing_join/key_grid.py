@@ -17,7 +17,7 @@ Search = Callable[[KeyArray, Side], PositionArray]  # np.searchsorted in keys gi
 
 LEAST_KEYS = 1024
 CELLS_PER_KEY = 2
-STEPS = 2  # from the first key of a cell; what is further on is searched
+STEPS = 4  # from the first key of a cell; what is further on is searched
 
 
 def search_in(keys: KeyArray, bounds: int) -> Search:
@@ -62,8 +62,9 @@ class KeyGrid:
         """Lay two to four cells a key between the first and the last of at least one key."""
         span = int(keys[-1] - keys[0])
         shift = max(0, (span // (CELLS_PER_KEY * len(keys))).bit_length() - 1)
-        following = keys - (keys[0] - (1 << shift))  # in the next cell, so that sums count what lies before
+        following = keys - keys[0]
         following >>= shift
+        following += 1  # counted in the next cell, so that sums count what lies before
         keys_in = np.bincount(following)
         is_crowded = bool(2 * np.count_nonzero(keys_in) < len(keys))
         return cls(np.append(keys, np.iinfo(np.int64).max), shift, np.cumsum(keys_in), is_crowded)
@@ -74,9 +75,10 @@ class KeyGrid:
         cell >>= self.shift
         at: PositionArray = self.first.take(cell, mode="clip")
         is_before = np.less if side == "left" else np.less_equal
+        rows, sought, here = np.arange(len(at)), bounds, at
         for _ in range(STEPS):
-            goes_on = is_before(self.keys.take(at, mode="clip"), bounds)
-            at += goes_on
-        rest = np.flatnonzero(goes_on)
-        at[rest] = np.searchsorted(self.keys[:-1], bounds[rest], side)
+            onwards = np.flatnonzero(is_before(self.keys.take(here, mode="clip"), sought))
+            rows, sought, here = rows[onwards], sought[onwards], here[onwards] + 1
+            at[rows] = here
+        at[rows] = np.searchsorted(self.keys[:-1], sought, side)
         return at
