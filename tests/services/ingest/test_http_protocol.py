@@ -13,7 +13,7 @@ from services.ingest.http_protocol import BoundedHttpProtocol
 from tests.services.ingest.building import Ingest
 
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
-TIMEOUT_S = 0.3
+TIMEOUT_S = 1.0
 
 
 @pytest.fixture
