@@ -40,7 +40,7 @@ demo: setup ## Run the whole system on the neutrinos of SN1987A; Ctrl-C stops it
 	@"$(RUN)" -m deploy.local demo
 
 .PHONY: up
-up: setup ## Start the whole system in the background
+up: setup ## Start the whole system in the background (REBUILD=1: fusion begins anew from the topics)
 	@"$(RUN)" -m deploy.local up
 
 .PHONY: down

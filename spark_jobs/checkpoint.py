@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from coincide.stream import Stream
-from spark_jobs.journal import FORMAT
+from spark_jobs.state_format import FORMAT
 
 IDENTITY_FILE = "coincide.json"
 _REBUILD = "start once with --rebuild to begin anew from the topics, or put the checkpoint back"

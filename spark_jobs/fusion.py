@@ -23,13 +23,16 @@ from spark_jobs.settings import Settings, SettingsError, load_settings
 from spark_jobs.streams import load_streams
 
 DEFAULT_CONFIG = Path("config/fusion.yaml")
+REFUSED = 78  # EX_CONFIG of sysexits.h: a person must change something, so a process runner need not try again
 
 
 CoresOf = Callable[[Settings, Mapping[str, Stream]], CoreFactory]
 
 
 def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None) -> int:
-    """Run the job until SIGTERM or SIGINT; return the exit status: 0, or 1 after one sentence on standard error.
+    """Run the job until SIGTERM or SIGINT; return the exit status.
+
+    That is 0, or, after one sentence on standard error, `REFUSED` where trying again is in vain, else 1.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
         job.run(rebuild=given.rebuild)
     except (SettingsError, CheckpointError, LockError, SessionError) as error:
         print(f"fusion: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
-        return 1
+        return REFUSED if isinstance(error, SettingsError | CheckpointError) else 1
     return 0
 
 

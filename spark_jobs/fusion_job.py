@@ -28,6 +28,7 @@ from spark_jobs.session import SessionError, create_session, end_session, is_los
 from spark_jobs.settings import Settings
 from spark_jobs.shipping import shipped_code
 from spark_jobs.stale_status import retire_status
+from spark_jobs.state_format import unusable_state
 from spark_jobs.stateful_query import stateful_query
 from spark_jobs.status_metrics import StatusMetrics
 from spark_jobs.supervise import Backoff, keep_running
@@ -94,10 +95,16 @@ class FusionJob:
             Backoff(self._settings.restart_delay_s, self._settings.restart_delay_max_s),
             self._stopping,
             fatal=(CheckpointError, SessionError),
+            raise_if_in_vain=self._refuse_unusable_state,
             on_restart=self._metrics.restarts.inc,
         )
         if query is not None:
             _stop(query, self._settings.stop_timeout_s)
+
+    def _refuse_unusable_state(self, error: Exception) -> None:
+        reason = unusable_state(error)
+        if reason is not None:
+            raise CheckpointError(f"the state in {self._settings.checkpoint_path} cannot be used: {reason}")
 
 
 class _Start:

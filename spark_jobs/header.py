@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Raw, Struct, json, msgpack
+from msgspec import Struct, json, msgpack
 
 from coincide.query import Query
 from spark_jobs.control import ActiveQuery
-from spark_jobs.journal import FORMAT, StateError
+from spark_jobs.state_format import StateError, decode_state
 from spark_jobs.totals import Totals
 
 
@@ -39,7 +38,7 @@ class AreaState(Struct, array_like=True, frozen=True):
     since: int
     last_received_us: int
     watermark_us: int
-    partition: int = 0  # states from before it was kept have none
+    partition: int
 
 
 class Header(Struct, array_like=True, frozen=True):
@@ -87,13 +86,7 @@ class Header(Struct, array_like=True, frozen=True):
         StateError
             The bytes are no header of this format, or one of another shard.
         """
-        try:
-            version = msgpack.decode(header, type=list[Raw])[0]
-            if msgpack.decode(version) != FORMAT:
-                raise StateError(f"the state has format {msgpack.decode(version)!r}: this version reads {FORMAT}")
-            decoded = _decoder.decode(header)
-        except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
-            raise StateError(f"the state's header cannot be read: {error}") from None
+        decoded = decode_state(header, _decoder, "the state's header")
         if decoded.shard != shard:
             raise StateError(f"the state is that of shard {decoded.shard}, not of shard {shard}")
         return decoded

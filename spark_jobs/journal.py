@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, msgpack
@@ -13,14 +12,10 @@ from msgspec import Struct, msgpack
 from coincide.histogram import Histogram
 from spark_jobs.areas import Areas
 from spark_jobs.events import EventColumns
+from spark_jobs.state_format import FORMAT, decode_state
 from spark_jobs.templates import Templates
 
-FORMAT = 1
 ROW_BYTES = 3 * 8 + 4 * 2 + 4  # sequence number, two times, four codes, lengths of the two strings
-
-
-class StateError(RuntimeError):
-    """A header or slot that this version cannot read, or that does not belong together with the others."""
 
 
 class Slot(Struct, array_like=True, frozen=True):
@@ -50,13 +45,7 @@ class Slot(Struct, array_like=True, frozen=True):
         StateError
             The bytes are no slot of this format.
         """
-        try:
-            decoded = _decoder.decode(slot)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise StateError(f"a journal slot cannot be read: {error}") from None
-        if decoded.format != FORMAT:
-            raise StateError(f"journal slot {decoded.number} has format {decoded.format}: this version reads {FORMAT}")
-        return decoded
+        return decode_state(slot, _decoder, "a journal slot")
 
     def histograms(self) -> list[Histogram]:
         """Return the templates of the slot."""

@@ -10,9 +10,10 @@ from coincide.stream import Stream
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
 from spark_jobs.header import AreaState, Header, QueryState
-from spark_jobs.journal import FORMAT, Slot, StateError
+from spark_jobs.journal import Slot
 from spark_jobs.limits import Limits
 from spark_jobs.shard_state import ShardState
+from spark_jobs.state_format import FORMAT, StateError
 
 
 def header_of(state: ShardState) -> Header:

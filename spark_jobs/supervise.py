@@ -47,17 +47,21 @@ def keep_running(
     backoff: Backoff,
     stopping: threading.Event,
     fatal: tuple[type[Exception], ...] = (),
+    raise_if_in_vain: Callable[[Exception], None] = lambda _error: None,
     on_restart: Callable[[], None] = lambda: None,
 ) -> Q | None:
     """Start the query again whenever it ends, until ``stopping`` is set; return the one that runs then.
 
-    The delay starts over after the query has shown a sign of life. Exceptions of the types ``fatal`` are raised.
+    The delay starts over after the query has shown a sign of life. Exceptions of the types ``fatal`` are raised, and
+    what ``raise_if_in_vain`` makes of the one that a query ended with.
     """
     delay_s = backoff.first_s
     while not stopping.is_set():
-        query, reason = _run_once(start, liveliness, stopping, fatal)
-        if reason is None:
-            return query
+        outcome = _run_once(start, liveliness, stopping, fatal)
+        if not isinstance(outcome, Exception):
+            return outcome
+        raise_if_in_vain(outcome)
+        reason = _first_line(outcome)
         if liveliness.shown_since_start:
             delay_s = backoff.first_s
         liveliness.ended(reason)
@@ -73,20 +77,20 @@ def _run_once(
     liveliness: Liveliness,
     stopping: threading.Event,
     fatal: tuple[type[Exception], ...],
-) -> tuple[Q | None, str | None]:
-    """Return the query that still runs when ``stopping`` is set, or the reason why it ended."""
+) -> Q | Exception:
+    """Return the query that still runs when ``stopping`` is set, or why it ended."""
     liveliness.starting()
     try:
         query = start()
         while query.isActive:
             if stopping.wait(POLL_S):
-                return query, None
-        return None, _first_line(query.exception())
+                return query
+        return query.exception() or RuntimeError("it was stopped")
     except fatal:
         raise
     except Exception as error:
-        return None, _first_line(error)
+        return error
 
 
-def _first_line(error: Exception | None) -> str:
+def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), "") or repr(error)

@@ -13,7 +13,7 @@ from deploy.local.system import PROCESSES, System
 
 def _up(system: System) -> None:
     with shown() as report:
-        system.up(report)
+        system.up(report, rebuild=_is_set("REBUILD"))
     for name in ("ingest", "alerting", "fusion"):
         print(f"{name:<9} {system.layout.url(name)}")
     print(f"logs      {system.layout.logs}")
@@ -40,7 +40,11 @@ def _logs(system: System) -> None:
 
 
 def _demo(system: System) -> None:
-    run_demo(system, detach=os.environ.get("DETACH", "") not in {"", "0"})
+    run_demo(system, detach=_is_set("DETACH"))
+
+
+def _is_set(name: str) -> bool:
+    return os.environ.get(name, "") not in {"", "0"}
 
 
 _COMMANDS = {"up": _up, "down": _down, "status": _status, "logs": _logs, "demo": _demo}

@@ -52,14 +52,15 @@ def wait_ready(
                 waiting.remove(name)
                 report(name, "ready")
             elif supervision.state(name) in {"FATAL", "EXITED"}:
-                raise LocalError(f"{name} could not be started{_last_words(layout.logs / f'{name}.log')}")
+                raise LocalError(f"{name} could not be started{last_words(layout.logs / f'{name}.log')}")
         if waiting and time.monotonic() > deadline_s:
             late = waiting[0]
-            raise LocalError(f"{late} is not ready after {timeout_s:.0f} s{_last_words(layout.logs / f'{late}.log')}")
+            raise LocalError(f"{late} is not ready after {timeout_s:.0f} s{last_words(layout.logs / f'{late}.log')}")
         time.sleep(_POLL_S if waiting else 0)
 
 
-def _last_words(log: Path, lines: int = 12) -> str:
+def last_words(log: Path, lines: int = 12) -> str:
+    """Return the end of ``log``, as the end of a sentence."""
     if not log.exists():
         return f" (it left no log in {log})"
     with log.open(encoding="utf-8", errors="replace") as text:

@@ -16,7 +16,7 @@ from deploy.local.java import find_java
 from deploy.local.layout import Layout
 from deploy.local.paths import ROOT
 from deploy.local.ports import is_free, owner_of
-from deploy.local.readiness import Report, is_ready, silent, wait_ready
+from deploy.local.readiness import READY_TIMEOUT_S, Report, is_ready, last_words, silent, wait_ready
 from deploy.local.supervision import Supervision
 from deploy.local.waiting import wait_until
 
@@ -45,8 +45,10 @@ class System:
         self.ingest = httpx.Client(base_url=layout.url("ingest"), timeout=_HTTP_TIMEOUT_S)
         self.alerting = httpx.Client(base_url=layout.url("alerting"), timeout=_HTTP_TIMEOUT_S)
 
-    def up(self, report: Report = silent) -> None:
+    def up(self, report: Report = silent, *, rebuild: bool = False) -> None:
         """Start what does not run and return when all is ready; changes nothing where all is.
+
+        With ``rebuild`` fusion, if it does not run, begins anew from the topics.
 
         Where that fails, or Ctrl-C comes, what was started is stopped again.
 
@@ -57,13 +59,13 @@ class System:
         """
         was_running = self.supervision.is_running
         try:
-            self._start_all(report)
+            self._start_all(report, rebuild=rebuild)
         except (LocalError, KeyboardInterrupt):
             if not was_running:
                 self.down()
             raise
 
-    def _start_all(self, report: Report) -> None:
+    def _start_all(self, report: Report, *, rebuild: bool) -> None:
         java = find_java()
         ensure_jars(java)
         if not self.supervision.is_running:
@@ -75,12 +77,26 @@ class System:
         report("topics", "starting")
         run_once(["services.common.create_topics", "--kafka", self.layout.bootstrap], environ)
         report("topics", "ready")
+        if rebuild:
+            self._rebuild(environ, report)
         for name in PROCESSES[1:]:
             self._start(name, report)
         report("sensors", "starting")  # while the others start: ingest follows their topic
         run_once(["services.ingest.seed_sensors"], environ)
         report("sensors", "ready")
         wait_ready(self.layout, PROCESSES[1:], report)
+
+    def _rebuild(self, environ: dict[str, str], report: Report) -> None:
+        """Run fusion once with ``--rebuild``, outside the runner, which would rebuild again at every restart."""
+        report("rebuild", "starting")
+        command = [sys.executable, "-m", "spark_jobs.fusion", "--rebuild"]
+        with (self.layout.logs / "rebuild.log").open("wb") as log:
+            fusion = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
+        wait_until(lambda: is_ready(self.layout, "fusion") or fusion.poll() is not None, READY_TIMEOUT_S)
+        fusion.terminate()
+        if fusion.wait(STRAGGLERS_TIMEOUT_S) != 0:
+            raise LocalError(f"the rebuild failed{last_words(self.layout.logs / 'rebuild.log')}")
+        report("rebuild", "ready")
 
     def down(self) -> list[str]:
         """Stop every process in order and return what had to be killed, a line each; harmless where none runs."""

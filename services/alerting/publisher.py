@@ -8,7 +8,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from services.alerting.records import QueryChange
-from services.common.kafka import create_producer
+from services.common.kafka import close_producer, create_producer
 
 
 class KafkaAwayError(Exception):
@@ -52,7 +52,7 @@ class Publisher:
 
     def _disconnect(self) -> None:
         if self._producer is not None:
-            self._producer.close(timeout=0)
+            close_producer(self._producer, timeout_s=0)
             self._producer = None
 
 

@@ -4,7 +4,7 @@ import socket
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafka.errors import KafkaConnectionError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 #: How long a client may take to find the cluster before the caller hears that Kafka is away.
 BOOTSTRAP_TIMEOUT_MS = 5_000
@@ -39,6 +39,17 @@ def create_producer(bootstrap: str, *, delivery_timeout_ms: int = 10_000, **over
     }
     refuse_unless_listening(bootstrap)
     return KafkaProducer(bootstrap_servers=bootstrap.split(","), **_CONNECTION, **{**options, **overrides})
+
+
+def close_producer(producer: KafkaProducer, timeout_s: float) -> None:
+    """End ``producer`` for certain; what it cannot send in ``timeout_s`` is given up.
+
+    Its own ``close`` raises when records are left unsettled, and leaves its thread running, which may send them later.
+    """
+    try:
+        producer.close(timeout=timeout_s)
+    except KafkaError:
+        producer._sender.force_close()  # no public way ends it
 
 
 def create_consumer(bootstrap: str, *topics: str, group_id: str | None = None, **overrides: Any) -> KafkaConsumer:

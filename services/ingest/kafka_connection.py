@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+
+from services.common.kafka import close_producer
 
 CLOSE_S = 5.0
 
@@ -21,8 +22,4 @@ class Connection:
 
     def close(self) -> None:
         """Send what is buffered and end; what cannot be sent in time is given up."""
-        try:
-            self.producer.close(timeout=CLOSE_S)
-        except KafkaError:
-            # close() gave up with records unsettled and left its thread running; no public way ends that
-            self.producer._sender.force_close()
+        close_producer(self.producer, CLOSE_S)

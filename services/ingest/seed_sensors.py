@@ -12,7 +12,7 @@ from pathlib import Path
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from services.common.kafka import create_consumer, create_producer
+from services.common.kafka import close_producer, create_consumer, create_producer
 from services.common.settings import SettingsError, load_settings
 from services.common.streams import load_streams
 from services.ingest import sensors_topic
@@ -76,7 +76,7 @@ def _publish(bootstrap: str, records: Mapping[str, bytes | None]) -> None:
         for future in sent:
             future.get(ACKNOWLEDGED_WITHIN_S)
     finally:
-        producer.close(timeout=ACKNOWLEDGED_WITHIN_S)
+        close_producer(producer, ACKNOWLEDGED_WITHIN_S)
 
 
 def _report(difference: Difference, declared: int, *, prune: bool, dry_run: bool) -> list[str]:

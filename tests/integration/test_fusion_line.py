@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 
@@ -10,6 +11,8 @@ import pytest
 
 from deploy.local.broker import Broker
 from deploy.local.waiting import wait_until
+from spark_jobs.checkpoint import IDENTITY_FILE
+from spark_jobs.fusion import REFUSED
 from tests.integration.fusion_process import (
     FusionProcess,
     acoustic,
@@ -113,14 +116,33 @@ def test_told_to_stop_it_stops_in_order(job: FusionProcess) -> None:
 )
 def test_what_does_not_fit_is_refused(job: FusionProcess, settings: dict[str, object], sentence: str) -> None:
     job.start(**settings)
-    assert job.wait() == 1
+    assert job.wait() == REFUSED
     assert sentence in job.tail(3)
+
+
+def test_a_state_that_cannot_be_used_is_refused(job: FusionProcess) -> None:
+    """Only a batch reads the state, so it is Spark that reports what is wrong with it."""
+    identity = job.checkpoint / IDENTITY_FILE
+    kept = identity.read_text()
+    without = json.loads(kept)
+    del without["streams"]["acoustic"]
+    identity.write_text(json.dumps(without))
+    streams = job.folder / "streams.yaml"
+    streams.write_text(
+        "streams: {neutrino: {max_delay_s: 120, longest_template_s: 300}, "
+        "seismic: {max_delay_s: 120, longest_template_s: 60}}"
+    )
+    send(job.bootstrap, job.topic("detections"), seismic(range(30, 31)))
+    job.start(streams_path=str(streams))
+    assert job.wait() == REFUSED
+    assert "cannot be used: query 'intruder' is in force and names the stream 'acoustic'" in job.tail(3)
+    identity.write_text(kept)
 
 
 def test_a_lost_checkpoint_is_refused(job: FusionProcess) -> None:
     shutil.rmtree(job.checkpoint)
     job.start()
-    assert job.wait() == 1
+    assert job.wait() == REFUSED
     assert "there is no checkpoint in" in job.tail(3)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from coincide.stream import Stream
 from spark_jobs.checkpoint import IDENTITY_FILE, CheckpointError, Declared, open_checkpoint
+from spark_jobs.state_format import FORMAT
 
 STREAMS = {"seismic": Stream("seismic", 120.0, 60.0)}
 DECLARED = Declared(shards=1, streams=STREAMS)
@@ -60,7 +61,7 @@ def test_a_rebuild_begins_anew(folder: Path) -> None:
     ("declared", "sentence"),
     [
         (replace(DECLARED, shards=2), "was made with shards 1, not 2"),
-        (replace(DECLARED, state_format=99), "was made with state_format 1, not 99"),
+        (replace(DECLARED, state_format=99), f"was made with state_format {FORMAT}, not 99"),
         (Declared(1, {"seismic": Stream("seismic", 10.0, 60.0)}), "stream 'seismic' declared as .*120.0.*10.0"),
         (Declared(1, {}), "stream 'seismic' declared as .* not None"),
     ],

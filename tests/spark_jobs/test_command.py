@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.fusion import main
+from spark_jobs.fusion import REFUSED, main
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_settings_that_cannot_work(
     monkeypatch.setenv("COINCIDE_FUSION_PORT", "0")
     monkeypatch.setenv("COINCIDE_FUSION_CHECKPOINT_PATH", str(tmp_path / "checkpoint"))
     monkeypatch.setenv(f"COINCIDE_FUSION_{name}", value)
-    assert main([]) == 1
+    assert main([]) == REFUSED
     said = capsys.readouterr().err
     assert said.startswith("fusion: ")
     assert said.count("\n") == 1

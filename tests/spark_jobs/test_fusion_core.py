@@ -7,14 +7,15 @@ import json
 
 import numpy as np
 import pytest
+from msgspec import msgpack
 
 from coincide.histogram import Histogram
 from coincide.stream import Stream
 from spark_jobs.fusion_core import FusionCore
-from spark_jobs.journal import StateError
 from spark_jobs.limits import Limits
 from spark_jobs.qualifying import BoolArray, CodeArray, Int64Array, QualifyingOffsets
 from spark_jobs.records import InputRecord
+from spark_jobs.state_format import FORMAT, StateError
 from tests.spark_jobs.building import (
     STREAMS,
     Row,
@@ -427,7 +428,7 @@ def test_a_restored_core_goes_on() -> None:
     ("header", "shard", "sentence"),
     [
         (b"", 0, "cannot be read"),
-        (b"\x93\x01\x00\x00", 0, "cannot be read"),
+        (msgpack.encode([FORMAT, 0, 0]), 0, "cannot be read"),
         (b"\x91\x63", 0, "format 99"),
         (None, 1, "shard 0, not of shard 1"),
     ],
@@ -442,8 +443,10 @@ def test_slots_that_are_missing_or_damaged_are_refused() -> None:
     header, slots = saved()
     with pytest.raises(StateError, match="1 live journal slots are missing, the first is 0"):
         FusionCore.restore(STREAMS, Limits(), 0, header, [])
-    with pytest.raises(StateError, match="cannot be read"):
+    with pytest.raises(StateError, match="a journal slot cannot be read"):
         FusionCore.restore(STREAMS, Limits(), 0, header, [slots[0][:-1]])
+    with pytest.raises(StateError, match="a journal slot has format 99"):
+        FusionCore.restore(STREAMS, Limits(), 0, header, [b"\x91\x63"])
 
 
 def test_a_stream_that_a_query_names_cannot_be_taken_away() -> None:

@@ -125,6 +125,23 @@ def test_a_fatal_error_is_raised(stopping: RecordedWaits) -> None:
         )
 
 
+def test_an_end_that_makes_trying_again_vain_is_raised(stopping: RecordedWaits) -> None:
+    def refuse(error: Exception) -> None:
+        if str(error) == "beyond repair":
+            raise LookupError("give up") from error
+
+    failures = (FakeQuery(0, OSError("for now")), FakeQuery(0, OSError("beyond repair")))
+    with pytest.raises(LookupError, match="give up"):
+        keep_running(
+            starts(*failures, then=lambda: FakeQuery(0)),
+            Liveliness(60),
+            Backoff(1, 2),
+            stopping,
+            raise_if_in_vain=refuse,
+        )
+    assert stopping.delays_s == [1]
+
+
 def test_nothing_is_started_once_stopping(stopping: RecordedWaits) -> None:
     stopping.set()
 
