@@ -48,6 +48,11 @@ def problem_response(
     return JSONResponse(body, status, headers, MEDIA_TYPE)
 
 
+def unexpected_problem() -> JSONResponse:
+    """Return what the caller hears of a failure of ours, which is nothing about our insides."""
+    return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, "The server failed; the failure has been logged.")
+
+
 def describe_errors(error: ValidationError | RequestValidationError) -> str:
     """Return one sentence naming each bad field, its value and what was allowed."""
     return "; ".join(
@@ -80,8 +85,7 @@ async def _on_invalid_request(_request: Request, error: Exception) -> JSONRespon
 
 
 async def _on_unexpected(_request: Request, _error: Exception) -> JSONResponse:
-    # The server logs the traceback; the caller learns nothing about our insides.
-    return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, "The server failed; the failure has been logged.")
+    return unexpected_problem()  # the server logs the traceback
 
 
 def _shortened(value: object) -> str:

@@ -10,7 +10,7 @@ from starlette.types import Lifespan
 from services.common.metrics import operations_router
 from services.common.problem import install_problem_handlers
 from services.ingest.dead_letters import DeadLetters
-from services.ingest.detections_api import DetectionsEndpoint, install_detections
+from services.ingest.detections_api import DetectionsEndpoint, IngestApp
 from services.ingest.intake import Clock, Intake, system_clock_us
 from services.ingest.metrics import IngestMetrics
 from services.ingest.publisher import Publisher
@@ -40,7 +40,11 @@ def create_app(
     lifespan
         Starts and stops `publisher` and whoever feeds `registry`.
     """
-    app = FastAPI(
+    dead_letters = DeadLetters(publisher, metrics, settings.dead_letters_per_s)
+    max_future_us = int(settings.max_future_s * 1e6)
+    intake = Intake(registry, registry.streams, publisher, dead_letters, metrics, max_future_us, clock_us)
+    app = IngestApp(
+        DetectionsEndpoint(settings, registry, intake, metrics),
         title="Coincide ingest",
         version="1",
         description="Takes detections, stamps them with their sensor's template and hands them to Kafka.",
@@ -49,10 +53,6 @@ def create_app(
         redoc_url=None,
     )
     install_problem_handlers(app)
-    dead_letters = DeadLetters(publisher, metrics, settings.dead_letters_per_s)
-    max_future_us = int(settings.max_future_s * 1e6)
-    intake = Intake(registry, registry.streams, publisher, dead_letters, metrics, max_future_us, clock_us)
-    install_detections(app, DetectionsEndpoint(settings, registry, intake, metrics))
     app.include_router(sensors_router(registry))
 
     def not_ready_because() -> list[str]:

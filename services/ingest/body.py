@@ -23,7 +23,7 @@ _CLOSE = {"Connection": "close"}  # the rest of the body is not going to be read
 
 def form_of(request: Request) -> Form:
     """Return how the body holds its items, by its Content-Type; raises a 415 `Problem`."""
-    content_type = request.headers.get("content-type", "application/json")
+    content_type = _header(request, b"content-type", "application/json")
     form = FORMS.get(content_type) or FORMS.get(content_type.partition(";")[0].strip().lower())
     if form is None:
         raise Problem(415, f"Content-Type must be one of {', '.join(FORMS)}", _CLOSE)
@@ -39,7 +39,7 @@ async def read_body(request: Request, settings: Settings) -> bytes:
         400 for broken gzip or a connection given up, 408 for a body that is slow or endless, 413 for one that is
         longer than allowed before or after inflation, 415 for another Content-Encoding.
     """
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    encoding = _header(request, b"content-encoding", "identity").strip().lower()
     if encoding not in {"identity", "gzip"}:
         raise Problem(415, "Content-Encoding must be gzip or identity", {"Accept-Encoding": "gzip", **_CLOSE})
     _refuse_declared_length(request, settings.max_body_bytes)
@@ -51,12 +51,20 @@ async def read_body(request: Request, settings: Settings) -> bytes:
     return inflate(body, settings.max_body_bytes) if encoding == "gzip" else body
 
 
+def _header(request: Request, name: bytes, default: str) -> str:
+    """`request.headers.get`, in a tenth of its time."""
+    for each, value in request.scope["headers"]:
+        if each == name:
+            return str(value, "latin-1")
+    return default
+
+
 def _too_long(limit: int) -> Problem:
     return Problem(413, f"the body is longer than {limit} bytes; send fewer detections in a POST", _CLOSE)
 
 
 def _refuse_declared_length(request: Request, limit: int) -> None:
-    declared = request.headers.get("content-length", "0")
+    declared = _header(request, b"content-length", "0")
     if not declared.isdecimal() or len(declared) > 18 or int(declared) > limit:
         raise _too_long(limit)
 

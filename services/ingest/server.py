@@ -18,6 +18,7 @@ from services.ingest.app import create_app
 from services.ingest.http_protocol import BoundedHttpProtocol
 from services.ingest.kafka_publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.partitions import RememberingPartitioner
 from services.ingest.registry import Registry
 from services.ingest.registry_follower import RegistryFollower
 from services.ingest.settings import Settings
@@ -36,6 +37,7 @@ def build_app(settings: Settings) -> FastAPI:
         delivery_timeout_ms=timeout_ms,
         max_block_ms=LONGEST_BLOCK_MS,
         linger_ms=settings.kafka_linger_ms,
+        partitioner=RememberingPartitioner(),
         metrics_enabled=False,  # nobody reads them, and they cost a tenth of sending a frame
     )
     publisher = KafkaPublisher(connect, metrics, settings.kafka_timeout_s, settings.max_in_flight_bytes)
@@ -74,5 +76,6 @@ def serve(settings: Settings) -> None:
         access_log=False,
         limit_concurrency=settings.max_connections,
         server_header=False,
+        proxy_headers=False,  # nobody asks for the client's address
         timeout_graceful_shutdown=settings.graceful_shutdown_s,
     )
