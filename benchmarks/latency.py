@@ -106,7 +106,10 @@ def transport(system: System) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def _is_ready(port: int) -> bool:
