@@ -26,7 +26,7 @@ DETECTIONS_PER_POST = 500
 CONNECTIONS = 8
 MAX_DELAY_S = 10.0
 WANTED_PER_S = 20_000
-STEPS_PER_S = (5_000, 10_000, 15_000, 20_000, 25_000, 30_000, 40_000, 50_000, 60_000)
+STEPS_PER_S = (10_000, 20_000, 30_000, 40_000, 50_000, 60_000)
 GROWTH_S = 0.5
 """By how much the backlog may differ from one half of a step to the other, in seconds of load: a batch is one lump."""
 
@@ -183,7 +183,7 @@ def report(steps: list[Step]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.throughput", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each step (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=40.0, help="of each step (default: %(default)s)")
     parser.add_argument("--steps", type=float, nargs="+", default=STEPS_PER_S, help="rates to try")
     given = parser.parse_args()
     steps: list[Step] = []
