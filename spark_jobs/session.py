@@ -33,6 +33,9 @@ FIXED_PROPERTIES = {
     "spark.sql.adaptive.enabled": "false",
     # A batch without new records would only repeat the last one's work.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # A batch is milliseconds of driver work many times a second: compiling it to the utmost and collecting garbage in
+    # parallel take the cores away from that work. Without these p99 was 1.4 s on two cores, with them 1.0 s.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     # What a batch left behind is kept for a restart and for inspection, not for the default's 100 batches.
     "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.session.timeZone": "UTC",
