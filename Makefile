@@ -61,7 +61,7 @@ check: setup lint ## Lint, types, import rules and every test, those with Kafka 
 
 .PHONY: test-fast
 test-fast: $(STAMP) ## The tests that need no JVM
-	"$(RUN)" -m pytest -m "not jvm"
+	"$(RUN)" -m pytest -m "not jvm" --numprocesses auto
 
 .PHONY: lint
 lint: $(STAMP) ## Lint, format, types and import rules

@@ -154,5 +154,5 @@ def _print_urls(system: System) -> None:
     print(f"live stream  {alerting}/v1/live")
     print(f"queries      {alerting}/v1/queries")
     print(f"sensors      {ingest}/v1/sensors")
-    print(f"API          {alerting}/docs")
+    print(f"API          {ingest}/openapi.json  {alerting}/openapi.json")
     print(f"metrics      {ingest}/metrics  {alerting}/metrics  {system.layout.url('fusion')}/metrics")

@@ -54,6 +54,9 @@ def create_app(settings: Settings, registry: CollectorRegistry | None = None, to
         description="Queries, matches and dead letters; matches as a live stream.",
         version="1",
         lifespan=parts.lifespan,
+        # The pages of documentation that FastAPI brings load scripts from elsewhere; /openapi.json stays.
+        docs_url=None,
+        redoc_url=None,
     )
     install_problem_handlers(app)
     app.add_middleware(RequestTimes, metrics=parts.metrics)

@@ -94,6 +94,8 @@ def test_a_gzip_bomb_is_413_and_never_inflated_whole() -> None:
         gzip.compress(b"abc") + gzip.compress(b"def"),
         zlib.compress(b"abc"),
     ],
+    # gzip writes the time: names made from the bytes would differ between the processes of a parallel run
+    ids=["plain", "empty", "cut off", "wrong checksum", "trailing bytes", "two members", "zlib"],
 )
 def test_broken_gzip_is_400(broken: bytes) -> None:
     with pytest.raises(Problem) as caught:

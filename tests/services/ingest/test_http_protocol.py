@@ -13,7 +13,7 @@ from services.ingest.http_protocol import BoundedHttpProtocol
 from tests.services.ingest.building import Ingest
 
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
-TIMEOUT_S = 1.0
+TIMEOUT_S = 0.5
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def answer(port: int, *pieces: bytes, pause_s: float = 0.0) -> bytes:
 
 def test_a_request_in_pieces_is_answered(port: int) -> None:
     pieces = [GET[:10], GET[10:], b"Connection: close\r\n\r\n"]
-    assert asyncio.run(answer(port, *pieces, pause_s=0.02)).startswith(b"HTTP/1.1 200")
+    assert asyncio.run(answer(port, *pieces, pause_s=0.01)).startswith(b"HTTP/1.1 200")
 
 
 def test_a_second_request_has_a_time_of_its_own(port: int) -> None:
