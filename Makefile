@@ -81,7 +81,7 @@ docs: $(STAMP) ## Write the pages that are made from the code: settings, metrics
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs uv)
-	uv pip compile -q $(LOCK_FLAGS) --extra services --extra jobs --extra tools --extra dev -o requirements.lock pyproject.toml
+	uv pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools --extra dev -o requirements.lock pyproject.toml
 	uv pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 
 .PHONY: bench

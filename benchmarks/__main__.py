@@ -15,6 +15,8 @@ PACKAGES = ("numpy", "duckdb", "polars", "pyspark", "kafka-python", "fastapi", "
 def main() -> int:
     """Run those named on the command line, or all; return how many failed."""
     named = sys.argv[1:] or BENCHMARKS
+    if unknown := set(named) - set(BENCHMARKS):
+        sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(", ".join(f"{name} {version(name)}" for name in PACKAGES), flush=True)
     failed = 0
