@@ -1,0 +1,1 @@
+"""The timing-correlation algorithms for interval timestamps, one per file."""
