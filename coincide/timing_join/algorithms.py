@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coincide.timing_join.answer import Algorithm
-from coincide.timing_join.interval.simple import simple
+from coincide.timing_join.interval import eager, lazy, lazy_lookup, simple, simple_sort
 
 
 @dataclass(frozen=True)
@@ -34,4 +34,16 @@ class PaperAlgorithm:
 INTERVAL = "interval timing correlation"
 PTJOIN = "PTJoin"
 
-ALGORITHMS = (PaperAlgorithm("simple", f"{INTERVAL}, Algorithm 1", simple),)
+ALGORITHMS = (
+    PaperAlgorithm("simple", f"{INTERVAL}, Algorithm 1", simple),
+    PaperAlgorithm("simple-sort", f"{INTERVAL}, section 4.2", simple_sort),
+    PaperAlgorithm("eager", f"{INTERVAL}, Algorithms 2 and 3", eager, uniform_templates_only=True),
+    PaperAlgorithm("lazy", f"{INTERVAL}, Algorithms 4 and 5", lazy, uniform_templates_only=True),
+    PaperAlgorithm(
+        "lazy-lookup",
+        f"{INTERVAL}, Algorithms 6 and 7",
+        lazy_lookup,
+        uniform_templates_only=True,
+        long_windows_only=True,
+    ),
+)
