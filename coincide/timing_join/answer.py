@@ -91,10 +91,10 @@ def qualifies(u: Histogram, v: Histogram, offset_us: int, window: Window, thresh
     """
     if match_probability(u, v, offset_us / 1e6, window) < least_probability(threshold):
         return False
-    return threshold < 1.0 or _is_inside(u, v, offset_us, window)
+    return threshold < 1.0 or is_inside(u, v, offset_us, window)
 
 
-def _is_inside(u: Histogram, v: Histogram, offset_us: int, window: Window) -> bool:
+def is_inside(u: Histogram, v: Histogram, offset_us: int, window: Window) -> bool:
     """Whether every possible Xb - Xa is in the window, give or take a nanosecond (0.1 + 0.2 is within 0.3)."""
     offset = Fraction(offset_us, 10**6)
     least = offset + Fraction(v.earliest_s) - Fraction(u.latest_s)
