@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coincide.timing_join import ptjoin
 from coincide.timing_join.answer import Algorithm
 from coincide.timing_join.interval import eager, lazy, lazy_lookup, simple, simple_sort
 
@@ -46,4 +47,7 @@ ALGORITHMS = (
         uniform_templates_only=True,
         long_windows_only=True,
     ),
+    PaperAlgorithm("histogram-simple", f"{PTJOIN}, section 3", ptjoin.simple),
+    PaperAlgorithm("histogram-eager", f"{PTJOIN}, Equations 4 to 6", ptjoin.eager, long_windows_only=True),
+    PaperAlgorithm("ptjoin", f"{PTJOIN}, Theorems 2 to 4", ptjoin.ptjoin, long_windows_only=True),
 )

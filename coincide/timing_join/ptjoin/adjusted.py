@@ -47,6 +47,10 @@ def ge(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> float:
     >>> ge(i, j), ge(j, i)
     (0.125, 0.875)
     """
+    if h_i.min >= h_j.max:
+        return 1.0
+    if h_i.max < h_j.min:
+        return 0.0
     i, j = adjusted(h_i, h_j)
     earlier = np.concatenate(([0.0], np.cumsum(j.mass)[:-1]))
     share_of_ties = np.where(np.diff(i.points) > 0, 0.5, 1.0)
