@@ -55,9 +55,9 @@ def recorded(
     windows: tuple[Window, ...] = LONG_WINDOWS,
     longest: int = 14,
 ) -> Recorded:
-    """Up to `longest` events a side, on a coarse clock (so that ties are many) or on a fine one."""
+    """3 to `longest` events a side, on a coarse clock (so that ties are many) or on a fine one."""
     step_us = draw(st.sampled_from([500_000, 1]))
-    times = st.lists(st.integers(0, 30_000_000 // step_us).map(lambda k: k * step_us), max_size=longest)
+    times = st.lists(st.integers(0, 16_000_000 // step_us).map(lambda k: k * step_us), min_size=3, max_size=longest)
     a, b = (_frame(draw, draw(times), templates) for _ in range(2))
     order = draw(orders_of_arrival(np.concatenate((a.detected_at_us, b.detected_at_us)).tolist()))
     threshold = draw(st.one_of(st.sampled_from(THRESHOLDS), st.floats(0.01, 0.99)))
