@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +78,24 @@ def _frame(draw: st.DrawFn, times_us: list[int], templates: tuple[Histogram, ...
     chosen = draw(st.lists(st.sampled_from(templates), min_size=1, max_size=4, unique=True))
     index = draw(st.lists(st.integers(0, len(chosen) - 1), min_size=len(times_us), max_size=len(times_us)))
     return Detections(times_us, chosen, index)
+
+
+def long_recording(events: int = 300) -> Recorded:
+    """`events` of two streams, ten a second and up to 3 s late; the same ones on every machine.
+
+    Four uniform templates of 0 to 2 s a stream, a window of 2 s, threshold 0.7.
+    """
+    draw = random.Random(2006)
+    lengths_s = (0.0, 0.5, 1.2, 2.0)
+    times_us = [draw.randrange(100_000 * events) for _ in range(events)]
+    a, b = (
+        Detections(half, [Histogram.uniform(-length_s, 0) for length_s in lengths_s], [k % 4 for k in range(len(half))])
+        for half in (times_us[::2], times_us[1::2])
+    )
+    reported_us = [*times_us[::2], *times_us[1::2]]
+    arrives_us = [time_us + draw.randrange(3_000_000) for time_us in reported_us]
+    order = sorted(range(events), key=lambda row: arrives_us[row])
+    return Recorded(a, b, order, Window(2.0), 0.7)
 
 
 def positions(pairs: Pairs) -> Found:
