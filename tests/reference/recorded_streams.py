@@ -80,7 +80,7 @@ def _frame(draw: st.DrawFn, times_us: list[int], templates: tuple[Histogram, ...
     return Detections(times_us, chosen, index)
 
 
-def long_recording(events: int = 300) -> Recorded:
+def long_recording(events: int = 200) -> Recorded:
     """`events` of two streams, ten a second and up to 3 s late; the same ones on every machine.
 
     Four uniform templates of 0 to 2 s a stream, a window of 2 s, threshold 0.7.
@@ -147,7 +147,7 @@ def _rows_of(match: Expected) -> tuple[int, int]:
     return int(left), int(right)
 
 
-def central_italy_slice(window: Window, threshold: float, *, uniform: bool, picks: int = 220) -> Recorded:
+def central_italy_slice(window: Window, threshold: float, *, uniform: bool, picks: int = 150) -> Recorded:
     """P and S picks of a few minutes, as they came, each phase with its measured template or a uniform as long."""
     rows = central_italy.picks(hour=4)[:picks]
     frames = {}

@@ -37,27 +37,31 @@ def assert_all_answer_alike(streams: Recorded, algorithms: tuple[PaperAlgorithm,
         assert found.probability.tolist() == exact.probability.tolist(), algorithm.name
 
 
+@settings(max_examples=40)
 @given(recorded(UNIFORM, LONG_WINDOWS))
 def test_uniform_templates_in_long_windows(streams: Recorded) -> None:
     assert_all_answer_alike(streams, ALGORITHMS)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(recorded(UNIFORM, SHORT_WINDOWS))
 def test_uniform_templates_in_short_windows(streams: Recorded) -> None:
     assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.long_windows_only))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_templates_of_several_buckets(streams: Recorded) -> None:
     assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.uniform_templates_only))
 
 
 @pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
-@pytest.mark.parametrize("threshold", [1.0, 0.9, 0.3])
-@pytest.mark.parametrize("uniform", [True, False], ids=["uniform", "measured"])
-def test_picks_of_central_italy(threshold: float, uniform: bool) -> None:
+@pytest.mark.parametrize(
+    ("uniform", "threshold"),
+    [(True, 1.0), (True, 0.5), (False, 0.98), (False, 0.5)],  # 1 and 8 buckets: too many fractions for the oracle
+    ids=["uniform, certain", "uniform", "measured, all but certain", "measured"],
+)
+def test_picks_of_central_italy(uniform: bool, threshold: float) -> None:
     streams = central_italy_slice(Window(lo_s=0.5, hi_s=8.0), threshold, uniform=uniform)
     assert len(timing_join(streams.a, streams.b, streams.window, threshold, sensors="any")) > 100
     assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if uniform or not each.uniform_templates_only))

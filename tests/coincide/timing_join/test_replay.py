@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Detections, DetectionsError, Histogram
@@ -32,6 +32,7 @@ def test_parameters_of_a_stream() -> None:
     assert (known["b"].longest_s, known["b"].shortest_s, known["b"].max_delay_us) == (0.0, 0.0, 0)
 
 
+@settings(max_examples=20)
 @given(recorded())
 def test_no_event_is_later_than_its_stream_promises(streams: Recorded) -> None:
     arrivals = streams.arrivals
