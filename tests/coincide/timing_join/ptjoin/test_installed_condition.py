@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram, Window, timing_join
@@ -57,6 +57,7 @@ def test_lemma_2_fails_in_a_window_shorter_than_the_templates() -> None:
     assert ge(h_i + d, h_j) + ge(h_j + d, h_i) - 1 == pytest.approx(1 - 0.9**2)  # |X_i - X_j| <= 1 in a 10 x 10 square
 
 
+@settings(max_examples=25)
 @given(templates(), templates(), DELTAS)
 def test_the_table_is_the_readable_satisfaction_times(u: Histogram, v: Histogram, delta: float) -> None:
     condition = InstalledCondition.install([u], [v], Window(D_S), delta)
@@ -75,6 +76,7 @@ def _least_mass(template: Histogram) -> float:
     return float(template.mass[template.mass > 0].min())
 
 
+@settings(max_examples=25)
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_partitions_keep_what_they_promise(streams: Recorded) -> None:
     arrivals, window = streams.arrivals, streams.window
@@ -112,6 +114,7 @@ def test_partitions_that_meet_leave_nothing_to_look_at_twice() -> None:
     assert (partitions.sure_first_us, partitions.sure_last_us) == (6, 5)
 
 
+@settings(max_examples=25)
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_theorem_4_drops_nothing_that_an_event_still_to_come_matches(streams: Recorded) -> None:
     arrivals, window = streams.arrivals, streams.window

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram, SatisfactionTable, ThresholdError, Window
@@ -38,6 +38,7 @@ def without_gaps_and_exact_times(template: Histogram) -> bool:
     return bool((template.mass > 0).all() and (template.edges_s[1:] > template.edges_s[:-1]).all())
 
 
+@settings(max_examples=25)
 @given(templates(), templates(), DELTAS, st.integers(-50, 50))
 def test_equation_7(u: Histogram, v: Histogram, delta: float, x: int) -> None:
     moved = satisfaction_time(h(u) + x, h(v), delta)
@@ -103,6 +104,7 @@ def test_the_configuration_changes_at_break_points_only() -> None:
         assert configuration(u, v, end) not in found
 
 
+@settings(max_examples=25)
 @given(templates(), templates(), st.floats(0, 1))
 def test_inside_a_configuration_the_probability_is_the_quadratic(u: Histogram, v: Histogram, share: float) -> None:
     breaks = break_points(h(u), h(v)).tolist()
@@ -112,6 +114,7 @@ def test_inside_a_configuration_the_probability_is_the_quadratic(u: Histogram, v
         assert value == pytest.approx(ge(h(u) - (start + s), h(v)), abs=1e-12)
 
 
+@settings(max_examples=25)
 @given(templates(), templates(), st.one_of(st.just(1e-300), DELTAS))
 def test_the_library_s_satisfaction_offsets_agree(u: Histogram, v: Histogram, delta: float) -> None:
     # tb - ta <= d + x for the greatest x with P(Xu - x >= Xv) >= delta, and the same with the roles swapped
