@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from coincide import Detections, Histogram, Stream, TimingJoin, Window, WindowError, timing_join, timing_join_blocks
 from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US
@@ -15,43 +15,36 @@ from coincide.query import Query
 from coincide.timing_join.algorithms import ALGORITHMS
 from coincide.timing_join.condition import JoinCondition
 from coincide.within import QueryError, Within
+from tests.reference.offsets import probability_at
 from tests.reference.recorded_streams import SEVERAL_BUCKETS, UNIFORM, Found, Recorded, positions, recorded
 
 OPEN_WINDOWS = (Window.deadline(2.0), Window.deadline(-1.5), Window.delay(0.0), Window.delay(3.0))
 
 
-def by_one_cdf(streams: Recorded) -> Found:
-    """P(Xb - Xa <= d) by drawing all of Xa at fixed quantiles: no code in common with the window's two ends."""
-    a, b, window = streams.a, streams.b, streams.window
-    is_deadline = window.hi_s < -window.lo_s
+def by_definition(streams: Recorded) -> Found:
+    """Pairs in exact arithmetic, one at a time."""
+    a, b = streams.a, streams.b
     found = set()
     for left, right in np.ndindex(len(a), len(b)):
         u, v = a.templates[a.template_index[left]], b.templates[b.template_index[right]]
-        offset_s = (b.detected_at_us[right] - a.detected_at_us[left]) / 1e6
-        limit_s = (window.hi_s if is_deadline else window.lo_s) - offset_s
-        at_most = mean_cdf(u, v, float(limit_s))
-        probability = at_most if is_deadline else 1 - at_most
-        if probability >= streams.threshold:
+        offset_us = int(b.detected_at_us[right] - a.detected_at_us[left])
+        if probability_at(u, v, offset_us, streams.window) >= Fraction(streams.threshold) - Fraction(1, 10**13):
             found.add((left, right))
     return found
 
 
-def mean_cdf(u: Histogram, v: Histogram, limit_s: float) -> float:
-    """P(Xv <= Xu + limit), the mean of v's cdf over 1,000 equally likely times of u."""
-    times_s = u.quantile((np.arange(1000) + 0.5) / 1000)
-    return float(np.mean(v.cdf(times_s + limit_s)))
-
-
 @settings(max_examples=25)
-@given(recorded(UNIFORM + SEVERAL_BUCKETS, OPEN_WINDOWS, longest=6), st.sampled_from([0.31, 0.57, 0.83]))
-def test_one_end_decides(streams: Recorded, threshold: float) -> None:
-    streams = Recorded(streams.a, streams.b, streams.order, streams.window, threshold)
-    found = positions(timing_join(streams.a, streams.b, streams.window, threshold, sensors="any"))
-    nearly = {
-        "stricter": by_one_cdf(Recorded(streams.a, streams.b, [], streams.window, threshold + 0.004)),
-        "milder": by_one_cdf(Recorded(streams.a, streams.b, [], streams.window, threshold - 0.004)),
-    }
-    assert nearly["stricter"] <= found <= nearly["milder"]
+@given(recorded(UNIFORM + SEVERAL_BUCKETS, OPEN_WINDOWS, longest=6))
+def test_frames_are_joined_by_definition(streams: Recorded) -> None:
+    found = timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")
+    assert positions(found) == by_definition(streams)
+
+
+def test_one_end_is_the_cdf_of_the_difference() -> None:
+    # v uniform on [0, 4], u exact, reported 1 s apart: v at most 2 s after u in a quarter of all cases
+    u, v = Detections([0], [Histogram.point()]), Detections([1_000_000], [Histogram.uniform(0, 4)])
+    assert timing_join(u, v, Window.deadline(2.0), 0.2).probability.tolist() == [0.25]
+    assert timing_join(u, v, Window.delay(2.0), 0.2).probability.tolist() == [0.75]
 
 
 @settings(max_examples=20)
