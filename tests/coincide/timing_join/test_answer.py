@@ -36,5 +36,8 @@ def test_regions_hold_to_the_microsecond(base_us: int, partner_us: int, threshol
     intervals = satisfaction_offsets(u, v, window, threshold).tolist()
     assume(len(intervals) == 1)
     ((least_us, greatest_us),) = intervals
-    assert regions.lh_us <= least_us <= regions.ll_us
-    assert regions.rl_us <= greatest_us <= regions.rh_us
+    assert regions.lh_us <= least_us
+    assert greatest_us <= regions.rh_us
+    if regions.ll_us <= regions.rl_us:
+        assert least_us <= regions.ll_us
+        assert regions.rl_us <= greatest_us
