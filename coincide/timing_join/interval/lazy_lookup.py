@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from coincide.timing_join.answer import Answer
 from coincide.timing_join.interval.re_evaluation import BLOCK, re_evaluated
-from coincide.timing_join.interval.regions import RegionTable, refuse_short_window, region_tables
+from coincide.timing_join.interval.regions import Regions, RegionTable, refuse_short_window, region_tables
 from coincide.timing_join.max_sorted_buffer import MaxSortedBuffer
 from coincide.timing_join.replay import Arrivals, Event
 from coincide.timing_join.work import Measured
@@ -60,12 +60,9 @@ def lazy_lookup(arrivals: Arrivals, window: Window, threshold: float, block: int
 
 
 def _new_block(answer: Answer, table: RegionTable, block: list[Event], target: MaxSortedBuffer) -> None:
-    """Algorithm 6 for a block in the order of max."""
+    """Algorithm 6 for a block in the order of max, which is not empty."""
     for new in block:
-        regions = table.of(new)
-        for other in target.between(regions.ll_us, regions.rl_us):
-            answer.scanned += 1
-            answer.add(new, other)
+        _add_certain(answer, table.of(new), new, target)
     least, greatest = table.widest(block[0].latest_us), table.narrowest(block[-1].latest_us)
     left = LookUpTable(answer, target, (least.lh_us, greatest.ll_us), is_no_later)
     for new in reversed(block):
@@ -73,6 +70,12 @@ def _new_block(answer: Answer, table: RegionTable, block: list[Event], target: M
     right = LookUpTable(answer, target, (least.rl_us, greatest.rh_us), lambda new, known: is_no_later(known, new))
     for new in block:
         right.probe(new, table.of(new).rl_us + 1, table.of(new).rh_us + 1)
+
+
+def _add_certain(answer: Answer, regions: Regions, new: Event, target: MaxSortedBuffer) -> None:
+    for other in target.between(regions.ll_us, regions.rl_us):
+        answer.scanned += 1
+        answer.add(new, other)
 
 
 class LookUpTable:
