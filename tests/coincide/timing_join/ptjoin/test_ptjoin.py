@@ -59,6 +59,14 @@ def test_events_that_come_later_than_usual_are_waited_for(arrivals: Arrivals) ->
         assert algorithm(last_first, WINDOW, 0.8).pairs.left.tolist() == expected.left.tolist()
 
 
+@pytest.mark.parametrize("algorithm", [simple, eager, ptjoin], ids=["simple", "eager", "ptjoin"])
+def test_threshold_1_asks_for_the_supports(algorithm: Algorithm) -> None:
+    # X_b - X_a from 0 to 200 s: inside; one microsecond later 5e-17 of it is not, which no float of P shows
+    spread = [Histogram.uniform(0, 100)]
+    a, b = Detections([0], spread), Detections([100_000_000, 100_000_001], spread)
+    assert algorithm(Arrivals(a, b), Window(200.0), 1.0).pairs.right.tolist() == [0]
+
+
 def test_one_template_a_side_leaves_nothing_to_look_up() -> None:
     clock, ear = random_templates(2, longest_ms=2000, seed=14)
     times_us = np.arange(40) * 500_000

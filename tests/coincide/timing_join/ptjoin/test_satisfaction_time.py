@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from coincide import Histogram, SatisfactionTable, ThresholdError, Window
 from coincide.timing_join.ptjoin.adjusted import ge
 from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
 from coincide.timing_join.ptjoin.satisfaction_time import (
+    Quadratic,
     bounding_configuration,
     break_points,
     configuration,
@@ -96,6 +98,16 @@ def test_the_quantile_bounded_search_finds_the_configuration(u: Histogram, v: Hi
     assert least - 1e-9 <= greatest_shift(h(u), h(v), delta) <= greatest + 1e-9
 
 
+@pytest.mark.parametrize("buckets", [4, 16, 64])
+def test_quantile_bounds_leave_about_half_of_the_configurations(buckets: int) -> None:
+    random = np.random.default_rng(buckets)
+    u, v = (h(Histogram(np.arange(buckets + 1) * length, random.dirichlet(np.ones(buckets)))) for length in (3, 3.1))
+    for delta in (0.1, 0.5, 0.9):
+        least, greatest = quantile_bounds(u, v, delta)
+        breaks = break_points(u, v)
+        assert 0.25 < np.mean((breaks >= least) & (breaks <= greatest)) < 0.8
+
+
 def test_the_configuration_changes_at_break_points_only() -> None:
     u, v = h(Histogram([170, 190, 200, 210], [0.1, 0.3, 0.6])), h(Histogram([70, 80, 90, 100, 110], [0.25] * 4))
     for start, end in pairwise(break_points(u, v)[:-1].tolist()):
@@ -112,6 +124,15 @@ def test_inside_a_configuration_the_probability_is_the_quadratic(u: Histogram, v
         quadratic, s = quadratic_between(h(u), h(v), start, end), (0.01 + 0.99 * share) * (end - start)
         value = quadratic.constant + s * (quadratic.slope + s * quadratic.curvature)
         assert value == pytest.approx(ge(h(u) - (start + s), h(v)), abs=1e-12)
+
+
+def test_roots_snap_to_break_points() -> None:
+    # falls from 0.9 to 0.8, where it levels out: without snapping, rounding of 5e-14 moves the root by 7e-7
+    levelling = Quadratic(start=3.0, end=4.0, constant=0.9, slope=-0.2, curvature=0.1)
+    for delta in (0.8, 0.8 + 5e-14, 0.8 - 5e-14):
+        assert levelling.root(delta) == 4.0
+    assert levelling.root(0.9) == levelling.root(0.9 - 5e-14) == 3.0
+    assert levelling.root(0.825) == pytest.approx(3.5, abs=1e-15)
 
 
 @settings(max_examples=25)
