@@ -101,7 +101,10 @@ def test_the_quantile_bounded_search_finds_the_configuration(u: Histogram, v: Hi
 @pytest.mark.parametrize("buckets", [4, 16, 64])
 def test_quantile_bounds_leave_about_half_of_the_configurations(buckets: int) -> None:
     random = np.random.default_rng(buckets)
-    u, v = (h(Histogram(np.arange(buckets + 1) * length, random.dirichlet(np.ones(buckets)))) for length in (3, 3.1))
+    u, v = (
+        h(Histogram(np.linspace(0, buckets * length, buckets + 1), random.dirichlet(np.ones(buckets))))
+        for length in (3, 3.1)
+    )
     for delta in (0.1, 0.5, 0.9):
         least, greatest = quantile_bounds(u, v, delta)
         breaks = break_points(u, v)
