@@ -42,7 +42,7 @@ def timing_join(
         each pair of rows counts once, the one that comes first by (detected_at, sensor, position) is on the left;
         with another window both orientations are tried.
     window : Window
-        Closed at both ends.
+        Closed at both ends, a deadline or a delay.
     threshold : float
         In (0, 1].
     sensors : {"different", "same", "any"}
