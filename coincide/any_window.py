@@ -23,8 +23,8 @@ from coincide.window import Window
 from coincide.window_probe import WindowProbe
 
 # Three points that are off by e put the vertex of a parabola that varies by V between them so far off that it is at
-# most 600 e^2 / V below the true one: with e = 1e-11, the most that a probe is off, less than 1e-13 from here on.
-FLAT = 1e-6
+# most 600 e^2 / V below the true one: with e = 1e-10, the most that a probe is off, less than 1e-13 from here on.
+FLAT = 1e-4
 
 
 @dataclass

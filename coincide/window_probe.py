@@ -12,7 +12,7 @@ from coincide.template_pairs import IndexArray
 from coincide.trapezoids import TemplateColumns, in_steps
 from coincide.window import Window
 
-USEFUL_ERROR = 1e-11  # beyond it the sums decide too little to be worth having
+USEFUL_ERROR = 1e-10  # beyond it the sums decide too little to be worth having
 ELEMENTS_PER_STEP = 16_384  # knots times template pairs: arrays that stay in the processor's cache
 
 
@@ -45,7 +45,7 @@ class WindowProbe:
         up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
         is_fast = self._is_fast[pair]
         fast = np.flatnonzero(is_fast)
-        up_to_hi[fast], before_lo[fast] = self._summed(pair[fast], seconds.high[fast])
+        up_to_hi[fast], before_lo[fast] = self._summed(pair[fast], seconds.take(fast))
         excess = up_to_hi - before_lo - self._enough
         unsure = np.flatnonzero(~is_fast | (np.abs(excess) <= 2 * self.error[pair]))
         up_to_hi[unsure], before_lo[unsure] = self._exact(pair[unsure], seconds.take(unsure))
@@ -57,11 +57,13 @@ class WindowProbe:
         excess: FloatArray = up_to_hi - before_lo - self._enough
         return excess
 
-    def _summed(self, pair: IndexArray, seconds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _summed(self, pair: IndexArray, seconds: ExactSum) -> tuple[FloatArray, FloatArray]:
         up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
         latest_s = self._latest_s[pair]
-        hi_s = np.minimum(self._window.hi_s - seconds, latest_s)  # the sums cancel beyond the last knot
-        lo_s = np.minimum(self._window.lo_s - seconds, latest_s)
+        hi_s, lo_s = (
+            np.minimum(window_end_minus(end_s, seconds).high, latest_s)  # the sums cancel beyond the last knot
+            for end_s in (self._window.hi_s, self._window.lo_s)
+        )
         step = max(1, ELEMENTS_PER_STEP // (len(self._u.edges_s) * len(self._v.edges_s)))
         for first in range(0, len(pair), step):
             rows = slice(first, first + step)
