@@ -7,7 +7,7 @@ jumps there) and of atoms. So the distribution of Xv - Xu is, exactly,
              + sum of w over pairs of atoms,            each over the corners c = (place in v) - (place in u) below x.
 
 Times are whole numbers of a unit in which every edge, bound and microsecond is exact; weights are whole numbers of
-2**-600. What is rounded is a weight's last digit: an error far below 1e-100.
+2**-400. What is rounded is a weight's last digit: an error below 1e-50.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from math import comb, lcm
 from coincide import Histogram, Window
 
 TOLERANCE = Fraction(1, 10**12)
-ATOM_TOLERANCE_S = Fraction(1, 10**9)  # an atom within 1 ns of a bound lies on it
-WEIGHT_BITS = 600
+ATOM_TOLERANCE_S = 1e-9  # an atom this close to a bound lies on it
+WEIGHT_BITS = 400
 
 Place = tuple[int, int]  # where (in units of time), how much (in units of weight)
 
@@ -55,11 +55,11 @@ class Difference:
     """Xv - Xu, and with a window the probability of every offset tb - ta."""
 
     def __init__(self, u: Histogram, v: Histogram, window: Window) -> None:
-        floats = [*u.edges_s.tolist(), *v.edges_s.tolist(), window.lo_s, window.hi_s]
-        self.unit = lcm(10**9, *(Fraction(x).denominator for x in floats))  # units in a second
+        floats = [*u.edges_s.tolist(), *v.edges_s.tolist(), window.lo_s, window.hi_s, ATOM_TOLERANCE_S]
+        self.unit = lcm(10**6, *(Fraction(x).denominator for x in floats))  # units in a second
         self.microsecond = self.unit // 10**6
         self.lo, self.hi = self._units(window.lo_s), self._units(window.hi_s)
-        self.nanosecond = int(ATOM_TOLERANCE_S * self.unit)
+        self.nanosecond = self._units(ATOM_TOLERANCE_S)
         u_steps, u_atoms = self._steps_and_atoms(u)
         v_steps, v_atoms = self._steps_and_atoms(v)
         # the density of -Xu steps at -e by minus what that of Xu steps at e
