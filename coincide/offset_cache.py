@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from coincide.coded_templates import CodedTemplates
 from coincide.events import CodeArray
-from coincide.histogram import Histogram
 from coincide.offsets import offset_ranges
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
@@ -24,21 +23,6 @@ BoolArray = npt.NDArray[np.bool_]
 MOST_PAIRS = 262_144  # 8 MB
 ROOM_SHARE = 8  # beyond the bound this share of it is dropped too, so that not every call has to drop
 NEVER_US = 2**61
-
-
-class CodedTemplates(Protocol):
-    """Templates by code; equal ones share a code."""
-
-    def histogram(self, code: int) -> Histogram:
-        """Return the template of a code."""
-
-    @property
-    def earliest_us(self) -> Int64Array:
-        """Earliest occurrence of each code, relative to the reported time, rounded down."""
-
-    @property
-    def latest_us(self) -> Int64Array:
-        """Latest occurrence of each code, relative to the reported time, rounded up."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +78,7 @@ class OffsetCache:
     ) -> None:
         self.window = window
         self.threshold = threshold
-        self._us, self._vs = us, vs
+        self.us, self.vs = us, vs
         self._most_pairs = most_pairs
         self._pairs = np.empty(0, np.int64)  # sorted: the code of u, then that of v, in 32 bits each
         self._hulls = np.empty((0, 2), np.int64)
@@ -137,7 +121,7 @@ class OffsetCache:
 
     def _possible(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
         """Whether the two times could lie in the window at all."""
-        us, vs = self._us, self._vs
+        us, vs = self.us, self.vs
         possible: BoolArray = (offset_us + vs.latest_us[v] - us.earliest_us[u] >= self.window.lo_us - 1) & (
             offset_us + vs.earliest_us[v] - us.latest_us[u] <= self.window.hi_us + 1
         )
@@ -173,8 +157,8 @@ class OffsetCache:
         """Compute new pairs, all in one go: return their hulls, (n, 2), and note those with several intervals."""
         u, u_index = np.unique(pairs >> 32, return_inverse=True)
         v, v_index = np.unique(pairs & 0xFFFFFFFF, return_inverse=True)
-        us = [self._us.histogram(code) for code in u.tolist()]
-        vs = [self._vs.histogram(code) for code in v.tolist()]
+        us = [self.us.histogram(code) for code in u.tolist()]
+        vs = [self.vs.histogram(code) for code in v.tolist()]
         found = offset_ranges(TemplatePairs(us, vs, u_index, v_index), self.window, self.threshold)
         hulls = np.tile(np.array([NEVER_US, -NEVER_US]), (len(pairs), 1))
         np.minimum.at(hulls[:, 0], found.pair, found.left)
