@@ -20,7 +20,7 @@ from coincide import (
     satisfaction_offsets,
     timing_join,
 )
-from coincide.offset_cache import LookUps, OffsetCache
+from coincide.offset_cache import WORTH_OFFSETS, LookUps, OffsetCache
 from coincide.quantised import rounded_up
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join import PairLimits
@@ -76,21 +76,40 @@ def test_offsets_of_many_random_pairs_qualify_as_their_own_pair_says() -> None:
     assert gapped > 100
 
 
-def test_a_pair_is_computed_once_and_the_least_recently_asked_goes_first() -> None:
+def test_a_pair_that_comes_again_is_known_from_then_on_and_the_least_recently_asked_goes_first() -> None:
     known = TemplateRegistry()
     codes = known.codes([Histogram.uniform(-n, n) for n in range(1, 10)])
     remembered = OffsetCache(Window(5), 0.1, known, known, most_pairs=8)
-    nought = np.zeros(1, np.int64)
-    for code in codes[:8]:
-        remembered.contain(codes[:1], code.reshape(1), nought)
-    remembered.contain(codes[:1], codes[:1], nought)  # asked again: the pair with code 1 is now the oldest
-    assert remembered.look_ups == LookUps(hits=1, misses=8, pairs=8)
-    remembered.contain(codes[:1], codes[8:], nought)  # one too many: an eighth goes as well
-    assert remembered.look_ups == LookUps(hits=1, misses=9, pairs=7)
-    remembered.contain(codes[:1], codes[:1], nought)
-    assert remembered.look_ups.misses == 9
-    remembered.contain(codes[:1], codes[1:2], nought)
-    assert remembered.look_ups.misses == 10
+
+    def ask(nth: int) -> LookUps:
+        remembered.contain(codes[:1], codes[nth : nth + 1], np.zeros(1, np.int64))
+        return remembered.look_ups
+
+    for nth in range(8):
+        assert ask(nth) == LookUps(hits=0, misses=nth + 1, pairs=nth + 1)
+    assert ask(0) == LookUps(hits=0, misses=9, pairs=8)  # the second time its offsets are worked out
+    assert ask(0) == LookUps(hits=1, misses=9, pairs=8)
+    assert ask(8) == LookUps(hits=1, misses=10, pairs=7)  # one too many: an eighth goes as well, 1 and 2
+    assert ask(0) == LookUps(hits=2, misses=10, pairs=7)
+    assert ask(3) == LookUps(hits=2, misses=11, pairs=7)
+    assert ask(1) == LookUps(hits=2, misses=12, pairs=8)
+
+
+def test_a_pair_of_many_events_is_worked_out_at_once() -> None:
+    known = TemplateRegistry()
+    codes = known.codes(TEMPLATES[1:2]).repeat(WORTH_OFFSETS)
+    remembered = OffsetCache(WINDOW, THRESHOLD, known, known)
+    for hits in (0, 1, 2):
+        remembered.contain(codes, codes, np.arange(WORTH_OFFSETS))
+        assert remembered.look_ups == LookUps(hits=hits, misses=1, pairs=1)
+
+
+def test_certainty_asks_for_supports_even_of_a_pair_that_is_met_once() -> None:
+    known = TemplateRegistry()
+    codes = known.codes([Histogram.uniform(-10, 10)])
+    remembered = OffsetCache(Window(20), 1.0, known, known)
+    # a microsecond too far: the probability is 1 - 1.25e-15
+    assert remembered.contain(codes.repeat(2), codes.repeat(2), np.array([0, 1])).tolist() == [True, False]
 
 
 def test_changed_codes_keep_what_is_known() -> None:
@@ -98,17 +117,21 @@ def test_changed_codes_keep_what_is_known() -> None:
     codes = known.codes(TEMPLATES)
     remembered = OffsetCache(WINDOW, THRESHOLD, known, known)
     u, v = (side.ravel().astype(np.int32) for side in np.meshgrid(codes, codes))
-    remembered.contain(u, v, np.zeros(16, np.int64))
+    for _ in range(2):
+        remembered.contain(u, v, np.zeros(16, np.int64))
     new_code = known.keep_only(np.array([0, 2, 3], np.int32))
     remembered.recode(new_code, new_code)
-    assert remembered.look_ups.pairs == 9
+    before = remembered.look_ups
+    assert before.pairs < 16
     kept = [TEMPLATES[n] for n in (0, 2, 3)]
     known_u, known_v = (side[(u < 3) & (v < 3)] for side in (u, v))
     for offset_s in range(-12, 13):
         offset_us = np.full(9, offset_s * SECOND)
         answers = remembered.contain(known_u, known_v, offset_us).tolist()
         assert answers == [expected(kept, *triple) for triple in zip(known_u, known_v, offset_us, strict=True)]
-    assert remembered.look_ups.misses == 16
+    # of the 9 pairs those that could not match at an offset of 0 are met for the first time
+    assert remembered.look_ups.misses - before.misses <= 2 * (9 - before.pairs)
+    assert remembered.look_ups.hits > 100
 
 
 def own_uncertainty(count: int, start: int, rng: np.random.Generator, digits: int | None) -> Detections:
