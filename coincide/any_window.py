@@ -4,7 +4,7 @@ P(o) = F(hi - o) - F(lo - o) with both parts falling in o, so between offsets a 
 F(hi - a) - F(lo - b) and at least F(hi - b) - F(lo - a). Ranges between break points are halved until these bounds
 decide; a range between neighbouring break points that they leave open is one parabola: its vertex is probed and the
 crossings on either side are closed in on. What remains is a list of probed offsets such that neighbours with the
-same verdict have only that verdict between them.
+same verdict have only that verdict between them, and neighbours that differ lie one microsecond apart.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from coincide.histogram import FloatArray
 from coincide.parabola import root_of, vertex_of
+from coincide.probes import Probes
 from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import BoolArray, OffsetArray, least_probability
 from coincide.template_pairs import IndexArray
@@ -37,7 +38,7 @@ class AnyWindowSearch:
     threshold: float
     _probed_pair: list[IndexArray] = field(default_factory=list)
     _probed_offset: list[OffsetArray] = field(default_factory=list)
-    _probed_verdict: list[BoolArray] = field(default_factory=list)
+    _probed_excess: list[FloatArray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._enough = least_probability(self.threshold)
@@ -61,20 +62,28 @@ class AnyWindowSearch:
         live = np.flatnonzero(hull_lo <= hull_hi)
         open_ranges = self._between_breaks(live, np.clip(breaks_us, hull_lo, hull_hi), hull_lo, hull_hi)
         self._close_in(*self._split_at_vertices(open_ranges))
-        return self._intervals()
+        probes = self._probes_in_order()
+        # within rounding of the threshold verdicts may alternate, and one of them may hide a crossing further on
+        while len(gap := probes.changes_apart()):
+            self._close_in(
+                Ranges(probes.pair[gap], probes.offset[gap], probes.offset[gap + 1]),
+                probes.excess[gap],
+                probes.excess[gap + 1],
+            )
+            probes = self._probes_in_order()
+        return probes.intervals()
 
     def _probe_at(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
-        """Return F(hi - o) and F(lo - o) and note the verdict."""
-        up_to_hi, before_lo, verdict = self._probe.at(pair, offset)
+        """Return F(hi - o) and F(lo - o) and note by how much P exceeds what it must reach."""
+        up_to_hi, before_lo = self._probe.at(pair, offset)
         self._probed_pair.append(pair)
         self._probed_offset.append(offset)
-        self._probed_verdict.append(verdict)
+        self._probed_excess.append(up_to_hi - before_lo - self._enough)
         return up_to_hi, before_lo
 
     def _excess(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
-        up_to_hi, before_lo = self._probe_at(pair, offset)
-        excess: FloatArray = up_to_hi - before_lo - self._enough
-        return excess
+        self._probe_at(pair, offset)
+        return self._probed_excess[-1]
 
     def _between_breaks(
         self, live: IndexArray, breaks: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray
@@ -114,7 +123,7 @@ class AnyWindowSearch:
         at_left, at_middle, at_right = (self._excess(pair, offset) for offset in (left, middle, right))
         flat = np.flatnonzero(np.ptp((at_left, at_middle, at_right), axis=0) < FLAT)
         for excess, offset in zip((at_left, at_middle, at_right), (left, middle, right), strict=True):
-            excess[flat] = self._probe.excess_at(pair[flat], offset[flat])
+            excess[flat] = self._probe.excess_at(pair[flat], offset[flat])  # of the same sign as before
         vertex = vertex_of(left, middle, right, at_left, at_middle, at_right)
         following = np.minimum(vertex + 1, right)
         at_vertex, at_following = self._excess(pair, vertex), self._excess(pair, following)
@@ -137,19 +146,13 @@ class AnyWindowSearch:
                 bracket.narrow(probe, self._excess(ranges.pair, probe))
             ranges, at_left, at_right = bracket.ranges, bracket.at_left, bracket.at_right
 
-    def _intervals(self) -> Ranges:
+    def _probes_in_order(self) -> Probes:
+        """Every offset probed so far, once, in order of (pair, offset)."""
         pair, offset = np.concatenate(self._probed_pair), np.concatenate(self._probed_offset)
-        verdict = np.concatenate(self._probed_verdict)
         order = np.lexsort((offset, pair))
         repeated = (np.diff(pair[order], prepend=-1) == 0) & (np.diff(offset[order], prepend=0) == 0)
         order = order[~repeated]
-        pair, offset, verdict = pair[order], offset[order], verdict[order]
-        new_pair = np.diff(pair, prepend=-1) != 0
-        last_of_pair = np.diff(pair, append=-1) != 0
-        before = np.concatenate(([False], verdict[:-1])) & ~new_pair
-        after = np.concatenate((verdict[1:], [False])) & ~last_of_pair
-        start, end = verdict & ~before, verdict & ~after
-        return Ranges(pair[start], offset[start], offset[end])
+        return Probes(pair[order], offset[order], np.concatenate(self._probed_excess)[order])
 
 
 def _both(values: tuple[FloatArray, FloatArray], chosen: BoolArray) -> tuple[FloatArray, FloatArray]:

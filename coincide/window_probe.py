@@ -7,7 +7,7 @@ import numpy as np
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import FloatArray
 from coincide.knots import Knots, cdf_error
-from coincide.satisfaction_times import BoolArray, OffsetArray
+from coincide.satisfaction_times import OffsetArray
 from coincide.template_pairs import IndexArray
 from coincide.trapezoids import TemplateColumns, in_steps
 from coincide.window import Window
@@ -39,8 +39,8 @@ class WindowProbe:
         self.error: FloatArray = np.where(self._is_fast, error, 0.0)
         self._latest_s = v.edges_s[-1] - u.edges_s[0]
 
-    def at(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Return F(hi - o), F(lo - o), and whether o qualifies: this is always exact; arrays of shape (m,)."""
+    def at(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
+        """Return F(hi - o) and F(lo - o), shape (m,): near enough for their difference to tell whether o qualifies."""
         seconds = seconds_of(offset)
         up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
         is_fast = self._is_fast[pair]
@@ -49,7 +49,7 @@ class WindowProbe:
         excess = up_to_hi - before_lo - self._enough
         unsure = np.flatnonzero(~is_fast | (np.abs(excess) <= 2 * self.error[pair]))
         up_to_hi[unsure], before_lo[unsure] = self._exact(pair[unsure], seconds.take(unsure))
-        return up_to_hi, before_lo, up_to_hi - before_lo >= self._enough
+        return up_to_hi, before_lo
 
     def excess_at(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         """Return P(o) less what is enough, to the last digits."""
