@@ -1,8 +1,8 @@
 """Batch `timing_join` beside DuckDB, Polars and Spark: `python -m benchmarks.timing_join`, or `make bench-join`.
 
 Two streams of events, one template a side, so that for the peers the condition is a plain range of offsets. The answer
-is either both ids of every pair in memory, each in its maker's own columns (`ids`), or their count and bitwise xor,
-for which nobody has to keep a pair (`sums`; Spark joins in here). Rounds of all competitors alternate; times are CPU
+is either both ids of every pair in memory, each in its maker's own columns (`ids`; Spark may drop them), or their count
+and bitwise xor, for which nobody has to keep a pair (`sums`). Rounds of all competitors alternate; times are CPU
 time with one thread each, which other work on the machine disturbs least, and wall time with all threads. The ratios
 are what matters.
 
@@ -95,11 +95,7 @@ def plans_of(name: str, wanted: RangeJoin, window: Window) -> Iterator[Join]:
 def measure(wanted: RangeJoin, window: Window, names: list[str], rounds: int) -> str:
     """Return a row of the table: pairs, ratios to us, and seconds of everybody's fastest plan."""
     clock = cpu_seconds if wanted.threads == 1 else time.perf_counter
-    joins = {
-        name: min(plans_of(name, wanted, window), key=lambda plan: seconds(plan, clock)[0])
-        for name in names
-        if name != "spark" or wanted.kind == "sums"
-    }
+    joins = {name: min(plans_of(name, wanted, window), key=lambda plan: seconds(plan, clock)[0]) for name in names}
     taken: dict[str, list[float]] = {name: [] for name in joins}
     answers = set()
     for _ in range(rounds):
@@ -110,8 +106,8 @@ def measure(wanted: RangeJoin, window: Window, names: list[str], rounds: int) ->
     if len(answers) != 1:
         raise SystemExit(f"the joins disagree: {answers}")
     s = {name: statistics.median(runs) for name, runs in taken.items()}
-    ratios = [f"{s[name] / s['coincide']:.1f}" if name in s else "" for name in names[1:]]
-    times = [f"{s[name]:.3f}" if name in s else "" for name in names]
+    ratios = [f"{s[name] / s['coincide']:.1f}" for name in names[1:]]
+    times = [f"{s[name]:.3f}" for name in names]
     return " | ".join([f"{answers.pop()[0]:,}", *ratios, *times])
 
 
