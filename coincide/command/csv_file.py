@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from coincide.area_keys import Int64Array
 from coincide.command.bad_rows import BadRows
 from coincide.command.columns import Chunk
 from coincide.command.errors import CommandError
@@ -19,7 +21,7 @@ ROWS = 65_536
 DELIMITERS = ",;\t"
 LONGEST_CELL = 1 << 20  # a quote that nobody closed would otherwise swallow the file
 
-NumberedRow = tuple[int, int, list[str]]  # row, line, cells
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 
 def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
@@ -37,14 +39,15 @@ def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance
         delimiter = max(DELIMITERS, key=header_line.count)
         header = next(csv.reader([header_line], delimiter=delimiter, skipinitialspace=True), [])
         at = _positions(path, [name.strip() for name in header], wanted)
-        yield _chunk([], at)  # which columns there are, even if there are no rows
-        rows = _numbered(path, csv.reader(text, delimiter=delimiter, skipinitialspace=True))
-        while part := list(islice(rows, ROWS)):
-            sound = [row for row in part if len(row[2]) == len(header)]
-            for _, line, cells in part if len(sound) < len(part) else ():
-                if len(cells) != len(header):
-                    bad.add(line, f"{len(cells)} cells; the header has {len(header)}")
-            yield _chunk(sound, at)
+        reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
+        yield _chunk([], np.empty(0, np.int64), np.empty(0, np.int64), at)  # tells the columns if there are no rows
+        first_row, first_line = 1, 2
+        while part := _read(path, reader, first_line):
+            lines = first_line + _lines_before(part, reader.line_num + 2 - first_line)
+            rows = first_row + np.cumsum([bool(cells) for cells in part]) - 1
+            sound = _sound(part, len(header), lines, bad)
+            yield _chunk([part[position] for position in sound.tolist()], rows[sound], lines[sound], at)
+            first_row, first_line = int(rows[-1]) + 1, reader.line_num + 2  # the reader has not seen the header
             advance(share_read())
 
 
@@ -57,20 +60,30 @@ def _positions(path: Path, header: list[str], wanted: Sequence[str]) -> dict[str
     return {name: header.index(name) for name in wanted if name in header}
 
 
-def _numbered(path: Path, reader: Any) -> Iterator[NumberedRow]:
+def _read(path: Path, reader: Any, first_line: int) -> list[list[str]]:
+    """Read some rows; a blank line is a row of no cells."""
     csv.field_size_limit(LONGEST_CELL)
-    row, line = 0, 2
     try:
-        for cells in reader:
-            if cells:
-                row += 1
-                yield row, line, cells
-            line = reader.line_num + 2  # the reader has not seen the header
+        return list(islice(reader, ROWS))
     except csv.Error as error:
-        raise CommandError(f"{path} line {line}: {error} (is a quote not closed?)") from None
+        raise CommandError(f"{path}, in a row from line {first_line} on: {error} (is a quote not closed?)") from None
 
 
-def _chunk(rows: list[NumberedRow], at: dict[str, int]) -> Chunk:
-    columns = {name: [cells[position] for _, _, cells in rows] for name, position in at.items()}
-    row, line = (np.array([each[part] for each in rows], np.int64) for part in (0, 1))
-    return Chunk(columns, row, line)
+def _lines_before(rows: list[list[str]], lines: int) -> Int64Array:
+    """Return how many lines lie before each row, of `lines` in all; a quoted cell may hold line ends."""
+    if lines == len(rows):
+        return np.arange(lines)
+    taken = [1 + sum(len(_LINE_ENDS.findall(cell)) for cell in cells) for cells in rows]
+    return np.cumsum(taken, dtype=np.int64) - taken
+
+
+def _sound(rows: list[list[str]], width: int, lines: Int64Array, bad: BadRows) -> Int64Array:
+    """Return the positions of the rows that have as many cells as the header; blank lines are passed over."""
+    widths = np.fromiter(map(len, rows), np.int64, len(rows))
+    for position in np.flatnonzero((widths != width) & (widths > 0)).tolist():
+        bad.add(int(lines[position]), f"{widths[position]} cells; the header has {width}")
+    return np.flatnonzero(widths == width)
+
+
+def _chunk(rows: list[list[str]], row: Int64Array, line: Int64Array, at: dict[str, int]) -> Chunk:
+    return Chunk({name: [cells[position] for cells in rows] for name, position in at.items()}, row, line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -65,5 +66,7 @@ def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advanc
             yield from ndjson_chunks(path, wanted, bad, advance)
     except EOFError:
         raise CommandError(f"{path}: the gzip file ends too early") from None
+    except zlib.error as error:
+        raise CommandError(f"{path}: the gzip file is damaged: {error}") from None
     except OSError as error:  # gzip.BadGzipFile is one
         raise CommandError(f"{path}: {error.strerror or error}") from None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
 
 from coincide.command.answer import DIGITS, PairBlock, shown_columns
 from coincide.command.assignment import Assignment, assigned, missing_labels, says_nothing
@@ -44,7 +47,7 @@ def run_join(request: JoinRequest) -> int:
         bad = [BadRows(each.path, "row" if format_of(each.path) == "parquet" else "line") for each in request.inputs]
         sides = [_side(request, each, named, told, stages) for each, told in zip(request.inputs, bad, strict=True)]
         _tell_bad_rows(bad, request.skip_bad)
-        return _write_pairs(request, sides, _advance(stages, "joining"))
+        return _write_pairs(request, sides, stages)
 
 
 def _check_paths(request: JoinRequest) -> None:
@@ -89,25 +92,48 @@ def _tell_bad_rows(bad: Sequence[BadRows], skip: bool) -> None:
         )
 
 
-def _write_pairs(request: JoinRequest, sides: Sequence[Side], advance: Advance) -> int:
-    first, second = sides[0], sides[-1]
+def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | None) -> int:
+    first, second = sides[0][0], sides[-1][0]
     a, *others = frames(sides)
+    _note_one_sensor(request, [first, second])
+    advance, place = _advance(stages, "joining"), None if stages is None else _place_in_order(a)
+    blocks = _blocks(request, a, others[0] if others else None)
     count = 0
-    with opened_answer(request.out, shown_columns(first[0], second[0])) as answer:
-        for pairs in _blocks(request, a, others[0] if others else None):
-            block = _pair_block(pairs, first[0], second[0], request)
-            answer.write(block)
+    with opened_answer(request.out, shown_columns(first, second)) as answer:
+        for pairs in blocks:
+            answer.write(_pair_block(pairs, first, second, request))
             count += len(pairs)
-            advance(0.0)
-        advance(1.0)
+            if place is not None and len(pairs):
+                advance(float(place[pairs.left[-1]]))
+    advance(1.0)
     return count
 
 
+def _place_in_order(a: Detections) -> npt.NDArray[np.float64]:
+    """Return how far the join has come with each event: pairs come in the order of a's area and time."""
+    place = np.empty(len(a))
+    order = np.argsort(a.detected_at_us) if a.area is None else np.lexsort((a.detected_at_us, a.area))
+    place[order] = np.linspace(0.0, 1.0, len(a))
+    return place
+
+
+def _note_one_sensor(request: JoinRequest, events: Sequence[Events]) -> None:
+    sensors = [side.labels["sensor"] for side in events if "sensor" in side.labels]
+    if request.sensors != "different" or len(sensors) < len(events) or not all(len(side) for side in events):
+        return
+    names = {name for column in sensors for name in pc.unique(column).to_pylist()}
+    if len(names) == 1:
+        _note(f"all events are of one sensor, {names.pop()}, so none make a pair: --sensors same or any joins them")
+
+
 def _blocks(request: JoinRequest, a: Detections, b: Detections | None) -> Iterator[Pairs]:
+    """Return the pairs in blocks, the first of them found already: what is wrong shows before anything is written."""
+    blocks = timing_join_blocks(a, b, request.window, request.threshold, request.sensors)
     try:
-        yield from timing_join_blocks(a, b, request.window, request.threshold, request.sensors)
+        first = list(islice(blocks, 1))
     except CoincideError as error:
         raise CommandError(str(error)) from None
+    return chain(first, blocks)
 
 
 def _pair_block(pairs: Pairs, a: Events, b: Events, request: JoinRequest) -> PairBlock:
