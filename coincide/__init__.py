@@ -5,6 +5,7 @@ from __future__ import annotations
 from coincide.detections import Detections, DetectionsError
 from coincide.difference import match_probabilities, match_probability
 from coincide.errors import CoincideError, HistogramError, OffsetError, ThresholdError, WindowError
+from coincide.goodness_of_fit import Fit, goodness_of_fit
 from coincide.histogram import Histogram
 from coincide.offsets import satisfaction_offsets
 from coincide.pairs import Changes, Pairs
@@ -18,6 +19,7 @@ __all__ = [
     "CoincideError",
     "Detections",
     "DetectionsError",
+    "Fit",
     "Histogram",
     "HistogramError",
     "OffsetError",
@@ -29,6 +31,7 @@ __all__ = [
     "TimingJoin",
     "Window",
     "WindowError",
+    "goodness_of_fit",
     "match_probabilities",
     "match_probability",
     "satisfaction_offsets",

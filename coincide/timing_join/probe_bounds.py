@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from coincide.area_keys import Int64Array
 from coincide.events import CodeArray
+from coincide.offset_cache import CodedTemplates
 from coincide.satisfaction_table import NEVER_HI_US, NEVER_LO_US, SatisfactionTable
+from coincide.window import Window
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -67,6 +69,29 @@ class ProbeBounds:
             table=None if single else table,
             probes_with_b=probes_with_b,
         )
+
+    @classmethod
+    def possible_of_a(
+        cls, us: CodedTemplates, vs: CodedTemplates, window: Window, least_us: int = NEVER_HI_US
+    ) -> ProbeBounds:
+        """Bounds for events of a beyond which Xb - Xa cannot lie in the window; what they leave is yet to be judged."""
+        lo_us = window.lo_us - 1 + us.earliest_us - vs.latest_us.max(initial=0)
+        hi_us = window.hi_us + 1 + us.latest_us - vs.earliest_us.min(initial=0)
+        return cls._possible(np.maximum(lo_us, least_us), hi_us, probes_with_b=False)
+
+    @classmethod
+    def possible_of_b(
+        cls, us: CodedTemplates, vs: CodedTemplates, window: Window, least_us: int = NEVER_HI_US
+    ) -> ProbeBounds:
+        """Bounds for events of b, as `possible_of_a`."""
+        lo_us = window.lo_us - 1 + us.earliest_us.min(initial=0) - vs.latest_us
+        hi_us = window.hi_us + 1 + us.latest_us.max(initial=0) - vs.earliest_us
+        return cls._possible(-hi_us, -np.maximum(lo_us, least_us), probes_with_b=True)
+
+    @classmethod
+    def _possible(cls, lo_us: Int64Array, hi_us: Int64Array, *, probes_with_b: bool) -> ProbeBounds:
+        # as if there were one stored template: the outer range is all that is asked
+        return cls(lo_us[:, None], hi_us[:, None], lo_us, hi_us, lo_us, hi_us, None, probes_with_b)
 
     @property
     def outer_us(self) -> tuple[int, int]:

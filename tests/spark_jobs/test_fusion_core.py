@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from msgspec import msgpack
 
+from coincide.events import CodeArray
 from coincide.histogram import Histogram
+from coincide.offset_cache import BoolArray, Int64Array, OffsetCache
 from coincide.stream import Stream
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.limits import Limits
-from spark_jobs.qualifying import BoolArray, CodeArray, Int64Array, QualifyingOffsets
 from spark_jobs.records import InputRecord
 from spark_jobs.state_format import FORMAT, StateError
 from tests.spark_jobs.building import (
@@ -355,11 +356,11 @@ def test_slots_with_few_rows_left_are_merged() -> None:
 def test_a_template_far_from_its_reported_time_does_not_widen_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def contain(self: QualifyingOffsets, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+    def contain(self: OffsetCache, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
         tried.append(len(offset_us))
         return np.ones(len(offset_us), np.bool_)
 
-    monkeypatch.setattr(QualifyingOffsets, "contain", contain)
+    monkeypatch.setattr(OffsetCache, "contain", contain)
     fused = with_query(window_s=2.0)
     far = Row("far", 1000.0, Histogram.uniform(86_000, 86_001), "s")
     spread = [Row(f"s{n}", 1000.0 + 20 * n, stream="s") for n in range(50)]
@@ -406,6 +407,7 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
             "matches": 1,
         },
         "buffered": {"p": 1, "s": 1},
+        "template_pairs": {"hits": 0, "misses": 1, "kept": 1},
         "watermark_us": {"least": 1_001_000_000, "greatest": 1_001_000_000},
         "control_offset": 0,
     }
