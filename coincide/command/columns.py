@@ -42,6 +42,9 @@ class Chunk:
     place: Int64Array
 
 
+_NUMBERS = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal)
+
+
 def typed(values: Column) -> pa.Array | None:
     """Return the values as an array of one type; None if they are of several, or beyond what a type holds."""
     if not isinstance(values, list):
@@ -92,7 +95,7 @@ def _has_half_a_character(name: str) -> bool:
 def numbers(values: Column, column: str) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Faults]:
     """Return a column of numbers, float64 (n,), NaN where empty, and what is wrong with which of them."""
     array = typed(values)
-    if array is not None and (pa.types.is_floating(array.type) or pa.types.is_integer(array.type)):
+    if array is not None and any(is_such(array.type) for is_such in _NUMBERS):
         floats = array.cast(pa.float64(), safe=False)
         nan = pc.is_nan(floats).fill_null(False)
         faults = Faults()

@@ -61,12 +61,14 @@ def _answer(form: Format, sink: IO[bytes], sides: tuple[pa.Table, pa.Table]) -> 
 @contextmanager
 def _sink(out: Path | None) -> Iterator[IO[bytes]]:
     if out is None:
-        yield sys.stdout.buffer
+        yield _standard_output()
         return
     if out.exists() and not out.is_file():  # a pipe or a device is written to, not replaced
         with out.open("wb") as sink:
             yield sink
         return
+    if not out.parent.is_dir():
+        raise CommandError(f"{out}: there is no folder {out.parent}")
     unfinished = out.with_name(f".{out.name}.unfinished")
     try:
         with unfinished.open("wb") as sink:
@@ -74,3 +76,9 @@ def _sink(out: Path | None) -> Iterator[IO[bytes]]:
         unfinished.replace(out)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _standard_output() -> IO[bytes]:
+    if sys.stdout is None:
+        raise CommandError("standard output is closed: --out names a file")
+    return sys.stdout.buffer

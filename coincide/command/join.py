@@ -85,10 +85,11 @@ def _tell_bad_rows(bad: Sequence[BadRows], skip: bool) -> None:
                 _note(f"{each.path}: {each.count} bad {each.unit}{'s' * (each.count != 1)} left out; the first:")
                 _note(each.messages()[0])
     elif count:
+        unit = "row" if all(each.unit == "row" for each in bad) else "line"
         for message in [message for each in bad for message in each.messages()][:LISTED]:
             _note(message)
         raise CommandError(
-            f"{count} bad line{'s' * (count != 1)} in all: put them right, or --skip-bad leaves them out"
+            f"{count} bad {unit}{'s' * (count != 1)} in all: put them right, or --skip-bad leaves them out"
         )
 
 

@@ -28,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         run_join(arguments.request())
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except CommandError as error:
         return _fail(str(error), FAILED)
     except KeyboardInterrupt:
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _give_up_stdout()
         return UNREAD
     except OSError as error:
-        return _fail(f"the answer cannot be written: {error.filename or 'standard output'}: {error.strerror}", FAILED)
+        return _fail(f"the answer cannot be written: {error.filename or ''} {error.strerror or error}", FAILED)
     return DONE
 
 

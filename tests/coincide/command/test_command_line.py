@@ -47,6 +47,32 @@ def test_a_reader_who_goes_away(tmp_path: Path) -> None:
         assert process.stderr.read() == b""
 
 
+@pytest.mark.parametrize(
+    ("redirected", "message"),
+    [(">&-", "standard output is closed: --out names a file"), (">/dev/full", "No space left on device")],
+)
+def test_an_answer_that_nobody_can_take(tmp_path: Path, redirected: str, message: str) -> None:
+    a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
+    script = f'"{sys.executable}" -m coincide join "{a}" --window 1 --threshold 1 --uncertainty point {redirected}'
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert message in done.stderr
+
+
+def test_bars_on_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    out = tmp_path / "out.csv"
+    assert main(["join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point", "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "reading a.csv" in said.err
+    assert "joining" in said.err
+    assert "100%" in said.err
+
+
 def test_an_answer_goes_into_a_named_pipe_as_it_is(tmp_path: Path) -> None:
     a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
     pipe = tmp_path / "out.ndjson"

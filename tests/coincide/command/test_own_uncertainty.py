@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from hypothesis import given
@@ -65,6 +68,16 @@ def test_a_file_of_many_uncertainties_says_that_they_are_rounded(
     answer = join(write(tmp_path / "a.csv", rows), "--window", 1, "--threshold", 0.5, out=tmp_path / "out.csv")
     assert "more than 500 different uncertainties; they are rounded to steps of 1 %" in capsys.readouterr().err
     assert answer
+
+
+def test_parquet_columns_of_any_number_type(tmp_path: Path) -> None:
+    columns = (pa.array([1, 1], pa.float32()), pa.array([1, 1], pa.int16()), pa.array([Decimal(1), Decimal("1.0")]))
+    for column in columns:
+        path = tmp_path / "a.parquet"
+        pq.write_table(pa.table({"detected_at": pa.array([EPOCH_US] * 2, pa.uint64()), "sigma_s": column}), path)
+        [pair] = join(path, "--window", 1, "--threshold", 0.1, out=tmp_path / "out.csv")
+        sigma = Histogram.normal(sigma_s=1.0)
+        assert pair["probability"] == pytest.approx(match_probability(sigma, sigma, 0.0, Window(1)), abs=6e-7)
 
 
 def test_an_interval_counts_whatever_was_reported(tmp_path: Path) -> None:
