@@ -54,7 +54,7 @@ def templates_file(folder: Path) -> Path:
     return text(folder / "templates.json", json.dumps(TEMPLATES))
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     a=events.filter(bool),
     b=events.filter(bool),
