@@ -106,7 +106,7 @@ def _add_question(join: argparse.ArgumentParser) -> None:
         type=_window,
         required=True,
         metavar="S",
-        help="seconds: 5 is 5 s either way; -1:9 is from 1 s before a to 9 s after",
+        help="seconds: 5 is 5 s either way; -1:9 is from 1 s before a to 9 s after; 2: is 2 s after or later",
     )
     join.add_argument(
         "--threshold", type=_threshold, required=True, metavar="P", help="least probability, above 0, at most 1"
@@ -145,7 +145,11 @@ def _with_joined_windows(argv: Sequence[str]) -> list[str]:
 def _window(text: str) -> Window:
     lo, colon, hi = text.partition(":")
     try:
-        return Window(lo_s=float(lo), hi_s=float(hi)) if colon else Window(float(lo))
+        if not colon:
+            return Window(float(lo))
+        if not lo or not hi:
+            return Window.delay(float(lo)) if lo else Window.deadline(float(hi))
+        return Window(lo_s=float(lo), hi_s=float(hi))
     except WindowError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     except ValueError:

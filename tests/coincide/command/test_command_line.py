@@ -119,6 +119,8 @@ def test_an_interrupt(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
         (["--window", "5"], Window(5)),
         (["--window=-1:9"], Window(lo_s=-1, hi_s=9)),
         (["--window", "-1:9"], Window(lo_s=-1, hi_s=9)),
+        (["--window", "2:"], Window.delay(2)),
+        (["--window=:-2"], Window.deadline(-2)),
         (["--window", "-.5:-.25"], Window(lo_s=-0.5, hi_s=-0.25)),
     ],
 )
@@ -130,6 +132,7 @@ def test_windows(text: list[str], window: Window) -> None:
     ("options", "message"),
     [
         (["--window", "x", "--threshold", "1"], "--window: 'x': seconds, such as 5 or -1:9"),
+        (["--window", ":", "--threshold", "1"], "--window: ':': seconds, such as 5 or -1:9"),
         (["--window", "-5", "--threshold", "1"], "a half-width is at least 0 s"),
         (["--window", "9:-1", "--threshold", "1"], "at most hi_s"),
         (["--window", "1", "--threshold", "0"], "--threshold: '0': a probability above 0, at most 1"),
