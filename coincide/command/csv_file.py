@@ -39,7 +39,8 @@ def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance
         delimiter = max(DELIMITERS, key=header_line.count)
         header = next(csv.reader([header_line], delimiter=delimiter, skipinitialspace=True), [])
         at = _positions(path, [name.strip() for name in header], wanted)
-        reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
+        # strict: else a last quote that nobody closed would take every row after it into its cell, without a word
+        reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
         yield _chunk([], np.empty(0, np.int64), np.empty(0, np.int64), at)  # tells the columns if there are no rows
         first_row, first_line = 1, 2
         while part := _read(path, reader, first_line):
@@ -63,18 +64,25 @@ def _positions(path: Path, header: list[str], wanted: Sequence[str]) -> dict[str
 def _read(path: Path, reader: Any, first_line: int) -> list[list[str]]:
     """Read some rows; a blank line is a row of no cells."""
     csv.field_size_limit(LONGEST_CELL)
+    rows: list[list[str]] = []
     try:
-        return list(islice(reader, ROWS))
-    except csv.Error as error:
-        raise CommandError(f"{path}, in a row from line {first_line} on: {error} (is a quote not closed?)") from None
+        rows.extend(islice(reader, ROWS))
+    except csv.Error as error:  # what came before is in rows
+        line = first_line + sum(_lines_of(cells) for cells in rows)
+        raise CommandError(f"{path} line {line}: {error}: is a quote not closed?") from None
+    return rows
 
 
 def _lines_before(rows: list[list[str]], lines: int) -> Int64Array:
     """Return how many lines lie before each row, of `lines` in all; a quoted cell may hold line ends."""
     if lines == len(rows):
         return np.arange(lines)
-    taken = [1 + sum(len(_LINE_ENDS.findall(cell)) for cell in cells) for cells in rows]
+    taken = [_lines_of(cells) for cells in rows]
     return np.cumsum(taken, dtype=np.int64) - taken
+
+
+def _lines_of(cells: list[str]) -> int:
+    return 1 + sum(len(_LINE_ENDS.findall(cell)) for cell in cells)
 
 
 def _sound(rows: list[list[str]], width: int, lines: Int64Array, bad: BadRows) -> Int64Array:

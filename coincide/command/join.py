@@ -68,9 +68,11 @@ def _side(request: JoinRequest, given: InputFile, named: Templates, bad: BadRows
         _note(f"{given.path}: more than 500 different uncertainties; they are rounded to steps of 1 %")
     faults = Faults()
     missing_labels(events, faults)
-    assigned(events, named, default, faults)
-    events = without(events, faults, bad)
-    return events, assigned(events, named, default, Faults())
+    chosen = assigned(events, named, default, faults)
+    if not faults:
+        return events, chosen
+    sound = without(events, faults, bad)
+    return sound, assigned(sound, named, default, Faults())
 
 
 def _advance(stages: Stages | None, description: str) -> Advance:
