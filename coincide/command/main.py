@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Pause it. Reading makes millions of small lists and no cycles; looking for cycles among them would double its time."""
+    """Pause it: reading makes millions of small lists without cycles, and looking for some would double its time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
