@@ -116,7 +116,10 @@ def _template_pairs(shards: list[dict[str, Any]]) -> Iterator[Metric]:
     def total(name: str) -> int:
         return sum((shard.get("template_pairs") or {}).get(name, 0) for shard in shards)
 
-    hits, misses = "Template pairs that met and were known.", "Template pairs that met and had to be computed."
+    hits, misses = (
+        "Template pairs that met and whose offsets were known.",
+        "Template pairs that met and had to be worked out.",
+    )
     yield CounterMetricFamily(PREFIX + "template_pair_hits", hits, value=total("hits"))
     yield CounterMetricFamily(PREFIX + "template_pair_misses", misses, value=total("misses"))
     kept = "Template pairs remembered, over all queries."

@@ -7,17 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coincide.coded_templates import TemplatesInOrder
 from coincide.detections import Detections
 from coincide.difference import match_probabilities
 from coincide.events import Events
 from coincide.histogram import FloatArray
+from coincide.offset_cache import OffsetCache
 from coincide.pairs import Pairs
-from coincide.satisfaction_table import SatisfactionTable
+from coincide.satisfaction_table import NEVER_HI_US, SatisfactionTable
 from coincide.timing_join.expansion import sorted_inside
 from coincide.timing_join.key_grid import PositionArray
 from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.matching import Block, Probe, candidates, matching_pairs_among
 from coincide.timing_join.pair_columns import PairColumns
+from coincide.timing_join.pair_limits import TABLE_PAIRS
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.timing_join.sorted_frames import is_in_order, narrow_positions, positions_in, sorted_frames
@@ -107,11 +110,19 @@ class _BatchJoin:
         cls, a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule
     ) -> _BatchJoin:
         partner = a if b is None else b
-        table = SatisfactionTable.build(a.templates, partner.templates, window, threshold)
+        us, vs = a.templates, partner.templates
+        # where each event has a template of its own, a table would cost more than the pairs that meet
+        has_table = len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
+        table = SatisfactionTable.build(us if has_table else (), vs if has_table else (), window, threshold)
         as_given, events, others = sorted_frames(a, b)
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
-        bounds = ProbeBounds.of_a(table, least_us=0) if unordered else ProbeBounds.of_a(table)
+        least_us = 0 if unordered else NEVER_HI_US
+        if has_table:
+            bounds = ProbeBounds.of_a(table, least_us)
+        else:
+            cache = OffsetCache(window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
+            bounds = ProbeBounds.possible_of_a(cache, least_us)
         return cls(a, partner, table, Probe(events, others, bounds, rule), as_given, b is None)
 
     def blocks(self) -> Iterator[Block]:
@@ -134,7 +145,7 @@ class _BatchJoin:
             a, b, table = self.a, self.b, self.table
             u_index, v_index = (side.astype(np.int64) for side in (a.template_index[left], b.template_index[right]))
             offset_us = b.detected_at_us[right] - a.detected_at_us[left]
-            return match_probabilities(list(table.us), list(table.vs), u_index, v_index, offset_us, table.window)
+            return match_probabilities(a.templates, b.templates, u_index, v_index, offset_us, table.window)
 
         return compute
 

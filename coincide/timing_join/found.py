@@ -12,7 +12,6 @@ from coincide.area_keys import Int64Array
 from coincide.difference import match_probabilities
 from coincide.events import CodeArray
 from coincide.histogram import Histogram
-from coincide.offset_cache import OffsetCache
 from coincide.pairs import Pairs
 from coincide.timing_join.matching import Block, Probe
 from coincide.window import Window
@@ -71,13 +70,6 @@ class Found:
 
     def __len__(self) -> int:
         return len(self.a)
-
-    def judged_by(self, cache: OffsetCache) -> Found:
-        """Return the pairs whose offsets qualify."""
-        stays = cache.contain(self.a_template, self.b_template, self.offset_us)
-        return Found(
-            self.a[stays], self.b[stays], self.a_template[stays], self.b_template[stays], self.offset_us[stays]
-        )
 
     def with_ties_ordered(self, goes_first: GoesFirst) -> Found:
         """Swap roles in pairs reported at the same time whose b goes before their a."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +13,7 @@ from coincide.satisfaction_table import SatisfactionTable
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.found import Found, GoesFirst
-from coincide.timing_join.matching import Block, Probe, matching_pairs
+from coincide.timing_join.matching import Probe, matching_pairs
 from coincide.timing_join.pair_limits import PairLimits
 from coincide.timing_join.probe_bounds import ProbeBounds
 
@@ -67,10 +66,10 @@ class InstalledJoin:
         if (len(self.as_a.outer_lo_us), len(self.as_b.outer_lo_us)) == (len(a), len(b)):
             return self
         if self.cache is not None:
-            return self._with_cache(self.cache, a, b)
+            return self._with_cache(self.cache)
         if len(a) * len(b) > self.limits.table:
             window, threshold = self.condition.window, self.condition.threshold
-            return self._with_cache(OffsetCache(window, threshold, a, b, self.limits.cached), a, b)
+            return self._with_cache(OffsetCache(window, threshold, a, b, self.limits.cached))
         return self._with_table(self.table.extend(a.templates[len(self.table.us) :], b.templates[len(self.table.vs) :]))
 
     def renewed(
@@ -80,7 +79,7 @@ class InstalledJoin:
         if self.cache is not None and len(a) * len(b) > self.limits.table // BACK_TO_A_TABLE:
             unchanged = np.arange(max(len(a), len(b)), dtype=np.int32)
             self.cache.recode(unchanged if a_code is None else a_code, unchanged if b_code is None else b_code)
-            return self._with_cache(self.cache, a, b)
+            return self._with_cache(self.cache)
         condition = self.condition
         return self._with_table(
             SatisfactionTable.build(a.templates, b.templates, condition.window, condition.threshold)
@@ -106,7 +105,7 @@ class InstalledJoin:
 
     def _probe(self, batch: Events, stored: SortedEvents, bounds: ProbeBounds, *, probes_with_b: bool) -> Found:
         probe = Probe(batch, stored, bounds, self.condition.sensors, self.since_ref)
-        return self._found(probe, matching_pairs(probe), probes_with_b=probes_with_b)
+        return Found.by(probe, matching_pairs(probe), probes_with_b=probes_with_b)
 
     def _inside(self, batch: Events) -> Found:
         """Pairs of the sorted batch with itself."""
@@ -118,22 +117,11 @@ class InstalledJoin:
             blocks = ((rows[at < rows], at[at < rows]) for rows, at in blocks)
         else:
             blocks = ((rows[at != rows], at[at != rows]) for rows, at in blocks)
-        return self._found(probe, blocks, probes_with_b=True)
+        return Found.by(probe, blocks, probes_with_b=True)
 
-    def _found(self, probe: Probe, blocks: Iterable[Block], *, probes_with_b: bool) -> Found:
-        """Gather the pairs; where there is a cache they are only possible yet, and it judges them block by block."""
-        cache = self.cache
-        if cache is None:
-            return Found.by(probe, blocks, probes_with_b=probes_with_b)
-        possible = (Found.by(probe, [block], probes_with_b=probes_with_b) for block in blocks)
-        return Found.all_of([some.judged_by(cache) for some in possible])
-
-    def _with_cache(self, cache: OffsetCache, a: TemplateRegistry, b: TemplateRegistry) -> InstalledJoin:
-        window, least = self.condition.window, self._least_offsets_us
-        as_a, as_b = (
-            ProbeBounds.possible_of_a(a, b, window, least[0]),
-            ProbeBounds.possible_of_b(a, b, window, least[1]),
-        )
+    def _with_cache(self, cache: OffsetCache) -> InstalledJoin:
+        least = self._least_offsets_us
+        as_a, as_b = ProbeBounds.possible_of_a(cache, least[0]), ProbeBounds.possible_of_b(cache, least[1])
         return replace(self, cache=cache, as_a=as_a, as_b=as_b)
 
     def _with_table(self, table: SatisfactionTable) -> InstalledJoin:

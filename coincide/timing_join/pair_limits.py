@@ -19,8 +19,8 @@ class PairLimits:
     table : int
         While the templates of the buffered events make at most so many pairs, a table holds all of them.
     cached : int
-        Beyond that (every event may bring its own template) pairs are computed when they first meet, and so many
-        are kept.
+        Beyond that (every event may bring its own template) pairs are judged when they meet, and so many are
+        remembered.
 
     Raises
     ------

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from msgspec import msgpack
 
+from coincide.area_keys import Int64Array
 from coincide.events import CodeArray
 from coincide.histogram import Histogram
-from coincide.offset_cache import BoolArray, Int64Array, OffsetCache
+from coincide.offset_cache import OffsetCache
+from coincide.satisfaction_times import BoolArray
 from coincide.stream import Stream
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.limits import Limits
@@ -323,6 +325,44 @@ def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -
     # p needs W - 10 s (D of s) - 2 s (window) - 8 s (longest template of s), its id W - 20 s: the last three
     assert slots.keys() == fused.live_slots() == {47, 48, 49}
     assert len(fused.header()) < 400
+
+
+def test_what_every_detection_brings_of_its_own_stays_bounded_and_is_counted() -> None:
+    fused = core(Limits(sweep_after=20, max_cached_pairs=50))
+    fused.push([put(0, query_json(threshold=0.3))])
+    draw = np.random.default_rng(4)
+    for step in range(60):
+        at_s = 1000.0 + 2 * step
+        rows = [
+            Row(
+                f"{stream}{step}-{n}",
+                at_s + float(draw.random()),
+                Histogram.normal(float(draw.uniform(0.1, 1))),
+                stream,
+            )
+            for stream in ("p", "s")
+            for n in range(4)
+        ]
+        output = fused.push([frame(step, rows, received_at_s=at_s)])
+        counts = status(output)
+        assert len(fused._state.templates) <= sum(counts["buffered"].values()) + 20
+        assert counts["template_pairs"]["kept"] <= 50
+    assert sum(counts["buffered"].values()) < 160  # of 480
+    assert counts["totals"]["matches"] > 100
+    # no two sigmas are equal, so no pair is met a second time
+    assert counts["template_pairs"]["hits"] == 0
+    assert counts["template_pairs"]["misses"] >= counts["totals"]["matches"]
+
+
+def test_detections_that_share_templates_meet_known_pairs_and_a_new_threshold_forgets_no_count() -> None:
+    fused = with_query(window_s=2.0)
+    for step in range(10):
+        output = fused.push([frame(step, [Row(f"p{step}", 1000.0), Row(f"s{step}", 1000.0, stream="s")])])
+    # after the first push each looks from p to s and from s to p; the second time its offsets are worked out
+    assert status(output)["template_pairs"] == {"hits": 17, "misses": 2, "kept": 1}
+    fused.push([put(1, query_json(window_s=2.0, threshold=0.1), version=2)])
+    output = fused.push([frame(10, [Row("p10", 1000.0)])])
+    assert status(output)["template_pairs"] == {"hits": 17, "misses": 3, "kept": 1}
 
 
 def test_templates_of_late_detections_are_not_kept() -> None:
