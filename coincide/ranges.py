@@ -1,4 +1,4 @@
-"""Ranges: closed ranges of offsets, each of one template pair."""
+"""Ranges of offsets, each of one template pair."""
 
 from __future__ import annotations
 

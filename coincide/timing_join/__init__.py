@@ -2,7 +2,7 @@
 
 `timing_join` joins two frames at once. `TimingJoin` is its streaming twin: the same pairs, whatever the order
 of arrival. `SharedJoins` is what a service builds on: several queries over shared buffers, installed, paused and
-removed while the streams flow.
+removed while the streams flow. `coincide.timing_join.algorithms` lists the papers' algorithms, to read and to measure.
 
 How queries share buffers
 -------------------------
