@@ -83,7 +83,7 @@ class AnyWindowSearch:
 
     def _excess(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         self._probe_at(pair, offset)
-        return self._probed_excess[-1].copy()
+        return self._probed_excess[-1]
 
     def _between_breaks(
         self, live: IndexArray, breaks: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray
@@ -123,7 +123,7 @@ class AnyWindowSearch:
         at_left, at_middle, at_right = (self._excess(pair, offset) for offset in (left, middle, right))
         flat = np.flatnonzero(np.ptp((at_left, at_middle, at_right), axis=0) < FLAT)
         for excess, offset in zip((at_left, at_middle, at_right), (left, middle, right), strict=True):
-            excess[flat] = self._probe.excess_at(pair[flat], offset[flat])
+            excess[flat] = self._probe.excess_at(pair[flat], offset[flat])  # of the same sign as before
         vertex = vertex_of(left, middle, right, at_left, at_middle, at_right)
         following = np.minimum(vertex + 1, right)
         at_vertex, at_following = self._excess(pair, vertex), self._excess(pair, following)

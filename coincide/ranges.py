@@ -1,4 +1,4 @@
-"""Ranges of offsets, each of one template pair."""
+"""Ranges: closed ranges of offsets, each of one template pair."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class WindowProbe:
         self._latest_s = v.edges_s[-1] - u.edges_s[0]
 
     def at(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
-        """Return F(hi - o) and F(lo - o), shape (m,): right enough to say for certain whether o qualifies."""
+        """Return F(hi - o) and F(lo - o), shape (m,): near enough for their difference to tell whether o qualifies."""
         seconds = seconds_of(offset)
         up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
         is_fast = self._is_fast[pair]
