@@ -116,7 +116,8 @@ class _BatchJoin:
         table = SatisfactionTable.build(us if has_table else (), vs if has_table else (), window, threshold)
         as_given, events, others = sorted_frames(a, b)
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
-        least_us = 0 if b is None and window.is_symmetric else NEVER_HI_US
+        unordered = b is None and window.is_symmetric
+        least_us = 0 if unordered else NEVER_HI_US
         if has_table:
             bounds = ProbeBounds.of_a(table, least_us)
         else:
