@@ -1,8 +1,9 @@
 """OffsetCache: verdicts on the template pairs that really meet; what it remembers is bounded.
 
-A table of all pairs grows with the square of the templates, and each detection may bring its own. A pair that is met
-for the first time has its probability evaluated, which takes a microsecond or two; one that comes again is worth the
-ten or a hundred of its satisfaction offsets, which then answer for good.
+A table of all pairs grows with the square of the templates, and each detection may bring its own. To evaluate the
+probability of one pair of events takes a microsecond or two, to work out a template pair's satisfaction offsets, which
+then answer for good, ten to a hundred. So a template pair's events are evaluated until that has cost about as much as
+its offsets: at most twice what would have been best, whatever comes.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from coincide.satisfaction_times import BoolArray, least_probability
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 
-MOST_PAIRS = 262_144  # 9 MB
+MOST_PAIRS = 262_144  # 11 MB
 ROOM_SHARE = 8  # beyond the bound this share of it is dropped too, so that not every call has to drop
-WORTH_OFFSETS = 32  # events of one pair in one call
+WORTH_OFFSETS = 32  # events of one pair of templates whose evaluation costs as much as the pair's offsets
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class OffsetCache:
     threshold : float
     us, vs : CodedTemplates
     most_pairs : int
-        Pairs remembered from call to call, 33 bytes each (more where there are several intervals).
+        Pairs remembered from call to call, 41 bytes each (more where there are several intervals).
 
     Examples
     --------
@@ -70,13 +71,10 @@ class OffsetCache:
     >>> known = TemplateRegistry()
     >>> exact, spread = known.codes([Histogram.point(), Histogram.uniform(-2, 0)])
     >>> cache = OffsetCache(Window(5), 0.5, known, known)
-    >>> for offset_us in (-4_000_001, -4_000_000, 6_000_000):
-    ...     cache.contain(exact.reshape(1), spread.reshape(1), np.array([offset_us])).tolist()
-    [False]
-    [True]
-    [True]
+    >>> cache.contain(exact.repeat(2), spread.repeat(2), np.array([-4_000_001, -4_000_000])).tolist()
+    [False, True]
     >>> cache.look_ups
-    LookUps(hits=1, misses=2, pairs=1)
+    LookUps(hits=0, misses=1, pairs=1)
     """
 
     def __init__(
@@ -122,15 +120,15 @@ class OffsetCache:
         )
         return possible
 
-    def _asked(self, pairs: Int64Array, counts: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    def _asked(self, pairs: Int64Array, events: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Return the positions of the pairs' entries; those worth it have their offsets then."""
         self._calls += 1
-        at, is_new = self._entries.ask(pairs, self._calls)
+        at = self._entries.ask(pairs, events, self._calls)
         known = self._entries.has_offsets[at]
         self._hits += int(np.count_nonzero(known))
         self._misses += int(np.count_nonzero(~known))
         # certainty is about supports, of which a probability that rounds to 1 says nothing
-        is_worth = ~known & (~is_new | (counts >= WORTH_OFFSETS) | (self.threshold == 1.0))
+        is_worth = ~known & ((self._entries.events[at] >= WORTH_OFFSETS) | (self.threshold == 1.0))
         if is_worth.any():
             found = offset_ranges(self._template_pairs(*codes_of(pairs[is_worth])), self.window, self.threshold)
             self._entries.set_offsets(at[is_worth], found)

@@ -29,17 +29,20 @@ def codes_of(pairs: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 class PairEntries:
-    """One entry a pair: when it was last asked for, and its qualifying offsets once they are worked out.
+    """One entry a pair: when it was last asked for, for how many events, and its qualifying offsets if worked out.
 
     Attributes
     ----------
     pairs : ndarray of int64, shape (n,)
         In ascending order.
+    events : ndarray of int64, shape (n,)
+        How often it has been asked for.
     has_offsets : ndarray of bool, shape (n,)
     """
 
     def __init__(self) -> None:
         self.pairs = np.empty(0, np.int64)
+        self.events = np.empty(0, np.int64)
         self.has_offsets = np.empty(0, np.bool_)
         self._hulls_us = np.empty((0, 2), np.int64)
         self._asked = np.empty(0, np.int64)
@@ -48,8 +51,8 @@ class PairEntries:
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def ask(self, pairs: Int64Array, now: int) -> tuple[PositionArray, BoolArray]:
-        """Return the positions of these pairs, distinct and in order, and whether each is new."""
+    def ask(self, pairs: Int64Array, events: Int64Array, now: int) -> PositionArray:
+        """Return the positions of these pairs, distinct and in order, asked for so many events each; add new ones."""
         at = np.searchsorted(self.pairs, pairs)
         new = np.ones(len(pairs), np.bool_)
         inside = at < len(self)
@@ -58,7 +61,8 @@ class PairEntries:
             self._insert(pairs[new])
             at = np.searchsorted(self.pairs, pairs)
         self._asked[at] = now
-        return at, new
+        self.events[at] += events
+        return at
 
     def set_offsets(self, at: PositionArray, found: Ranges) -> None:
         """Note the qualifying offsets of the entries at these positions; ``found.pair`` counts within them."""
@@ -102,12 +106,14 @@ class PairEntries:
         self.pairs = merged[order]
         self._hulls_us = np.concatenate((self._hulls_us, empty))[order]
         self._asked = np.concatenate((self._asked, empty[:, 0]))[order]
+        self.events = np.concatenate((self.events, empty[:, 0]))[order]
         self.has_offsets = np.concatenate((self.has_offsets, np.zeros(len(new), np.bool_)))[order]
 
     def _keep(self, stay: PositionArray, new_of: dict[int, int]) -> None:
         """Keep the entries at these positions, and of the intervals those whose new pair is still held."""
         self.pairs, self._hulls_us = self.pairs[stay], self._hulls_us[stay]
-        self._asked, self.has_offsets = self._asked[stay], self.has_offsets[stay]
+        self._asked, self.events = self._asked[stay], self.events[stay]
+        self.has_offsets = self.has_offsets[stay]
         held = set(self.pairs.tolist()) if self._gapped else set()
         self._gapped = {new_of[pair]: each for pair, each in self._gapped.items() if new_of[pair] in held}
 

@@ -27,7 +27,7 @@ class Limits:
     max_template_buckets: int = 1_000
     """Most buckets of a template histogram."""
     max_cached_pairs: int = 262_144
-    """Template pairs whose offsets one query remembers, 33 bytes each; beyond it the least recently used go."""
+    """Template pairs whose offsets one query remembers, 41 bytes each; beyond it the least recently used go."""
     max_queries: int = 100
     """Most queries in force at once, paused ones included."""
     max_slot_bytes: int = 65_536

@@ -55,7 +55,7 @@ class Settings(BaseModel):
         2_000_000, ge=1, description="Most detections one shard keeps; beyond it the oldest are evicted and counted."
     )
     max_cached_pairs: int = Field(
-        262_144, ge=1, description="Template pairs whose offsets one query remembers in a shard, 33 bytes each."
+        262_144, ge=1, description="Template pairs whose offsets one query remembers in a shard, 41 bytes each."
     )
 
     restart_delay_s: float = Field(1.0, gt=0, description="Wait before a failed query is started again; doubles.")

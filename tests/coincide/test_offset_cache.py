@@ -76,32 +76,24 @@ def test_offsets_of_many_random_pairs_qualify_as_their_own_pair_says() -> None:
     assert gapped > 100
 
 
-def test_a_pair_that_comes_again_is_known_from_then_on_and_the_least_recently_asked_goes_first() -> None:
+def test_a_pair_is_known_once_it_has_come_often_and_the_least_recently_asked_goes_first() -> None:
     known = TemplateRegistry()
     codes = known.codes([Histogram.uniform(-n, n) for n in range(1, 10)])
     remembered = OffsetCache(Window(5), 0.1, known, known, most_pairs=8)
 
-    def ask(nth: int) -> LookUps:
-        remembered.contain(codes[:1], codes[nth : nth + 1], np.zeros(1, np.int64))
+    def ask(nth: int, events: int = 1) -> LookUps:
+        remembered.contain(codes[:1].repeat(events), codes[nth : nth + 1].repeat(events), np.zeros(events, np.int64))
         return remembered.look_ups
 
     for nth in range(8):
         assert ask(nth) == LookUps(hits=0, misses=nth + 1, pairs=nth + 1)
-    assert ask(0) == LookUps(hits=0, misses=9, pairs=8)  # the second time its offsets are worked out
-    assert ask(0) == LookUps(hits=1, misses=9, pairs=8)
-    assert ask(8) == LookUps(hits=1, misses=10, pairs=7)  # one too many: an eighth goes as well, 1 and 2
-    assert ask(0) == LookUps(hits=2, misses=10, pairs=7)
-    assert ask(3) == LookUps(hits=2, misses=11, pairs=7)
-    assert ask(1) == LookUps(hits=2, misses=12, pairs=8)
-
-
-def test_a_pair_of_many_events_is_worked_out_at_once() -> None:
-    known = TemplateRegistry()
-    codes = known.codes(TEMPLATES[1:2]).repeat(WORTH_OFFSETS)
-    remembered = OffsetCache(WINDOW, THRESHOLD, known, known)
-    for hits in (0, 1, 2):
-        remembered.contain(codes, codes, np.arange(WORTH_OFFSETS))
-        assert remembered.look_ups == LookUps(hits=hits, misses=1, pairs=1)
+    assert ask(0, WORTH_OFFSETS - 2) == LookUps(hits=0, misses=9, pairs=8)
+    assert ask(0) == LookUps(hits=0, misses=10, pairs=8)  # now its offsets are worked out
+    assert ask(0) == LookUps(hits=1, misses=10, pairs=8)
+    assert ask(8) == LookUps(hits=1, misses=11, pairs=7)  # one too many: an eighth goes as well, 1 and 2
+    assert ask(0) == LookUps(hits=2, misses=11, pairs=7)
+    assert ask(3) == LookUps(hits=2, misses=12, pairs=7)
+    assert ask(1) == LookUps(hits=2, misses=13, pairs=8)
 
 
 def test_certainty_asks_for_supports_even_of_a_pair_that_is_met_once() -> None:
@@ -117,7 +109,7 @@ def test_changed_codes_keep_what_is_known() -> None:
     codes = known.codes(TEMPLATES)
     remembered = OffsetCache(WINDOW, THRESHOLD, known, known)
     u, v = (side.ravel().astype(np.int32) for side in np.meshgrid(codes, codes))
-    for _ in range(2):
+    for _ in range(WORTH_OFFSETS):
         remembered.contain(u, v, np.zeros(16, np.int64))
     new_code = known.keep_only(np.array([0, 2, 3], np.int32))
     remembered.recode(new_code, new_code)
@@ -129,9 +121,7 @@ def test_changed_codes_keep_what_is_known() -> None:
         offset_us = np.full(9, offset_s * SECOND)
         answers = remembered.contain(known_u, known_v, offset_us).tolist()
         assert answers == [expected(kept, *triple) for triple in zip(known_u, known_v, offset_us, strict=True)]
-    # of the 9 pairs those that could not match at an offset of 0 are met for the first time
-    assert remembered.look_ups.misses - before.misses <= 2 * (9 - before.pairs)
-    assert remembered.look_ups.hits > 100
+    assert remembered.look_ups.hits - before.hits >= 25 * before.pairs // 2
 
 
 def own_uncertainty(count: int, start: int, rng: np.random.Generator, digits: int | None) -> Detections:
@@ -197,7 +187,7 @@ def test_frames_in_which_every_event_has_its_own_uncertainty_are_joined_by_defin
     assert sorted(found) == sorted(once if window.is_symmetric else both_ways)
 
 
-@pytest.mark.parametrize(("digits", "least", "greatest"), [(None, 0.0, 0.0), (3, 0.0, 0.2), (1, 0.6, 1.0)])
+@pytest.mark.parametrize(("digits", "least", "greatest"), [(None, 0.0, 0.0), (3, 0.0, 0.1), (1, 0.2, 1.0)])
 def test_quantising_a_family_makes_pairs_meet_again(digits: int | None, least: float, greatest: float) -> None:
     join = TimingJoin(Stream("x", 30, 20), Stream("y", 30, 20), Window(2.0), 0.5, pair_limits=PairLimits(table=0))
     rng = np.random.default_rng(8)
