@@ -8,6 +8,7 @@ from coincide.errors import CoincideError, HistogramError, OffsetError, Threshol
 from coincide.histogram import Histogram
 from coincide.offsets import satisfaction_offsets
 from coincide.pairs import Changes, Pairs
+from coincide.posterior import Occurred, occurred
 from coincide.satisfaction_table import SatisfactionTable
 from coincide.stream import Stream, StreamError
 from coincide.timing_join import TimingJoin, timing_join, timing_join_blocks
@@ -20,6 +21,7 @@ __all__ = [
     "DetectionsError",
     "Histogram",
     "HistogramError",
+    "Occurred",
     "OffsetError",
     "Pairs",
     "SatisfactionTable",
@@ -31,6 +33,7 @@ __all__ = [
     "WindowError",
     "match_probabilities",
     "match_probability",
+    "occurred",
     "satisfaction_offsets",
     "timing_join",
     "timing_join_blocks",
