@@ -11,8 +11,8 @@ import numpy.typing as npt
 from coincide.errors import OffsetError, WindowError
 from coincide.exact_sums import seconds_of
 from coincide.histogram import FloatArray, Histogram
+from coincide.posterior_members import Members
 from coincide.posterior_pieces import PosteriorPieces
-from coincide.posterior_terms import Members
 from coincide.template_pairs import IndexArray, StackedTemplates
 from coincide.window import Window
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.histogram import FloatArray
-from coincide.posterior_terms import BreakPoints, Members, Term, taken
+from coincide.posterior_members import Members
+from coincide.posterior_terms import BreakPoints, Term, taken
 
 NEWTON_ROUNDS = 60  # many more than it takes: by then the bracket has shrunk to nothing even by halving
 SETTLED_S = 1e-9

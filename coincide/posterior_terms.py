@@ -6,58 +6,17 @@ that may be the anchor. Between neighbouring break points f_i is constant and ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.exact_sums import ExactSum, difference_of
+from coincide.exact_sums import ExactSum
 from coincide.histogram import FloatArray
-from coincide.trapezoids import ATOM_TOLERANCE_S, TemplateColumns
-from coincide.window import Window
+from coincide.posterior_members import Members
+from coincide.trapezoids import ATOM_TOLERANCE_S
 
 PieceArray = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Members:
-    """The members of n matches, role by role: templates and reported times.
-
-    Attributes
-    ----------
-    templates : list of TemplateColumns of length n
-    reported : list of ExactSum of shape (n,)
-        Reported times in seconds, from any common origin.
-    window : Window
-        Symmetric: no two members occur further apart than its half-width. Otherwise of the second member minus the
-        first, and there are exactly two.
-    """
-
-    templates: Sequence[TemplateColumns]
-    reported: Sequence[ExactSum]
-    window: Window
-
-    @property
-    def anchors(self) -> range:
-        """Members that may be the anchor: in a symmetric window whoever was first, otherwise the first role."""
-        return range(len(self.templates) if self.window.is_symmetric else 1)
-
-    @property
-    def reach_s(self) -> tuple[float, float]:
-        """Bounds of the others' times minus the anchor's, both closed."""
-        return (0.0, self.window.hi_s) if self.window.is_symmetric else (self.window.lo_s, self.window.hi_s)
-
-    def others(self, anchor: int) -> list[int]:
-        """Return the members beside the anchor."""
-        return [member for member in range(len(self.templates)) if member != anchor]
-
-    def edges_before(self, member: int, by_s: float) -> ExactSum:
-        """Return the times `by_s` before the member's edges, shape (k + 1, n)."""
-        reported = self.reported[member]
-        placed = difference_of(self.templates[member].edges_s, -reported.high)
-        moved = difference_of(placed.high, by_s)
-        return _renormalised(moved.high, moved.low + placed.low + reported.low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +108,8 @@ class BreakPoints:
             fits[other] = self._fit(other, self._half), slope
         terms = []
         for anchor in self._members.anchors:
-            fit, slope = zip(*(fits[other] for other in self._members.others(anchor)), strict=True)
-            terms.append(Term(self.density(anchor, 0.0), list(fit), list(slope)))
+            own = [fits[other] for other in self._members.others(anchor)]
+            terms.append(Term(self.density(anchor, 0.0), [fit for fit, _ in own], [slope for _, slope in own]))
         return terms
 
     def atoms(self) -> FloatArray | None:
@@ -193,10 +152,6 @@ class BreakPoints:
                 atom = np.where(template.length_s[bucket] == 0, template.mass[bucket], 0.0)
                 fit += atom * (reached & (past >= -slack))
         return fit
-
-
-def _renormalised(high: FloatArray, low: FloatArray) -> ExactSum:
-    return difference_of(high, -low)
 
 
 def taken(values: FloatArray, piece: PieceArray) -> FloatArray:
