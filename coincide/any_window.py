@@ -62,7 +62,7 @@ class AnyWindowSearch:
     u: TemplateColumns
     v: TemplateColumns
     window: Window
-    threshold: float
+    threshold: FloatArray  # of each column
     _probed_pair: list[IndexArray] = field(default_factory=list)
     _probed_offset: list[OffsetArray] = field(default_factory=list)
     _probed_verdict: list[BoolArray] = field(default_factory=list)
@@ -96,12 +96,12 @@ class AnyWindowSearch:
             before_lo[rows] = terms.below(window_end_minus(self.window.lo_s, seconds.take(rows)))
         self._probed_pair.append(pair)
         self._probed_offset.append(offset)
-        self._probed_verdict.append(up_to_hi - before_lo >= least_probability(self.threshold))
+        self._probed_verdict.append(up_to_hi - before_lo >= least_probability(self.threshold[pair]))
         return up_to_hi, before_lo
 
     def _excess(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         up_to_hi, before_lo = self._probe(pair, offset)
-        excess: FloatArray = up_to_hi - before_lo - least_probability(self.threshold)
+        excess: FloatArray = up_to_hi - before_lo - least_probability(self.threshold[pair])
         return excess
 
     def _between_breaks(
@@ -115,7 +115,7 @@ class AnyWindowSearch:
         leaves = [ranks.where(np.zeros(len(live), dtype=np.bool_))]
         while len(ranks):
             left, right = knots[ranks.left, ranks.pair], knots[ranks.right, ranks.pair]
-            undecided = self._is_undecided(at_left, at_right) & (right - left > 1)
+            undecided = self._is_undecided(ranks.pair, at_left, at_right) & (right - left > 1)
             leaf = undecided & (ranks.right - ranks.left == 1)
             leaves.append(Ranges(ranks.pair[leaf], left[leaf], right[leaf]))
             split = undecided & ~leaf
@@ -128,10 +128,10 @@ class AnyWindowSearch:
         return joined(*leaves)
 
     def _is_undecided(
-        self, at_left: tuple[FloatArray, FloatArray], at_right: tuple[FloatArray, FloatArray]
+        self, pair: IndexArray, at_left: tuple[FloatArray, FloatArray], at_right: tuple[FloatArray, FloatArray]
     ) -> BoolArray:
         most, least = at_left[0] - at_right[1], at_right[0] - at_left[1]
-        enough = least_probability(self.threshold)
+        enough = least_probability(self.threshold[pair])
         undecided: BoolArray = (most >= enough) & (least < enough)
         return undecided
 

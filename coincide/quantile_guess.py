@@ -12,7 +12,9 @@ SETTLED_S = 1e-6
 ELEMENTS_PER_STEP = 16_384  # knots times template pairs: arrays that stay in the processor's cache
 
 
-def closer_quantiles(u: TemplateColumns, v: TemplateColumns, probability: float, guess_s: FloatArray) -> FloatArray:
+def closer_quantiles(
+    u: TemplateColumns, v: TemplateColumns, probability: FloatArray, guess_s: FloatArray
+) -> FloatArray:
     """Improve guesses by Newton's method, shape (n,), one per column; those of templates with atoms stay.
 
     The density of Xv - Xu is piecewise linear. It bends at every difference of two edges, by the product of the
@@ -26,7 +28,7 @@ def closer_quantiles(u: TemplateColumns, v: TemplateColumns, probability: float,
         step_s = np.zeros(len(guess_s))
         for first in range(0, len(columns), step):
             at = columns[first : first + step]
-            closer_s[at], step_s[at] = _newton(*_knots(u.take(at), v.take(at)), probability, closer_s[at], rounds)
+            closer_s[at], step_s[at] = _newton(*_knots(u.take(at), v.take(at)), probability[at], closer_s[at], rounds)
         columns = np.flatnonzero(np.abs(step_s) > SETTLED_S)
     return closer_s
 
@@ -46,7 +48,7 @@ def _jumps(density: FloatArray) -> FloatArray:
 
 
 def _newton(
-    knot_s: FloatArray, bend: FloatArray, probability: float, guess_s: FloatArray, rounds: int
+    knot_s: FloatArray, bend: FloatArray, probability: FloatArray, guess_s: FloatArray, rounds: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the guesses after some rounds and how far the last went; a step out of the bracket bisects it."""
     least_s, greatest_s = knot_s.min(axis=0), knot_s.max(axis=0)
