@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from coincide.chance_rate import SensorRate, chance_rate
 from coincide.detections import Detections, DetectionsError
 from coincide.difference import match_probabilities, match_probability
-from coincide.errors import CoincideError, HistogramError, OffsetError, ThresholdError, WindowError
+from coincide.errors import CoincideError, HistogramError, OffsetError, RateError, ThresholdError, WindowError
 from coincide.histogram import Histogram
 from coincide.offsets import satisfaction_offsets
 from coincide.pairs import Changes, Pairs
@@ -24,13 +25,16 @@ __all__ = [
     "Occurred",
     "OffsetError",
     "Pairs",
+    "RateError",
     "SatisfactionTable",
+    "SensorRate",
     "Stream",
     "StreamError",
     "ThresholdError",
     "TimingJoin",
     "Window",
     "WindowError",
+    "chance_rate",
     "match_probabilities",
     "match_probability",
     "occurred",
