@@ -100,26 +100,18 @@ def chance_rate(
     u_index, v_index = u_index[allowed], v_index[allowed]
     us, vs = ([each.template for each in side] for side in (a, others))
     u_rate, v_rate = (np.array([each.rate_hz for each in side], dtype=np.float64) for side in (a, others))
-    pair_rate = u_rate[u_index] * v_rate[v_index] * offset_lengths_s(us, vs, u_index, v_index, window, threshold)
+    lengths_s = offset_lengths_s(TemplatePairs(us, vs, u_index, v_index), window, threshold)
+    pair_rate = u_rate[u_index] * v_rate[v_index] * lengths_s
     counted_twice = b is None and window.is_symmetric
     return float(pair_rate.sum()) / (2 if counted_twice else 1)
 
 
-def offset_lengths_s(
-    us: Sequence[Histogram],
-    vs: Sequence[Histogram],
-    u_index: npt.ArrayLike,
-    v_index: npt.ArrayLike,
-    window: Window,
-    threshold: float | FloatArray,
-) -> FloatArray:
+def offset_lengths_s(pairs: TemplatePairs, window: Window, threshold: float | FloatArray) -> FloatArray:
     """How many seconds of offsets reach the threshold, for many pairs of templates.
 
     Parameters
     ----------
-    us, vs : sequence of Histogram
-    u_index, v_index : array of integer, shape (n,)
-        Which of `us` and of `vs` each pair has.
+    pairs : TemplatePairs of length n
     window : Window
     threshold : float or ndarray of float64, shape (n,)
         One for all, or each pair's own: at the probability of a match it tells which others are at least as probable.
@@ -131,10 +123,11 @@ def offset_lengths_s(
 
     Examples
     --------
-    >>> offset_lengths_s([Histogram.point()], [Histogram.uniform(0, 4)], [0, 0], [0, 0], Window(5), np.array([0.5, 1]))
-    array([10.000001,  6.000001])
+    >>> twice = np.array([0, 0])
+    >>> pairs = TemplatePairs([Histogram.point()], [Histogram.uniform(0, 4)], twice, twice)
+    >>> offset_lengths_s(pairs, Window(5), np.array([0.5, 1])).tolist()
+    [10.000001, 6.000001]
     """
-    pairs = TemplatePairs(us, vs, np.asarray(u_index, dtype=np.int64), np.asarray(v_index, dtype=np.int64))
     found = offset_ranges(pairs, window, threshold)
     microseconds = np.bincount(found.pair, weights=found.right - found.left + 1, minlength=len(pairs))
     return microseconds / MICROSECONDS_PER_SECOND

@@ -21,6 +21,7 @@ from coincide import (
     timing_join,
 )
 from coincide.chance_rate import offset_lengths_s
+from coincide.template_pairs import TemplatePairs
 from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError
 from tests.reference.templates import templates, thresholds, windows
 
@@ -104,8 +105,8 @@ def test_a_threshold_for_each_pair_is_each_pair_alone(
 ) -> None:
     us, vs, each = zip(*pairs, strict=True)
     at = np.arange(len(pairs))
-    together = offset_lengths_s(us, vs, at, at, window, np.array(each))
-    alone = [offset_lengths_s([u], [v], [0], [0], window, p)[0] for u, v, p in pairs]
+    together = offset_lengths_s(TemplatePairs(us, vs, at, at), window, np.array(each))
+    alone = [offset_lengths_s(TemplatePairs([u], [v], at[:1], at[:1]), window, p)[0] for u, v, p in pairs]
     assert together.tolist() == alone
 
 
