@@ -174,7 +174,7 @@ def _columns(pieces: PosteriorPieces) -> FloatArray:
     columns = np.zeros((5, len(pieces.mass)))
     columns[0] = np.minimum(pieces.mass, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        columns[1:] = pieces.mean_s, pieces.std_s, pieces.quantile_s(0.05), pieces.quantile_s(0.95)
+        columns[1:] = pieces.mean_s, pieces.std_s, *pieces.quantiles_s(0.05, 0.95)
     columns[:, pieces.mass < LEAST_MASS] = 0.0
     return columns
 
@@ -185,9 +185,12 @@ def _blocks(
     """Yield matches whose templates have the same numbers of buckets, a cacheful at a time."""
     stacks = [StackedTemplates(side) for side in templates]
     buckets = np.array([stack.buckets[which] for stack, which in zip(stacks, index, strict=True)])
-    shapes, shape = np.unique(buckets, axis=1, return_inverse=True)
-    for nth, counts in enumerate(shapes.T.tolist()):
-        alike = np.flatnonzero(shape.ravel() == nth)
+    shape = np.zeros(index.shape[1], dtype=np.int64)
+    for own in buckets:
+        shape = shape * (1 + own.max(initial=0)) + own
+    for each in np.unique(shape):
+        alike = np.flatnonzero(shape == each)
+        counts = buckets[:, alike[0]].tolist()
         step = max(1, ELEMENTS_PER_STEP // (2 * sum(count + 1 for count in counts)))
         for first in range(0, len(alike), step):
             rows = alike[first : first + step]

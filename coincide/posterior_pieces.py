@@ -46,14 +46,15 @@ class PosteriorPieces:
         """Standard deviation."""
         return np.sqrt(self._expected(self._middle_s - self.mean_s, self._time_s - self.mean_s, power=2))
 
-    def quantile_s(self, p: float) -> FloatArray:
-        """Least time with at least `p` of the mass up to it."""
+    def quantiles_s(self, *p: float) -> FloatArray:
+        """Least times with at least a share `p` of the mass up to them, shape (len(p), n)."""
         before, up_to = self._cumulative
-        piece = np.minimum((up_to < p * self.mass).sum(axis=0), len(up_to) - 1)
-        wanted = p * self.mass - taken(before, piece)
+        target = np.multiply.outer(np.array(p), self.mass)
+        piece = np.minimum((up_to[:, None] < target).sum(axis=0), len(up_to) - 1)
+        wanted = target - taken(before, piece)
         share = self._pieces.take(piece).share_with_mass(wanted)
-        quantile_s: FloatArray = taken(self._middle_s, piece) + (share - 0.5) * taken(self._pieces.width_s, piece)
-        return quantile_s
+        quantiles_s: FloatArray = taken(self._middle_s, piece) + (share - 0.5) * taken(self._pieces.width_s, piece)
+        return quantiles_s
 
     @cached_property
     def _piece_mass(self) -> FloatArray:
@@ -80,7 +81,7 @@ class PosteriorPieces:
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Polynomials on pieces, of shape (pieces, n), or one chosen piece per column, of shape (n,)."""
+    """Polynomials on pieces, of shape (pieces, n); some of each column are chosen by `take`."""
 
     terms: list[Term]
     width_s: FloatArray

@@ -21,7 +21,7 @@ PieceArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """One anchor's part of the density, on pieces of time; arrays of shape (pieces, n), or (n,) for chosen pieces.
+    """One anchor's part of the density, on pieces of time; arrays of shape (pieces, n).
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Term:
         return value
 
     def take(self, piece: PieceArray) -> Term:
-        """Return the term on one chosen piece of each column, shape (n,)."""
+        """Return the term on chosen pieces of each column, given as an array of shape (chosen, n)."""
         fit, slope = ([taken(each, piece) for each in factors] for factors in (self.fit, self.slope))
         return Term(taken(self.density, piece), fit, slope)
 
@@ -155,6 +155,5 @@ class BreakPoints:
 
 
 def taken(values: FloatArray, piece: PieceArray) -> FloatArray:
-    """Return one chosen row of each column, shape (n,)."""
-    taken: FloatArray = np.take_along_axis(values, piece[None], axis=0)[0]
-    return taken
+    """Return chosen rows of each column, in the shape of `piece`, (chosen, n)."""
+    return np.take_along_axis(values, piece, axis=0)

@@ -77,6 +77,7 @@ class DetectionRates:
     _faded: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _running: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     _background: Background | None = None
+    _counted: list[tuple[str, str]] = field(default_factory=list)  # the keys as saved; anew when they change
 
     def advance(self, minute: int) -> None:
         """Begin a later minute; it is the running one already if it is not later."""
@@ -117,9 +118,10 @@ class DetectionRates:
         """Return what `restored` reads; None if there is nothing yet."""
         if self.minute is None:
             return None
-        counted = [(sensor, streams[stream]) for sensor, stream in self._entry_of]
+        if len(self._counted) != len(self._entry_of):
+            self._counted = [(sensor, streams[stream]) for sensor, stream in self._entry_of]
         faded, running = self._faded.astype("<f8").tobytes(), self._running.astype("<i8").tobytes()
-        return RatesState(self.minute, self.since, counted, faded, running)
+        return RatesState(self.minute, self.since, self._counted, faded, running)
 
     @classmethod
     def restored(cls, state: RatesState | None, stream_codes: dict[str, int]) -> DetectionRates:
@@ -134,5 +136,5 @@ class DetectionRates:
 
     def _keep(self, keep: npt.NDArray[np.bool_]) -> None:
         kept = [key for key, stays in zip(self._entry_of, keep.tolist(), strict=True) if stays]
-        self._entry_of = {key: nth for nth, key in enumerate(kept)}
+        self._entry_of, self._counted = {key: nth for nth, key in enumerate(kept)}, []
         self._faded, self._running = self._faded[keep], self._running[keep]
