@@ -33,7 +33,7 @@ def _matches_of(state: ShardState, active: ActiveQuery, new: list[Events], backg
     rows, query = state.table.columns, active.query
     pairs = state.pairing.find(active, new, state.table).in_order()
     streams = (state.stream_codes[query.streams[0]], state.stream_codes[query.streams[1]])
-    said = Judge(query, streams, rows, state.templates, backgrounds).verdicts(pairs)
+    said = Judge(query, streams, rows, state.templates, backgrounds, state.rivals).verdicts(pairs)
     for nth, (first, second) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
         members = tuple(
             _member(state, rows, role, stream, at)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coincide.chance_rate import offset_lengths_s
 from coincide.difference import match_probabilities
 from coincide.histogram import Histogram
 from coincide.posterior import Occurrences, occurrences
@@ -18,13 +17,13 @@ from spark_jobs.detection_rates import Background
 from spark_jobs.events import CodeArray, EventColumns
 from spark_jobs.matches import WhenOccurred
 from spark_jobs.pairing import FoundPairs
+from spark_jobs.rival_offsets import RivalOffsets
 from spark_jobs.templates import Templates
 
 FloatArray = npt.NDArray[np.float64]
 
 DECIMALS = 12  # the accuracy promised; beyond it a digit could depend on what else is computed in the same batch
 NANOSECOND_DECIMALS = 9
-AS_PROBABLE = 1e-12  # probabilities closer than this are taken to be equal
 SIGNIFICANT_DIGITS = 6
 
 
@@ -46,6 +45,7 @@ class Judge:
     rows: EventColumns
     templates: Templates
     backgrounds: Backgrounds
+    rivals: RivalOffsets
 
     def verdicts(self, pairs: FoundPairs) -> Verdicts:
         """Return what is said of each pair; none of it depends on the other pairs."""
@@ -68,8 +68,8 @@ class Judge:
         rate_hz2 = {known: self._pair_rate_hz2(known) for known in set(backgrounds) if known is not None}
         if not rate_hz2:
             return [None] * len(pairs)
-        at_least = np.maximum(probability - AS_PROBABLE, probability / 2)
-        offsets_s = offset_lengths_s(templates, self.query.window, at_least).tolist()
+        threshold = self.query.within.threshold
+        offsets_s = self.rivals.lengths_s(templates, self.query.window, probability, threshold).tolist()
         return [
             None if known is None else float(f"{rate_hz2[known] * seconds:.{SIGNIFICANT_DIGITS}g}")
             for known, seconds in zip(backgrounds, offsets_s, strict=True)
