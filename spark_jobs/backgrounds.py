@@ -56,7 +56,7 @@ def count_detections(areas: Areas, rows: EventColumns, watermark_us: Int64Array)
     """
     minute = watermark_us // MINUTE_US
     of_minute: dict[tuple[int, int], Background | None] = {}
-    for nth, count in zip(*_alike(rows, minute), strict=True):  # by minute; a sensor is of one area
+    for nth, count in zip(*_alike(rows, minute), strict=True):  # a sensor is of one area
         area, sensor = areas.area_of(rows.area[nth]), areas.sensor_of(rows.sensor[nth])
         key = (area.code, int(minute[nth]))
         if key not in of_minute:
@@ -67,8 +67,9 @@ def count_detections(areas: Areas, rows: EventColumns, watermark_us: Int64Array)
 
 
 def _alike(rows: EventColumns, minute: Int64Array) -> tuple[list[int], list[int]]:
-    """Return one row of each (minute, sensor, stream), by minute, and how many are alike."""
+    """Return the first row of each (minute, sensor, stream), in order, and how many are alike."""
     sensors, streams = (int(codes.max(initial=0)) + 1 for codes in (rows.sensor, rows.stream))
     key = ((minute - minute.min(initial=0)) * sensors + rows.sensor) * streams + rows.stream
     _, first, counts = np.unique(key, return_index=True, return_counts=True)
-    return first.tolist(), counts.tolist()
+    order = np.argsort(first)  # not by code: a restart gives out other codes
+    return first[order].tolist(), counts[order].tolist()
