@@ -117,6 +117,13 @@ def test_a_sensor_without_a_name_differs_from_itself() -> None:
     assert chance_rate([SensorRate("named", Histogram.point(), 3.0)], None, Window(5), 0.5) == 0.0
 
 
+def test_chance_pairs_as_probable_as_the_first_neutrinos_of_sn1987a() -> None:
+    imb = SensorRate("imb", Histogram.uniform(-0.05, 0.05), 1 / 3600)
+    baksan = SensorRate("baksan", Histogram.uniform(-54, 2), 10 / 3600)
+    # 20 s of 56 s are in the window wherever it lies inside them: 56 - 20 - 0.1 s of offsets
+    assert chance_rate([imb], [baksan], Window(10), 20 / 56) == pytest.approx(35.9 * 10 / 3600**2, rel=1e-6)
+
+
 def test_no_sensors_no_matches() -> None:
     assert chance_rate([], STREAMS["b"], Window(5), 0.5) == 0.0
     assert chance_rate([], None, Window(5), 0.5) == 0.0

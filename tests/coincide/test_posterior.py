@@ -41,6 +41,7 @@ def test_when_the_neutrinos_of_sn1987a_were_seen() -> None:
     onset = occurred([IMB, BAKSAN], [41_374_000, 71_818_000], Window(10))
     assert onset.probability == pytest.approx(20 / 56, abs=1e-14)
     assert (onset.mean_us, onset.p05_us) == (41_374_000 - 2_500_000, 41_374_000 - 9_000_000)
+    assert (round(onset.std_s, 3), round((onset.p95_us - 41_374_000) / 1e6, 3)) == (3.228, 0.040)
     # all three first events within 10 s: 5/112
     all_three = occurred([IMB, BAKSAN, KAMIOKANDE], [41_374_000, 71_818_000, 35_000_000], Window(10))
     assert all_three.probability == pytest.approx(5 / 112, abs=1e-14)

@@ -64,7 +64,7 @@ def test_a_query_record_whose_key_is_not_its_id_is_malformed(engine: Engine, int
 
 
 def test_what_alerting_does_not_look_at_is_kept(engine: Engine, intake: Intake) -> None:
-    said = {
+    said: dict[str, Any] = {
         "occurred": {"mean_us": 1, "std_s": 0.5, "p05_us": 0, "p95_us": 2},
         "chance_rate_hz": 1.25e-05,
         "not_known_yet": [None],
