@@ -152,7 +152,7 @@ class Scenario:
         expected = self.expected(*history)
         found = self.line.matches(history[0].query, self.area)
         assert_same(found, expected)
-        assert_when(found, history[0])
+        assert_when(found, history)
         assert len(expected) >= at_least, f"only {len(expected)} matches were to be expected"
 
 
@@ -183,13 +183,13 @@ def assert_same(found: Iterable[dict[str, Any]], expected: dict[Key, Expected]) 
         assert match["probability"] == pytest.approx(expected[key].probability, abs=1e-9), key
 
 
-def assert_when(found: Iterable[dict[str, Any]], query: QueryVersion) -> None:
+def assert_when(found: Iterable[dict[str, Any]], history: Iterable[QueryVersion]) -> None:
     """Every match says when it occurred and how often chance does as well; some of them are computed anew, exactly."""
     templates = {each.id: each for each in map(italy.histogram, [italy.POINT, *central_italy.templates().values()])}
-    window = Window(lo_s=query.lo_s, hi_s=query.hi_s)
+    windows = {each.version: Window(lo_s=each.lo_s, hi_s=each.hi_s) for each in history}
     found = list(found)
     for match in found[:: 1 + len(found) // COMPUTED_ANEW]:
-        assert_occurred(match, templates, window)
+        assert_occurred(match, templates, windows[match["query_version"]])
     rates = [match["chance_rate_hz"] for match in found]
     assert any(rate is not None and rate > 0 for rate in rates), "more than the area's first two minutes were posted"
 
