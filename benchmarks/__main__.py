@@ -8,7 +8,16 @@ import subprocess
 import sys
 from importlib.metadata import version
 
-BENCHMARKS = ("satisfaction_table", "timing_join", "streaming_join", "fusion_core", "ingest", "latency", "throughput")
+BENCHMARKS = (
+    "satisfaction_table",
+    "occurred",
+    "timing_join",
+    "streaming_join",
+    "fusion_core",
+    "ingest",
+    "latency",
+    "throughput",
+)
 PACKAGES = ("numpy", "duckdb", "polars", "pyspark", "kafka-python", "fastapi", "uvicorn", "msgspec")
 
 

@@ -94,7 +94,7 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
     Raises
     ------
     OffsetError
-        There is not one time for each template, or at these times the members cannot lie in the window.
+        There is not one whole number for each template, or at these times the members cannot lie in the window.
     WindowError
         The window is not symmetric and the members are more than two.
 
@@ -118,6 +118,8 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
         raise OffsetError(
             "detected_at_us", detected_at_us, f"one time for each of {len(templates)} templates, two or more"
         )
+    if not all(isinstance(time_us, int | np.integer) for time_us in detected_at_us):
+        raise OffsetError("detected_at_us", detected_at_us, "whole microseconds")
     index = np.zeros((len(templates), 1), dtype=np.int64)
     times = np.array(detected_at_us, dtype=np.int64)[:, None]
     found = occurrences([[template] for template in templates], index, times, window)

@@ -178,6 +178,8 @@ def test_what_cannot_be_a_match_is_refused() -> None:
         occurred([point, point], [0, 2_000_000], Window(1))
     with pytest.raises(OffsetError, match="one time for each of 2 templates"):
         occurred([point, point], [0], Window(1))
+    with pytest.raises(OffsetError, match="whole microseconds"):
+        occurred([point, point], [0, 0.5], Window(1))  # type: ignore[list-item]
     with pytest.raises(OffsetError, match="two or more"):
         occurred([point], [0], Window(1))
     with pytest.raises(WindowError, match="symmetric, for 3 members"):
