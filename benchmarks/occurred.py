@@ -15,7 +15,7 @@ import numpy as np
 
 from coincide import Histogram, Window, match_probabilities
 from coincide.chance_rate import offset_lengths_s
-from coincide.posterior import occurrences
+from coincide.occurrences import occurrences
 from coincide.template_pairs import TemplatePairs
 
 TEMPLATES = 20

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from coincide.difference import match_probabilities
 from coincide.histogram import Histogram
-from coincide.posterior import Occurrences, occurrences
+from coincide.occurrences import Occurrences, occurrences
 from coincide.query import Query
 from coincide.template_pairs import TemplatePairs
 from spark_jobs.backgrounds import Backgrounds

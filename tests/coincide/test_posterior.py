@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram, Occurred, OffsetError, Window, WindowError, match_probabilities, match_probability
-from coincide.posterior import occurred, occurrences
+from coincide.occurrences import occurrences
+from coincide.posterior import occurred
 from tests.reference.posterior import ExactPosterior
 from tests.reference.templates import MICROSECOND, templates, windows
 
