@@ -69,7 +69,7 @@ class BreakPoints:
         self._members = members
         self._sets = {key: members.edges_before(*key) for key in sorted(shifts)}
         high, low = (np.concatenate([getattr(each, part) for each in self._sets.values()]) for part in ("high", "low"))
-        self._order = np.argsort(high, axis=0, kind="stable")
+        self._order = np.lexsort((low, high), axis=0)
         self.time = ExactSum(self.sorted(high), self.sorted(low))
         self.width_s: FloatArray = np.diff(self.time.high, axis=0) + np.diff(self.time.low, axis=0)
         self._half = ExactSum(self.time.high[:-1], self.time.low[:-1] + self.width_s / 2)

@@ -91,6 +91,25 @@ def test_a_microsecond_beside_seconds(u: Histogram, v: Histogram, window: Window
     assert_it_equals_fractions([u, v], [0, offset_us], window)
 
 
+@given(
+    st.integers(2, 999),
+    st.integers(1, 10**6),
+    st.integers(-(10**6), 10**6),
+    st.floats(-1, 1),
+    st.sampled_from([0.3, 1e5]),
+)
+def test_a_microsecond_beside_a_week_loses_nothing(
+    short_us: int, long_s: int, far_s: int, at: float, half_width_s: float
+) -> None:
+    u = Histogram([far_s + 0.1, far_s + 0.1 + short_us / 1e6, far_s + 0.1 + long_s], [0.5, 0.5])
+    v = Histogram.uniform(0.0, 3e-6)
+    offset_us = round((u.earliest_s + half_width_s) * 1e6 + at * short_us)
+    found = occurrences([[u], [v]], [[0], [0]], [[0], [offset_us]], Window(half_width_s))
+    [probability] = match_probabilities([u], [v], [0], [0], [offset_us], Window(half_width_s))
+    assert found.probability[0] == pytest.approx(probability, abs=1e-12)
+    assert probability > 0.0
+
+
 @settings(max_examples=25)
 @given(
     st.lists(templates(), min_size=3, max_size=4),
