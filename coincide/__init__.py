@@ -7,6 +7,7 @@ from coincide.detections import Detections, DetectionsError
 from coincide.difference import match_probabilities, match_probability
 from coincide.errors import CoincideError, HistogramError, OffsetError, RateError, ThresholdError, WindowError
 from coincide.histogram import Histogram
+from coincide.occurrences import Occurrences, occurrences
 from coincide.offsets import satisfaction_offsets
 from coincide.pairs import Changes, Pairs
 from coincide.posterior import Occurred, occurred
@@ -23,6 +24,7 @@ __all__ = [
     "Histogram",
     "HistogramError",
     "Occurred",
+    "Occurrences",
     "OffsetError",
     "Pairs",
     "RateError",
@@ -38,6 +40,7 @@ __all__ = [
     "match_probabilities",
     "match_probability",
     "occurred",
+    "occurrences",
     "satisfaction_offsets",
     "timing_join",
     "timing_join_blocks",
