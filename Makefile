@@ -88,6 +88,18 @@ lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs 
 bench: setup .venv/.installed-bench ## Run the benchmarks, peers included, and print their tables
 	"$(RUN)" -m benchmarks
 
+.PHONY: bench-join
+bench-join: setup .venv/.installed-bench ## The timing join beside its peers, sorted and unsorted; the papers' algorithms in counts and pictures
+	"$(RUN)" -m benchmarks.timing_join
+	"$(RUN)" -m benchmarks.timing_join --unsorted --answer ids --peers duckdb
+	"$(RUN)" -m benchmarks.timing_join --events 100000 --partners 1000
+	"$(RUN)" -m benchmarks.timing_join --peers spark --rounds 3
+	"$(RUN)" -m benchmarks.timing_join --answer ids --threads "$$(nproc)" --partners 10
+	"$(RUN)" -m benchmarks.satisfaction_table --templates 100 500
+	"$(RUN)" -m benchmarks.streaming_join
+	"$(RUN)" -m benchmarks.paper_costs
+	"$(RUN)" -m benchmarks.figures
+
 .venv/.installed-bench: requirements-bench.lock $(STAMP)
 	@echo "Installing requirements-bench.lock"
 	@$(call install,requirements-bench.lock)

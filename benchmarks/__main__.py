@@ -13,6 +13,7 @@ BENCHMARKS = (
     "occurred",
     "timing_join",
     "streaming_join",
+    "central_italy_precision",
     "fusion_core",
     "ingest",
     "latency",

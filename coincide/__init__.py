@@ -6,6 +6,7 @@ from coincide.chance_rate import SensorRate, chance_rate
 from coincide.detections import Detections, DetectionsError
 from coincide.difference import match_probabilities, match_probability
 from coincide.errors import CoincideError, HistogramError, OffsetError, RateError, ThresholdError, WindowError
+from coincide.goodness_of_fit import Fit, goodness_of_fit
 from coincide.histogram import Histogram
 from coincide.occurrences import Occurrences, occurrences
 from coincide.offsets import satisfaction_offsets
@@ -21,6 +22,7 @@ __all__ = [
     "CoincideError",
     "Detections",
     "DetectionsError",
+    "Fit",
     "Histogram",
     "HistogramError",
     "Occurred",
@@ -37,6 +39,7 @@ __all__ = [
     "Window",
     "WindowError",
     "chance_rate",
+    "goodness_of_fit",
     "match_probabilities",
     "match_probability",
     "occurred",

@@ -4,7 +4,7 @@ P(o) = F(hi - o) - F(lo - o) with both parts falling in o, so between offsets a 
 F(hi - a) - F(lo - b) and at least F(hi - b) - F(lo - a). Ranges between break points are halved until these bounds
 decide; a range between neighbouring break points that they leave open is one parabola: its vertex is probed and the
 crossings on either side are closed in on. What remains is a list of probed offsets such that neighbours with the
-same verdict have only that verdict between them.
+same verdict have only that verdict between them, and neighbours that differ lie one microsecond apart.
 """
 
 from __future__ import annotations
@@ -13,46 +13,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coincide.exact_sums import seconds_of, window_end_minus
 from coincide.histogram import FloatArray
 from coincide.parabola import root_of, vertex_of
-from coincide.satisfaction_times import BoolArray, OffsetArray, least_probability
+from coincide.probes import Probes
+from coincide.ranges import Ranges, joined
+from coincide.satisfaction_times import BoolArray, OffsetArray, least_probabilities
 from coincide.template_pairs import IndexArray
-from coincide.trapezoids import TemplateColumns, in_steps
+from coincide.trapezoids import TemplateColumns
 from coincide.window import Window
+from coincide.window_probe import WindowProbe
 
-
-@dataclass(frozen=True)
-class Ranges:
-    """Closed ranges of offsets, each of one template pair.
-
-    Attributes
-    ----------
-    pair : ndarray of int64, shape (n,)
-    left, right : ndarray of int64, shape (n,)
-        Offsets in microseconds; in the search over break points, their ranks.
-    """
-
-    pair: IndexArray
-    left: OffsetArray
-    right: OffsetArray
-
-    def __len__(self) -> int:
-        return len(self.pair)
-
-    def where(self, chosen: BoolArray) -> Ranges:
-        """Return the chosen ranges."""
-        return Ranges(self.pair[chosen], self.left[chosen], self.right[chosen])
-
-    def in_order(self) -> Ranges:
-        """Sort by (pair, left)."""
-        order = np.lexsort((self.left, self.pair))
-        return Ranges(self.pair[order], self.left[order], self.right[order])
-
-
-def joined(*parts: Ranges) -> Ranges:
-    """Concatenate."""
-    return Ranges(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("pair", "left", "right")))
+# Three points that are off by e put the vertex of a parabola that varies by V between them so far off that it is at
+# most 600 e^2 / V below the true one: with e = 1e-10, the most that a probe is off, less than 1e-13 from here on.
+FLAT = 1e-4
 
 
 @dataclass
@@ -65,7 +38,11 @@ class AnyWindowSearch:
     threshold: FloatArray  # of each column
     _probed_pair: list[IndexArray] = field(default_factory=list)
     _probed_offset: list[OffsetArray] = field(default_factory=list)
-    _probed_verdict: list[BoolArray] = field(default_factory=list)
+    _probed_excess: list[FloatArray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._enough = least_probabilities(self.threshold)
+        self._probe = WindowProbe(self.u, self.v, self.window, self._enough)
 
     def run(self, breaks_us: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray) -> Ranges:
         """Find the intervals.
@@ -85,24 +62,28 @@ class AnyWindowSearch:
         live = np.flatnonzero(hull_lo <= hull_hi)
         open_ranges = self._between_breaks(live, np.clip(breaks_us, hull_lo, hull_hi), hull_lo, hull_hi)
         self._close_in(*self._split_at_vertices(open_ranges))
-        return self._intervals()
+        probes = self._probes_in_order()
+        # within rounding of the threshold verdicts may alternate, and one of them may hide a crossing further on
+        while len(gap := probes.changes_apart()):
+            self._close_in(
+                Ranges(probes.pair[gap], probes.offset[gap], probes.offset[gap + 1]),
+                probes.excess[gap],
+                probes.excess[gap + 1],
+            )
+            probes = self._probes_in_order()
+        return probes.intervals()
 
-    def _probe(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
-        """Return F(hi - o) and F(lo - o) and note the verdict."""
-        up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
-        seconds = seconds_of(offset)
-        for rows, terms in in_steps(self.u, self.v, pair):
-            up_to_hi[rows] = terms.at_most(window_end_minus(self.window.hi_s, seconds.take(rows)))
-            before_lo[rows] = terms.below(window_end_minus(self.window.lo_s, seconds.take(rows)))
+    def _probe_at(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
+        """Return F(hi - o) and F(lo - o) and note by how much P exceeds what it must reach."""
+        up_to_hi, before_lo = self._probe.at(pair, offset)
         self._probed_pair.append(pair)
         self._probed_offset.append(offset)
-        self._probed_verdict.append(up_to_hi - before_lo >= least_probability(self.threshold[pair]))
+        self._probed_excess.append(up_to_hi - before_lo - self._enough[pair])
         return up_to_hi, before_lo
 
     def _excess(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
-        up_to_hi, before_lo = self._probe(pair, offset)
-        excess: FloatArray = up_to_hi - before_lo - least_probability(self.threshold[pair])
-        return excess
+        self._probe_at(pair, offset)
+        return self._probed_excess[-1]
 
     def _between_breaks(
         self, live: IndexArray, breaks: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray
@@ -110,8 +91,8 @@ class AnyWindowSearch:
         """Halve over the ranks of the break points; return the ranges between neighbours still undecided."""
         knots = np.sort(np.concatenate((breaks, hull_lo[None], hull_hi[None])), axis=0)
         ranks = Ranges(live, np.zeros_like(live), np.full_like(live, len(knots) - 1))
-        at_left = self._probe(live, knots[0, live])
-        at_right = self._probe(live, knots[-1, live])
+        at_left = self._probe_at(live, knots[0, live])
+        at_right = self._probe_at(live, knots[-1, live])
         leaves = [ranks.where(np.zeros(len(live), dtype=np.bool_))]
         while len(ranks):
             left, right = knots[ranks.left, ranks.pair], knots[ranks.right, ranks.pair]
@@ -122,7 +103,7 @@ class AnyWindowSearch:
             ranks = ranks.where(split)
             at_left, at_right = _both(at_left, split), _both(at_right, split)
             middle = (ranks.left + ranks.right) // 2
-            at_middle = self._probe(ranks.pair, knots[middle, ranks.pair])
+            at_middle = self._probe_at(ranks.pair, knots[middle, ranks.pair])
             ranks = joined(Ranges(ranks.pair, ranks.left, middle), Ranges(ranks.pair, middle, ranks.right))
             at_left, at_right = _stacked(at_left, at_middle), _stacked(at_middle, at_right)
         return joined(*leaves)
@@ -131,8 +112,9 @@ class AnyWindowSearch:
         self, pair: IndexArray, at_left: tuple[FloatArray, FloatArray], at_right: tuple[FloatArray, FloatArray]
     ) -> BoolArray:
         most, least = at_left[0] - at_right[1], at_right[0] - at_left[1]
-        enough = least_probability(self.threshold[pair])
-        undecided: BoolArray = (most >= enough) & (least < enough)
+        doubt = 2 * self._probe.error[pair]
+        enough = self._enough[pair]
+        undecided: BoolArray = (most >= enough - doubt) & (least < enough + doubt)
         return undecided
 
     def _split_at_vertices(self, ranges: Ranges) -> tuple[Ranges, FloatArray, FloatArray]:
@@ -140,6 +122,9 @@ class AnyWindowSearch:
         pair, left, right = ranges.pair, ranges.left + 1, ranges.right - 1  # a break point lies half a us off its knot
         middle = (left + right) // 2
         at_left, at_middle, at_right = (self._excess(pair, offset) for offset in (left, middle, right))
+        flat = np.flatnonzero(np.ptp((at_left, at_middle, at_right), axis=0) < FLAT)
+        for excess, offset in zip((at_left, at_middle, at_right), (left, middle, right), strict=True):
+            excess[flat] = self._probe.excess_at(pair[flat], offset[flat])  # of the same sign as before
         vertex = vertex_of(left, middle, right, at_left, at_middle, at_right)
         following = np.minimum(vertex + 1, right)
         at_vertex, at_following = self._excess(pair, vertex), self._excess(pair, following)
@@ -162,19 +147,13 @@ class AnyWindowSearch:
                 bracket.narrow(probe, self._excess(ranges.pair, probe))
             ranges, at_left, at_right = bracket.ranges, bracket.at_left, bracket.at_right
 
-    def _intervals(self) -> Ranges:
+    def _probes_in_order(self) -> Probes:
+        """Every offset probed so far, once, in order of (pair, offset)."""
         pair, offset = np.concatenate(self._probed_pair), np.concatenate(self._probed_offset)
-        verdict = np.concatenate(self._probed_verdict)
         order = np.lexsort((offset, pair))
         repeated = (np.diff(pair[order], prepend=-1) == 0) & (np.diff(offset[order], prepend=0) == 0)
         order = order[~repeated]
-        pair, offset, verdict = pair[order], offset[order], verdict[order]
-        new_pair = np.diff(pair, prepend=-1) != 0
-        last_of_pair = np.diff(pair, append=-1) != 0
-        before = np.concatenate(([False], verdict[:-1])) & ~new_pair
-        after = np.concatenate((verdict[1:], [False])) & ~last_of_pair
-        start, end = verdict & ~before, verdict & ~after
-        return Ranges(pair[start], offset[start], offset[end])
+        return Probes(pair[order], offset[order], np.concatenate(self._probed_excess)[order])
 
 
 def _both(values: tuple[FloatArray, FloatArray], chosen: BoolArray) -> tuple[FloatArray, FloatArray]:

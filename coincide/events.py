@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.area_keys import AreaArray, AreaKeys, Int64Array, KeyArray, brief, narrowest_keys
+from coincide.stable_order import stable_order, stable_order_by
 
 CodeArray = npt.NDArray[np.int32]
 
@@ -51,8 +52,8 @@ class Events:
         if self.is_sorted:
             return self
         if self._in_one_area:
-            return self.take(np.argsort(self.detected_at_us, kind="stable"))
-        return self.take(np.lexsort((self.detected_at_us, self.area)))
+            return self.take(stable_order(self.detected_at_us))
+        return self.take(stable_order_by(self.area, self.detected_at_us))
 
     @property
     def _in_one_area(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.bayesian_blocks import bayesian_blocks
 from coincide.errors import HistogramError
 from coincide.histogram_checks import checked_edges, checked_mass, is_number, normalised, trimmed
 
@@ -134,6 +135,41 @@ class Histogram:
                 raise HistogramError("latency", (earlier, later), "each bucket starts where the last one ends")
         edges = [row[0] for row in rows[:1]] + [row[1] for row in rows]
         return cls([-edge for edge in reversed(edges)], [row[2] for row in reversed(rows)])
+
+    @classmethod
+    def from_samples(cls, samples_s: Sequence[float] | FloatArray, buckets: int = 8) -> Histogram:
+        """Template learnt from observed errors, with edges at the best places (Bayesian blocks).
+
+        Of all histograms with at most `buckets` buckets it is the most likely one, less a cost for each bucket, so
+        few samples give few buckets. Outliers get a long, thin bucket of their own and stretch no other. A value
+        with 5 % of the samples, five times as often as either neighbouring value, becomes an atom; values that are
+        merely rounded do not. The support is the samples' range: of n samples the next one falls outside with
+        probability 2 / (n + 1). `goodness_of_fit` says how well other samples agree.
+
+        Parameters
+        ----------
+        samples_s : sequence of float, shape (n,)
+            Occurrence minus reported time in seconds, in any order; at least 30. Samples within 2 us of an atom
+            count as the atom.
+        buckets : int
+            Most buckets, from 1 to 1000.
+
+        Raises
+        ------
+        HistogramError
+            Too few samples, one that is not finite or beyond 1e9 s, or a number of buckets that is not allowed.
+
+        References
+        ----------
+        Scargle, Norris, Jackson, Chiang: Studies in Astronomical Time Series Analysis VI (2013).
+
+        Examples
+        --------
+        >>> learnt = Histogram.from_samples([-8.0, *(n / 50 for n in range(-100, 101)), 30.0])
+        >>> learnt.earliest_s, learnt.latest_s, learnt.cdf([-2.1, 2.1]).round(2).tolist()
+        (-8.0, 30.0, [0.01, 0.99])
+        """
+        return cls(*bayesian_blocks(samples_s, buckets))
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Histogram:

@@ -12,9 +12,10 @@ from numbers import Real
 
 import numpy as np
 
-from coincide.any_window import AnyWindowSearch, Ranges, joined
+from coincide.any_window import AnyWindowSearch
 from coincide.errors import ThresholdError
 from coincide.histogram import FloatArray, Histogram
+from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import OffsetArray, greatest_offsets
 from coincide.template_pairs import IndexArray, TemplatePairs
 from coincide.trapezoids import TemplateColumns

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coincide.any_window import Ranges, joined
 from coincide.histogram import Histogram
 from coincide.offsets import checked_threshold, offset_ranges
+from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import OffsetArray
 from coincide.template_pairs import IndexArray, TemplatePairs
 from coincide.window import Window

@@ -28,8 +28,13 @@ INFERENCE_MARGIN = 1e-15  # rounding of a tangent's step; closer calls are evalu
 ROUNDS_BEFORE_BISECTION = 8
 
 
-def least_probability(threshold: FloatArray) -> FloatArray:
+def least_probability(threshold: float) -> float:
     """Least computed probability that counts as >= threshold; above 0, however low the threshold."""
+    return float(least_probabilities(np.array(threshold)))
+
+
+def least_probabilities(threshold: FloatArray) -> FloatArray:
+    """`least_probability` of each threshold."""
     least: FloatArray = np.maximum(np.maximum(threshold - PROBABILITY_TOLERANCE, threshold / 2), sys.float_info.min)
     return least
 
@@ -56,7 +61,7 @@ def _greatest_probable(pairs: TemplatePairs, end_s: float, certain: OffsetArray,
     for rows, u, v in pairs.blocks():
         guess_s = end_s - closer_quantiles(u, v, threshold[rows], quantile_s[rows])
         search = _Search(certain[rows].copy(), impossible[rows], np.rint(guess_s * 1e6).astype(np.int64))
-        greatest[rows] = search.run(u, v, end_s, least_probability(threshold[rows]))
+        greatest[rows] = search.run(u, v, end_s, least_probabilities(threshold[rows]))
     return greatest
 
 
@@ -77,7 +82,7 @@ def _with_neighbour(pairs: TemplatePairs, end_s: float, certain: OffsetArray, th
     result = certain.copy()
     for block, u, v in near.blocks():
         here = rows[block]
-        result[here] += Trapezoids.of(u, v).at_most(following.take(here)) >= least_probability(threshold[here])
+        result[here] += Trapezoids.of(u, v).at_most(following.take(here)) >= least_probabilities(threshold[here])
     return result
 
 

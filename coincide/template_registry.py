@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from coincide.area_keys import Int64Array
 from coincide.events import CodeArray
 from coincide.histogram import Histogram
+
+SMALLEST_CAPACITY = 16
 
 
 class TemplateRegistry:
@@ -30,6 +33,7 @@ class TemplateRegistry:
         self.templates: list[Histogram] = []
         self._code_of: dict[Histogram, int] = {}
         self._last: tuple[Sequence[Histogram], CodeArray] = ((), np.empty(0, np.int32))
+        self._bounds = np.zeros((2, SMALLEST_CAPACITY), np.int64)
 
     def __len__(self) -> int:
         return len(self.templates)
@@ -48,16 +52,36 @@ class TemplateRegistry:
         new_code[used] = np.arange(len(used))
         self.templates = [self.templates[code] for code in used]
         self._code_of = {template: code for code, template in enumerate(self.templates)}
+        self._bounds = np.concatenate((self._bounds[:, used], np.zeros((2, SMALLEST_CAPACITY), np.int64)), axis=1)
         self._last = ((), np.empty(0, np.int32))
         return new_code
 
     @property
     def greatest_latest_us(self) -> int:
         """Latest possible occurrence over all templates, relative to the reported time; 0 if there are none."""
-        return max((template.latest_us for template in self.templates), default=0)
+        return int(self.latest_us.max()) if self.templates else 0
+
+    @property
+    def earliest_us(self) -> Int64Array:
+        """Earliest occurrence of each code, relative to the reported time, rounded down; int64 (codes,)."""
+        earliest: Int64Array = self._bounds[0, : len(self)]
+        return earliest
+
+    @property
+    def latest_us(self) -> Int64Array:
+        """Latest occurrence of each code, relative to the reported time, rounded up; int64 (codes,)."""
+        latest: Int64Array = self._bounds[1, : len(self)]
+        return latest
+
+    def histogram(self, code: int) -> Histogram:
+        """Return the template of a code."""
+        return self.templates[code]
 
     def _code(self, template: Histogram) -> int:
         code = self._code_of.setdefault(template, len(self.templates))
         if code == len(self.templates):
             self.templates.append(template)
+            if code == self._bounds.shape[1]:
+                self._bounds = np.concatenate((self._bounds, np.zeros_like(self._bounds)), axis=1)
+            self._bounds[:, code] = template.earliest_us, template.latest_us
         return code

@@ -10,6 +10,7 @@ from coincide.errors import WindowError
 
 MICROSECONDS_PER_SECOND = 1_000_000
 LONGEST_WINDOW_S = 1e9  # about 32 years; keeps every offset well inside int64 microseconds
+OPEN_S = 7.5e9  # an open end: beyond any two detections (1898 to 2112), and finite, so that arithmetic stays exact
 
 
 @dataclass(frozen=True, init=False)
@@ -52,11 +53,36 @@ class Window:
             lo_s, hi_s = -window_s, window_s
         if lo_s is None or hi_s is None:
             raise WindowError("lo_s, hi_s", (lo_s, hi_s), "give either window_s or both lo_s and hi_s")
-        # + 0.0 turns -0.0 into 0.0, so that equal windows look equal
-        object.__setattr__(self, "lo_s", _finite("lo_s", lo_s) + 0.0)
-        object.__setattr__(self, "hi_s", _finite("hi_s", hi_s) + 0.0)
+        self._set(_finite("lo_s", lo_s), _finite("hi_s", hi_s))
         if self.lo_s > self.hi_s:
             raise WindowError("lo_s", self.lo_s, f"at most hi_s, which is {self.hi_s!r}")
+
+    @classmethod
+    def deadline(cls, within_s: float) -> Window:
+        """Return Xb - Xa <= within_s: b at most so long after a, or any time before it. For frames, not streams.
+
+        Examples
+        --------
+        >>> Window.deadline(5.0)
+        Window(lo_s=-7500000000.0, hi_s=5.0)
+        """
+        return cls._between(-OPEN_S, _finite("within_s", within_s))
+
+    @classmethod
+    def delay(cls, least_s: float) -> Window:
+        """Return Xb - Xa >= least_s: b at least so long after a, without end. For frames, not streams.
+
+        Examples
+        --------
+        >>> Window.delay(5.0).swapped() == Window.deadline(-5.0)
+        True
+        """
+        return cls._between(_finite("least_s", least_s), OPEN_S)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an end is open: a deadline or a delay."""
+        return OPEN_S in (-self.lo_s, self.hi_s)
 
     @property
     def lo_us(self) -> int:
@@ -81,7 +107,19 @@ class Window:
         >>> Window(lo_s=-1.0, hi_s=9.0).swapped()
         Window(lo_s=-9.0, hi_s=1.0)
         """
-        return Window(lo_s=-self.hi_s, hi_s=-self.lo_s)
+        return Window._between(-self.hi_s, -self.lo_s)
+
+    @classmethod
+    def _between(cls, lo_s: float, hi_s: float) -> Window:
+        """Return a window of bounds that are known to be good, open ends among them."""
+        window = object.__new__(cls)
+        window._set(lo_s, hi_s)
+        return window
+
+    def _set(self, lo_s: float, hi_s: float) -> None:
+        # + 0.0 turns -0.0 into 0.0, so that equal windows look equal
+        object.__setattr__(self, "lo_s", lo_s + 0.0)
+        object.__setattr__(self, "hi_s", hi_s + 0.0)
 
 
 def _finite(field: str, seconds: object) -> float:

@@ -42,7 +42,7 @@ class Within:
     first, second : str
         Two different roles.
     window : Window
-        Closed at both ends.
+        Closed at both ends; a deadline or a delay is refused.
     threshold : float
         Above 0, at most 1.
     """
@@ -57,6 +57,8 @@ class Within:
             raise QueryError("between", f"names {self.first!r} twice: name two different roles")
         if not is_number(self.threshold) or not 0 < self.threshold <= 1:
             raise QueryError("threshold", f"is {self.threshold!r}: above 0 and at most 1")
+        if self.window.is_open:
+            raise QueryError("window", f"is {self.window!r}: closed at both ends, or no event could ever be dropped")
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object; a symmetric window is written as `window_s`."""

@@ -66,6 +66,7 @@ STATUS_EXAMPLE: dict[str, Any] = {
     "queries": {"q": {"version": 1, "paused": False, "matches": 0}},
     "totals": {},
     "buffered": {"s": 0},
+    "template_pairs": {"hits": 0, "misses": 0, "kept": 0},
     "watermark_us": {"least": 0, "greatest": 0},
 }
 

@@ -18,14 +18,14 @@ from spark_jobs.saved_state import header_of, restored_state
 from spark_jobs.shard_state import ShardState
 from spark_jobs.slot_merging import merge_sparse_slots
 from spark_jobs.sweeping import forget_spare_templates, is_sweep_due, sweep
-from spark_jobs.totals import QueryStatus, Status, WatermarkRange
+from spark_jobs.totals import QueryStatus, Status, TemplatePairs, WatermarkRange
 
 
 class FusionCore:
     """All queries over all areas of one shard; pure: no clock, no random numbers, no input or output.
 
     After each `push`, write `header()` and every slot of `journal()`, and delete `dropped_slots()`; `restore`
-    from them gives a core whose every later answer is the same, bit for bit.
+    from them gives a core whose every later answer is the same, bit for bit, but for the counts of template pairs.
 
     Parameters
     ----------
@@ -128,6 +128,7 @@ class FusionCore:
 
     def _status(self) -> Status:
         state = self._state
+        look_ups = state.pairing.look_ups
         watermarks = [us for area in state.areas if (us := state.areas.watermark.us(area.code)) != BEFORE_ALL_US]
         return Status(
             shard=state.shard,
@@ -137,6 +138,7 @@ class FusionCore:
             },
             totals=state.totals,
             buffered=dict(zip(state.streams, state.buffered, strict=True)),
+            template_pairs=TemplatePairs(look_ups.hits, look_ups.misses, look_ups.pairs),
             watermark_us=WatermarkRange(min(watermarks, default=None), max(watermarks, default=None)),
             control_offset=state.control.offset,
         )

@@ -26,6 +26,8 @@ class Limits:
     """Longest `attributes` object, as JSON bytes (ingest accepts 1 KiB)."""
     max_template_buckets: int = 1_000
     """Most buckets of a template histogram."""
+    max_cached_pairs: int = 262_144
+    """Template pairs whose offsets one query remembers, 41 bytes each; beyond it the least recently used go."""
     max_queries: int = 100
     """Most queries in force at once, paused ones included."""
     max_slot_bytes: int = 65_536

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from coincide.buffer import Buffer
 from coincide.events import Events
+from coincide.offset_cache import MOST_PAIRS, LookUps, OffsetCache
 from coincide.query import Query
 from coincide.timing_join.matching import Probe, matching_pairs
 from coincide.timing_join.probe_bounds import ProbeBounds
 from spark_jobs.areas import Areas
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns, EventTable
-from spark_jobs.qualifying import QualifyingOffsets
 from spark_jobs.templates import Templates
 
 Int64Array = npt.NDArray[np.int64]
@@ -52,12 +52,16 @@ class Pairing:
     how long templates are, which streams declare, and not on how far from the reported time one of them lies.
     """
 
-    def __init__(self, streams: Mapping[str, int], areas: Areas, templates: Templates) -> None:
+    def __init__(
+        self, streams: Mapping[str, int], areas: Areas, templates: Templates, most_pairs: int = MOST_PAIRS
+    ) -> None:
         self._streams = streams
         self._areas = areas
         self._templates = templates
+        self._most_pairs = most_pairs
         self._buffers = [Buffer() for _ in streams]
-        self._offsets: dict[str, tuple[Query, QualifyingOffsets]] = {}
+        self._offsets: dict[str, tuple[Query, OffsetCache]] = {}
+        self._look_ups_before = LookUps()
 
     def insert(self, rows: EventColumns) -> list[Events]:
         """Buffer new rows; return them by stream code."""
@@ -74,9 +78,20 @@ class Pairing:
 
     def forget(self, templates: list[int], queries: Iterable[str]) -> None:
         """Forget what was computed for template codes that no row has any more, and for all but these queries."""
-        self._offsets = {query: self._offsets[query] for query in queries if query in self._offsets}
+        for query in self._offsets.keys() - set(queries):
+            self._retire(query)
+        code = np.arange(len(self._templates.histograms), dtype=np.int32)
+        code[templates] = -1
         for _, offsets in self._offsets.values():
-            offsets.forget(templates)
+            offsets.recode(code, code)
+
+    @property
+    def look_ups(self) -> LookUps:
+        """What the caches of template pairs have done since this process began, all queries together."""
+        total = self._look_ups_before
+        for _, offsets in self._offsets.values():
+            total = total.plus(offsets.look_ups)
+        return total
 
     def find(self, active: ActiveQuery, new: list[Events], table: EventTable) -> FoundPairs:
         """Find the pairs whose later member is among the `new` rows, which are buffered already."""
@@ -87,19 +102,29 @@ class Pairing:
             found.append(self._probe(active, new[second], first, offsets, probing_first=False, table=table))
         return FoundPairs.joined(found)
 
-    def _qualifying(self, query: Query) -> QualifyingOffsets:
+    def _qualifying(self, query: Query) -> OffsetCache:
         known = self._offsets.get(query.id)
-        if known is None or known[0] != query:
-            offsets = QualifyingOffsets(query.window, query.within.threshold, self._templates)
+        if known is not None and known[0] != query:
+            self._retire(query.id)
+            known = None
+        if known is None:
+            offsets = OffsetCache(
+                query.window, query.within.threshold, self._templates, self._templates, self._most_pairs
+            )
             known = self._offsets[query.id] = (query, offsets)
         return known[1]
+
+    def _retire(self, query: str) -> None:
+        """Forget what a query had computed, but not that it was."""
+        _, offsets = self._offsets.pop(query)
+        self._look_ups_before = self._look_ups_before.plus(replace(offsets.look_ups, pairs=0))
 
     def _probe(
         self,
         active: ActiveQuery,
         events: Events,
         stored: int,
-        offsets: QualifyingOffsets,
+        offsets: OffsetCache,
         *,
         probing_first: bool,
         table: EventTable,
@@ -123,7 +148,7 @@ class Pairing:
     def _qualified(
         self,
         query: Query,
-        offsets: QualifyingOffsets,
+        offsets: OffsetCache,
         first: PositionArray,
         second: PositionArray,
         rows: EventColumns,

@@ -54,6 +54,9 @@ class Settings(BaseModel):
     max_buffered: int = Field(
         2_000_000, ge=1, description="Most detections one shard keeps; beyond it the oldest are evicted and counted."
     )
+    max_cached_pairs: int = Field(
+        262_144, ge=1, description="Template pairs whose offsets one query remembers in a shard, 41 bytes each."
+    )
 
     restart_delay_s: float = Field(1.0, gt=0, description="Wait before a failed query is started again; doubles.")
     restart_delay_max_s: float = Field(30.0, gt=0, description="Longest wait before a failed query is started again.")

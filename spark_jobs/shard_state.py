@@ -70,7 +70,7 @@ class ShardState:
             areas=areas,
             templates=templates,
             table=EventTable(),
-            pairing=Pairing(codes, areas, templates),
+            pairing=Pairing(codes, areas, templates, limits.max_cached_pairs),
             control=Control(streams, limits),
             stream_codes=codes,
             buffered=[0] * len(codes),

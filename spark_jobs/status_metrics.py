@@ -61,6 +61,7 @@ class StatusMetrics(Collector):
         yield from _totals(shards)
         yield from _by_query(shards)
         yield _buffered(shards)
+        yield from _template_pairs(shards)
         yield self._watermark_lag(shards)
 
     def _watermark_lag(self, shards: list[dict[str, Any]]) -> Metric:
@@ -109,3 +110,17 @@ def _buffered(shards: list[dict[str, Any]]) -> Metric:
     for stream, count in sorted(counted.items()):
         buffered.add_metric([stream], count)
     return buffered
+
+
+def _template_pairs(shards: list[dict[str, Any]]) -> Iterator[Metric]:
+    def total(name: str) -> int:
+        return sum((shard.get("template_pairs") or {}).get(name, 0) for shard in shards)
+
+    hits, misses = (
+        "Template pairs that met and whose offsets were known.",
+        "Template pairs that met and had to be worked out.",
+    )
+    yield CounterMetricFamily(PREFIX + "template_pair_hits", hits, value=total("hits"))
+    yield CounterMetricFamily(PREFIX + "template_pair_misses", misses, value=total("misses"))
+    kept = "Template pairs remembered, over all queries."
+    yield GaugeMetricFamily(PREFIX + "template_pairs", kept, value=total("kept"))

@@ -39,6 +39,14 @@ class WatermarkRange(Struct):
     greatest: int | None
 
 
+class TemplatePairs(Struct):
+    """Template pairs asked for: known, computed, and remembered now. Of the process at work: a restart begins anew."""
+
+    hits: int
+    misses: int
+    kept: int
+
+
 class Status(Struct, kw_only=True):
     """The status record of a shard: totals, never increments, so that a replay cannot count twice."""
 
@@ -47,6 +55,7 @@ class Status(Struct, kw_only=True):
     queries: dict[str, QueryStatus]
     totals: Totals
     buffered: dict[str, int]
+    template_pairs: TemplatePairs
     watermark_us: WatermarkRange
     control_offset: int | None
 

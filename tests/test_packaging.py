@@ -34,6 +34,11 @@ def test_numpy_is_the_librarys_only_dependency(wheel: zipfile.ZipFile) -> None:
     assert [line for line in required if "extra ==" not in line] == ["numpy>=1.26"]
 
 
+def test_the_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
+    [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/entry_points.txt")]
+    assert "coincide = coincide.command.main:main" in wheel.read(name).decode()
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_pins_with_hashes_and_names_no_registry(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 `timing_join` joins two frames at once. `TimingJoin` is its streaming twin: the same pairs, whatever the order
 of arrival. `SharedJoins` is what a service builds on: several queries over shared buffers, installed, paused and
-removed while the streams flow.
+removed while the streams flow. `coincide.timing_join.algorithms` lists the papers' algorithms, to read and to measure.
 
 How queries share buffers
 -------------------------
@@ -56,6 +56,7 @@ from __future__ import annotations
 
 from coincide.timing_join.batch import timing_join, timing_join_blocks
 from coincide.timing_join.condition import JoinCondition
+from coincide.timing_join.pair_limits import PairLimits
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError
 from coincide.timing_join.shared_joins import SharedJoins
 from coincide.timing_join.streaming import TimingJoin
@@ -63,6 +64,7 @@ from coincide.timing_join.streaming import TimingJoin
 __all__ = [
     "UNKNOWN_SENSOR",
     "JoinCondition",
+    "PairLimits",
     "SensorRule",
     "SensorRuleError",
     "SharedJoins",

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coincide.coded_templates import TemplatesInOrder
 from coincide.detections import Detections
 from coincide.difference import match_probabilities
+from coincide.events import Events
 from coincide.histogram import FloatArray
+from coincide.offset_cache import OffsetCache
 from coincide.pairs import Pairs
-from coincide.satisfaction_table import SatisfactionTable
+from coincide.satisfaction_table import NEVER_HI_US, SatisfactionTable
+from coincide.timing_join.expansion import sorted_inside
 from coincide.timing_join.key_grid import PositionArray
 from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.matching import Block, Probe, candidates, matching_pairs_among
 from coincide.timing_join.pair_columns import PairColumns
+from coincide.timing_join.pair_limits import TABLE_PAIRS
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
-from coincide.timing_join.sorted_frames import is_in_order, positions_in, sorted_frames
+from coincide.timing_join.sorted_frames import is_in_order, narrow_positions, positions_in, sorted_frames
 from coincide.window import Window
 
 PROBING_ROWS = 32_768
+
+CountedBlock = tuple[int, int, Block]  # pairs, and the positions that their rows and stored rows are counted from
 
 
 def timing_join(
@@ -38,7 +45,7 @@ def timing_join(
         each pair of rows counts once, the one that comes first by (detected_at, sensor, position) is on the left;
         with another window both orientations are tried.
     window : Window
-        Closed at both ends.
+        Closed at both ends, a deadline or a delay.
     threshold : float
         In (0, 1].
     sensors : {"different", "same", "any"}
@@ -65,9 +72,6 @@ def timing_join(
     """
     join = _BatchJoin.of(a, b, window, threshold, sensors)
     left, right = join.columns()
-    if not join.in_order:
-        order = np.lexsort((right, left))
-        left, right = left[order], right[order]
     return Pairs(left, right, join.probabilities(left, right))
 
 
@@ -98,32 +102,41 @@ class _BatchJoin:
     b: Detections
     table: SatisfactionTable
     probe: Probe
+    as_given: Events
     is_self_join: bool
-    in_order: bool
 
     @classmethod
     def of(
         cls, a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule
     ) -> _BatchJoin:
         partner = a if b is None else b
-        table = SatisfactionTable.build(a.templates, partner.templates, window, threshold)
-        events, others = sorted_frames(a, b)
+        us, vs = a.templates, partner.templates
+        # where each event has a template of its own, a table would cost more than the pairs that meet
+        has_table = len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
+        table = SatisfactionTable.build(us if has_table else (), vs if has_table else (), window, threshold)
+        as_given, events, others = sorted_frames(a, b)
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
-        bounds = ProbeBounds.of_a(table, least_us=0) if unordered else ProbeBounds.of_a(table)
-        in_order = all(is_in_order(side) for side in (events, others))
-        return cls(a, partner, table, Probe(events, others, bounds, rule), b is None, in_order)
+        least_us = 0 if unordered else NEVER_HI_US
+        if has_table:
+            bounds = ProbeBounds.of_a(table, least_us)
+        else:
+            cache = OffsetCache(window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
+            bounds = ProbeBounds.possible_of_a(cache, least_us)
+        return cls(a, partner, table, Probe(events, others, bounds, rule), as_given, b is None)
 
     def blocks(self) -> Iterator[Block]:
         """Positions in the frames as they were given."""
-        return (self._as_given(block) for block in self._sorted_blocks())
+        for first, offset, (rows, at) in self._sorted_blocks():
+            yield positions_in(self.probe.events, rows + first), positions_in(self.probe.stored, at + offset)
 
     def columns(self) -> Block:
-        """All of `blocks`."""
+        """All of `blocks`, by the position in a, then in b."""
         pairs = PairColumns(len(self.probe.events))
-        for rows, at in self._sorted_blocks():
-            pairs.append(rows, at)
-        return self._as_given(pairs.columns())
+        in_order = is_in_order(self.probe.events) and is_in_order(self.probe.stored)
+        for first, offset, (rows, at) in self._sorted_blocks() if in_order else self._given_blocks():
+            pairs.append(rows, first, at, offset)
+        return pairs.columns()
 
     def probabilities(self, left: PositionArray, right: PositionArray) -> Callable[[], FloatArray]:
         """Return the computation of the pairs' probabilities."""
@@ -132,16 +145,32 @@ class _BatchJoin:
             a, b, table = self.a, self.b, self.table
             u_index, v_index = (side.astype(np.int64) for side in (a.template_index[left], b.template_index[right]))
             offset_us = b.detected_at_us[right] - a.detected_at_us[left]
-            return match_probabilities(list(table.us), list(table.vs), u_index, v_index, offset_us, table.window)
+            return match_probabilities(a.templates, b.templates, u_index, v_index, offset_us, table.window)
 
         return compute
 
-    def _as_given(self, block: Block) -> Block:
-        rows, at = block
-        return positions_in(self.probe.events, rows), positions_in(self.probe.stored, at)
+    def _sorted_blocks(self) -> Iterator[CountedBlock]:
+        """Positions in the sorted events."""
+        for first, offset, part, start, stop in self._parts():
+            for block in matching_pairs_among(part, start, stop):
+                yield first, offset, self._apart(block, offset - first)
 
-    def _sorted_blocks(self) -> Iterator[Block]:
-        """Positions in the sorted events; part by part, so that every array in between fits in a core's cache."""
+    def _given_blocks(self) -> Iterator[CountedBlock]:
+        """Positions in the frames: row by row as they were given, so that only inside each is something to sort."""
+        rows = len(self.as_given)
+        start, stop = np.zeros(rows, np.intp), np.zeros(rows, np.intp)
+        for first, offset, part, part_start, part_stop in self._parts():
+            at = positions_in(self.probe.events, np.arange(first, first + len(part.events)))
+            start[at], stop[at] = part_start + offset, part_stop + offset
+        position = narrow_positions(self.probe.stored)
+        for rows_of, at in matching_pairs_among(replace(self.probe, events=self.as_given), start, stop):
+            yield 0, 0, self._apart(sorted_inside(rows_of, position.take(at), len(position)), 0)
+
+    def _parts(self) -> Iterator[tuple[int, int, Probe, PositionArray, PositionArray]]:
+        """Candidates part by part, so that every array in between fits in a core's cache.
+
+        Yields where the part's events and its stored rows begin, the part, and its candidates start : stop.
+        """
         for first in range(0, len(self.probe.events), PROBING_ROWS):
             part, offset = self.probe.part(first, first + PROBING_ROWS)
             if len(part.stored) == 0:
@@ -150,12 +179,12 @@ class _BatchJoin:
             if self.is_self_join and self.table.window.is_symmetric:
                 after_itself = np.arange(first + 1 - offset, first + 1 - offset + len(start))
                 start = np.maximum(start, after_itself)
-            for rows, at in matching_pairs_among(part, start, stop):
-                yield from self._apart(rows + first, at + offset)
+            yield first, offset, part, start, stop
 
-    def _apart(self, rows: PositionArray, at: PositionArray) -> Iterator[Block]:
-        """Leave out an event's pair with itself."""
-        if self.is_self_join and not self.table.window.is_symmetric:
-            apart = at != rows
-            rows, at = rows[apart], at[apart]
-        yield rows, at
+    def _apart(self, block: Block, shift: int) -> Block:
+        """Leave out an event's pair with itself: the stored row `shift` before its own."""
+        if not self.is_self_join or self.table.window.is_symmetric:
+            return block
+        rows, at = block
+        apart = at + shift != rows
+        return rows[apart], at[apart]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coincide.errors import WindowError
 from coincide.offsets import checked_threshold
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window import Window
@@ -27,6 +28,8 @@ class JoinCondition:
     Raises
     ------
     ThresholdError, SensorRuleError
+    WindowError
+        A deadline or a delay: every event could find a partner for ever, so none could be dropped from a stream.
     """
 
     a: str
@@ -38,6 +41,8 @@ class JoinCondition:
     def __post_init__(self) -> None:
         checked_threshold(self.threshold)
         checked_sensor_rule(self.sensors)
+        if self.window.is_open:
+            raise WindowError("window", self.window, "closed at both ends in a stream: timing_join takes open ones")
 
     @property
     def is_self_join(self) -> bool:

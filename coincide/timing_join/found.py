@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy.typing as npt
 from coincide.area_keys import Int64Array
 from coincide.difference import match_probabilities
 from coincide.events import CodeArray
+from coincide.histogram import Histogram
 from coincide.pairs import Pairs
-from coincide.satisfaction_table import SatisfactionTable
 from coincide.timing_join.matching import Block, Probe
+from coincide.window import Window
 
 GoesFirst = Callable[[Int64Array, Int64Array], npt.NDArray[np.bool_]]
 
@@ -85,12 +86,13 @@ class Found:
             self.offset_us,
         )
 
-    def pairs(self, table: SatisfactionTable) -> Pairs:
-        """Return the pairs of refs; `table` knows the templates and the window."""
+    def pairs(self, us: Sequence[Histogram], vs: Sequence[Histogram], window: Window) -> Pairs:
+        """Return the pairs of refs; `us` and `vs` are the templates by code, of which only those named are kept."""
+        u_used, u_index = np.unique(self.a_template, return_inverse=True)
+        v_used, v_index = np.unique(self.b_template, return_inverse=True)
+        a_templates, b_templates = [us[code] for code in u_used], [vs[code] for code in v_used]
 
         def probabilities() -> npt.NDArray[np.float64]:
-            us, vs = list(table.us), list(table.vs)
-            u_index, v_index = self.a_template.astype(np.int64), self.b_template.astype(np.int64)
-            return match_probabilities(us, vs, u_index, v_index, self.offset_us, table.window)
+            return match_probabilities(a_templates, b_templates, u_index, v_index, self.offset_us, window)
 
         return Pairs(self.a, self.b, probabilities)

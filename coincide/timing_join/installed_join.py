@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from coincide.buffer import Buffer
-from coincide.events import Events, SortedEvents, sorted_events
+from coincide.events import CodeArray, Events, SortedEvents, sorted_events
+from coincide.offset_cache import LookUps, OffsetCache
 from coincide.satisfaction_table import SatisfactionTable
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.found import Found, GoesFirst
 from coincide.timing_join.matching import Probe, matching_pairs
+from coincide.timing_join.pair_limits import PairLimits
 from coincide.timing_join.probe_bounds import ProbeBounds
+
+BACK_TO_A_TABLE = 16  # once its pairs are fewer than this part of what it may hold
 
 
 @dataclass(frozen=True, eq=False)
 class InstalledJoin:
-    """A condition, since when it counts, and its satisfaction table for the templates known so far.
+    """A condition, since when it counts, and what is known of its template pairs.
 
     Attributes
     ----------
@@ -25,8 +31,11 @@ class InstalledJoin:
         The activation: events with a smaller ref have no part in any match.
     is_paused : bool
         Events are still kept for it, but no pair is found.
+    limits : PairLimits
     table : SatisfactionTable
-        By the template codes of both streams.
+        By the template codes of both streams, while they are few; else of those known when it was given up.
+    cache : OffsetCache or None
+        Judges pairs instead of the table, once all template pairs would be too many.
     as_a, as_b : ProbeBounds
         For new events that play a, and for those that play b.
     """
@@ -34,25 +43,43 @@ class InstalledJoin:
     condition: JoinCondition
     since_ref: int
     is_paused: bool
+    limits: PairLimits
     table: SatisfactionTable
+    cache: OffsetCache | None
     as_a: ProbeBounds
     as_b: ProbeBounds
 
     @classmethod
-    def install(cls, condition: JoinCondition, since_ref: int, *, is_paused: bool) -> InstalledJoin:
+    def install(cls, condition: JoinCondition, since_ref: int, *, is_paused: bool, limits: PairLimits) -> InstalledJoin:
         """Start with no templates known."""
         table = SatisfactionTable.build([], [], condition.window, condition.threshold)
-        return cls(condition, since_ref, is_paused, table, ProbeBounds.of_a(table), ProbeBounds.of_b(table))
+        bounds = ProbeBounds.of_a(table), ProbeBounds.of_b(table)
+        return cls(condition, since_ref, is_paused, limits, table, None, *bounds)
+
+    @property
+    def look_ups(self) -> LookUps:
+        """What the cache has done so far; nothing while a table will do."""
+        return LookUps() if self.cache is None else self.cache.look_ups
 
     def knowing(self, a: TemplateRegistry, b: TemplateRegistry) -> InstalledJoin:
-        """Return the join with a table that covers all templates of both registries."""
-        more_us, more_vs = a.templates[len(self.table.us) :], b.templates[len(self.table.vs) :]
-        if not more_us and not more_vs:
+        """Return the join with all templates of both registries known."""
+        if (len(self.as_a.outer_lo_us), len(self.as_b.outer_lo_us)) == (len(a), len(b)):
             return self
-        return self._with_table(self.table.extend(more_us, more_vs))
+        if self.cache is not None:
+            return self._with_cache(self.cache)
+        if len(a) * len(b) > self.limits.table:
+            window, threshold = self.condition.window, self.condition.threshold
+            return self._with_cache(OffsetCache(window, threshold, a, b, self.limits.cached))
+        return self._with_table(self.table.extend(a.templates[len(self.table.us) :], b.templates[len(self.table.vs) :]))
 
-    def renewed(self, a: TemplateRegistry, b: TemplateRegistry) -> InstalledJoin:
-        """Return the join with its table built anew: codes have changed."""
+    def renewed(
+        self, a: TemplateRegistry, b: TemplateRegistry, a_code: CodeArray | None, b_code: CodeArray | None
+    ) -> InstalledJoin:
+        """Return the join after a change of codes: the new ones by old code, None where they stayed."""
+        if self.cache is not None and len(a) * len(b) > self.limits.table // BACK_TO_A_TABLE:
+            unchanged = np.arange(max(len(a), len(b)), dtype=np.int32)
+            self.cache.recode(unchanged if a_code is None else a_code, unchanged if b_code is None else b_code)
+            return self._with_cache(self.cache)
         condition = self.condition
         return self._with_table(
             SatisfactionTable.build(a.templates, b.templates, condition.window, condition.threshold)
@@ -92,10 +119,19 @@ class InstalledJoin:
             blocks = ((rows[at != rows], at[at != rows]) for rows, at in blocks)
         return Found.by(probe, blocks, probes_with_b=True)
 
+    def _with_cache(self, cache: OffsetCache) -> InstalledJoin:
+        least = self._least_offsets_us
+        as_a, as_b = ProbeBounds.possible_of_a(cache, least[0]), ProbeBounds.possible_of_b(cache, least[1])
+        return replace(self, cache=cache, as_a=as_a, as_b=as_b)
+
     def _with_table(self, table: SatisfactionTable) -> InstalledJoin:
+        least = self._least_offsets_us
+        as_a, as_b = ProbeBounds.of_a(table, least[0]), ProbeBounds.of_b(table, least[1])
+        return replace(self, table=table, cache=None, as_a=as_a, as_b=as_b)
+
+    @property
+    def _least_offsets_us(self) -> tuple[int, int]:
+        """Least tb - ta for a new event that plays a, and for one that plays b."""
         # in an unordered join the earlier event plays a, so offsets tb - ta are at least 0; those of exactly 0 are
         # found by the new event playing b, and not again by its playing a
-        least = (1, 0) if self.condition.is_unordered else (-(2**61), -(2**61))
-        return replace(
-            self, table=table, as_a=ProbeBounds.of_a(table, least[0]), as_b=ProbeBounds.of_b(table, least[1])
-        )
+        return (1, 0) if self.condition.is_unordered else (-(2**61), -(2**61))

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from coincide.area_keys import Int64Array, KeyArray, brief
 from coincide.events import Events, SortedEvents
+from coincide.timing_join.expansion import cuts_at, expanded
 from coincide.timing_join.key_grid import PositionArray, Search, search_in
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, allowed
 
 Block = tuple[PositionArray, PositionArray]  # probing row, stored row
 
-BLOCK_PAIRS = 65_536  # small enough for a core's cache, large enough to hide numpy's call overhead
 TEST_ALL_BELOW = 20  # partners per event; with more it pays to test only the margins of each range
 
 
@@ -88,30 +87,15 @@ def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray
     """`matching_pairs` with the candidates of each probing row given as stored rows start : stop."""
     counts = np.maximum(stop - start, 0)
     ends = np.cumsum(counts)
-    total = int(ends[-1])
+    total = int(ends[-1]) if len(ends) else 0
     if total == 0:
         return
     margins = None if probe.bounds.is_sharp else _sure_ranges(probe, start, stop, total)
     shift = start - ends + counts
-    for first, last in _block_rows(ends, total):
-        rows, at = _expanded(first, last, ends, shift)
+    for first, last in cuts_at(ends):
+        rows, at = expanded(first, last, ends, shift)
         keep = _tested(probe, rows, at, margins)
         yield (rows, at) if keep is None else (rows[keep], at[keep])
-
-
-def _expanded(first: int, last: int, ends: PositionArray, shift: PositionArray) -> Block:
-    """Write out the candidates of the probing rows first : last.
-
-    Candidates are numbered through: those of a row end before number ends[row], number n is stored row
-    n + shift[row]. A sum over where rows end beats np.repeat, which mispredicts branches where counts are small.
-    """
-    start, stop = ends[first - 1] if first else 0, ends[last - 1]
-    rows_ending = np.bincount(ends[first : last - 1] - start, minlength=stop - start)
-    rows = np.cumsum(rows_ending[: stop - start])
-    rows += first
-    at = shift.take(rows)
-    at += np.arange(start, stop)
-    return rows, at
 
 
 def _ranges(probe: Probe, lo_us: Int64Array, hi_us: Int64Array) -> tuple[PositionArray, PositionArray]:
@@ -138,15 +122,6 @@ def _sure_ranges(
     sure_start, sure_stop = _ranges(probe, lo_us, hi_us)
     sure_start = np.clip(sure_start, start, stop)
     return sure_start, np.clip(np.where(lo_us <= hi_us, sure_stop, sure_start), sure_start, stop)
-
-
-def _block_rows(ends: PositionArray, total: int) -> Iterator[tuple[int, int]]:
-    """Split the probing rows so that each part has about BLOCK_PAIRS candidates (a single row may have more)."""
-    cuts = np.searchsorted(ends, np.arange(BLOCK_PAIRS, total, BLOCK_PAIRS), side="left") + 1
-    edges = [0, *np.unique(cuts).tolist(), len(ends)]
-    for first, last in pairwise(edges):
-        if first < last and ends[last - 1] > (ends[first - 1] if first else 0):
-            yield first, last
 
 
 def _tested(

@@ -26,17 +26,17 @@ class PairColumns:
         self._rows, self._at = np.empty(0, np.intp), np.empty(0, np.intp)
         self._size = 0
 
-    def append(self, rows: PositionArray, at: PositionArray) -> None:
-        """Add pairs (probing row, stored row); rows never fall."""
+    def append(self, rows: PositionArray, first_row: int, at: PositionArray, first_at: int) -> None:
+        """Add pairs (probing row, stored row), each counted from its first; rows never fall."""
         if len(rows) == 0:
             return
         start, self._size = self._size, self._size + len(rows)
         if self._size > len(self._rows):
-            expected = self._size * self._probing_rows / (int(rows[-1]) + 1)
+            expected = self._size * self._probing_rows / (first_row + int(rows[-1]) + 1)
             capacity = int(SPARE * min(expected, GREATEST_LEAP * self._size)) + 1
             self._rows, self._at = (_enlarged(column, start, capacity) for column in (self._rows, self._at))
-        self._rows[start : self._size] = rows
-        self._at[start : self._size] = at
+        np.add(rows, first_row, out=self._rows[start : self._size])
+        np.add(at, first_at, out=self._at[start : self._size])
 
     def columns(self) -> tuple[PositionArray, PositionArray]:
         """Return all probing rows and all stored rows."""

@@ -12,12 +12,14 @@ from coincide.buffer import Buffer
 from coincide.errors import CoincideError
 from coincide.events import Events
 from coincide.histogram import Histogram
+from coincide.offset_cache import LookUps
 from coincide.pairs import Pairs
 from coincide.stream import Stream
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.found import GoesFirst
 from coincide.timing_join.installed_join import InstalledJoin
+from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits
 from coincide.timing_join.retention import reach_us
 from coincide.watermark import BEFORE_ALL_US
 
@@ -37,14 +39,17 @@ class SharedJoins:
     goes_first : callable
         ``goes_first(refs, other_refs)``: for pairs of one stream reported at the same time, whether the first
         goes before the second by (sensor, id). Asked only in self-joins with a symmetric window.
+    limits : PairLimits
+        Template pairs worked out beforehand, and remembered, for each join.
     """
 
-    def __init__(self, streams: Iterable[Stream], goes_first: GoesFirst) -> None:
+    def __init__(self, streams: Iterable[Stream], goes_first: GoesFirst, limits: PairLimits = USUAL_LIMITS) -> None:
         self._streams: Mapping[str, Stream] = {stream.name: stream for stream in streams}
         self._buffers = {name: Buffer() for name in self._streams}
         self._templates = {name: TemplateRegistry() for name in self._streams}
         self._joins: dict[str, InstalledJoin] = {}
         self._goes_first = goes_first
+        self._limits = limits
 
     def install(self, query: str, condition: JoinCondition, since_ref: int = 0, *, is_paused: bool = False) -> None:
         """Add a join, or replace the one of that name.
@@ -66,7 +71,7 @@ class SharedJoins:
         """
         for name in (condition.a, condition.b):
             self._declared(name)
-        self._joins[query] = InstalledJoin.install(condition, since_ref, is_paused=is_paused)
+        self._joins[query] = InstalledJoin.install(condition, since_ref, is_paused=is_paused, limits=self._limits)
         self._ready(query)
 
     def pause(self, query: str, *, is_paused: bool = True) -> None:
@@ -101,7 +106,9 @@ class SharedJoins:
             partners = self._buffers[b if stream == a else a]
             pairs = join.find(stream, batch, partners, self._goes_first)
             if len(pairs):
-                found[query] = pairs.pairs(join.table)
+                found[query] = pairs.pairs(
+                    self._templates[a].templates, self._templates[b].templates, join.condition.window
+                )
         self._buffers[stream].insert(batch)
         return found
 
@@ -147,6 +154,15 @@ class SharedJoins:
         self._declared(stream)
         return len(self._buffers[stream])
 
+    @property
+    def templates_known(self) -> int:
+        """How many templates are held, all streams together."""
+        return sum(len(registry) for registry in self._templates.values())
+
+    def look_ups(self, query: str) -> LookUps:
+        """Return what a join's cache of template pairs has done so far; nothing while a table will do."""
+        return self._joins[query].look_ups
+
     def least_ref(self, default: int) -> int:
         """Return the least ref that is held in any stream, `default` if none is."""
         return min((int(buffer.view().ref.min()) for buffer in self._buffers.values() if len(buffer)), default=default)
@@ -172,16 +188,17 @@ class SharedJoins:
 
     def _forget_templates(self) -> None:
         """Forget templates that no buffered event uses, once they are many."""
-        renewed = set()
+        new_codes = {}
         for name, registry in self._templates.items():
             buffer = self._buffers[name]
             if len(registry) <= SPARE_TEMPLATES:
                 continue
             used = np.unique(buffer.view().template)
             if len(registry) > 2 * len(used) + SPARE_TEMPLATES:
-                buffer.recode_templates(registry.keep_only(used))
-                renewed.add(name)
+                new_codes[name] = registry.keep_only(used)
+                buffer.recode_templates(new_codes[name])
         for query, join in self._joins.items():
             a, b = join.condition.a, join.condition.b
-            if renewed & {a, b}:
-                self._joins[query] = join.renewed(self._templates[a], self._templates[b])
+            if new_codes.keys() & {a, b}:
+                codes = new_codes.get(a), new_codes.get(b)
+                self._joins[query] = join.renewed(self._templates[a], self._templates[b], *codes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from coincide.detections import Detections
 from coincide.events import Events, SortedEvents, sorted_events
@@ -14,8 +15,8 @@ from coincide.timing_join.labels import area_codes, sensor_codes
 IN_ORDER = -1  # ref of every row of a frame whose rows are their own positions
 
 
-def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, SortedEvents]:
-    """Return the events of `a` by (area, time), and those of `b` with keys; without `b` both are those of `a`."""
+def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, Events, SortedEvents]:
+    """Return the events of `a` as given and by (area, time), and those of `b` with keys; without `b` those of `a`."""
     frames = [a] if b is None else [a, b]
     sides = [
         Events(
@@ -25,8 +26,8 @@ def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, SortedEv
     ]
     if b is None:
         events = _in_role_order(sides[0])
-        return events, sorted_events(events)
-    return _sorted(sides[0]), sorted_events(_sorted(sides[1]))
+        return sides[0], events, sorted_events(events)
+    return sides[0], _sorted(sides[0]), sorted_events(_sorted(sides[1]))
 
 
 def _sorted(events: Events) -> Events:
@@ -55,3 +56,9 @@ def is_in_order(side: Events | SortedEvents) -> bool:
 def positions_in(side: Events | SortedEvents, rows: PositionArray) -> PositionArray:
     """Return where the frame has the given rows of the sorted events."""
     return rows if is_in_order(side) else side.ref[rows]
+
+
+def narrow_positions(side: Events | SortedEvents) -> npt.NDArray[np.int64] | npt.NDArray[np.int32]:
+    """Return where the frame has each row of the sorted events, in 4 bytes where they hold it: faster to look up."""
+    positions = positions_in(side, np.arange(len(side)))
+    return positions.astype(np.int32) if len(side) < 2**31 else positions

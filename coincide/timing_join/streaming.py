@@ -10,10 +10,12 @@ from coincide.area_keys import Int64Array, one_area
 from coincide.detections import Detections, DetectionsError
 from coincide.events import CodeArray, Events
 from coincide.histogram import Histogram
+from coincide.offset_cache import LookUps
 from coincide.pairs import Changes, Pairs
 from coincide.stream import Stream
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.label_codes import LabelCodes, LabelLog
+from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits
 from coincide.timing_join.retention import ROUNDING_US
 from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError, unknown_sensor
 from coincide.timing_join.shared_joins import SharedJoins
@@ -41,6 +43,8 @@ class TimingJoin:
     sensors : {"different", "same", "any"}
     max_buffered : int, optional
         Hard bound on the events kept of each stream: beyond it the earliest are dropped, and counted.
+    pair_limits : PairLimits
+        Bounds on what is kept of template pairs where events bring their own templates.
 
     Attributes
     ----------
@@ -69,13 +73,14 @@ class TimingJoin:
         sensors: SensorRule = "different",
         *,
         max_buffered: int | None = None,
+        pair_limits: PairLimits = USUAL_LIMITS,
     ) -> None:
         streams = [a] if b is None or b == a else [a, b]
         self._streams = {stream.name: stream for stream in streams}
         if len(self._streams) < len(streams):
             raise DetectionsError("b", b, f"a stream named otherwise than a, or a itself: {a}")
         self._condition = JoinCondition(a.name, streams[-1].name, window, threshold, sensors)
-        self._joins = SharedJoins(streams, self._goes_first)
+        self._joins = SharedJoins(streams, self._goes_first, pair_limits)
         self._joins.install("join", self._condition)
         self._watermark = Watermark()
         self._areas, self._sensors = LabelCodes("area"), LabelCodes("sensor")
@@ -124,6 +129,16 @@ class TimingJoin:
     def buffered(self, stream: str) -> int:
         """How many events of a stream are held."""
         return self._joins.buffered(stream)
+
+    @property
+    def templates_known(self) -> int:
+        """How many templates are held: of the events buffered, and some that wait to be forgotten."""
+        return self._joins.templates_known
+
+    @property
+    def look_ups(self) -> LookUps:
+        """Hits and misses of the cache of template pairs, and its size; nothing while a table will do."""
+        return self._joins.look_ups("join")
 
     def watermark_us(self, area: int | str | None = None) -> int:
         """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""

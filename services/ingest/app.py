@@ -42,7 +42,9 @@ def create_app(
     """
     dead_letters = DeadLetters(publisher, metrics, settings.dead_letters_per_s)
     max_future_us = int(settings.max_future_s * 1e6)
-    intake = Intake(registry, registry.streams, publisher, dead_letters, metrics, max_future_us, clock_us)
+    intake = Intake(
+        registry, registry.streams, publisher, dead_letters, metrics, max_future_us, settings.sigma_digits, clock_us
+    )
     app = IngestApp(
         DetectionsEndpoint(settings, registry, intake, metrics),
         title="Coincide ingest",

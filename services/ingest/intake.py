@@ -53,6 +53,7 @@ class Intake:
         dead_letters: DeadLetters,
         metrics: IngestMetrics,
         max_future_us: int,
+        sigma_digits: int | None = None,
         clock_us: Clock = system_clock_us,
     ) -> None:
         self._registry = registry
@@ -61,6 +62,7 @@ class Intake:
         self._dead_letters = dead_letters
         self._metrics = metrics
         self._max_future_us = max_future_us
+        self._sigma_digits = sigma_digits
         self._clock_us = clock_us
 
     async def take(self, items: Sequence[PostedDetection | Item]) -> Outcome:
@@ -79,7 +81,8 @@ class Intake:
         return self._counted(received_at_us, judged, lost)
 
     def _judge(self, items: Sequence[PostedDetection | Item], received_at_us: int) -> _Judged:
-        stamper = Stamper(self._registry.snapshot, self._streams, received_at_us + self._max_future_us)
+        latest_us = received_at_us + self._max_future_us
+        stamper = Stamper(self._registry.snapshot, self._streams, latest_us, self._sigma_digits)
         judged = _Judged()
         for index, item in enumerate(items):
             try:

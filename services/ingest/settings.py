@@ -41,6 +41,13 @@ class Settings(FrozenSettings):
         300.0, ge=0, le=1e8, description="How far detected_at may be ahead of this machine's clock."
     )
 
+    sigma_digits: int | None = Field(
+        None,
+        ge=1,
+        le=15,
+        description="Round an event's own sigma_s up to so many significant digits, so that events share templates.",
+    )
+
     kafka_timeout_s: float = Field(
         10.0, ge=1, le=120, description="How long Kafka may take to acknowledge a frame; then the POST gets 503."
     )

@@ -36,10 +36,13 @@ class Detection(Struct, gc=False):
 class Stamper:
     """Checks and stamps the detections of one POST, with one snapshot of the registry and one reading of the clock."""
 
-    def __init__(self, snapshot: Snapshot, streams: Streams, latest_detected_at_us: int) -> None:
+    def __init__(
+        self, snapshot: Snapshot, streams: Streams, latest_detected_at_us: int, sigma_digits: int | None
+    ) -> None:
         self._stamps = snapshot.stamps
         self._streams = streams
         self._latest_detected_at_us = latest_detected_at_us
+        self._sigma_digits = sigma_digits
 
     def stamp(self, posted: PostedDetection) -> tuple[str, Template, Detection]:
         """Return the area, the template and the detection; raises `Refused`."""
@@ -97,7 +100,7 @@ class Stamper:
 
     def _own_template(self, posted: PostedDetection, stream: str, at_us: int) -> Template:
         assert posted.uncertainty is not UNSET  # noqa: S101 - the caller looked
-        template = own_template(posted.uncertainty, at_us)
+        template = own_template(posted.uncertainty, at_us, self._sigma_digits)
         refuse_unfit_template(template.histogram, self._streams[stream], "uncertainty")
         return template
 

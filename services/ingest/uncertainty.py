@@ -7,6 +7,7 @@ from functools import lru_cache
 from msgspec import UNSET
 
 from coincide import Histogram, HistogramError
+from coincide.quantised import rounded_up
 from services.ingest.instants import instant_us
 from services.ingest.reasons import Reason, Refused
 from services.ingest.request import ALLOWED, Uncertainty
@@ -15,8 +16,10 @@ from services.ingest.templates import MOST_BUCKETS, Template
 CACHED_TEMPLATES = 4096
 
 
-def own_template(uncertainty: Uncertainty, detected_at_us: int) -> Template:
+def own_template(uncertainty: Uncertainty, detected_at_us: int, sigma_digits: int | None = None) -> Template:
     """Return the template that `uncertainty` means for an event reported at `detected_at_us`.
+
+    A sigma is rounded up to `sigma_digits` significant digits, if given; bounds and histograms are facts and stay.
 
     Raises
     ------
@@ -26,7 +29,7 @@ def own_template(uncertainty: Uncertainty, detected_at_us: int) -> Template:
     form = _form(uncertainty)
     try:
         if form == {"sigma_s"}:
-            return _normal(float(uncertainty.sigma_s))  # type: ignore[arg-type]
+            return _normal(_coarser(float(uncertainty.sigma_s), sigma_digits))  # type: ignore[arg-type]
         if form == {"earliest", "latest"}:
             return _interval(*_offsets_us(uncertainty, detected_at_us))
         if form == {"edges_s", "mass"}:
@@ -36,6 +39,10 @@ def own_template(uncertainty: Uncertainty, detected_at_us: int) -> Template:
         field = f"uncertainty.{error.field}"
         raise Refused(Reason.BAD_UNCERTAINTY, field, error.value, error.allowed) from None
     raise Refused(Reason.BAD_UNCERTAINTY, "uncertainty", ", ".join(sorted(form)), ALLOWED["uncertainty"])
+
+
+def _coarser(sigma_s: float, digits: int | None) -> float:
+    return sigma_s if digits is None or sigma_s <= 0 else rounded_up(sigma_s, digits)
 
 
 def _refuse_too_many_buckets(buckets: int) -> None:

@@ -12,7 +12,7 @@ from coincide import CoincideError, Histogram, Window
 from coincide.detections import Detections
 from coincide.events import Events
 from coincide.stream import Stream
-from coincide.timing_join import JoinCondition, SensorRule, SharedJoins, TimingJoin
+from coincide.timing_join import JoinCondition, PairLimits, SensorRule, SharedJoins, TimingJoin
 from tests.reference.streaming import on_time, watermarks
 from tests.reference.timing_join import Row
 from tests.reference.timing_join import timing_join as slow_timing_join
@@ -45,6 +45,7 @@ rows_of_x_and_y = st.lists(
     ),
     max_size=30,
 ).map(lambda rows: [replace(row, id=position) for position, row in enumerate(rows)])
+pair_limits = st.sampled_from([PairLimits(), PairLimits(table=4), PairLimits(table=0, cached=2)])
 cuts = st.lists(st.integers(0, 30), max_size=5)
 
 
@@ -84,11 +85,11 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
 
 
 @settings(max_examples=80)
-@given(rows_of_x_and_y, cuts, windows, thresholds, rules)
+@given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
 def test_finds_the_slow_twins_pairs_of_the_events_on_time(
-    rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule
+    rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule, limits: PairLimits
 ) -> None:
-    join = TimingJoin(STREAMS["x"], STREAMS["y"], window, threshold, sensors)
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], window, threshold, sensors, pair_limits=limits)
 
     found, late = stream_join(join, rows, cuts)
 
@@ -98,13 +99,14 @@ def test_finds_the_slow_twins_pairs_of_the_events_on_time(
 
 
 @settings(max_examples=80)
-@given(rows_of_x_and_y, cuts, windows, thresholds, rules)
+@given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
 def test_finds_the_slow_twins_pairs_of_a_stream_with_itself(
-    rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule
+    rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule, limits: PairLimits
 ) -> None:
     rows = [replace(row, stream="x") for row in rows]
+    join = TimingJoin(STREAMS["x"], None, window, threshold, sensors, pair_limits=limits)
 
-    found, _ = stream_join(TimingJoin(STREAMS["x"], None, window, threshold, sensors), rows, cuts)
+    found, _ = stream_join(join, rows, cuts)
 
     assert found == slow_timing_join(on_time(rows, DELAY_US), "x", "x", window, threshold, sensors)
 

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from msgspec import msgpack
 
+from coincide.area_keys import Int64Array
+from coincide.events import CodeArray
 from coincide.histogram import Histogram
+from coincide.offset_cache import OffsetCache
+from coincide.satisfaction_times import BoolArray
 from coincide.stream import Stream
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.limits import Limits
-from spark_jobs.qualifying import BoolArray, CodeArray, Int64Array, QualifyingOffsets
 from spark_jobs.records import InputRecord
 from spark_jobs.state_format import FORMAT, StateError
 from tests.spark_jobs.building import (
@@ -332,6 +335,44 @@ def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -
     assert len(fused.header()) < 400 + 50 * 40  # how often a sensor reports is kept for some hours
 
 
+def test_what_every_detection_brings_of_its_own_stays_bounded_and_is_counted() -> None:
+    fused = core(Limits(sweep_after=20, max_cached_pairs=50))
+    fused.push([put(0, query_json(threshold=0.3))])
+    draw = np.random.default_rng(4)
+    for step in range(60):
+        at_s = 1000.0 + 2 * step
+        rows = [
+            Row(
+                f"{stream}{step}-{n}",
+                at_s + float(draw.random()),
+                Histogram.normal(float(draw.uniform(0.1, 1))),
+                stream,
+            )
+            for stream in ("p", "s")
+            for n in range(4)
+        ]
+        output = fused.push([frame(step, rows, received_at_s=at_s)])
+        counts = status(output)
+        assert len(fused._state.templates) <= sum(counts["buffered"].values()) + 20
+        assert counts["template_pairs"]["kept"] <= 50
+    assert sum(counts["buffered"].values()) < 160  # of 480
+    assert counts["totals"]["matches"] > 100
+    # no two sigmas are equal, so no pair is met a second time
+    assert counts["template_pairs"]["hits"] == 0
+    assert counts["template_pairs"]["misses"] >= counts["totals"]["matches"]
+
+
+def test_detections_that_share_templates_meet_known_pairs_and_a_new_threshold_forgets_no_count() -> None:
+    fused = with_query(window_s=2.0)
+    for step in range(10):
+        output = fused.push([frame(step, [Row(f"p{step}", 1000.0), Row(f"s{step}", 1000.0, stream="s")])])
+    # push n asks for n partners of its p and n + 1 of its s: more than 32 with 1 + 3 + 5 + 7 + 9 + 11
+    assert status(output)["template_pairs"] == {"hits": 8, "misses": 11, "kept": 1}
+    fused.push([put(1, query_json(window_s=2.0, threshold=0.1), version=2)])
+    output = fused.push([frame(10, [Row("p10", 1000.0)])])
+    assert status(output)["template_pairs"] == {"hits": 8, "misses": 12, "kept": 1}
+
+
 def test_templates_of_late_detections_are_not_kept() -> None:
     fused = core(Limits(sweep_after=10))
     fused.push([frame(0, [P])])
@@ -363,11 +404,11 @@ def test_slots_with_few_rows_left_are_merged() -> None:
 def test_a_template_far_from_its_reported_time_does_not_widen_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
-    def contain(self: QualifyingOffsets, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+    def contain(self: OffsetCache, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
         tried.append(len(offset_us))
         return np.ones(len(offset_us), np.bool_)
 
-    monkeypatch.setattr(QualifyingOffsets, "contain", contain)
+    monkeypatch.setattr(OffsetCache, "contain", contain)
     fused = with_query(window_s=2.0)
     far = Row("far", 1000.0, Histogram.uniform(86_000, 86_001), "s")
     spread = [Row(f"s{n}", 1000.0 + 20 * n, stream="s") for n in range(50)]
@@ -414,6 +455,7 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
             "matches": 1,
         },
         "buffered": {"p": 1, "s": 1},
+        "template_pairs": {"hits": 0, "misses": 1, "kept": 1},
         "watermark_us": {"least": 1_001_000_000, "greatest": 1_001_000_000},
         "control_offset": 0,
     }

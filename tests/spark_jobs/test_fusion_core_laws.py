@@ -118,6 +118,12 @@ def found(output: Output) -> list[Found]:
     ]
 
 
+def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, object]:
+    """What a restart must not change: how many template pairs had to be computed it may."""
+    known = {name: value for name, value in status(output).items() if name != "template_pairs"}
+    return known, output.matches, output.dead_letters
+
+
 def late(output: Output) -> list[tuple[str, str, int]]:
     return [(it["sensor"], it["id"], it["late_by_us"]) for it in letters(output) if it["reason"] == "late"]
 
@@ -174,7 +180,7 @@ def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
     never, restarted = FusionCore(STREAMS, SWEEPING, 0), FusionCore(STREAMS, SWEEPING, 0)
     slots: dict[int, bytes] = {}
     for batch in pushes:
-        assert restarted.push(batch) == never.push(batch)
+        assert but_for_template_pairs(restarted.push(batch)) == but_for_template_pairs(never.push(batch))
         assert restarted.header() == never.header()
         assert restarted.journal() == never.journal()
         assert restarted.dropped_slots() == never.dropped_slots()

@@ -114,6 +114,7 @@ def status(shard: int, accepted: int, matches: int, version: int, watermark_us: 
             "queries": {"intruder": {"version": version, "paused": False, "matches": matches}},
             "totals": {"frames": 1, "detections": accepted + 1, "accepted": accepted, "late": 1, "matches": matches},
             "buffered": {"seismic": accepted},
+            "template_pairs": {"hits": 2 * accepted, "misses": accepted, "kept": shard},
             "watermark_us": {"least": watermark_us, "greatest": watermark_us},
             "control_offset": 3,
         }
@@ -133,6 +134,9 @@ def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
     assert value("coincide_fusion_matches_total", {"query": "intruder"}) == 5
     assert value("coincide_fusion_query_version", {"query": "intruder"}) == 3  # what every shard has applied
     assert value("coincide_fusion_buffered_detections", {"stream": "seismic"}) == 17
+    assert value("coincide_fusion_template_pair_hits_total") == 34
+    assert value("coincide_fusion_template_pair_misses_total") == 17
+    assert value("coincide_fusion_template_pairs") == 1
     assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "least"}) == 30
     assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "greatest"}) == 10
 

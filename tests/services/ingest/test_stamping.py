@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import Histogram
+from services.ingest.settings import Settings
 from services.ingest.stamping import default_id
 from tests.services.ingest.building import NOW_US, Ingest, detection
 
@@ -71,6 +72,20 @@ def test_an_event_s_own_uncertainty_replaces_the_template(uncertainty: dict[str,
     assert only["earliest_us"] == NOW_US - 1_000_000 + template.earliest_us
     assert only["latest_us"] == NOW_US - 1_000_000 + template.latest_us
     assert f'"{template.id}":{{"edges_s"'.encode() in ingest.publisher.frames[0].value
+
+
+@pytest.mark.parametrize(("digits", "sigma_s"), [(None, 0.5012), (3, 0.502), (2, 0.51)])
+def test_a_sigma_is_rounded_up_where_that_is_asked_for(digits: int | None, sigma_s: float) -> None:
+    ingest = Ingest(Settings(sigma_digits=digits))
+    ingest.post_items(detection(uncertainty={"sigma_s": 0.5012}))
+    (only,) = ingest.publisher.detections
+    assert only["template"] == Histogram.normal(sigma_s).id
+
+
+def test_bounds_are_facts_and_stay_as_they_are() -> None:
+    ingest = Ingest(Settings(sigma_digits=1))
+    ingest.post_items(detection(uncertainty={"earliest": NOW_US - 3_250_000, "latest": NOW_US}))
+    assert ingest.publisher.detections[0]["earliest_us"] == NOW_US - 3_250_000
 
 
 def test_own_uncertainty_helps_a_sensor_whose_template_is_too_long() -> None:

@@ -1,0 +1,97 @@
+"""Rows of a CSV file, with the line on which each begins."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coincide.area_keys import Int64Array
+from coincide.command.bad_rows import BadRows
+from coincide.command.columns import Chunk
+from coincide.command.errors import CommandError
+from coincide.command.text_files import Advance, opened_text
+
+ROWS = 65_536
+DELIMITERS = ",;\t"
+LONGEST_CELL = 1 << 20  # a quote that nobody closed would otherwise swallow the file
+
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+
+
+def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
+    """Yield the rows of `path`, blank lines left out; rows of another length than the header are bad.
+
+    The delimiter is the comma, semicolon or tab that the header has most of.
+
+    Raises
+    ------
+    CommandError
+        No header, two wanted columns of one name, or quotes that cannot be read.
+    """
+    with opened_text(path) as (text, share_read):
+        header_line = text.readline()
+        delimiter = max(DELIMITERS, key=header_line.count)
+        header = next(csv.reader([header_line], delimiter=delimiter, skipinitialspace=True), [])
+        at = _positions(path, [name.strip() for name in header], wanted)
+        # strict: else a last quote that nobody closed would take every row after it into its cell, without a word
+        reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
+        yield _chunk([], np.empty(0, np.int64), np.empty(0, np.int64), at)  # tells the columns if there are no rows
+        first_row, first_line = 1, 2
+        while part := _read(path, reader, first_line):
+            lines = first_line + _lines_before(part, reader.line_num + 2 - first_line)
+            rows = first_row + np.cumsum([bool(cells) for cells in part]) - 1
+            sound = _sound(part, len(header), lines, bad)
+            yield _chunk([part[position] for position in sound.tolist()], rows[sound], lines[sound], at)
+            first_row, first_line = int(rows[-1]) + 1, reader.line_num + 2  # the reader has not seen the header
+            advance(share_read())
+
+
+def _positions(path: Path, header: list[str], wanted: Sequence[str]) -> dict[str, int]:
+    if not any(header):
+        raise CommandError(f"{path} has no header: its first line should name the columns")
+    for name in wanted:
+        if header.count(name) > 1:
+            raise CommandError(f"{path}: the header names {name!r} twice")
+    return {name: header.index(name) for name in wanted if name in header}
+
+
+def _read(path: Path, reader: Any, first_line: int) -> list[list[str]]:
+    """Read some rows; a blank line is a row of no cells."""
+    csv.field_size_limit(LONGEST_CELL)
+    rows: list[list[str]] = []
+    try:
+        rows.extend(islice(reader, ROWS))
+    except csv.Error as error:  # what came before is in rows
+        line = first_line + sum(_lines_of(cells) for cells in rows)
+        raise CommandError(f"{path} line {line}: {error}: is a quote not closed?") from None
+    return rows
+
+
+def _lines_before(rows: list[list[str]], lines: int) -> Int64Array:
+    """Return how many lines lie before each row, of `lines` in all; a quoted cell may hold line ends."""
+    if lines == len(rows):
+        return np.arange(lines)
+    taken = [_lines_of(cells) for cells in rows]
+    return np.cumsum(taken, dtype=np.int64) - taken
+
+
+def _lines_of(cells: list[str]) -> int:
+    return 1 + sum(len(_LINE_ENDS.findall(cell)) for cell in cells)
+
+
+def _sound(rows: list[list[str]], width: int, lines: Int64Array, bad: BadRows) -> Int64Array:
+    """Return the positions of the rows that have as many cells as the header; blank lines are passed over."""
+    widths = np.fromiter(map(len, rows), np.int64, len(rows))
+    for position in np.flatnonzero((widths != width) & (widths > 0)).tolist():
+        bad.add(int(lines[position]), f"{widths[position]} cells; the header has {width}")
+    return np.flatnonzero(widths == width)
+
+
+def _chunk(rows: list[list[str]], row: Int64Array, line: Int64Array, at: dict[str, int]) -> Chunk:
+    return Chunk({name: [cells[position] for cells in rows] for name, position in at.items()}, row, line)

@@ -1,0 +1,72 @@
+"""Formats: which reader a file's name asks for."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from coincide.command.bad_rows import BadRows
+from coincide.command.columns import Chunk
+from coincide.command.csv_file import csv_chunks
+from coincide.command.errors import CommandError
+from coincide.command.ndjson_file import ndjson_chunks
+from coincide.command.parquet_file import parquet_chunks
+from coincide.command.text_files import Advance
+
+Format = Literal["csv", "ndjson", "parquet"]
+
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".parquet": "parquet",
+}
+
+
+def format_of(path: Path) -> Format:
+    """Return the format that the name of `path` says.
+
+    Raises
+    ------
+    CommandError
+        Another suffix.
+
+    Examples
+    --------
+    >>> format_of(Path("picks.csv.gz"))
+    'csv'
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    found = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if found is None or (found == "parquet" and path.suffix.lower() == ".gz"):
+        raise CommandError(f"{path}: its name should end in {', '.join(SUFFIXES)}; text files also with .gz after it")
+    return found
+
+
+def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
+    """Yield the rows of `path`.
+
+    Raises
+    ------
+    CommandError
+        The file is not there or cannot be read as what its name says.
+    """
+    kind = format_of(path)
+    try:
+        if kind == "parquet":
+            yield from parquet_chunks(path, wanted, advance)
+        elif kind == "csv":
+            yield from csv_chunks(path, wanted, bad, advance)
+        else:
+            yield from ndjson_chunks(path, wanted, bad, advance)
+    except EOFError:
+        raise CommandError(f"{path}: the gzip file ends too early") from None
+    except zlib.error as error:
+        raise CommandError(f"{path}: the gzip file is damaged: {error}") from None
+    except OSError as error:  # gzip.BadGzipFile is one
+        raise CommandError(f"{path}: {error.strerror or error}") from None

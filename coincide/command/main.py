@@ -1,0 +1,67 @@
+"""The console command ``coincide``: from the command line to an exit status.
+
+0: the answer is written. 1: the files cannot be used, or the answer not written. 2: the command line is wrong, or the
+extra is missing. 130: interrupted. 141: whoever read the answer stopped reading.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from coincide.command.arguments import parsed
+from coincide.command.errors import CommandError
+
+EXTRA = ("pyarrow", "rich")
+DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    arguments = parsed(sys.argv[1:] if argv is None else argv)
+    missing = [name for name in EXTRA if find_spec(name) is None]
+    if missing:
+        return _fail(f"the command needs {' and '.join(missing)}: pip install 'coincide[cli]'", MISUSED)
+    from coincide.command.join import run_join  # noqa: PLC0415 - needs the extra
+
+    try:
+        with _no_garbage_collection():
+            run_join(arguments.request())
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except CommandError as error:
+        return _fail(str(error), FAILED)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _give_up_stdout()
+        return UNREAD
+    except OSError as error:
+        return _fail(f"the answer cannot be written: {error.filename or ''} {error.strerror or error}", FAILED)
+    return DONE
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Pause it: reading makes millions of small lists without cycles, and looking for some would double its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _fail(why: str, status: int) -> int:
+    sys.stderr.write(f"coincide: {why}\n")
+    return status
+
+
+def _give_up_stdout() -> None:
+    """Let the interpreter's last flush find nobody to complain to."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

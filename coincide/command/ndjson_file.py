@@ -1,0 +1,66 @@
+"""Rows of an NDJSON file: one JSON object a line, as gateways post them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coincide.command.bad_rows import BadRows
+from coincide.command.columns import Chunk
+from coincide.command.errors import ValueRefused
+from coincide.command.text_files import Advance, opened_text
+
+ROWS = 65_536
+
+
+def ndjson_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
+    """Yield the rows of `path`, blank lines left out; a line that is no JSON object is bad.
+
+    A field `uncertainty`, which ingest takes, counts as the fields inside it.
+    """
+    with opened_text(path) as (text, share_read):
+        numbered = ((line, content) for line, content in enumerate(text, 1) if not content.isspace())
+        first = 1
+        while part := list(islice(numbered, ROWS)):
+            chunk = _chunk(part, first, wanted, bad)
+            if len(chunk.row):
+                yield chunk
+            first += len(part)
+            advance(share_read())
+
+
+def _chunk(lines: list[tuple[int, str]], first: int, wanted: Sequence[str], bad: BadRows) -> Chunk:
+    objects, rows, places = [], [], []
+    for row, (line, content) in enumerate(lines, first):
+        try:
+            objects.append(_object(content))
+        except ValueError as error:  # JSONDecodeError is one
+            bad.add(line, str(error))
+            continue
+        rows.append(row)
+        places.append(line)
+    there = set().union(*objects)
+    columns = {name: [each.get(name) for each in objects] for name in wanted if name in there}
+    return Chunk(columns, np.array(rows, np.int64), np.array(places, np.int64))
+
+
+def _object(content: str) -> dict[str, Any]:
+    try:
+        obj = json.loads(content)
+    except RecursionError:
+        raise ValueError("JSON nested too deep") from None
+    except ValueError as error:
+        raise ValueError(f"no JSON: {error}") from None
+    if not isinstance(obj, dict):
+        raise ValueError("JSON, but no object")  # noqa: TRY004 - of a value, not of an argument
+    own = obj.get("uncertainty")
+    if own is None:
+        return obj
+    if not isinstance(own, dict) or not own.keys() <= {"sigma_s", "earliest", "latest"}:
+        raise ValueRefused("uncertainty", own, "sigma_s, or earliest and latest; for a histogram name a template")
+    return {**obj, **own}

@@ -1,0 +1,43 @@
+"""Rows of a Parquet file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coincide.command.columns import Chunk
+from coincide.command.errors import CommandError
+from coincide.command.text_files import Advance
+
+ROWS = 262_144
+
+
+def parquet_chunks(path: Path, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
+    """Yield the wanted columns of `path`.
+
+    Raises
+    ------
+    CommandError
+        No Parquet file, or a damaged one.
+    """
+    try:
+        with path.open("rb") as raw, pq.ParquetFile(raw) as file:
+            present = [name for name in wanted if name in file.schema_arrow.names]
+            total, first = max(file.metadata.num_rows, 1), 1
+            yield _chunk(file.schema_arrow.empty_table().select(present), first, 0)
+            for batch in file.iter_batches(ROWS, columns=present):
+                yield _chunk(pa.Table.from_batches([batch]), first, batch.num_rows)
+                first += batch.num_rows
+                advance((first - 1) / total)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def _chunk(table: pa.Table, first: int, rows: int) -> Chunk:
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    row = np.arange(first, first + rows, dtype=np.int64)
+    return Chunk(columns, row, row)

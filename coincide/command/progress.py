@@ -1,0 +1,37 @@
+"""Progress bars on a terminal; nothing where standard error is none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from coincide.command.text_files import Advance
+
+
+class Stages(Protocol):
+    """Starts a stage of the work."""
+
+    def __call__(self, description: str) -> Advance:
+        """Return what is to be called with the share of this stage that is done."""
+        ...
+
+
+@contextmanager
+def shown_stages() -> Iterator[Stages | None]:
+    """Yield what shows a bar for each stage until the block ends; None if nobody would see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+
+        def stage(description: str) -> Callable[[float], None]:
+            task = progress.add_task(description, total=1.0)
+            return lambda share: progress.update(task, completed=share)
+
+        yield stage

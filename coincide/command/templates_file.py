@@ -1,0 +1,88 @@
+"""The templates that a user gives: a JSON file of named ones, and short forms on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from coincide.command.errors import CommandError, shown
+from coincide.errors import HistogramError
+from coincide.histogram import Histogram
+
+Templates = Mapping[str, Histogram]
+
+# the forms of config/sensors.yaml
+_FORMS: dict[str, Callable[[Any], Histogram]] = {
+    "uniform": lambda bounds: Histogram.uniform(*bounds),
+    "normal": lambda parameters: Histogram.normal(**parameters),
+    "latency": Histogram.from_latency,
+    "point": lambda _true: Histogram.point(),
+}
+SHORT_FORMS = "a name in the templates file, uniform:LO,HI (seconds), normal:SIGMA (seconds) or point"
+
+
+def load_templates(path: Path) -> dict[str, Histogram]:
+    """Return the templates in `path` by name: an object such as ``{"imb": {"uniform": [-0.05, 0.05]}}``.
+
+    Raises
+    ------
+    CommandError
+        The file cannot be read, or something in it is no template.
+    """
+    try:
+        named = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path}: no JSON: {error}") from None
+    if not isinstance(named, dict):
+        raise CommandError(
+            f'{path}: an object of templates by name was expected, such as {{"a": {{"uniform": [-1, 1]}}}}'
+        )
+    return {name: _template(f"{path}: template {name!r}", form) for name, form in named.items()}
+
+
+def parse_template(text: str, templates: Templates) -> Histogram:
+    """Return the template that `text` means: a name in `templates`, or a short form.
+
+    Raises
+    ------
+    CommandError
+        Neither.
+
+    Examples
+    --------
+    >>> parse_template("uniform:-54,2", {})
+    Histogram(edges_s=[-54.0, 2.0], mass=[1.0])
+    """
+    if text in templates:
+        return templates[text]
+    kind, _, parameters = text.partition(":")
+    where = f"uncertainty {text!r}"
+    try:
+        numbers = [float(number) for number in parameters.split(",")] if parameters else []
+    except ValueError:
+        raise CommandError(f"{where}: {SHORT_FORMS}") from None
+    if (kind, len(numbers)) == ("uniform", 2):
+        return _template(where, {"uniform": numbers})
+    if (kind, len(numbers)) == ("normal", 1):
+        return _template(where, {"normal": {"sigma_s": numbers[0]}})
+    if (kind, len(numbers)) == ("point", 0):
+        return Histogram.point()
+    raise CommandError(f"{where}: {SHORT_FORMS}")
+
+
+def _template(where: str, form: object) -> Histogram:
+    try:
+        if isinstance(form, dict) and form.keys() == {"edges_s", "mass"}:
+            return Histogram(form["edges_s"], form["mass"])
+        if isinstance(form, dict) and len(form) == 1 and form.keys() <= _FORMS.keys():
+            [(kind, parameters)] = form.items()
+            return _FORMS[kind](parameters)
+    except HistogramError as error:
+        raise CommandError(f"{where}: {error}") from None
+    except (TypeError, ValueError):
+        raise CommandError(f"{where}: {shown(form)}: parameters that do not fit this form") from None
+    raise CommandError(f"{where}: {shown(form)}: one of {', '.join(_FORMS)}, or edges_s with mass")

@@ -1,0 +1,149 @@
+"""OffsetCache: verdicts on the template pairs that really meet; what it remembers is bounded.
+
+A table of all pairs grows with the square of the templates, and each detection may bring its own. To evaluate the
+probability of one pair of events takes a microsecond or two, to work out a template pair's satisfaction offsets, which
+then answer for good, ten to a hundred. So a template pair's events are evaluated until that has cost about as much as
+its offsets: at most twice what would have been best, whatever comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.area_keys import Int64Array
+from coincide.coded_templates import CodedTemplates
+from coincide.difference import match_probabilities
+from coincide.events import CodeArray
+from coincide.offsets import offset_ranges
+from coincide.pair_entries import PairEntries, codes_of, pairs_of
+from coincide.satisfaction_times import BoolArray, least_probability
+from coincide.template_pairs import TemplatePairs
+from coincide.window import Window
+
+MOST_PAIRS = 262_144  # 11 MB
+ROOM_SHARE = 8  # beyond the bound this share of it is dropped too, so that not every call has to drop
+WORTH_OFFSETS = 32  # events of one pair of templates whose evaluation costs as much as the pair's offsets
+
+
+@dataclass(frozen=True)
+class LookUps:
+    """What a cache has done so far; a pair asked for several times in one call counts once.
+
+    Attributes
+    ----------
+    hits, misses : int
+        Pairs whose offsets were known, and pairs that had to be worked out.
+    pairs : int
+        Pairs remembered now.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    pairs: int = 0
+
+    def plus(self, other: LookUps) -> LookUps:
+        """Return the sums."""
+        return LookUps(self.hits + other.hits, self.misses + other.misses, self.pairs + other.pairs)
+
+
+class OffsetCache:
+    """Verdicts for one window and threshold by pair of template codes; the least recently asked pairs go first.
+
+    Codes stand for content, so events with equal templates share an entry, and `recode` must tell of every code that
+    changes its meaning.
+
+    Parameters
+    ----------
+    window : Window
+        Of the time of v's event minus that of u's.
+    threshold : float
+    us, vs : CodedTemplates
+    most_pairs : int
+        Pairs remembered from call to call, 41 bytes each (more where there are several intervals).
+
+    Examples
+    --------
+    >>> from coincide.histogram import Histogram
+    >>> from coincide.template_registry import TemplateRegistry
+    >>> known = TemplateRegistry()
+    >>> exact, spread = known.codes([Histogram.point(), Histogram.uniform(-2, 0)])
+    >>> cache = OffsetCache(Window(5), 0.5, known, known)
+    >>> cache.contain(exact.repeat(2), spread.repeat(2), np.array([-4_000_001, -4_000_000])).tolist()
+    [False, True]
+    >>> cache.look_ups
+    LookUps(hits=0, misses=1, pairs=1)
+    """
+
+    def __init__(
+        self, window: Window, threshold: float, us: CodedTemplates, vs: CodedTemplates, most_pairs: int = MOST_PAIRS
+    ) -> None:
+        self.window = window
+        self.threshold = threshold
+        self.us, self.vs = us, vs
+        self._most_pairs = most_pairs
+        self._entries = PairEntries()
+        self._calls = self._hits = self._misses = 0
+
+    @property
+    def look_ups(self) -> LookUps:
+        """Counts so far."""
+        return LookUps(self._hits, self._misses, len(self._entries))
+
+    def contain(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        """Whether each offset tb - ta qualifies for its templates; arrays of shape (n,)."""
+        possible = np.flatnonzero(self._possible(u, v, offset_us))
+        offset = offset_us[possible]
+        pairs, nth, counts = np.unique(pairs_of(u[possible], v[possible]), return_inverse=True, return_counts=True)
+        at = self._asked(pairs, counts)[nth]
+        known = self._entries.has_offsets[at]
+        inside = np.empty(len(possible), np.bool_)
+        inside[known] = self._entries.contain(at[known], offset[known])
+        inside[~known] = self._evaluated(u[possible[~known]], v[possible[~known]], offset[~known])
+        qualifies = np.zeros(len(offset_us), np.bool_)
+        qualifies[possible] = inside
+        if len(self._entries) > self._most_pairs:
+            self._entries.keep_latest(self._most_pairs - self._most_pairs // ROOM_SHARE)
+        return qualifies
+
+    def recode(self, u_code: CodeArray, v_code: CodeArray) -> None:
+        """Follow a change of codes: the new ones by old code, shape (codes,); pairs with a -1 are forgotten."""
+        self._entries.recode(u_code, v_code)
+
+    def _possible(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        """Whether the two times could lie in the window at all."""
+        us, vs = self.us, self.vs
+        possible: BoolArray = (offset_us + vs.latest_us[v] - us.earliest_us[u] >= self.window.lo_us - 1) & (
+            offset_us + vs.earliest_us[v] - us.latest_us[u] <= self.window.hi_us + 1
+        )
+        return possible
+
+    def _asked(self, pairs: Int64Array, events: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return the positions of the pairs' entries; those worth it have their offsets then."""
+        self._calls += 1
+        at = self._entries.ask(pairs, events, self._calls)
+        known = self._entries.has_offsets[at]
+        self._hits += int(np.count_nonzero(known))
+        self._misses += int(np.count_nonzero(~known))
+        # certainty is about supports, of which a probability that rounds to 1 says nothing
+        is_worth = ~known & ((self._entries.events[at] >= WORTH_OFFSETS) | (self.threshold == 1.0))
+        if is_worth.any():
+            found = offset_ranges(self._template_pairs(*codes_of(pairs[is_worth])), self.window, self.threshold)
+            self._entries.set_offsets(at[is_worth], found)
+        return at
+
+    def _evaluated(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        named = self._template_pairs(u, v)
+        probability = match_probabilities(named.us, named.vs, named.u_index, named.v_index, offset_us, self.window)
+        qualifies: BoolArray = probability >= least_probability(self.threshold)
+        return qualifies
+
+    def _template_pairs(self, u: CodeArray | Int64Array, v: CodeArray | Int64Array) -> TemplatePairs:
+        """Return pairs of codes as pairs of templates, each template once."""
+        u_used, u_index = np.unique(u, return_inverse=True)
+        v_used, v_index = np.unique(v, return_inverse=True)
+        us = [self.us.histogram(code) for code in u_used.tolist()]
+        vs = [self.vs.histogram(code) for code in v_used.tolist()]
+        return TemplatePairs(us, vs, u_index, v_index)

@@ -1,0 +1,88 @@
+"""SampleCells: sorted samples cut into the small cells that a histogram's buckets may be made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.histogram_checks import FloatArray
+
+CELLS = 256  # equally many samples in each; the search over them is quadratic
+CELLS_AT_EITHER_END = 32  # one sample in each, so that outliers cannot stretch a bucket
+SHORTEST_CELL_S = 2e-6
+ATOM_SHARE = 0.05  # an atom is a value with at least this share of the samples
+ATOM_EXCESS = 5  # and so many times as many as either neighbouring value: values that are merely rounded have not
+
+IndexArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SampleCells:
+    """Cell n has samples_below[n + 1] - samples_below[n] samples between edges_s[n] and edges_s[n + 1].
+
+    Attributes
+    ----------
+    edges_s : ndarray of float64, shape (cells + 1,)
+        Equal neighbours bound an atom; all others lie 2 us apart.
+    samples_below : ndarray of int64, shape (cells + 1,)
+    """
+
+    edges_s: FloatArray
+    samples_below: IndexArray
+
+    @classmethod
+    def of(cls, ordered: FloatArray, most_atoms: int) -> SampleCells:
+        """Cut samples in ascending order, the first and last of which lie at least 2 us apart."""
+        atoms = _atoms(ordered, most_atoms)
+        start, left = 0, float(ordered[0])
+        edges, below = [left], [0]
+        for atom in [*atoms, None]:
+            right = float(ordered[-1]) if atom is None else atom
+            # samples next to an atom are the atom's
+            stop = len(ordered) if atom is None else int(np.searchsorted(ordered, atom - SHORTEST_CELL_S, "right"))
+            for border in _borders(ordered[start:stop], left, right, share=(stop - start) / len(ordered)):
+                edges.append(border)
+                below.append(start + int(np.searchsorted(ordered[start:stop], border)))
+            if right > left:
+                edges.append(right)
+                below.append(stop)
+            if atom is not None:
+                start, left = int(np.searchsorted(ordered, atom + SHORTEST_CELL_S, "left")), atom
+                edges.append(atom)
+                below.append(start)
+        return cls(np.array(edges), np.array(below))
+
+
+def _atoms(ordered: FloatArray, most: int) -> list[float]:
+    """Return values that repeat far more often than those beside them, in ascending order."""
+    values, counts = np.unique(ordered, return_counts=True)
+    beside = np.maximum(np.append(counts[1:], 0), np.insert(counts[:-1], 0, 0))
+    often = np.flatnonzero((counts >= ATOM_SHARE * len(ordered)) & (counts >= ATOM_EXCESS * beside))
+    atoms: list[float] = []
+    for nth in often[np.argsort(-counts[often], kind="stable")].tolist():
+        value = float(values[nth])
+        ends = (float(ordered[0]), float(ordered[-1]))
+        # too close to another, or to the end of all samples, no bucket has room in between
+        if len(atoms) < most and all(value == s or abs(value - s) >= 2 * SHORTEST_CELL_S for s in [*atoms, *ends]):
+            atoms.append(value)
+    return sorted(atoms)
+
+
+def _borders(samples_s: FloatArray, left_s: float, right_s: float, share: float) -> list[float]:
+    """Choose borders midway between neighbouring samples, apart from one another and from both ends."""
+    if len(samples_s) < 2:
+        return []
+    last = len(samples_s) - 1
+    ends = np.arange(min(CELLS_AT_EITHER_END, last))
+    rank = np.unique(
+        np.concatenate((np.linspace(0, last, max(2, round(CELLS * share))).astype(int), ends, last - ends))
+    )
+    rank = np.unique(np.searchsorted(samples_s, samples_s[rank], "right") - 1)  # equal samples stay together
+    rank = rank[rank < last]
+    chosen = [left_s]
+    for border in ((samples_s[rank] + samples_s[rank + 1]) / 2).tolist():
+        if border - chosen[-1] >= SHORTEST_CELL_S <= right_s - border:
+            chosen.append(border)
+    return chosen[1:]

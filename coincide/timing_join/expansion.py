@@ -1,0 +1,64 @@
+"""Expansion: from ranges of stored rows, one a probing row, to the pairs that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.timing_join.key_grid import PositionArray
+
+BLOCK_PAIRS = 65_536  # small enough for a core's cache, large enough to hide numpy's call overhead
+REPEAT_FROM = 16  # pairs a row; np.repeat mispredicts a branch a row, which then costs less than it saves
+
+
+def cuts_at(ends: PositionArray) -> Iterator[tuple[int, int]]:
+    """Split the rows so that each part has about BLOCK_PAIRS pairs (a single row may have more).
+
+    Parameters
+    ----------
+    ends : ndarray of intp, shape (rows,)
+        How many pairs there are up to and with each row.
+    """
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = np.searchsorted(ends, np.arange(BLOCK_PAIRS, total, BLOCK_PAIRS), side="left") + 1
+    for first, last in pairwise([0, *np.unique(cuts).tolist(), len(ends)]):
+        if first < last and ends[last - 1] > (ends[first - 1] if first else 0):
+            yield first, last
+
+
+def expanded(first: int, last: int, ends: PositionArray, shift: PositionArray) -> tuple[PositionArray, PositionArray]:
+    """Write out the pairs (row, stored row) of the rows first : last.
+
+    Pairs are numbered through: those of a row end before number ends[row], number n is stored row n + shift[row].
+    """
+    start, stop = ends[first - 1] if first else 0, ends[last - 1]
+    if stop - start >= REPEAT_FROM * (last - first):
+        counts = np.diff(ends[first:last], prepend=start)
+        rows, at = np.repeat(np.arange(first, last), counts), np.repeat(shift[first:last], counts)
+    else:
+        rows_ending = np.bincount(ends[first : last - 1] - start, minlength=stop - start)
+        rows = np.cumsum(rows_ending[: stop - start])
+        rows += first
+        at = shift.take(rows)
+    at += np.arange(start, stop)
+    return rows, at
+
+
+def sorted_inside(
+    rows: PositionArray, at: npt.NDArray[np.int64] | npt.NDArray[np.int32], count: int
+) -> tuple[PositionArray, npt.NDArray[Any]]:
+    """Sort the pairs of each row by `at`, of which every one is below `count`; `rows` never falls."""
+    if len(rows) == 0:
+        return rows, at
+    bits = count.bit_length()
+    fits_32_bits = int(rows[-1] - rows[0]).bit_length() + bits < 32
+    keys = (rows - rows[0]).astype(np.int32 if fits_32_bits else np.int64)  # narrow numbers sort twice as fast
+    keys <<= bits
+    keys |= at.astype(keys.dtype, copy=False)
+    keys.sort()
+    keys &= (1 << bits) - 1
+    return rows, keys

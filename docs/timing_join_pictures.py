@@ -1,0 +1,117 @@
+"""The pictures of docs/timing-join.md, from the library itself: `python -m docs.timing_join_pictures`.
+
+matplotlib comes with `requirements-bench.lock`. The same version draws the same bytes: no dates, no random names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib import pyplot as plt
+
+from coincide import Histogram, Window, match_probability, satisfaction_offsets
+
+FOLDER = Path(__file__).parent / "timing-join"
+
+# The example of the page: a sensor that reports late, and one whose clock is off by up to a second either way.
+LATE = Histogram.from_latency([(0, 1, 0.6), (1, 2, 0.3), (2, 4, 0.1)])
+CLOCK = Histogram.uniform(-1, 1)
+A_REPORTED_S, B_REPORTED_S = 10.0, 8.0
+WINDOW, THRESHOLD = Window(2.0), 0.8
+# A sensor that is right either 2 to 3 s before or 2 to 3 s after its report, and a window shorter than that.
+TWOFOLD = Histogram([-3, -2, 2, 3], [0.5, 0, 0.5])
+SHORT_WINDOW, SHORT_THRESHOLD = Window(0.5), 0.3
+
+STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "coincide",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def figure(width_in: float, height_in: float) -> tuple[Any, Any]:
+    """Return a figure with one set of axes in the page's style."""
+    mpl.use("Agg")
+    mpl.rcParams.update(STYLE)
+    return plt.subplots(figsize=(width_in, height_in), layout="constrained")
+
+
+def saved(fig: Any, path: Path) -> None:
+    """Write the figure as SVG, without a date or the program's version."""
+    fig.savefig(path, metadata={"Date": None, "Creator": None})
+    plt.close(fig)
+
+
+def density(template: Histogram) -> tuple[Any, Any]:
+    """Return edges and heights of the histogram as a density."""
+    return template.edges_s, template.mass / np.diff(template.edges_s)
+
+
+def draw_reports() -> Any:
+    """Two reports and when they may have happened."""
+    fig, ax = figure(6.4, 2.6)
+    for name, at_s, template, colour in (("a", A_REPORTED_S, LATE, "C0"), ("b", B_REPORTED_S, CLOCK, "C1")):
+        edges_s, heights = density(template.shift(at_s))
+        ax.stairs(heights, edges_s, fill=True, alpha=0.45, color=colour)
+        ax.annotate(
+            f"{name} reported", (at_s, 0), (at_s, 0.72 if name == "b" else 0.66), color=colour, ha="center",
+            arrowprops={"arrowstyle": "->", "color": colour},
+        )  # fmt: skip
+    ax.text(7.9, 0.13, "b: clock off\nby up to 1 s", color="C1", ha="right", va="bottom", fontsize=8)
+    ax.text(9.95, 0.3, "a: reports late,\nmost often\nwithin 1 s", color="C0", ha="right", va="center", fontsize=8)
+    ax.set(xlabel="when it happened, s", ylabel="density, 1/s", xlim=(5.5, 11.5), ylim=(0, 0.8))
+    return fig
+
+
+def draw_difference() -> Any:
+    """How far apart the two occurrences lie, and the part inside the window."""
+    fig, ax = figure(6.4, 2.6)
+    offset_s = B_REPORTED_S - A_REPORTED_S
+    x_s = np.linspace(-5, 4, 361)
+    narrow = Window(0.005)  # P(within a hundredth of a second) / 0.01 s is the density
+    shape = np.array(match_probability(LATE, CLOCK, offset_s - x_s, narrow)) / 0.01
+    inside = np.abs(x_s) <= WINDOW.hi_s
+    ax.plot(x_s, shape, color="0.3")
+    ax.fill_between(x_s, shape, where=inside.tolist(), color="C2", alpha=0.5)
+    probability = match_probability(LATE, CLOCK, offset_s, WINDOW)
+    ax.text(-0.9, 0.13, f"P = {probability:.4f}", ha="center")
+    for bound_s in (WINDOW.lo_s, WINDOW.hi_s):
+        ax.axvline(bound_s, color="C2", linewidth=1, linestyle="--")
+    ax.text(0, 0.505, "the window", color="C2", ha="center", va="top")
+    ax.set(xlabel="b happened after a, s", ylabel="density, 1/s", xlim=(-5, 4), ylim=(0, 0.52))
+    return fig
+
+
+def draw_offsets(u: Histogram, v: Histogram, window: Window, threshold: float, reach_s: tuple[float, float]) -> Any:
+    """Probability against the offset of the reports, and the offsets that qualify."""
+    fig, ax = figure(6.4, 2.8)
+    offset_s = np.linspace(*reach_s, 401)
+    ax.plot(offset_s, match_probability(u, v, offset_s, window), color="0.3")
+    ax.axhline(threshold, color="C3", linewidth=1, linestyle="--")
+    ax.text(reach_s[1], threshold + 0.02, f"threshold {threshold:g}", color="C3", ha="right", va="bottom")
+    for lo_us, hi_us in satisfaction_offsets(u, v, window, threshold).tolist():
+        lo_s, hi_s = lo_us / 1e6, hi_us / 1e6
+        ax.axvspan(lo_s, hi_s, color="C2", alpha=0.25, linewidth=0)
+        ax.plot([lo_s, hi_s], [0, 0], color="C2", linewidth=5, solid_capstyle="butt", clip_on=False)
+        where = f"{lo_s:.2f} to {hi_s:.2f} s".replace("-", "−")
+        ax.text((lo_s + hi_s) / 2, 1.04, where, ha="center", va="bottom", color="C2", fontsize=8)
+    ax.set(xlabel="b reported after a, s", ylabel="P", xlim=reach_s, ylim=(0, 1.15), yticks=np.linspace(0, 1, 6))
+    return fig
+
+
+def main() -> None:
+    """Draw all pictures."""
+    FOLDER.mkdir(exist_ok=True)
+    saved(draw_reports(), FOLDER / "reports.svg")
+    saved(draw_difference(), FOLDER / "difference.svg")
+    saved(draw_offsets(LATE, CLOCK, WINDOW, THRESHOLD, (-6, 4)), FOLDER / "offsets.svg")
+    short = draw_offsets(TWOFOLD, Histogram.point(), SHORT_WINDOW, SHORT_THRESHOLD, (-5, 5))
+    saved(short, FOLDER / "short-window.svg")
+
+
+if __name__ == "__main__":
+    main()

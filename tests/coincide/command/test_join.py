@@ -1,0 +1,220 @@
+"""coincide join on real files: every format, against the library and against the slow twin."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coincide import Detections, Histogram, Window, match_probability, timing_join
+from coincide.command.main import main
+from coincide.timing_join import SensorRule
+from deploy.local.paths import ROOT
+from tests.coincide.command.files import FORMATS, join, read, text, write
+from tests.reference.timing_join import Row
+from tests.reference.timing_join import timing_join as slow_timing_join
+
+EPOCH_US = 541_064_135_000_000
+SN1987A = ROOT / "config" / "examples" / "sn1987a"
+TEMPLATES = {"x": {"uniform": [-2, 1]}, "y": {"latency": [[0, 1, 0.6], [1, 4, 0.4]]}, "z": {"point": True}}
+HISTOGRAMS = {
+    "x": Histogram.uniform(-2, 1),
+    "y": Histogram.from_latency([(0, 1, 0.6), (1, 4, 0.4)]),
+    "z": Histogram.point(),
+}
+WINDOWS = {"2": Window(2), "0.5": Window(0.5), "-1:3": Window(lo_s=-1, hi_s=3), "1:1.5": Window(lo_s=1, hi_s=1.5)}
+
+events = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": st.just(0),
+            "sensor": st.sampled_from("xyz"),
+            "area": st.sampled_from(["bay", "hill"]),
+            "detected_at_us": st.integers(0, 16).map(lambda half: EPOCH_US + half * 500_000),
+        }
+    ),
+    max_size=12,
+).map(lambda rows: [{**row, "id": number} for number, row in enumerate(rows)])
+
+
+def slow_rows(rows: list[dict[str, Any]], stream: str, first: int) -> list[Row]:
+    return [
+        Row(first + row["id"], stream, row["detected_at_us"], HISTOGRAMS[row["sensor"]], row["area"], row["sensor"], 0)
+        for row in rows
+    ]
+
+
+def templates_file(folder: Path) -> Path:
+    return text(folder / "templates.json", json.dumps(TEMPLATES))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    a=events.filter(bool),
+    b=events.filter(bool),
+    window=st.sampled_from(list(WINDOWS)),
+    threshold=st.sampled_from([0.05, 0.3, 0.6, 1.0]),
+    sensors=st.sampled_from(["different", "same", "any"]),
+    source=st.sampled_from(FORMATS),
+    target=st.sampled_from(FORMATS),
+)
+def test_equals_the_slow_twin(
+    tmp_path: Path,
+    a: list[dict[str, Any]],
+    b: list[dict[str, Any]],
+    window: str,
+    threshold: float,
+    sensors: str,
+    source: str,
+    target: str,
+) -> None:
+    files = [write(tmp_path / f"{name}.{source}", rows) for name, rows in (("a", a), ("b", b))]
+    options = [f"--window={window}", "--threshold", threshold, "--sensors", sensors]
+    answer = join(*files, *options, "--templates", templates_file(tmp_path), out=tmp_path / f"out.{target}")
+
+    both = slow_rows(a, "a", 0) + slow_rows(b, "b", 100)
+    expected = slow_timing_join(both, "a", "b", WINDOWS[window], threshold, sensors)
+    assert {(int(row["id_a"]), 100 + int(row["id_b"])) for row in answer} == expected
+    assert len(answer) == len(expected)
+    for row in answer:
+        one, other = a[int(row["id_a"])], b[int(row["id_b"])]
+        offset_s = (other["detected_at_us"] - one["detected_at_us"]) / 1e6
+        assert row["offset_s"] == offset_s
+        u, v = HISTOGRAMS[one["sensor"]], HISTOGRAMS[other["sensor"]]
+        assert row["probability"] == pytest.approx(match_probability(u, v, offset_s, WINDOWS[window]), abs=6e-7)
+        assert (row["area"], row["sensor_a"], row["sensor_b"]) == (one["area"], one["sensor"], other["sensor"])
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(a=events.filter(bool), window=st.sampled_from(list(WINDOWS)), sensors=st.sampled_from(["different", "any"]))
+def test_one_file_is_joined_with_itself(
+    tmp_path: Path, a: list[dict[str, Any]], window: str, sensors: SensorRule
+) -> None:
+    # the roles of a tie go by sensor, then place in the file: as in the library and in the slow twin
+    file = write(tmp_path / "a.csv", a)
+    options = [f"--window={window}", "--threshold", 0.3, "--sensors", sensors]
+    answer = join(file, *options, "--templates", templates_file(tmp_path), out=tmp_path / "out.csv")
+    expected = slow_timing_join(slow_rows(a, "a", 0), "a", "a", WINDOWS[window], 0.3, sensors)
+    assert {(int(row["id_a"]), int(row["id_b"])) for row in answer} == expected
+
+
+def test_every_format_gives_the_same_answer(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"e{n}", "sensor": 'a "b", c' if n % 2 else "ü\nd", "detected_at": f"1987-02-23T07:35:{n:02}.5+00:00"}
+        for n in range(30)
+    ]
+    answers = [
+        join(write(tmp_path / f"a.{source}", rows), "--window", 3, "--threshold", 0.4, "--uncertainty", "normal:1",
+             out=tmp_path / f"{source}.{target}")
+        for source, target in itertools.product(FORMATS, FORMATS)
+    ]  # fmt: skip
+    assert len(answers[0]) > 30
+    assert answers[0][0]["sensor_a"] in {rows[0]["sensor"], rows[1]["sensor"]}
+    assert answers[0][0]["detected_at_a"] == "1987-02-23T07:35:00.500000Z"
+    assert all(answer == answers[0] for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "threshold", "probability", "offset_s"),
+    [("imb", "baksan", "0.3", 0.357143, 30.444), ("kamiokande-ii", "imb", "0.15", 0.166667, 6.374)],
+)
+def test_sn1987a(tmp_path: Path, a: str, b: str, threshold: str, probability: float, offset_s: float) -> None:
+    answer = join(
+        SN1987A / f"{a}.ndjson", SN1987A / f"{b}.ndjson", "--window", 10, "--threshold", threshold,
+        "--templates", SN1987A / "templates.json", out=tmp_path / "pairs.csv",
+    )  # fmt: skip
+    first = answer[0]
+    assert (first["id_a"], first["id_b"]) == (f"{a}-1", f"{b}-1")
+    assert (first["probability"], first["offset_s"]) == (probability, offset_s)
+
+
+def test_the_example_of_the_help(tmp_path: Path) -> None:
+    answer = join(
+        SN1987A / "imb.ndjson", SN1987A / "baksan.ndjson", "--window", "10", "--threshold", "0.3",
+        "--uncertainty-a", "uniform:-0.05,0.05", "--uncertainty-b", "uniform:-54,2", out=tmp_path / "pairs.csv",
+    )  # fmt: skip
+    assert answer[0]["probability"] == 0.357143
+
+
+def test_without_ids_rows_are_numbered_as_in_the_file(tmp_path: Path) -> None:
+    a = text(tmp_path / "a.csv", "detected_at_us\nnonsense\n541064135000000\n\n541064136000000\n")
+    answer = join(a, "--window", 1, "--threshold", 1, "--skip-bad", out=tmp_path / "out.ndjson")
+    assert [(row["row_a"], row["row_b"]) for row in answer] == [(2, 3)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "id,detected_at\n1,1987-02-23T07:35:35Z\n2,1987-02-23T07:35:36Z\n",
+        "\ufeffid,detected_at\r\n1,1987-02-23T07:35:35Z\r\n2,1987-02-23T16:35:36+09:00\r\n",
+        "id;detected_at\n1;541064135000000\n2;541064136000000",
+        'note\tid\tdetected_at\n"two\nlines"\t1\t541064135000000\n\n"a ""b"""\t2\t541064136000000\n',
+        "id, detected_at, other\n1, 1987-02-23T07:35:35.0000009Z, \n2, 1987-02-23T07:35:36Z, ü\n",
+    ],
+    ids=["plain", "bom-crlf-zones", "semicolons-numbers", "tabs-quotes-blank-line", "spaces-nanoseconds"],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_csv_as_people_write_it(tmp_path: Path, content: str, name: str) -> None:
+    answer = join(text(tmp_path / name, content), "--window", 1, "--threshold", 1, out=tmp_path / "out.csv")
+    assert [(row["id_a"], row["id_b"], row["offset_s"]) for row in answer] == [("1", "2", 1.0)]
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_files_without_events_have_an_empty_answer(tmp_path: Path, target: str) -> None:
+    a = text(tmp_path / "a.csv", "id,detected_at\n")
+    b = text(tmp_path / "b.ndjson", "")
+    assert join(a, b, "--window", 1, "--threshold", 0.5, out=tmp_path / f"out.{target}") == []
+    if target == "csv":
+        header = (tmp_path / "out.csv").read_text().strip()
+        assert header == "id_a,detected_at_a,row_b,detected_at_b,offset_s,probability"
+
+
+def test_more_blocks_than_one_give_what_the_library_gives(tmp_path: Path) -> None:
+    rows = [{"detected_at_us": EPOCH_US + 1000 * n} for n in range(3000)]
+    files = [write(tmp_path / f"{name}.parquet", rows) for name in "ab"]
+    out = tmp_path / "out.parquet"
+    options = ["--window", "0.05", "--threshold", "0.5", "--uncertainty", "point", "--out", str(out)]
+    assert main(["join", *map(str, files), *options]) == 0
+    answer = pq.read_table(out)
+    frame = Detections([row["detected_at_us"] for row in rows], [Histogram.point()])
+    pairs = timing_join(frame, frame, Window(0.05), 0.5)
+    assert len(pairs) > 4 * 65_536
+    assert (answer["row_a"].to_numpy() - 1).tolist() == pairs.left.tolist()
+    assert (answer["row_b"].to_numpy() - 1).tolist() == pairs.right.tolist()
+
+
+def test_the_file_itself_says_how_uncertain_each_event_is(tmp_path: Path) -> None:
+    a = text(tmp_path / "a.csv", "id,detected_at_us,template,sigma_s\n1,541064135000000,,2.5\n2,541064135000000,y,\n")
+    b = text(tmp_path / "b.ndjson", '{"id": 7, "detected_at": 541064136000000, "uncertainty": {"earliest": '
+             '"1987-02-23T07:35:35Z", "latest": "1987-02-23T07:35:38Z"}}\n'
+             '{"detected_at": 541064137000000}\n')  # fmt: skip
+    answer = join(
+        a, b, "--window", 1, "--threshold", "1e-6", "--templates", templates_file(tmp_path), "--uncertainty-b", "x",
+        out=tmp_path / "out.ndjson",
+    )  # fmt: skip
+    u = {"1": Histogram.normal(sigma_s=2.5), "2": HISTOGRAMS["y"]}
+    v = {7: Histogram.uniform(-1, 2), None: HISTOGRAMS["x"]}
+    expected = {(i, j): match_probability(u[i], v[j], 1.0 if j else 2.0, Window(1)) for i in u for j in v}
+    got = {(row["id_a"], row["id_b"]): row["probability"] for row in answer}
+    assert got == {pair: pytest.approx(p, abs=6e-7) for pair, p in expected.items() if p >= 1e-6}
+    assert {row["offset_s"] for row in answer} <= {1.0, 2.0}
+
+
+def test_a_long_wait_shows_nothing_where_nobody_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = write(tmp_path / "a.csv", [{"detected_at_us": EPOCH_US}])
+    join(a, "--window", 1, "--threshold", 1, "--uncertainty", "point", out=tmp_path / "out.csv")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_standard_output_is_csv(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    a = write(tmp_path / "a.csv", [{"detected_at_us": EPOCH_US}, {"detected_at_us": EPOCH_US}])
+    answer = join(a, "--window", 1, "--threshold", 1, "--uncertainty", "point", out=tmp_path / "out.csv")
+    assert main(["join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point"]) == 0
+    (tmp_path / "stdout.csv").write_bytes(capfdbinary.readouterr().out)
+    assert read(tmp_path / "stdout.csv") == answer

@@ -1,0 +1,165 @@
+"""Two recorded streams in an order of arrival: at random for Hypothesis, and a slice of the Central Italy morning."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from coincide import Detections, Histogram, Pairs, Stream, TimingJoin, Window
+from coincide.timing_join.replay import Arrivals
+from tests.reference import central_italy
+from tests.reference.oracle import Detection, Expected, QueryVersion, expected_matches
+from tests.reference.pair_probability import Template
+
+UNIFORM = (
+    Histogram.uniform(-2, 0),
+    Histogram.uniform(-1, 1),
+    Histogram.uniform(-3, 0),
+    Histogram.point(),
+    Histogram.uniform(-1.000_001, 0.499_999),
+)
+SEVERAL_BUCKETS = (
+    Histogram.from_latency([(0, 1, 0.6), (1, 2, 0.3), (2, 4, 0.1)]),
+    Histogram([-2, -1, 1, 2], [0.5, 0, 0.5]),  # a gap
+    Histogram([-0.5, 0, 0, 0.5], [0.25, 0.5, 0.25]),  # an atom inside
+)
+LONG_WINDOWS = (Window(4.0), Window(5.5), Window(lo_s=1.0, hi_s=9.0), Window(lo_s=-12.0, hi_s=-3.0))
+SHORT_WINDOWS = (Window(0.5), Window(1.0), Window(lo_s=-0.5, hi_s=1.5), Window(lo_s=2.0, hi_s=2.0))
+THRESHOLDS = (1.0, 0.999_999_999, 0.8, 0.5, 1 / 3, 0.05, 1e-9)
+ROLES = (("a", "a"), ("b", "b"))
+
+Found = set[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Two streams, how they arrive, and what is asked of them."""
+
+    a: Detections
+    b: Detections
+    order: list[int]
+    window: Window
+    threshold: float
+
+    @property
+    def arrivals(self) -> Arrivals:
+        return Arrivals(self.a, self.b, self.order)
+
+
+@st.composite
+def recorded(
+    draw: st.DrawFn,
+    templates: tuple[Histogram, ...] = UNIFORM,
+    windows: tuple[Window, ...] = LONG_WINDOWS,
+    longest: int = 14,
+) -> Recorded:
+    """3 to `longest` events a side, on a coarse clock (so that ties are many) or on a fine one."""
+    step_us = draw(st.sampled_from([500_000, 1]))
+    times = st.lists(st.integers(0, 16_000_000 // step_us).map(lambda k: k * step_us), min_size=3, max_size=longest)
+    a, b = (_frame(draw, draw(times), templates) for _ in range(2))
+    order = draw(orders_of_arrival(np.concatenate((a.detected_at_us, b.detected_at_us)).tolist()))
+    threshold = draw(st.one_of(st.sampled_from(THRESHOLDS), st.floats(0.01, 0.99)))
+    return Recorded(a, b, order, draw(st.sampled_from(windows)), threshold)
+
+
+@st.composite
+def orders_of_arrival(draw: st.DrawFn, times_us: list[int]) -> list[int]:
+    """In order of time, shuffled within a delay, or in any order at all."""
+    delays = st.sampled_from([0, 2_000_000, 10_000_000, 1_000_000_000])
+    most_us = draw(delays)
+    delay_us = draw(st.lists(st.integers(0, most_us), min_size=len(times_us), max_size=len(times_us)))
+    return sorted(range(len(times_us)), key=lambda row: times_us[row] + delay_us[row])
+
+
+def _frame(draw: st.DrawFn, times_us: list[int], templates: tuple[Histogram, ...]) -> Detections:
+    chosen = draw(st.lists(st.sampled_from(templates), min_size=1, max_size=4, unique=True))
+    index = draw(st.lists(st.integers(0, len(chosen) - 1), min_size=len(times_us), max_size=len(times_us)))
+    return Detections(times_us, chosen, index)
+
+
+def long_recording(events: int = 200) -> Recorded:
+    """`events` of two streams, ten a second and up to 3 s late; the same ones on every machine.
+
+    Four uniform templates of 0 to 2 s a stream, a window of 2 s, threshold 0.7.
+    """
+    draw = random.Random(2006)
+    lengths_s = (0.0, 0.5, 1.2, 2.0)
+    times_us = [draw.randrange(100_000 * events) for _ in range(events)]
+    a, b = (
+        Detections(half, [Histogram.uniform(-length_s, 0) for length_s in lengths_s], [k % 4 for k in range(len(half))])
+        for half in (times_us[::2], times_us[1::2])
+    )
+    reported_us = [*times_us[::2], *times_us[1::2]]
+    arrives_us = [time_us + draw.randrange(3_000_000) for time_us in reported_us]
+    order = sorted(range(events), key=lambda row: arrives_us[row])
+    return Recorded(a, b, order, Window(2.0), 0.7)
+
+
+def positions(pairs: Pairs) -> Found:
+    """Return the pairs as a set; they must be sorted and none must come twice."""
+    listed = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    assert listed == sorted(set(listed)), "pairs come once each, by left, then right"
+    return set(listed)
+
+
+def streamed(streams: Recorded) -> Found:
+    """Join the events with TimingJoin, one by one, delays declared as they are."""
+    arrivals, frames = streams.arrivals, {"a": streams.a, "b": streams.b}
+    declared = {
+        side: Stream(side, max_delay_s=known.max_delay_us / 1e6, longest_template_s=known.longest_s)
+        for side, known in arrivals.parameters.items()
+    }
+    join = TimingJoin(declared["a"], declared["b"], streams.window, streams.threshold, sensors="any")
+    found: list[tuple[int, int]] = []
+    for event in arrivals:
+        row = frames[event.side].take(np.array([event.row]))
+        named = Detections(row.detected_at_us, row.templates, row.template_index, id=[event.row])
+        changes = join.push(event.side, named)
+        assert len(changes.late) == 0
+        found += zip(changes.insert.left.tolist(), changes.insert.right.tolist(), strict=True)
+    assert len(found) == len(set(found)), "a pair was found twice"
+    return set(found)
+
+
+def by_definition(streams: Recorded) -> tuple[Found, Found]:
+    """Pairs that match and pairs that may, being at the very threshold, by the oracle."""
+    window = streams.window
+    query = QueryVersion("q", 1, ROLES, window.lo_s, window.hi_s, streams.threshold, "any")
+    rows = [row for stream, frame in (("a", streams.a), ("b", streams.b)) for row in _oracle_rows(stream, frame)]
+    matches = {_rows_of(match): match.borderline for match in expected_matches(rows, [query]).values()}
+    return {pair for pair, borderline in matches.items() if not borderline}, set(matches)
+
+
+def _oracle_rows(stream: str, frame: Detections) -> list[Detection]:
+    templates = [Template(tuple(each.edges_s.tolist()), tuple(each.mass.tolist())) for each in frame.templates]
+    columns = zip(frame.detected_at_us.tolist(), frame.template_index.tolist(), strict=True)
+    return [
+        Detection("area", f"{stream}{row}", str(row), stream, time_us, templates[template])
+        for row, (time_us, template) in enumerate(columns)
+    ]
+
+
+def _rows_of(match: Expected) -> tuple[int, int]:
+    (_, _, left), (_, _, right) = match.key[1]
+    return int(left), int(right)
+
+
+def central_italy_slice(window: Window, threshold: float, *, uniform: bool, picks: int = 150) -> Recorded:
+    """P and S picks of a few minutes, as they came, each phase with its measured template or a uniform as long."""
+    rows = central_italy.picks(hour=4)[:picks]
+    frames = {}
+    for phase, measured in central_italy.templates().items():
+        template = Histogram(measured.edges_s, measured.mass)
+        known = Histogram.uniform(template.earliest_s, template.latest_s) if uniform else template
+        exact = Histogram.uniform(template.earliest_s / 4, template.latest_s / 4) if uniform else template.shift(0.01)
+        times_us = [pick.detected_at_us for pick in rows if pick.phase == phase]
+        careful = [len(pick.station) % 2 for pick in rows if pick.phase == phase]  # half of the stations pick better
+        frames[phase] = Detections(times_us, [known, exact], careful)
+    a, b = frames["P"], frames["S"]
+    reported_us = np.concatenate((a.detected_at_us, b.detected_at_us))
+    late_us = np.random.default_rng(0).integers(0, 5_000_000, len(reported_us))
+    order: list[int] = np.argsort(reported_us + late_us, kind="stable").tolist()
+    return Recorded(a, b, order, window, threshold)
