@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 BENCHMARKS = (
     "satisfaction_table",
+    "occurred",
     "timing_join",
     "streaming_join",
     "central_italy_precision",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from coincide.chance_rate import SensorRate, chance_rate
 from coincide.detections import Detections, DetectionsError
 from coincide.difference import match_probabilities, match_probability
-from coincide.errors import CoincideError, HistogramError, OffsetError, ThresholdError, WindowError
+from coincide.errors import CoincideError, HistogramError, OffsetError, RateError, ThresholdError, WindowError
 from coincide.goodness_of_fit import Fit, goodness_of_fit
 from coincide.histogram import Histogram
+from coincide.occurrences import Occurrences, occurrences
 from coincide.offsets import satisfaction_offsets
 from coincide.pairs import Changes, Pairs
+from coincide.posterior import Occurred, occurred
 from coincide.satisfaction_table import SatisfactionTable
 from coincide.stream import Stream, StreamError
 from coincide.timing_join import TimingJoin, timing_join, timing_join_blocks
@@ -22,18 +25,25 @@ __all__ = [
     "Fit",
     "Histogram",
     "HistogramError",
+    "Occurred",
+    "Occurrences",
     "OffsetError",
     "Pairs",
+    "RateError",
     "SatisfactionTable",
+    "SensorRate",
     "Stream",
     "StreamError",
     "ThresholdError",
     "TimingJoin",
     "Window",
     "WindowError",
+    "chance_rate",
     "goodness_of_fit",
     "match_probabilities",
     "match_probability",
+    "occurred",
+    "occurrences",
     "satisfaction_offsets",
     "timing_join",
     "timing_join_blocks",

@@ -17,7 +17,7 @@ from coincide.histogram import FloatArray
 from coincide.parabola import root_of, vertex_of
 from coincide.probes import Probes
 from coincide.ranges import Ranges, joined
-from coincide.satisfaction_times import BoolArray, OffsetArray, least_probability
+from coincide.satisfaction_times import BoolArray, OffsetArray, least_probabilities
 from coincide.template_pairs import IndexArray
 from coincide.trapezoids import TemplateColumns
 from coincide.window import Window
@@ -35,13 +35,13 @@ class AnyWindowSearch:
     u: TemplateColumns
     v: TemplateColumns
     window: Window
-    threshold: float
+    threshold: FloatArray  # of each column
     _probed_pair: list[IndexArray] = field(default_factory=list)
     _probed_offset: list[OffsetArray] = field(default_factory=list)
     _probed_excess: list[FloatArray] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._enough = least_probability(self.threshold)
+        self._enough = least_probabilities(self.threshold)
         self._probe = WindowProbe(self.u, self.v, self.window, self._enough)
 
     def run(self, breaks_us: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray) -> Ranges:
@@ -78,7 +78,7 @@ class AnyWindowSearch:
         up_to_hi, before_lo = self._probe.at(pair, offset)
         self._probed_pair.append(pair)
         self._probed_offset.append(offset)
-        self._probed_excess.append(up_to_hi - before_lo - self._enough)
+        self._probed_excess.append(up_to_hi - before_lo - self._enough[pair])
         return up_to_hi, before_lo
 
     def _excess(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
@@ -113,7 +113,8 @@ class AnyWindowSearch:
     ) -> BoolArray:
         most, least = at_left[0] - at_right[1], at_right[0] - at_left[1]
         doubt = 2 * self._probe.error[pair]
-        undecided: BoolArray = (most >= self._enough - doubt) & (least < self._enough + doubt)
+        enough = self._enough[pair]
+        undecided: BoolArray = (most >= enough - doubt) & (least < enough + doubt)
         return undecided
 
     def _split_at_vertices(self, ranges: Ranges) -> tuple[Ranges, FloatArray, FloatArray]:

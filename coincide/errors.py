@@ -7,7 +7,8 @@
         ├── HistogramError      edges, masses or parameters of a template
         ├── WindowError         bounds of a window
         ├── ThresholdError      a confidence threshold outside (0, 1]
-        └── OffsetError         an offset that is not finite
+        ├── OffsetError         an offset that is not finite, or at which no match is possible
+        └── RateError           a rate of detections
 """
 
 from __future__ import annotations
@@ -39,4 +40,8 @@ class ThresholdError(CoincideError):
 
 
 class OffsetError(CoincideError):
-    """Offsets between reported times that are not finite numbers."""
+    """Offsets between reported times that are not finite numbers, or at which no match is possible."""
+
+
+class RateError(CoincideError):
+    """Rates of detections that are not finite numbers, or below 0."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from coincide.any_window import AnyWindowSearch
 from coincide.errors import ThresholdError
-from coincide.histogram import Histogram
+from coincide.histogram import FloatArray, Histogram
 from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import OffsetArray, greatest_offsets
 from coincide.template_pairs import IndexArray, TemplatePairs
@@ -73,8 +73,12 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
     return np.column_stack((found.left, found.right))
 
 
-def offset_ranges(pairs: TemplatePairs, window: Window, threshold: float) -> Ranges:
-    """`satisfaction_offsets` of every pair: ranges in order of (position of the pair, left)."""
+def offset_ranges(pairs: TemplatePairs, window: Window, threshold: float | FloatArray) -> Ranges:
+    """`satisfaction_offsets` of every pair: ranges in order of (position of the pair, left).
+
+    The threshold is one for all pairs, or an array of shape (n,): each pair's own.
+    """
+    threshold = np.broadcast_to(np.asarray(threshold, dtype=np.float64), len(pairs))
     least = -greatest_offsets(pairs.swapped(), -window.lo_s, threshold)
     greatest = greatest_offsets(pairs, window.hi_s, threshold)
     # in a window this long one end holds for certain wherever the other may fail
@@ -92,11 +96,11 @@ def _in_short_windows(
     least: OffsetArray,
     greatest: OffsetArray,
     window: Window,
-    threshold: float,
+    threshold: FloatArray,
 ) -> Iterator[Ranges]:
     for block, u, v in pairs.take(open_rows).blocks():
         rows = open_rows[block]
-        search = AnyWindowSearch(u, v, window, threshold)
+        search = AnyWindowSearch(u, v, window, threshold[rows])
         found = search.run(_breaks_us(u, v, window), least[rows], greatest[rows])
         yield Ranges(rows[found.pair], found.left, found.right)
 

@@ -13,7 +13,9 @@ SETTLED = 1e-3  # of the spread: how far the last step went; the next would go a
 ELEMENTS_PER_STEP = 16_384  # knots times template pairs: arrays that stay in the processor's cache
 
 
-def closer_quantiles(u: TemplateColumns, v: TemplateColumns, probability: float, guess_s: FloatArray) -> FloatArray:
+def closer_quantiles(
+    u: TemplateColumns, v: TemplateColumns, probability: FloatArray, guess_s: FloatArray
+) -> FloatArray:
     """Improve guesses by Newton's method, shape (n,), one per column; those of templates with atoms stay."""
     closer_s = guess_s.copy()
     spread_s = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0]
@@ -23,12 +25,12 @@ def closer_quantiles(u: TemplateColumns, v: TemplateColumns, probability: float,
         step_s = np.zeros(len(guess_s))
         for first in range(0, len(columns), step):
             at = columns[first : first + step]
-            closer_s[at], step_s[at] = _newton(Knots.of(u.take(at), v.take(at)), probability, closer_s[at], rounds)
+            closer_s[at], step_s[at] = _newton(Knots.of(u.take(at), v.take(at)), probability[at], closer_s[at], rounds)
         columns = np.flatnonzero(np.abs(step_s) > SETTLED * spread_s)
     return closer_s
 
 
-def _newton(knots: Knots, probability: float, guess_s: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:
+def _newton(knots: Knots, probability: FloatArray, guess_s: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:
     """Return the guesses after some rounds and how far the last went; a step out of the bracket bisects it."""
     least_s, greatest_s = knots.at_s.min(axis=0), knots.at_s.max(axis=0)
     before_s = guess_s

@@ -30,25 +30,38 @@ ROUNDS_BEFORE_BISECTION = 8
 
 def least_probability(threshold: float) -> float:
     """Least computed probability that counts as >= threshold; above 0, however low the threshold."""
-    return max(threshold - PROBABILITY_TOLERANCE, threshold / 2, sys.float_info.min)
+    return float(least_probabilities(np.array(threshold)))
 
 
-def greatest_offsets(pairs: TemplatePairs, end_s: float, threshold: float) -> OffsetArray:
-    """Greatest whole microsecond o with P(Xv - Xu + o <= end_s) >= threshold, for every pair, shape (n,).
+def least_probabilities(threshold: FloatArray) -> FloatArray:
+    """`least_probability` of each threshold."""
+    least: FloatArray = np.maximum(np.maximum(threshold - PROBABILITY_TOLERANCE, threshold / 2), sys.float_info.min)
+    return least
+
+
+def greatest_offsets(pairs: TemplatePairs, end_s: float, threshold: FloatArray) -> OffsetArray:
+    """Greatest whole microsecond o with P(Xv - Xu + o <= end_s) >= threshold, for every pair and its own threshold.
 
     The least o with P(Xv - Xu + o >= end_s) >= threshold is ``-greatest_offsets(pairs.swapped(), -end_s, threshold)``.
     """
-    certain = _greatest_certain(pairs, end_s)
-    if threshold == 1.0:
-        return _with_neighbour(pairs, end_s, certain)
+    greatest = _greatest_certain(pairs, end_s)
+    for rows, search in ((threshold == 1.0, _with_neighbour), (threshold < 1.0, _greatest_probable)):
+        if rows.any():
+            at = np.flatnonzero(rows)
+            greatest[at] = search(pairs.take(at), end_s, greatest[at], threshold[at])
+    return greatest
+
+
+def _greatest_probable(pairs: TemplatePairs, end_s: float, certain: OffsetArray, threshold: FloatArray) -> OffsetArray:
     # at the bound itself the probability is 0 unless an atom lies there; one microsecond on it is 0 for certain
     impossible = np.ceil(window_end_minus(end_s, pairs.earliest_s()).high * 1e6).astype(np.int64) + 2
-    quantile_s = pairs.mean_s() + NormalDist().inv_cdf(threshold) * pairs.std_s()
+    distinct, nth = np.unique(threshold, return_inverse=True)
+    quantile_s = pairs.mean_s() + np.array([NormalDist().inv_cdf(p) for p in distinct])[nth] * pairs.std_s()
     greatest = np.empty(len(pairs), dtype=np.int64)
     for rows, u, v in pairs.blocks():
-        guess_s = end_s - closer_quantiles(u, v, threshold, quantile_s[rows])
+        guess_s = end_s - closer_quantiles(u, v, threshold[rows], quantile_s[rows])
         search = _Search(certain[rows].copy(), impossible[rows], np.rint(guess_s * 1e6).astype(np.int64))
-        greatest[rows] = search.run(u, v, end_s, least_probability(threshold))
+        greatest[rows] = search.run(u, v, end_s, least_probabilities(threshold[rows]))
     return greatest
 
 
@@ -61,7 +74,7 @@ def _greatest_certain(pairs: TemplatePairs, end_s: float) -> OffsetArray:
     return offset
 
 
-def _with_neighbour(pairs: TemplatePairs, end_s: float, certain: OffsetArray) -> OffsetArray:
+def _with_neighbour(pairs: TemplatePairs, end_s: float, certain: OffsetArray, threshold: FloatArray) -> OffsetArray:
     """Add 1 us where support containment fails by no more than decimals that are no floats (0.1 + 0.2 > 0.3)."""
     following = window_end_minus(end_s, seconds_of(certain + 1))
     rows = np.flatnonzero(following.minus(pairs.latest_s()) >= -ATOM_TOLERANCE_S)
@@ -69,7 +82,7 @@ def _with_neighbour(pairs: TemplatePairs, end_s: float, certain: OffsetArray) ->
     result = certain.copy()
     for block, u, v in near.blocks():
         here = rows[block]
-        result[here] += Trapezoids.of(u, v).at_most(following.take(here)) >= least_probability(1.0)
+        result[here] += Trapezoids.of(u, v).at_most(following.take(here)) >= least_probabilities(threshold[here])
     return result
 
 
@@ -81,14 +94,14 @@ class _Search:
     failing: OffsetArray  # least offset known not to
     guess: OffsetArray
 
-    def run(self, u: TemplateColumns, v: TemplateColumns, end_s: float, enough: float) -> OffsetArray:
+    def run(self, u: TemplateColumns, v: TemplateColumns, end_s: float, enough: FloatArray) -> OffsetArray:
         steepest = steepest_density(u, v)
         active = np.flatnonzero(self.failing - self.passing > 1)
         rounds = 0
         while len(active):
             offset = np.clip(self.guess[active], self.passing[active] + 1, self.failing[active] - 1)
             probability, density = _evaluated(u, v, active, window_end_minus(end_s, seconds_of(offset)))
-            excess = probability - enough
+            excess = probability - enough[active]
             self._narrow(active, offset, excess >= 0)
             self._infer(active, offset, excess, density, steepest[active])
             rounds += 1

@@ -74,7 +74,7 @@ class TemplatePairs:
         """Yield (positions in this list, columns of u, columns of v) until every pair has had its turn."""
         if len(self.u_index) == 0:  # no pair, no block
             return
-        u_stacks, v_stacks = _StackedTemplates(self.us), _StackedTemplates(self.vs)
+        u_stacks, v_stacks = StackedTemplates(self.us), StackedTemplates(self.vs)
         u_buckets, v_buckets = u_stacks.buckets[self.u_index], v_stacks.buckets[self.v_index]
         shape = u_buckets * (v_buckets.max(initial=0) + 1) + v_buckets
         order = np.argsort(shape, kind="stable")
@@ -88,8 +88,14 @@ class TemplatePairs:
                 yield rows, u, v
 
 
-class _StackedTemplates:
-    """Templates stacked by their number of buckets, rounded up."""
+class StackedTemplates:
+    """Templates stacked by their number of buckets, rounded up.
+
+    Attributes
+    ----------
+    buckets : ndarray of int64, shape (n,)
+        Number of buckets of each template, rounded up.
+    """
 
     def __init__(self, templates: Sequence[Histogram]) -> None:
         self.buckets = np.array([_filled_up(len(template.mass)) for template in templates], dtype=np.int64)
@@ -101,6 +107,7 @@ class _StackedTemplates:
             self._stacks[count] = TemplateColumns.of([templates[member] for member in members.tolist()], count)
 
     def columns(self, buckets: int, index: IndexArray) -> TemplateColumns:
+        """Return the templates at `index`, all of which have so many buckets, one per column."""
         return self._stacks[buckets].take(self._position[index])
 
 

@@ -23,8 +23,8 @@ class WindowProbe:
     ----------
     u, v : TemplateColumns
     window : Window
-    enough : float
-        Least P that qualifies.
+    enough : ndarray of float64, shape (n,)
+        Least P that qualifies, by template pair.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class WindowProbe:
         How far either may be off, by template pair; 0 where they are exact.
     """
 
-    def __init__(self, u: TemplateColumns, v: TemplateColumns, window: Window, enough: float) -> None:
+    def __init__(self, u: TemplateColumns, v: TemplateColumns, window: Window, enough: FloatArray) -> None:
         self._u, self._v, self._window, self._enough = u, v, window, enough
         error = cdf_error(u, v)
         self._is_fast = error <= USEFUL_ERROR
@@ -46,7 +46,7 @@ class WindowProbe:
         is_fast = self._is_fast[pair]
         fast = np.flatnonzero(is_fast)
         up_to_hi[fast], before_lo[fast] = self._summed(pair[fast], seconds.take(fast))
-        excess = up_to_hi - before_lo - self._enough
+        excess = up_to_hi - before_lo - self._enough[pair]
         unsure = np.flatnonzero(~is_fast | (np.abs(excess) <= 2 * self.error[pair]))
         up_to_hi[unsure], before_lo[unsure] = self._exact(pair[unsure], seconds.take(unsure))
         return up_to_hi, before_lo
@@ -54,7 +54,7 @@ class WindowProbe:
     def excess_at(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         """Return P(o) less what is enough, to the last digits."""
         up_to_hi, before_lo = self._exact(pair, seconds_of(offset))
-        excess: FloatArray = up_to_hi - before_lo - self._enough
+        excess: FloatArray = up_to_hi - before_lo - self._enough[pair]
         return excess
 
     def _summed(self, pair: IndexArray, seconds: ExactSum) -> tuple[FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""Areas and their sensors: what may be joined with what, how far each area's time has come."""
+"""Areas and their sensors: what may be joined with what, how far each area's time has come, how much is going on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coincide.watermark import BEFORE_ALL_US, Watermark
+from spark_jobs.detection_rates import DetectionRates
 
 
 @dataclass(slots=True)
@@ -32,6 +33,7 @@ class Area:
     partition: int = 0
     last_received_us: int = BEFORE_ALL_US
     sensors: dict[str, Sensor] = field(default_factory=dict)
+    rates: DetectionRates = field(default_factory=DetectionRates)
 
 
 class Areas:

@@ -6,6 +6,7 @@ from msgspec import Struct, json, msgpack
 
 from coincide.query import Query
 from spark_jobs.control import ActiveQuery
+from spark_jobs.detection_rates import RatesState
 from spark_jobs.state_format import StateError, decode_state
 from spark_jobs.totals import Totals
 
@@ -39,6 +40,7 @@ class AreaState(Struct, array_like=True, frozen=True):
     last_received_us: int
     watermark_us: int
     partition: int
+    rates: RatesState | None
 
 
 class Header(Struct, array_like=True, frozen=True):

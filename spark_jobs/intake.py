@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spark_jobs.areas import Sensor
 from spark_jobs.arrivals import Arrivals, ArrivalsBuilder, faults
+from spark_jobs.backgrounds import Backgrounds, count_detections
 from spark_jobs.dead_letters import DeadLetter
 from spark_jobs.dedupe import conflicting, first_arrivals
 from spark_jobs.events import EventColumns
@@ -35,14 +36,18 @@ class Intake:
     state: ShardState
     letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
 
-    def take(self, records: Sequence[InputRecord]) -> EventColumns:
-        """Return the accepted rows, which are in the table already; records come in (partition, offset) order."""
+    def take(self, records: Sequence[InputRecord]) -> tuple[EventColumns, Backgrounds]:
+        """Return the accepted rows, which are in the table already, and what they found counted before them.
+
+        Records come in (partition, offset) order.
+        """
         arrivals = self._decode(records)
         if len(arrivals) == 0:
-            return EventColumns.empty()
+            return EventColumns.empty(), Backgrounds.none()
         usable = self._refuse_faulty(arrivals)
         on_time, watermark_us = self._refuse_late(arrivals, usable)
-        return self._accept_new(arrivals, on_time, watermark_us)
+        new, at_new_us = self._accept_new(arrivals, on_time, watermark_us)
+        return new, count_detections(self.state.areas, new, at_new_us)
 
     def letters_in_order(self) -> list[DeadLetter]:
         """Return the letters in the order of their frames and rows."""
@@ -86,7 +91,10 @@ class Intake:
         self.state.totals.late += int(late.sum())
         return rows[~late], watermark_us[~late]
 
-    def _accept_new(self, arrivals: Arrivals, rows: PositionArray, watermark_us: Int64Array) -> EventColumns:
+    def _accept_new(
+        self, arrivals: Arrivals, rows: PositionArray, watermark_us: Int64Array
+    ) -> tuple[EventColumns, Int64Array]:
+        """Return the rows whose id is new, and the watermark at each of them."""
         state = self.state
         at = rows.tolist()
         sensors = [state.areas.sensor(arrivals.areas[row], arrivals.rows[row].sensor) for row in at]
@@ -99,7 +107,7 @@ class Intake:
         state.totals.accepted += len(new)
         if repeated:
             self._count_repeated(arrivals, rows, repeated)
-        return new
+        return new, watermark_us[accepted]
 
     def _columns(self, arrivals: Arrivals, rows: PositionArray, sensors: Sequence[Sensor]) -> EventColumns:
         chosen = [arrivals.rows[row] for row in rows.tolist()]

@@ -24,12 +24,22 @@ class Member(Struct, frozen=True):
     attributes: Raw
 
 
+class WhenOccurred(Struct, frozen=True):
+    """The posterior of when it happened: expected time, spread and central 90 %."""
+
+    mean_us: int
+    std_s: float
+    p05_us: int
+    p95_us: int
+
+
 class Match(Struct, frozen=True, kw_only=True):
     """An immutable match.
 
     `earliest_us` and `latest_us` are the hull of the members' histogram timestamps: from the earliest possible
     occurrence of any member to the latest of any. `received_at_us` is when ingest had the last of them in hand: from
-    then on the match could be known.
+    then on the match could be known. `chance_rate_hz` is advisory and None as long as nothing is known of the area:
+    how many matches of this query at least as probable as this one chance alone would give in this area per second.
     """
 
     v: int = 1
@@ -41,28 +51,13 @@ class Match(Struct, frozen=True, kw_only=True):
     earliest_us: int
     latest_us: int
     received_at_us: int
+    occurred: WhenOccurred
+    chance_rate_hz: float | None
     members: Sequence[Member]
 
     def to_record(self) -> OutputRecord:
         """Return the record to write, keyed by area."""
         return OutputRecord(self.area.encode(), json.encode(self))
-
-
-def match_of(
-    query: str, version: int, area: str, probability: float, received_at_us: int, members: Sequence[Member]
-) -> Match:
-    """Return the match of the given members, in role order."""
-    return Match(
-        id=match_id(query, members),
-        query=query,
-        query_version=version,
-        area=area,
-        probability=probability,
-        earliest_us=min(member.earliest_us for member in members),
-        latest_us=max(member.latest_us for member in members),
-        received_at_us=received_at_us,
-        members=members,
-    )
 
 
 def match_id(query: str, members: Sequence[Member]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from coincide.stream import Stream
 from spark_jobs.control import ActiveQuery
+from spark_jobs.detection_rates import DetectionRates
 from spark_jobs.events import EventColumns
 from spark_jobs.header import AreaState, Header, QueryState
 from spark_jobs.journal import Slot
@@ -34,7 +35,14 @@ def header_of(state: ShardState) -> Header:
         queries=[QueryState.of(active) for active in state.control.active.values()],
         removed=state.control.removed,
         areas=[
-            AreaState(area.name, area.since, area.last_received_us, watermark.us(area.code), area.partition)
+            AreaState(
+                area.name,
+                area.since,
+                area.last_received_us,
+                watermark.us(area.code),
+                area.partition,
+                area.rates.saved(list(state.streams)),
+            )
             for area in state.areas
         ],
     )
@@ -80,6 +88,7 @@ def _restore_areas(state: ShardState, header: Header) -> None:
     for saved in header.areas:
         area = state.areas.area(saved.name, saved.since)
         area.last_received_us, area.partition = saved.last_received_us, saved.partition
+        area.rates = DetectionRates.restored(saved.rates, state.stream_codes)
         state.areas.watermark.put(area.code, saved.watermark_us)
 
 

@@ -11,6 +11,7 @@ from spark_jobs.control import Control
 from spark_jobs.events import EventTable
 from spark_jobs.limits import Limits
 from spark_jobs.pairing import Pairing
+from spark_jobs.rival_offsets import RivalOffsets
 from spark_jobs.templates import Templates
 from spark_jobs.totals import Totals
 
@@ -32,6 +33,8 @@ class ShardState:
         Slots with at least one row that was needed at the last sweep, or written since.
     buffered : list of int
         Rows kept, by stream code: those that the last sweep left and those accepted since.
+    rivals : RivalOffsets
+        Remembered results; not saved.
     swept_rows, swept_areas : int
         How many rows and areas the last sweep left.
     """
@@ -46,6 +49,7 @@ class ShardState:
     control: Control
     stream_codes: dict[str, int]
     buffered: list[int]
+    rivals: RivalOffsets = field(default_factory=RivalOffsets)
     totals: Totals = field(default_factory=Totals)
     next_seq: int = 0
     next_slot: int = 0

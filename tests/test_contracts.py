@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from referencing import Registry as Schemas
 from referencing import Resource
 
-from coincide import Histogram
+from coincide import Histogram, Window
 from coincide.query import Query
 from coincide.stream import Stream
 from services.alerting.publisher import encode
@@ -30,6 +30,7 @@ from services.ingest.settings import Settings
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.limits import Limits
 from spark_jobs.records import InputRecord
+from tests.reference.fused import assert_occurred
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
 TOPICS = ("detections", "queries", "sensors", "matches", "dead-letters", "status")
@@ -123,6 +124,13 @@ def test_every_schema_is_one_and_is_described(path: Path) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["title"]
     assert schema["description"]
+
+
+def test_the_example_of_a_match_is_one_and_its_figures_are_right() -> None:
+    [example] = json.loads((CONTRACTS / "matches.schema.json").read_text(encoding="utf-8"))["examples"]
+    assert [error.message for error in validator("matches").iter_errors(example)] == []
+    templates = [Histogram.uniform(-0.05, 0.05), Histogram.uniform(-54, 2)]
+    assert_occurred(example, {template.id: template for template in templates}, Window(10))
 
 
 @pytest.mark.parametrize("topic", TOPICS)

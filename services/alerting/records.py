@@ -1,7 +1,7 @@
 """The Kafka records that alerting reads, and what makes one malformed.
 
-Only what alerting needs of a record is declared; further members are kept in the stored JSON and passed on, so a
-newer fusion job can add some (`occurred`) before alerting knows them.
+Only what alerting needs of a record is declared; further members (`occurred`, `chance_rate_hz`) are kept in the stored
+JSON and passed on, so a newer fusion job can add some before alerting knows them.
 """
 
 import hashlib

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from coincide import Histogram
 from tests.reference import central_italy
 from tests.reference.central_italy import Pick
 from tests.reference.oracle import Detection, QueryVersion
@@ -95,6 +96,11 @@ def as_oracle_sees(area: str, pick: Pick, identity: str, phase: int = 0, streams
     stream = f"{pick.phase.lower()}_{streams}"
     template = central_italy.templates()[pick.phase]
     return Detection(area, sensor_id(area, pick.station), identity, stream, pick.detected_at_us, template, phase)
+
+
+def histogram(template: Template) -> Histogram:
+    """Return the template as the system knows it."""
+    return Histogram(template.edges_s, template.mass)
 
 
 def document(query: QueryVersion) -> dict[str, Any]:

@@ -11,14 +11,18 @@ from typing import Any
 import httpx
 import pytest
 
+from coincide import Window
 from deploy.local.system import System
 from deploy.local.waiting import wait_until
 from tests.acceptance import italy
 from tests.acceptance.gateways import Gateways
+from tests.reference import central_italy
 from tests.reference.central_italy import Pick
+from tests.reference.fused import assert_occurred
 from tests.reference.oracle import Detection, Expected, Key, QueryVersion, expected_matches
 
 DEALT_WITH_WITHIN_S = 180.0
+COMPUTED_ANEW = 40  # matches of a query whose posterior is computed again, in fractions
 
 
 @dataclass
@@ -148,6 +152,7 @@ class Scenario:
         expected = self.expected(*history)
         found = self.line.matches(history[0].query, self.area)
         assert_same(found, expected)
+        assert_when(found, history)
         assert len(expected) >= at_least, f"only {len(expected)} matches were to be expected"
 
 
@@ -176,6 +181,17 @@ def assert_same(found: Iterable[dict[str, Any]], expected: dict[Key, Expected]) 
         assert match["query_version"] == expected[key].version, key
         assert match["area"] == expected[key].area
         assert match["probability"] == pytest.approx(expected[key].probability, abs=1e-9), key
+
+
+def assert_when(found: Iterable[dict[str, Any]], history: Iterable[QueryVersion]) -> None:
+    """Every match says when it occurred and how often chance does as well; some of them are computed anew, exactly."""
+    templates = {each.id: each for each in map(italy.histogram, [italy.POINT, *central_italy.templates().values()])}
+    windows = {each.version: Window(lo_s=each.lo_s, hi_s=each.hi_s) for each in history}
+    found = list(found)
+    for match in found[:: 1 + len(found) // COMPUTED_ANEW]:
+        assert_occurred(match, templates, windows[match["query_version"]])
+    rates = [match["chance_rate_hz"] for match in found]
+    assert any(rate is not None and rate > 0 for rate in rates), "more than the area's first two minutes were posted"
 
 
 def _key(match: dict[str, Any]) -> Key:

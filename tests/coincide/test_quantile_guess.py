@@ -15,7 +15,8 @@ def test_guesses_settle_on_the_quantile(probability: float) -> None:
     rng = np.random.default_rng(5)
     us, vs = ([Histogram(np.sort(rng.uniform(-9, 9, 7)), rng.dirichlet(np.ones(6))) for _ in range(40)] for _ in "uv")
 
-    guess_s = closer_quantiles(TemplateColumns.of(us, 6), TemplateColumns.of(vs, 6), probability, np.zeros(40))
+    wanted = np.full(40, probability)
+    guess_s = closer_quantiles(TemplateColumns.of(us, 6), TemplateColumns.of(vs, 6), wanted, np.zeros(40))
 
     below = [
         match_probability(u, v, 0.0, Window(lo_s=-99.0, hi_s=guess))
@@ -28,7 +29,10 @@ def test_templates_with_atoms_keep_their_guess() -> None:
     point, spread = Histogram.point(), Histogram.uniform(0, 4)
 
     guess_s = closer_quantiles(
-        TemplateColumns.of([point, spread], 1), TemplateColumns.of([spread, spread], 1), 0.5, np.array([7.0, 7.0])
+        TemplateColumns.of([point, spread], 1),
+        TemplateColumns.of([spread, spread], 1),
+        np.full(2, 0.5),
+        np.array([7.0, 7.0]),
     )
 
     assert guess_s[0] == 7.0

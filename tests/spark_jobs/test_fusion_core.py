@@ -87,6 +87,14 @@ def test_a_match_record_holds_what_the_contract_says() -> None:
         "earliest_us": 999_000_000,  # of p1
         "latest_us": 1_001_000_000,  # of s1
         "received_at_us": 1_000_000_000_000_000,
+        # p1 lies in [999, 1000.5], before s1 at 1001 for certain: the onset is p1's own time
+        "occurred": {
+            "mean_us": 999_750_000,
+            "std_s": pytest.approx(1.5 / 12**0.5),
+            "p05_us": 999_075_000,
+            "p95_us": 1_000_425_000,
+        },
+        "chance_rate_hz": None,  # nothing is known of the area yet
         "members": [
             {
                 "role": "a",
@@ -324,7 +332,7 @@ def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -
             del slots[number]
     # p needs W - 10 s (D of s) - 2 s (window) - 8 s (longest template of s), its id W - 20 s: the last three
     assert slots.keys() == fused.live_slots() == {47, 48, 49}
-    assert len(fused.header()) < 400
+    assert len(fused.header()) < 400 + 50 * 40  # how often a sensor reports is kept for some hours
 
 
 def test_what_every_detection_brings_of_its_own_stays_bounded_and_is_counted() -> None:

@@ -23,6 +23,15 @@ class Member(BaseModel):
     attributes: dict[str, Any] = {}
 
 
+class WhenOccurred(BaseModel):
+    """When it happened, all members considered."""
+
+    mean_us: int = Field(description="Expected time.")
+    std_s: float = Field(ge=0, description="Standard deviation in seconds.")
+    p05_us: int = Field(description="5 % quantile.")
+    p95_us: int = Field(description="95 % quantile.")
+
+
 class Match(BaseModel):
     """Detections that happened together, as the fusion job found them."""
 
@@ -37,6 +46,13 @@ class Match(BaseModel):
     earliest_us: int
     latest_us: int
     received_at_us: int = Field(description="When ingest had the last of its members in hand.")
+    occurred: WhenOccurred | None = Field(None, description="Absent from matches of fusion jobs before it was known.")
+    chance_rate_hz: float | None = Field(
+        None,
+        ge=0,
+        description="Advisory false-alarm rate: matches of this query at least as probable as this one that chance "
+        "alone would give in this area per second. Null until a whole minute of the area has been counted.",
+    )
     members: list[Member]
 
 

@@ -63,11 +63,15 @@ def test_a_query_record_whose_key_is_not_its_id_is_malformed(engine: Engine, int
         assert query_rows.read_queries(connection) == []
 
 
-def test_members_that_are_not_known_yet_are_kept(engine: Engine, intake: Intake) -> None:
-    occurred = {"mean_us": 1, "std_s": 0.5, "p05_us": 0, "p95_us": 2}
-    intake.store([match_record("m-1", occurred=occurred)], [])
+def test_what_alerting_does_not_look_at_is_kept(engine: Engine, intake: Intake) -> None:
+    said: dict[str, Any] = {
+        "occurred": {"mean_us": 1, "std_s": 0.5, "p05_us": 0, "p95_us": 2},
+        "chance_rate_hz": 1.25e-05,
+        "not_known_yet": [None],
+    }
+    intake.store([match_record("m-1", **said)], [])
     with engine.connect() as connection:
-        assert json.loads(read_match(connection, "m-1") or "")["occurred"] == occurred
+        assert json.loads(read_match(connection, "m-1") or "") == match("m-1", **said)
 
 
 def test_what_is_stored_stands_on_one_line(engine: Engine, intake: Intake) -> None:

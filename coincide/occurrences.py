@@ -1,0 +1,112 @@
+"""When many matches occurred: `occurred` in columns, for matches of any templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.errors import WindowError
+from coincide.exact_sums import seconds_of
+from coincide.histogram import FloatArray, Histogram
+from coincide.posterior_members import Members
+from coincide.posterior_pieces import PosteriorPieces
+from coincide.template_pairs import IndexArray, StackedTemplates
+from coincide.window import Window
+
+TimeArray = npt.NDArray[np.int64]
+
+ELEMENTS_PER_STEP = 32_768  # break points times matches: temporaries that stay in the processor's cache
+LEAST_MASS = 1e-300  # below it the density of an onset is not worth its rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrences:
+    """When many matches occurred: the fields of `Occurred` as arrays of shape (n,).
+
+    Attributes
+    ----------
+    mean_us, p05_us, p95_us : ndarray of int64
+    std_s, probability : ndarray of float64
+    """
+
+    mean_us: TimeArray
+    std_s: FloatArray
+    p05_us: TimeArray
+    p95_us: TimeArray
+    probability: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.mean_us)
+
+
+def occurrences(
+    templates: Sequence[Sequence[Histogram]],
+    template_index: npt.ArrayLike,
+    detected_at_us: npt.ArrayLike,
+    window: Window,
+) -> Occurrences:
+    """`occurred` for n matches of k members each, whatever their templates.
+
+    Parameters
+    ----------
+    templates : sequence of k sequences of Histogram
+        Templates of each role.
+    template_index : array of integer, shape (k, n)
+        Which template of its role each member has.
+    detected_at_us : array of int64, shape (k, n)
+        Reported times; those of one match lie less than 2**53 microseconds apart.
+    window : Window
+
+    Returns
+    -------
+    Occurrences
+        Where a match is impossible (probability 0), every time is the first member's reported time.
+
+    Examples
+    --------
+    >>> points, spreads = [Histogram.point()], [Histogram.uniform(-4, 0), Histogram.uniform(-2, 0)]
+    >>> found = occurrences([points, spreads], [[0, 0], [0, 1]], [[0, 10_000_000], [0, 11_000_000]], Window(1))
+    >>> found.probability.tolist(), found.mean_us.tolist()
+    ([0.25, 1.0], [-500000, 9750000])
+    """
+    index, times = np.asarray(template_index, dtype=np.int64), np.asarray(detected_at_us, dtype=np.int64)
+    if len(templates) != 2 and not window.is_symmetric:
+        raise WindowError("window", window, f"symmetric, for {len(templates)} members")
+    relative = np.zeros((5, index.shape[1]))
+    for rows, members in _blocks(templates, index, times, window):
+        relative[:, rows] = _columns(PosteriorPieces(members))
+    probability, mean_s, std_s, p05_s, p95_s = relative
+    mean_us, p05_us, p95_us = (np.rint(each * 1e6).astype(np.int64) + times[0] for each in (mean_s, p05_s, p95_s))
+    return Occurrences(mean_us, std_s, p05_us, p95_us, probability)
+
+
+def _columns(pieces: PosteriorPieces) -> FloatArray:
+    columns = np.zeros((5, len(pieces.mass)))
+    columns[0] = np.minimum(pieces.mass, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        columns[1:] = pieces.mean_s, pieces.std_s, *pieces.quantiles_s(0.05, 0.95)
+    columns[:, pieces.mass < LEAST_MASS] = 0.0
+    return columns
+
+
+def _blocks(
+    templates: Sequence[Sequence[Histogram]], index: IndexArray, times_us: TimeArray, window: Window
+) -> Iterator[tuple[IndexArray, Members]]:
+    """Yield matches whose templates have the same numbers of buckets, a cacheful at a time."""
+    stacks = [StackedTemplates(side) for side in templates]
+    buckets = np.array([stack.buckets[which] for stack, which in zip(stacks, index, strict=True)])
+    shape = np.zeros(index.shape[1], dtype=np.int64)
+    for own in buckets:
+        shape = shape * (1 + own.max(initial=0)) + own
+    for each in np.unique(shape):
+        alike = np.flatnonzero(shape == each)
+        counts = buckets[:, alike[0]].tolist()
+        step = max(1, ELEMENTS_PER_STEP // (2 * sum(count + 1 for count in counts)))
+        for first in range(0, len(alike), step):
+            rows = alike[first : first + step]
+            columns = [stack.columns(k, which[rows]) for stack, k, which in zip(stacks, counts, index, strict=True)]
+            reported = [seconds_of(own[rows] - times_us[0, rows]) for own in times_us]
+            yield rows, Members(columns, reported, window)
