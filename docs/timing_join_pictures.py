@@ -37,7 +37,8 @@ def figure(width_in: float, height_in: float) -> tuple[Any, Any]:
     """Return a figure with one set of axes in the page's style."""
     mpl.use("Agg")
     mpl.rcParams.update(STYLE)
-    return plt.subplots(figsize=(width_in, height_in), layout="constrained")
+    drawn: tuple[Any, Any] = plt.subplots(figsize=(width_in, height_in), layout="constrained")
+    return drawn
 
 
 def saved(fig: Any, path: Path) -> None:
