@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coincide.errors import RateError
+from coincide.errors import RateError, WindowError
 from coincide.histogram import FloatArray, Histogram
 from coincide.histogram_checks import is_number
 from coincide.offsets import checked_threshold, offset_ranges
@@ -81,8 +81,8 @@ def chance_rate(
 
     Raises
     ------
-    ThresholdError, SensorRuleError
-        The threshold is not in (0, 1], the rule is none.
+    ThresholdError, SensorRuleError, WindowError
+        The threshold is not in (0, 1], the rule is none, the window is open to one side.
 
     Examples
     --------
@@ -94,6 +94,8 @@ def chance_rate(
     0.02
     """
     rule, threshold = checked_sensor_rule(sensors), checked_threshold(threshold)
+    if window.is_open:
+        raise WindowError("window", window, "a window with two ends: without end so is the rate")
     others = a if b is None else b
     u_index, v_index = np.divmod(np.arange(len(a) * len(others)), max(1, len(others)))
     allowed = _allowed(rule, a, others)

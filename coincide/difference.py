@@ -15,6 +15,8 @@ from coincide.template_pairs import TemplatePairs
 from coincide.trapezoids import ELEMENTS_PER_STEP, TemplateColumns, Trapezoids, in_steps
 from coincide.window import Window
 
+FURTHEST_OFFSET_S = 7e9  # no two detections (1898 to 2112) are as far apart
+
 
 def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, window: Window) -> Any:
     """P(window.lo_s <= Xb - Xa <= window.hi_s) for events whose reported times lie `offset_s` apart.
@@ -36,7 +38,7 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
     Raises
     ------
     OffsetError
-        An offset is not finite.
+        An offset is not finite, or beyond 7e9 s: no two detections are as far apart.
 
     References
     ----------
@@ -52,8 +54,8 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
     0.3571
     """
     offset = np.asarray(offset_s, dtype=np.float64)
-    if not np.isfinite(offset).all():
-        raise OffsetError("offset_s", offset_s, "finite numbers of seconds")
+    if not (np.abs(offset) <= FURTHEST_OFFSET_S).all():  # "not <=" also refuses NaN
+        raise OffsetError("offset_s", offset_s, f"numbers of seconds, at most {FURTHEST_OFFSET_S:g} either way")
     exact = ExactSum(offset.ravel(), np.zeros(offset.size))
     probability = _of_one_template_pair(u, v, exact, window).reshape(offset.shape)
     return float(probability) if probability.ndim == 0 else probability

@@ -10,7 +10,9 @@ from coincide.errors import WindowError
 
 MICROSECONDS_PER_SECOND = 1_000_000
 LONGEST_WINDOW_S = 1e9  # about 32 years; keeps every offset well inside int64 microseconds
-OPEN_S = 7.5e9  # an open end: beyond any two detections (1898 to 2112), and finite, so that arithmetic stays exact
+# An open end: beyond any two occurrences (detections from 1898 to 2112, templates 1e9 s either way), and finite, with
+# its microseconds exact floats.
+OPEN_S = 9e9
 
 
 @dataclass(frozen=True, init=False)
@@ -64,7 +66,7 @@ class Window:
         Examples
         --------
         >>> Window.deadline(5.0)
-        Window(lo_s=-7500000000.0, hi_s=5.0)
+        Window(lo_s=-9000000000.0, hi_s=5.0)
         """
         return cls._between(-OPEN_S, _finite("within_s", within_s))
 

@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coincide import Detections, Histogram, Stream, TimingJoin, Window, WindowError, timing_join, timing_join_blocks
+from coincide import (
+    Detections,
+    Histogram,
+    OffsetError,
+    SensorRate,
+    Stream,
+    TimingJoin,
+    Window,
+    WindowError,
+    chance_rate,
+    match_probability,
+    timing_join,
+    timing_join_blocks,
+)
 from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.query import Query
 from coincide.timing_join.algorithms import ALGORITHMS
@@ -63,6 +76,26 @@ def test_as_far_apart_as_two_detections_can_be() -> None:
     pairs = timing_join(first, last, Window.delay(1), 1.0)
     assert pairs.probability.tolist() == [1.0]
     assert sum(len(part) for part in timing_join_blocks(first, last, Window.delay(1), 1.0)) == 1
+
+
+def test_open_beyond_the_longest_templates_too() -> None:
+    last = Detections([4_400_000_000_000_000], [Histogram.uniform(9e8, 1e9)])
+    first = Detections([-2_200_000_000_000_000], [Histogram.uniform(-1e9, -9e8)])
+    assert timing_join(last, first, Window.deadline(1), 1.0).probability.tolist() == [1.0]
+    assert timing_join(first, last, Window.delay(1), 1.0).probability.tolist() == [1.0]
+
+
+def test_the_furthest_offset_is_still_inside() -> None:
+    exact = Histogram.point()
+    assert match_probability(exact, exact, [-7e9, 7e9], Window.delay(1)).tolist() == [0.0, 1.0]
+    with pytest.raises(OffsetError, match="7e"):
+        match_probability(exact, exact, 7.1e9, Window.delay(1))
+
+
+def test_no_chance_rate_without_end() -> None:
+    clock = [SensorRate("s", Histogram.point(), 0.1)]
+    with pytest.raises(WindowError, match="two ends"):
+        chance_rate(clock, clock, Window.delay(1), 0.5)
 
 
 def test_a_self_join_tries_both_orders() -> None:
