@@ -144,8 +144,3 @@ def _spark_session(threads: int) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(f"spark.{name}", value)
     return builder.getOrCreate()
-
-
-def _run_spark(plan: DataFrame) -> Answer:
-    [row] = plan.collect()
-    return int(row[0]), int(row[1]), int(row[2])

@@ -19,7 +19,7 @@ from coincide.detections import Detections
 from coincide.stream import Stream
 from coincide.timing_join import TimingJoin
 
-BARS_US = {100: 4.0, 1_000: 0.8, 10_000: 0.5}
+BARS_US = {100: 3.5, 1_000: 0.7, 10_000: 0.4}
 EVENTS = {100: 40_000, 1_000: 200_000, 10_000: 600_000}
 SPACING_US = 10_000
 SHUFFLE_US = 500_000

@@ -21,6 +21,7 @@ from coincide.events import Events, SortedEvents
 Columns = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]  # keys, template, sensor, ref
 
 SMALLEST_CAPACITY = 1024
+ROOM = 4  # a quarter of what is held is left free when the arrays grow
 COMPACT_FROM = 1 / 16  # several areas: rewrite the arrays once this share of them can go
 
 
@@ -146,10 +147,24 @@ class Buffer:
         self._replace((keys, held.template, held.sensor, held.ref))
 
     def _reserve(self, count: int) -> None:
-        """Make room behind the tail, doubling, so that the arrays move a bounded number of times per event."""
-        if self._tail + count > len(self._columns[0]):
+        """Make room behind the tail, and a quarter more, so that events move a bounded number of times each."""
+        size, capacity = len(self), len(self._columns[0])
+        if self._tail + count <= capacity:
+            return
+        if size + size // ROOM + count <= capacity:
+            self._move_to_front()
+        else:
             held = self.view()
-            self._replace((held.keys, held.template, held.sensor, held.ref), room=len(held) + count)
+            self._replace((held.keys, held.template, held.sensor, held.ref), room=size // ROOM + count)
+
+    def _move_to_front(self) -> None:
+        """Use the dropped room in front again, in steps that do not overlap: numpy would copy what does."""
+        size, head = len(self), self._head
+        for column in self._columns:
+            for first in range(0, size, head):
+                here = column[head + first : min(2 * head + first, self._tail)]
+                column[first : first + len(here)] = here
+        self._head, self._tail = 0, size
 
     def _replace(self, columns: Columns, room: int = 0) -> None:
         size = len(columns[0])

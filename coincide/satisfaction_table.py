@@ -121,20 +121,6 @@ class SatisfactionTable:
             found |= exists & (lo <= offset) & (offset <= hi)
         return found
 
-    def outer(self) -> tuple[int, int]:
-        """Return the closed range outside which no pair matches (lo > hi if none ever does)."""
-        if self.lo_us.size == 0:
-            return NEVER_LO_US, NEVER_HI_US
-        return int(self.lo_us.min()), int(self.hi_us.max())
-
-    def sure(self) -> tuple[int, int]:
-        """Return the longest closed range inside which every pair matches (lo > hi if there is none)."""
-        if self.lo_us.size == 0:
-            return NEVER_LO_US, NEVER_HI_US
-        if self.is_single:
-            return int(self.lo_us.max()), int(self.hi_us.min())
-        return _longest_common(self.intervals_us, self.lo_us.size)
-
 
 def _ranges_at(
     us: tuple[Histogram, ...], vs: tuple[Histogram, ...], pair: IndexArray, window: Window, threshold: float
@@ -143,16 +129,3 @@ def _ranges_at(
     u_index, v_index = np.divmod(pair, max(1, len(vs)))
     found = offset_ranges(TemplatePairs(us, vs, u_index, v_index), window, threshold)
     return Ranges(pair[found.pair], found.left, found.right)
-
-
-def _longest_common(intervals: OffsetArray, pairs: int) -> tuple[int, int]:
-    """Longest range that lies in an interval of each of `pairs` pairs; those of one pair are disjoint."""
-    at = np.concatenate((intervals[:, 0], intervals[:, 1] + 1))
-    step = np.repeat([1, -1], len(intervals))
-    order = np.argsort(at, kind="stable")
-    at, covered = at[order], np.cumsum(step[order])
-    length = np.where(covered[:-1] == pairs, np.diff(at), 0)
-    if not length.any():
-        return NEVER_LO_US, NEVER_HI_US
-    longest = int(length.argmax())
-    return int(at[longest]), int(at[longest + 1]) - 1

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterable
 
 import numpy as np
@@ -148,3 +149,19 @@ def test_an_area_beyond_the_keys_finds_nothing() -> None:
     found = np.searchsorted(stored, keys.encode_bound(beyond, np.array([5, 5, 5])))
 
     assert found.tolist() == [2, 2, 2]
+
+
+def test_a_sliding_buffer_takes_no_more_than_a_quarter_beyond_its_24_bytes() -> None:
+    held, batch = 100_000, 1_000
+    nought = np.zeros(batch, np.int32)
+    tracemalloc.start()
+    buffer = Buffer()
+    for first in range(0, 5 * held, batch):
+        rows = np.arange(first, first + batch)
+        buffer.insert(Events(nought, rows, nought, nought, rows))
+        buffer.evict(np.array([first + batch - held]))
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(buffer) == held
+    assert size / held < 24 * 1.25 + 2
+    assert buffer.view().ref.tolist() == list(range(4 * held, 5 * held))

@@ -47,19 +47,6 @@ def test_extending_equals_building_at_once(
         assert np.array_equal(getattr(extended, name), getattr(at_once, name)), name
 
 
-@given(template_lists, template_lists, windows(), thresholds())
-def test_outer_and_sure_bound_every_pair(
-    us: list[Histogram], vs: list[Histogram], window: Window, threshold: float
-) -> None:
-    table = SatisfactionTable.build(us, vs, window, threshold)
-    (outer_lo, outer_hi), (sure_lo, sure_hi) = table.outer(), table.sure()
-    for i in range(len(us)):
-        for j in range(len(vs)):
-            assert all(outer_lo <= lo and hi <= outer_hi for lo, hi in intervals_of(table, i, j))
-            if sure_lo <= sure_hi:
-                assert table.contains(i, j, [sure_lo, (sure_lo + sure_hi) // 2, sure_hi]).all()
-
-
 @given(template_lists.filter(len), template_lists.filter(len), windows(), thresholds(), st.data())
 def test_contains_agrees_with_the_intervals(
     us: list[Histogram], vs: list[Histogram], window: Window, threshold: float, data: st.DataObject
@@ -78,20 +65,13 @@ def test_pairs_of_several_intervals_are_told_apart() -> None:
     assert table.contains([0, 0, 0], [0, 0, 1], [-500_000, -5_000_000, -500_000]).tolist() == [True, False, True]
 
 
-def test_sure_is_a_range_even_if_some_pair_has_several_intervals() -> None:
-    table = SatisfactionTable.build([Histogram.point()], [EITHER, Histogram.point()], Window(1), 0.4)
-    # EITHER: [-10.2, -8.8] and [-1.2, 0.2] s; the exact time: [-1, 1] s
-    assert table.sure() == (-1_000_000, 200_000)
-
-
 def test_no_templates_and_no_offsets_are_empty() -> None:
-    assert SatisfactionTable.build([], [EITHER], Window(1), 0.5).outer() == (2**61, -(2**61))
+    assert SatisfactionTable.build([], [EITHER], Window(1), 0.5).lo_us.shape == (0, 1)
     spread = Histogram.uniform(0, 1)
     nothing = SatisfactionTable.build([spread], [spread], Window(0.1), 0.9)
     assert nothing.is_single
     assert not nothing.contains(0, 0, [0]).any()
-    assert nothing.outer()[0] > nothing.outer()[1]
-    assert nothing.sure()[0] > nothing.sure()[1]
+    assert nothing.lo_us > nothing.hi_us
 
 
 def test_it_cannot_be_changed() -> None:
