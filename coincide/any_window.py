@@ -1,9 +1,10 @@
 """Satisfaction offsets for windows shorter than the templates: the set may be empty or several intervals.
 
-P(o) = F(hi - o) - F(lo - o) with both parts falling in o, so between offsets a < b it is at most
-F(hi - a) - F(lo - b) and at least F(hi - b) - F(lo - a). Ranges between break points are halved until these bounds
-decide; a range between neighbouring break points that they leave open is one parabola: its vertex is probed and the
-crossings on either side are closed in on. What remains is a list of probed offsets such that neighbours with the
+P(o) = F(hi - o) - F(lo - o) is a parabola between neighbouring break points. Sums over all break points of a template
+pair leave few of them open (`open_segments`). Where these sums are too coarse, or times are exact, ranges between break
+points are halved: both parts fall in o, so between offsets a < b P is at most F(hi - a) - F(lo - b) and at least
+F(hi - b) - F(lo - a), until that decides or one parabola is left. Of each parabola left open the vertex is probed and
+the crossings on either side are closed in on. What remains is a list of probed offsets such that neighbours with the
 same verdict have only that verdict between them, and neighbours that differ lie one microsecond apart.
 """
 
@@ -13,8 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coincide.crossings import close_in
 from coincide.histogram import FloatArray
-from coincide.parabola import root_of, vertex_of
+from coincide.open_segments import open_segments, segment_doubt
+from coincide.parabola import vertex_of
 from coincide.probes import Probes
 from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import BoolArray, OffsetArray, least_probabilities
@@ -26,6 +29,7 @@ from coincide.window_probe import WindowProbe
 # Three points that are off by e put the vertex of a parabola that varies by V between them so far off that it is at
 # most 600 e^2 / V below the true one: with e = 1e-10, the most that a probe is off, less than 1e-13 from here on.
 FLAT = 1e-4
+USEFUL_DOUBT = 1e-4  # of a segment's probability; beyond it the segments leave too much open
 
 
 @dataclass
@@ -59,19 +63,35 @@ class AnyWindowSearch:
         Ranges
             In order of (pair, left).
         """
-        live = np.flatnonzero(hull_lo <= hull_hi)
-        open_ranges = self._between_breaks(live, np.clip(breaks_us, hull_lo, hull_hi), hull_lo, hull_hi)
-        self._close_in(*self._split_at_vertices(open_ranges))
+        live, doubt = hull_lo <= hull_hi, segment_doubt(self.u, self.v, self.window)
+        is_summed = doubt < USEFUL_DOUBT
+        self._search_segments(np.flatnonzero(live & is_summed), doubt, hull_lo, hull_hi)
+        halved = np.flatnonzero(live & ~is_summed)
+        breaks = np.clip(breaks_us[:, halved], hull_lo[halved], hull_hi[halved])
+        knots = np.sort(np.concatenate((breaks, hull_lo[None, halved], hull_hi[None, halved])), axis=0)
+        close_in(*self._split_at_vertices(self._between_breaks(halved, knots)), self._excess)
+        return self._settled().intervals()
+
+    def _search_segments(
+        self, pairs: IndexArray, doubt: FloatArray, hull_lo: OffsetArray, hull_hi: OffsetArray
+    ) -> None:
+        """Probe what sums over all break points of these pairs leave open."""
+        segments, turns = open_segments(self.u, self.v, self.window, self._enough, doubt, pairs)
+        segments, is_long = self._inside(segments, hull_lo, hull_hi)
+        close_in(*self._pieces(segments.where(is_long & ~turns)), self._excess)
+        close_in(*self._split_at_vertices(segments.where(is_long & turns)), self._excess)
+
+    def _settled(self) -> Probes:
+        """Return all probes, once neighbours that differ lie a microsecond apart.
+
+        Within rounding of the threshold verdicts may alternate, and one of them may hide a crossing further on.
+        """
         probes = self._probes_in_order()
-        # within rounding of the threshold verdicts may alternate, and one of them may hide a crossing further on
         while len(gap := probes.changes_apart()):
-            self._close_in(
-                Ranges(probes.pair[gap], probes.offset[gap], probes.offset[gap + 1]),
-                probes.excess[gap],
-                probes.excess[gap + 1],
-            )
+            apart = Ranges(probes.pair[gap], probes.offset[gap], probes.offset[gap + 1])
+            close_in(apart, probes.excess[gap], probes.excess[gap + 1], self._excess)
             probes = self._probes_in_order()
-        return probes.intervals()
+        return probes
 
     def _probe_at(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
         """Return F(hi - o) and F(lo - o) and note by how much P exceeds what it must reach."""
@@ -85,25 +105,44 @@ class AnyWindowSearch:
         self._probe_at(pair, offset)
         return self._probed_excess[-1]
 
-    def _between_breaks(
-        self, live: IndexArray, breaks: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray
-    ) -> Ranges:
-        """Halve over the ranks of the break points; return the ranges between neighbours still undecided."""
-        knots = np.sort(np.concatenate((breaks, hull_lo[None], hull_hi[None])), axis=0)
-        ranks = Ranges(live, np.zeros_like(live), np.full_like(live, len(knots) - 1))
-        at_left = self._probe_at(live, knots[0, live])
-        at_right = self._probe_at(live, knots[-1, live])
-        leaves = [ranks.where(np.zeros(len(live), dtype=np.bool_))]
+    def _inside(self, segments: Ranges, hull_lo: OffsetArray, hull_hi: OffsetArray) -> tuple[Ranges, BoolArray]:
+        """Cut the segments to the hulls, probe their ends, and tell which have anything between them."""
+        pair = segments.pair
+        cut = Ranges(pair, np.maximum(segments.left, hull_lo[pair]), np.minimum(segments.right, hull_hi[pair]))
+        has_ends = cut.left <= cut.right
+        for ends in (cut.left, cut.right):
+            self._probe_at(pair[has_ends], ends[has_ends])
+        return cut, cut.right - cut.left > 1
+
+    def _pieces(self, ranges: Ranges) -> tuple[Ranges, FloatArray, FloatArray]:
+        """Return the ranges between their ends, for a break point lies half a microsecond off its knot; P there."""
+        inner = Ranges(ranges.pair, ranges.left + 1, ranges.right - 1)
+        return inner, self._excess(inner.pair, inner.left), self._excess(inner.pair, inner.right)
+
+    def _between_breaks(self, pairs: IndexArray, knots: OffsetArray) -> Ranges:
+        """Halve over the ranks of the break points; return the ranges between neighbours still undecided.
+
+        Parameters
+        ----------
+        pairs : ndarray of int64, shape (p,)
+        knots : ndarray of int64, shape (m, p)
+            Of each of these pairs, in order, the ends of its hull among them.
+        """
+        nth = np.arange(len(pairs))
+        ranks = Ranges(nth, np.zeros_like(nth), np.full_like(nth, len(knots) - 1))
+        at_left = self._probe_at(pairs, knots[0])
+        at_right = self._probe_at(pairs, knots[-1])
+        leaves = [ranks.where(np.zeros(len(nth), dtype=np.bool_))]
         while len(ranks):
             left, right = knots[ranks.left, ranks.pair], knots[ranks.right, ranks.pair]
-            undecided = self._is_undecided(ranks.pair, at_left, at_right) & (right - left > 1)
+            undecided = self._is_undecided(pairs[ranks.pair], at_left, at_right) & (right - left > 1)
             leaf = undecided & (ranks.right - ranks.left == 1)
-            leaves.append(Ranges(ranks.pair[leaf], left[leaf], right[leaf]))
+            leaves.append(Ranges(pairs[ranks.pair[leaf]], left[leaf], right[leaf]))
             split = undecided & ~leaf
             ranks = ranks.where(split)
             at_left, at_right = _both(at_left, split), _both(at_right, split)
             middle = (ranks.left + ranks.right) // 2
-            at_middle = self._probe_at(ranks.pair, knots[middle, ranks.pair])
+            at_middle = self._probe_at(pairs[ranks.pair], knots[middle, ranks.pair])
             ranks = joined(Ranges(ranks.pair, ranks.left, middle), Ranges(ranks.pair, middle, ranks.right))
             at_left, at_right = _stacked(at_left, at_middle), _stacked(at_middle, at_right)
         return joined(*leaves)
@@ -131,22 +170,6 @@ class AnyWindowSearch:
         pieces = joined(Ranges(pair, left, vertex), Ranges(pair, following, right))
         return pieces, np.concatenate((at_left, at_following)), np.concatenate((at_vertex, at_right))
 
-    def _close_in(self, ranges: Ranges, at_left: FloatArray, at_right: FloatArray) -> None:
-        """Close in on the one crossing of each monotone range whose ends differ in verdict."""
-        while True:
-            crossing = ((at_left >= 0) != (at_right >= 0)) & (ranges.right - ranges.left > 1)
-            if not crossing.any():
-                return
-            ranges, at_left, at_right = ranges.where(crossing), at_left[crossing], at_right[crossing]
-            left, middle, right = ranges.left, (ranges.left + ranges.right) // 2, ranges.right
-            at_middle = self._excess(ranges.pair, middle)
-            root = root_of(left, middle, right, at_left, at_middle, at_right)
-            bracket = _Bracket(ranges, at_left, at_right)
-            bracket.narrow(middle, at_middle)
-            for probe in (root, np.minimum(root + 1, right)):
-                bracket.narrow(probe, self._excess(ranges.pair, probe))
-            ranges, at_left, at_right = bracket.ranges, bracket.at_left, bracket.at_right
-
     def _probes_in_order(self) -> Probes:
         """Every offset probed so far, once, in order of (pair, offset)."""
         pair, offset = np.concatenate(self._probed_pair), np.concatenate(self._probed_offset)
@@ -164,22 +187,3 @@ def _stacked(
     first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
     return np.concatenate((first[0], second[0])), np.concatenate((first[1], second[1]))
-
-
-@dataclass
-class _Bracket:
-    """Ranges whose ends differ in verdict, narrowed from either side."""
-
-    ranges: Ranges
-    at_left: FloatArray
-    at_right: FloatArray
-
-    def narrow(self, probe: OffsetArray, at_probe: FloatArray) -> None:
-        """Move the end that agrees with the probe there, where the probe lies inside."""
-        pair, left, right = self.ranges.pair, self.ranges.left, self.ranges.right
-        inside = (probe > left) & (probe < right)
-        like_left = (at_probe >= 0) == (self.at_left >= 0)
-        to_left, to_right = inside & like_left, inside & ~like_left
-        self.ranges = Ranges(pair, np.where(to_left, probe, left), np.where(to_right, probe, right))
-        self.at_left = np.where(to_left, at_probe, self.at_left)
-        self.at_right = np.where(to_right, at_probe, self.at_right)

@@ -67,11 +67,16 @@ def cdf_error(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
     """
     spread_s = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0]
     greatest_s = np.abs(u.edges_s).max(axis=0) + np.abs(v.edges_s).max(axis=0)
-    bends = np.abs(_jumps(u.density)).sum(axis=0) * np.abs(_jumps(v.density)).sum(axis=0)
     knots = len(u.edges_s) * len(v.edges_s)
-    bound: FloatArray = ULP * bends * spread_s * (spread_s * (knots + 8) + 8 * greatest_s)
+    bound: FloatArray = ULP * cdf_bends(u, v) * spread_s * (spread_s * (knots + 8) + 8 * greatest_s)
     bound[u.has_atoms | v.has_atoms] = np.inf
     return bound
+
+
+def cdf_bends(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
+    """Sum of all bends of the density of Xv - Xu, whatever their sign, per s^2, shape (n,)."""
+    bends: FloatArray = np.abs(_jumps(u.density)).sum(axis=0) * np.abs(_jumps(v.density)).sum(axis=0)
+    return bends
 
 
 def _jumps(density: FloatArray) -> FloatArray:
