@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from coincide.timing_join import matching, timing_join
 from coincide.timing_join.algorithms import ALGORITHMS, PaperAlgorithm
+from coincide.timing_join.probe_bounds import ProbeBounds
 from docs.generate import ROOT
 from tests.reference.recorded_streams import long_recording
 
@@ -25,3 +29,28 @@ def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
     assert row is not None, f"{algorithm.name} has no row"
     assert row[0].rsplit(" | ", 4)[1:] == [*counts[:3], f"{counts[3]} |"]
     assert f"{len(measured.pairs):,} pairs" in PAGE
+
+
+def test_our_own_counts_are_those_of_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams, scanned, looked_up = long_recording(), [], []
+    monkeypatch.setattr(matching, "expanded", counted(matching.expanded, lambda found: scanned.append(len(found[0]))))
+    monkeypatch.setattr(
+        ProbeBounds, "qualify", counted(ProbeBounds.qualify, lambda found: looked_up.append(len(found)))
+    )
+    a, b = streams.arrivals.a, streams.arrivals.b
+
+    timing_join(a, b, streams.window, streams.threshold, sensors="any")
+
+    row = re.search(r"^\| `timing_join` \|.*$", PAGE, re.MULTILINE)
+    assert row is not None
+    counts = (sum(scanned), 0, sum(looked_up), len(a) + len(b))
+    assert row[0].rsplit(" | ", 4)[1:] == [*(f"{count:,}" for count in counts[:3]), f"{counts[3]} |"]
+
+
+def counted(function: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        found = function(*args)
+        note(found)
+        return found
+
+    return call
