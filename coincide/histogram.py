@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from coincide.bayesian_blocks import bayesian_blocks
 from coincide.errors import HistogramError
-from coincide.histogram_checks import checked_edges, checked_mass, is_number, normalised, trimmed
+from coincide.histogram_checks import checked_edges, checked_mass, is_number, is_whole, normalised, trimmed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -103,7 +103,7 @@ class Histogram:
         """
         if not is_number(sigma_s) or not sigma_s > 0:
             raise HistogramError("sigma_s", sigma_s, "a finite number of seconds above 0")
-        if isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 1000:
+        if not is_whole(buckets) or not 1 <= buckets <= 1000:
             raise HistogramError("buckets", buckets, "a whole number from 1 to 1000")
         edges_sigma = np.linspace(-4.0, 4.0, buckets + 1)
         cumulative = [NormalDist().cdf(edge) for edge in edges_sigma]

@@ -42,8 +42,8 @@ def timing_join(
     ----------
     a, b : Detections
         Rows in any order; time-ordered ones are faster. `b` None joins `a` with itself: with a symmetric window
-        each pair of rows counts once, the one that comes first by (detected_at, sensor, position) is on the left;
-        with another window both orientations are tried.
+        each pair of rows counts once, the one that comes first by (detected_at, sensor, id, position) is on the
+        left; with another window both orientations are tried.
     window : Window
         Closed at both ends, a deadline or a delay.
     threshold : float
