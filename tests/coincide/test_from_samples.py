@@ -145,6 +145,15 @@ def test_what_cannot_be_used_is_refused(values: list[float], buckets: int, messa
         Histogram.from_samples(values, buckets)
 
 
+def test_whole_numbers_may_be_numpys() -> None:
+    values = np.random.default_rng(1).normal(0, 1, 100)
+    eight = np.int64(8)
+    assert Histogram.from_samples(values, eight) == Histogram.from_samples(values, 8)  # type: ignore[arg-type]
+    assert Histogram.normal(1.0, eight) == Histogram.normal(1.0, 8)  # type: ignore[arg-type]
+    by_numpy = goodness_of_fit(Histogram.uniform(-4, 4), values, fitted_to=np.int64(50))  # type: ignore[arg-type]
+    assert by_numpy == goodness_of_fit(Histogram.uniform(-4, 4), values, fitted_to=50)
+
+
 def test_the_distance_counts_both_sides_of_every_jump() -> None:
     either = Histogram([0, 0, 10, 10], [0.5, 0.0, 0.5])
     assert goodness_of_fit(either, [0.0, 10.0]).distance == 0.0
