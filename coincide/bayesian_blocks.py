@@ -38,7 +38,7 @@ def bayesian_blocks(samples_s: Sequence[float] | FloatArray, buckets: int) -> tu
     ordered = np.sort(checked_samples(samples_s, LEAST_SAMPLES))
     if ordered[-1] - ordered[0] < SHORTEST_CELL_S:
         return ordered[[len(ordered) // 2] * 2], np.ones(1)
-    cells = SampleCells.of(ordered, most_atoms=(buckets - 1) // 2)
+    cells = SampleCells.of(ordered, buckets)
     blocks = _best_blocks(cells, buckets, _cost_of_a_bucket(len(ordered)))
     return cells.edges_s[blocks], np.diff(cells.samples_below[blocks]) / len(ordered)
 

@@ -141,9 +141,12 @@ class Histogram:
         """Template learnt from observed errors, with edges at the best places (Bayesian blocks).
 
         Of all histograms with at most `buckets` buckets it is the most likely one, less a cost for each bucket, so
-        few samples give few buckets. Outliers get a long, thin bucket of their own and stretch no other. A value
-        with 5 % of the samples, five times as often as either neighbouring value, becomes an atom; values that are
-        merely rounded do not. The support is the samples' range: of n samples the next one falls outside with
+        few samples give few buckets. Outliers get a long, thin bucket of their own and stretch no other.
+
+        A value that at least five samples and 5 % of them have becomes an atom if it is there five times as often as
+        either neighbouring value, or beside a gap ten times the median one, or if the values are few: at most 8,
+        and all fit into `buckets` as atoms (n of them take 2 n - 1). Values that are merely rounded, many and evenly
+        far apart, do not. The support is the samples' range: of n samples the next one falls outside with
         probability 2 / (n + 1). `goodness_of_fit` says how well other samples agree.
 
         Parameters
