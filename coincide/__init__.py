@@ -14,7 +14,7 @@ from coincide.pairs import Changes, Pairs
 from coincide.posterior import Occurred, occurred
 from coincide.satisfaction_table import SatisfactionTable
 from coincide.stream import Stream, StreamError
-from coincide.timing_join import TimingJoin, timing_join, timing_join_blocks
+from coincide.timing_join import PairLimits, SensorRuleError, TimingJoin, timing_join, timing_join_blocks
 from coincide.window import Window
 
 __all__ = [
@@ -28,10 +28,12 @@ __all__ = [
     "Occurred",
     "Occurrences",
     "OffsetError",
+    "PairLimits",
     "Pairs",
     "RateError",
     "SatisfactionTable",
     "SensorRate",
+    "SensorRuleError",
     "Stream",
     "StreamError",
     "ThresholdError",

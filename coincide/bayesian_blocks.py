@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coincide.errors import HistogramError
-from coincide.histogram_checks import FURTHEST_EDGE_S, FloatArray
+from coincide.histogram_checks import FURTHEST_EDGE_S, FloatArray, is_whole
 from coincide.sample_cells import SHORTEST_CELL_S, IndexArray, SampleCells
 
 LEAST_SAMPLES = 30  # the next one lies outside the range of n with probability 2 / (n + 1): 1 in 16
@@ -33,12 +33,12 @@ def bayesian_blocks(samples_s: Sequence[float] | FloatArray, buckets: int) -> tu
     >>> edges_s.tolist(), mass.tolist()
     ([0.0, 0.0, 6.0], [0.4, 0.6])
     """
-    if isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 1000:
+    if not is_whole(buckets) or not 1 <= buckets <= 1000:
         raise HistogramError("buckets", buckets, "a whole number from 1 to 1000")
     ordered = np.sort(checked_samples(samples_s, LEAST_SAMPLES))
     if ordered[-1] - ordered[0] < SHORTEST_CELL_S:
         return ordered[[len(ordered) // 2] * 2], np.ones(1)
-    cells = SampleCells.of(ordered, most_atoms=(buckets - 1) // 2)
+    cells = SampleCells.of(ordered, buckets)
     blocks = _best_blocks(cells, buckets, _cost_of_a_bucket(len(ordered)))
     return cells.edges_s[blocks], np.diff(cells.samples_below[blocks]) / len(ordered)
 

@@ -148,7 +148,14 @@ def _labels(field: str, values: npt.ArrayLike, rows: int) -> LabelArray:
         what = f"an array of {labels.dtype} with shape {labels.shape}"
         raise DetectionsError(field, what, "a flat array of integers or of strings")
     _check_length(field, labels, rows)
-    return _read_only(labels)
+    return _read_only(labels if labels.dtype.kind == "U" else _as_int64(field, labels))
+
+
+def _as_int64(field: str, labels: LabelArray) -> LabelArray:
+    """One type for all frames: int64 beside uint64 would be compared as float64, which does not tell 2**53 + 1."""
+    if labels.dtype == np.uint64 and len(labels) and labels.max() >= 2**63:
+        raise DetectionsError(field, int(labels.max()), "whole numbers from -2**63 to 2**63 - 1, or strings")
+    return labels.astype(np.int64, copy=False)
 
 
 def _check_length(field: str, array: npt.NDArray[Any], rows: int | None) -> None:

@@ -8,7 +8,10 @@
         ├── WindowError         bounds of a window
         ├── ThresholdError      a confidence threshold outside (0, 1]
         ├── OffsetError         an offset that is not finite, or at which no match is possible
-        └── RateError           a rate of detections
+        ├── RateError           a rate of detections
+        ├── DetectionsError     a column of a frame, or one that does not fit the other frames (coincide.detections)
+        ├── StreamError         a stream's name, delay, longest template or bound (coincide.stream)
+        └── SensorRuleError     a rule of sensors that does not exist or cannot be applied (coincide.timing_join)
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import numpy as np
 from coincide.bayesian_blocks import checked_samples
 from coincide.errors import HistogramError
 from coincide.histogram import FloatArray, Histogram
+from coincide.histogram_checks import is_whole
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def goodness_of_fit(template: Histogram, samples_s: Sequence[float] | FloatArray
     True
     """
     ordered = np.sort(checked_samples(samples_s, least=1))
-    if fitted_to is not None and (isinstance(fitted_to, bool) or not isinstance(fitted_to, int) or fitted_to < 1):
+    if fitted_to is not None and (not is_whole(fitted_to) or fitted_to < 1):
         raise HistogramError("fitted_to", fitted_to, "a whole number of samples, at least 1")
     count = len(ordered)
     outside = int(np.count_nonzero((ordered < template.earliest_s) | (ordered > template.latest_s)))

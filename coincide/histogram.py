@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from coincide.bayesian_blocks import bayesian_blocks
 from coincide.errors import HistogramError
-from coincide.histogram_checks import checked_edges, checked_mass, is_number, normalised, trimmed
+from coincide.histogram_checks import checked_edges, checked_mass, is_number, is_whole, normalised, trimmed
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -103,7 +103,7 @@ class Histogram:
         """
         if not is_number(sigma_s) or not sigma_s > 0:
             raise HistogramError("sigma_s", sigma_s, "a finite number of seconds above 0")
-        if isinstance(buckets, bool) or not isinstance(buckets, int) or not 1 <= buckets <= 1000:
+        if not is_whole(buckets) or not 1 <= buckets <= 1000:
             raise HistogramError("buckets", buckets, "a whole number from 1 to 1000")
         edges_sigma = np.linspace(-4.0, 4.0, buckets + 1)
         cumulative = [NormalDist().cdf(edge) for edge in edges_sigma]
@@ -141,9 +141,12 @@ class Histogram:
         """Template learnt from observed errors, with edges at the best places (Bayesian blocks).
 
         Of all histograms with at most `buckets` buckets it is the most likely one, less a cost for each bucket, so
-        few samples give few buckets. Outliers get a long, thin bucket of their own and stretch no other. A value
-        with 5 % of the samples, five times as often as either neighbouring value, becomes an atom; values that are
-        merely rounded do not. The support is the samples' range: of n samples the next one falls outside with
+        few samples give few buckets. Outliers get a long, thin bucket of their own and stretch no other.
+
+        A value that at least five samples and 5 % of them have becomes an atom if it is there five times as often as
+        either neighbouring value, or beside a gap ten times the median one, or if the values are few: at most 8,
+        and all fit into `buckets` as atoms (n of them take 2 n - 1). Values that are merely rounded, many and evenly
+        far apart, do not. The support is the samples' range: of n samples the next one falls outside with
         probability 2 / (n + 1). `goodness_of_fit` says how well other samples agree.
 
         Parameters

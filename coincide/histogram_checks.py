@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,11 @@ FURTHEST_EDGE_S = 1e9
 def is_number(value: object) -> bool:
     """Whether `value` is a finite real number."""
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+
+
+def is_whole(value: object) -> bool:
+    """Whether `value` is an integer, Python's or numpy's."""
+    return not isinstance(value, bool) and isinstance(value, Integral)
 
 
 def _finite_floats(field: str, values: Sequence[float] | FloatArray) -> FloatArray:

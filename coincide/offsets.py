@@ -13,7 +13,7 @@ from numbers import Real
 import numpy as np
 
 from coincide.any_window import AnyWindowSearch
-from coincide.errors import ThresholdError
+from coincide.errors import ThresholdError, WindowError
 from coincide.histogram import FloatArray, Histogram
 from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import OffsetArray, greatest_offsets
@@ -27,6 +27,13 @@ def checked_threshold(threshold: object) -> float:
     if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 < float(threshold) <= 1:
         raise ThresholdError("threshold", threshold, "a number above 0 and at most 1")
     return float(threshold)
+
+
+def checked_window(window: object) -> Window:
+    """Return `window` if it is a Window, else raise WindowError."""
+    if not isinstance(window, Window):
+        raise WindowError("window", window, "a Window, such as Window(5.0) for 5 s either way")
+    return window
 
 
 def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: float) -> OffsetArray:
@@ -49,8 +56,8 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
 
     Raises
     ------
-    ThresholdError
-        `threshold` is not in (0, 1].
+    WindowError, ThresholdError
+        `window` is no Window, or `threshold` not in (0, 1].
 
     References
     ----------
@@ -69,7 +76,8 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
            [ -1200000,    200000]])
     """
     only = np.zeros(1, dtype=np.int64)
-    found = offset_ranges(TemplatePairs([u], [v], only, only), window, checked_threshold(threshold))
+    pairs = TemplatePairs([u], [v], only, only)
+    found = offset_ranges(pairs, checked_window(window), checked_threshold(threshold))
     return np.column_stack((found.left, found.right))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from coincide.errors import OffsetError
 from coincide.histogram import Histogram
+from coincide.histogram_checks import is_whole
 from coincide.occurrences import occurrences
 from coincide.window import Window
 
@@ -89,7 +90,7 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
         raise OffsetError(
             "detected_at_us", detected_at_us, f"one time for each of {len(templates)} templates, two or more"
         )
-    if not all(isinstance(time_us, int | np.integer) for time_us in detected_at_us):
+    if not all(map(is_whole, detected_at_us)):
         raise OffsetError("detected_at_us", detected_at_us, "whole microseconds")
     index = np.zeros((len(templates), 1), dtype=np.int64)
     times = np.array(detected_at_us, dtype=np.int64)[:, None]

@@ -14,6 +14,8 @@ CELLS_AT_EITHER_END = 32  # one sample in each, so that outliers cannot stretch 
 SHORTEST_CELL_S = 2e-6
 ATOM_SHARE = 0.05  # an atom is a value with at least this share of the samples
 ATOM_EXCESS = 5  # and so many times as many as either neighbouring value: values that are merely rounded have not
+FEW_VALUES = 8
+LONG_GAP = 10  # or beside so many times the median gap between values: rounded ones lie as far apart as their digits
 
 IndexArray = npt.NDArray[np.int64]
 
@@ -33,9 +35,12 @@ class SampleCells:
     samples_below: IndexArray
 
     @classmethod
-    def of(cls, ordered: FloatArray, most_atoms: int) -> SampleCells:
-        """Cut samples in ascending order, the first and last of which lie at least 2 us apart."""
-        atoms = _atoms(ordered, most_atoms)
+    def of(cls, ordered: FloatArray, most_buckets: int) -> SampleCells:
+        """Cut samples in ascending order, the first and last of which lie at least 2 us apart.
+
+        The atoms and what lies between them make at most `most_buckets` buckets.
+        """
+        atoms = _atoms(ordered, most_buckets)
         start, left = 0, float(ordered[0])
         edges, below = [left], [0]
         for atom in [*atoms, None]:
@@ -55,18 +60,44 @@ class SampleCells:
         return cls(np.array(edges), np.array(below))
 
 
-def _atoms(ordered: FloatArray, most: int) -> list[float]:
-    """Return values that repeat far more often than those beside them, in ascending order."""
-    values, counts = np.unique(ordered, return_counts=True)
+def _atoms(ordered: FloatArray, most_buckets: int) -> list[float]:
+    """Return values that are exact times rather than rounded ones, in ascending order."""
+    # to the microsecond, so that 0.1 + 0.2 is 0.3
+    _, first, counts = np.unique(np.rint(ordered * 1e6), return_index=True, return_counts=True)
+    values = ordered[first]
+    values[-1] = ordered[-1]
+    # so few that no smooth error is behind them, and buckets enough for all as atoms with gaps between them
+    are_few = len(values) <= FEW_VALUES and 2 * len(values) - 1 <= most_buckets
+    often = counts >= max(ATOM_SHARE * len(ordered), ATOM_EXCESS)
+    chosen = np.flatnonzero(often & (are_few | _stands_out(counts) | _stands_apart(values)))
+    return _with_room(values[chosen[np.argsort(-counts[chosen], kind="stable")]], values[[0, -1]], most_buckets)
+
+
+def _stands_out(counts: IndexArray) -> npt.NDArray[np.bool_]:
+    """Whether each value repeats far more often than those beside it."""
     beside = np.maximum(np.append(counts[1:], 0), np.insert(counts[:-1], 0, 0))
-    often = np.flatnonzero((counts >= ATOM_SHARE * len(ordered)) & (counts >= ATOM_EXCESS * beside))
+    stands_out: npt.NDArray[np.bool_] = counts >= ATOM_EXCESS * beside
+    return stands_out
+
+
+def _stands_apart(values: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether beside each value is a gap far longer than the usual one, over which its share must not be spread."""
+    gaps = np.diff(values)
+    is_long = gaps >= LONG_GAP * np.median(gaps)
+    return np.append(is_long, False) | np.insert(is_long, 0, False)
+
+
+def _with_room(values: FloatArray, ends: FloatArray, most_buckets: int) -> list[float]:
+    """Return those of the values, the first ones rather than the last, that there are buckets for."""
     atoms: list[float] = []
-    for nth in often[np.argsort(-counts[often], kind="stable")].tolist():
-        value = float(values[nth])
-        ends = (float(ordered[0]), float(ordered[-1]))
+    buckets = 1
+    for value in values.tolist():
+        more = 1 if value in ends else 2  # the atom, and between two ends a second part of what it cuts
         # too close to another, or to the end of all samples, no bucket has room in between
-        if len(atoms) < most and all(value == s or abs(value - s) >= 2 * SHORTEST_CELL_S for s in [*atoms, *ends]):
+        is_apart = all(value == s or abs(value - s) >= 2 * SHORTEST_CELL_S for s in [*atoms, *ends])
+        if is_apart and buckets + more <= most_buckets:
             atoms.append(value)
+            buckets += more
     return sorted(atoms)
 
 

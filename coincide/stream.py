@@ -14,7 +14,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class StreamError(CoincideError):
-    """A stream's name, delay or longest template cannot be used."""
+    """A stream's name, delay, longest template or bound on its buffer cannot be used."""
 
 
 @dataclass(frozen=True)

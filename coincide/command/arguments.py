@@ -80,10 +80,16 @@ class Arguments(argparse.Namespace):
 
 def parsed(argv: Sequence[str]) -> Arguments:
     """Return the arguments; print help or what is wrong with them, and exit, as argparse does."""
-    return _parser().parse_args(_with_joined_windows(argv), Arguments())
+    parser, join = _parsers()
+    arguments = parser.parse_args(_with_joined_windows(argv), Arguments())
+    for option in ("uncertainty_b", "time_b"):
+        if arguments.b is None and getattr(arguments, option) is not None:
+            join.error(f"argument --{option.replace('_', '-')}: there is no file B")
+    return arguments
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """Return the parser of the whole line and that of ``join``."""
     parser = argparse.ArgumentParser(prog="coincide", description="Which things happened together.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     join = commands.add_parser(
@@ -97,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     join.add_argument("b", type=Path, metavar="B", nargs="?", help="the second file; left out: A with itself")
     _add_question(join)
     _add_columns(join)
-    return parser
+    return parser, join
 
 
 def _add_question(join: argparse.ArgumentParser) -> None:
@@ -115,27 +121,27 @@ def _add_question(join: argparse.ArgumentParser) -> None:
     join.add_argument("--sensors", choices=rules, default=rules[0], help="which sensors may make a pair (different)")
     join.add_argument("--templates", type=Path, metavar="FILE", help="templates by name, JSON (see below)")
     forms = "for events that have none: a name in FILE, uniform:LO,HI, normal:SIGMA or point"
-    join.add_argument("--uncertainty", metavar="U", help=forms)
-    join.add_argument("--uncertainty-a", metavar="U", help="the same for A only")
-    join.add_argument("--uncertainty-b", metavar="U", help="the same for B only")
+    join.add_argument("--uncertainty", type=_filled, metavar="U", help=forms)
+    join.add_argument("--uncertainty-a", type=_filled, metavar="U", help="the same for A only")
+    join.add_argument("--uncertainty-b", type=_filled, metavar="U", help="the same for B only")
     join.add_argument(
         "--out", type=_out, metavar="FILE", help="where to: its suffix is its format (standard output: CSV)"
     )
 
 
 def _add_columns(join: argparse.ArgumentParser) -> None:
-    join.add_argument("--time", metavar="COLUMN", help="the column with the times")
-    join.add_argument("--time-a", metavar="COLUMN", help="the same for A only")
-    join.add_argument("--time-b", metavar="COLUMN", help="the same for B only")
+    join.add_argument("--time", type=_filled, metavar="COLUMN", help="the column with the times")
+    join.add_argument("--time-a", type=_filled, metavar="COLUMN", help="the same for A only")
+    join.add_argument("--time-b", type=_filled, metavar="COLUMN", help="the same for B only")
     join.add_argument("--assume-utc", action="store_true", help="take times without an offset as UTC")
     join.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be used, and count them")
 
 
 def _with_joined_windows(argv: Sequence[str]) -> list[str]:
-    """Join ``--window -1:9`` to one word: argparse would take -1:9 for an option."""
+    """Join ``--window -1:9`` to one word: argparse would take -1:9 or -inf:9 for an option."""
     words: list[str] = []
     for word in argv:
-        if words and words[-1] == "--window" and re.match(r"-[\d.]", word):
+        if words and words[-1] == "--window" and re.match(r"-([\d.]|[^-]+:|inf|nan)", word):
             words[-1] = f"--window={word}"
         else:
             words.append(word)
@@ -164,6 +170,12 @@ def _threshold(text: str) -> float:
     if not 0 < threshold <= 1:
         raise argparse.ArgumentTypeError(f"{text!r}: a probability above 0, at most 1")
     return threshold
+
+
+def _filled(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("empty")
+    return text
 
 
 def _out(text: str) -> Path | None:

@@ -42,6 +42,16 @@ def format_of_answer(out: Path | None) -> Format:
     return "csv" if out is None else format_of(out)
 
 
+def is_terminal(out: Path | None) -> bool:
+    """Whether the answer goes where a person reads it; `out` None is standard output."""
+    if out is None:
+        return sys.stdout is not None and sys.stdout.isatty()
+    if not out.is_char_device():
+        return False
+    with out.open("wb", buffering=0) as device:
+        return device.isatty()
+
+
 @contextmanager
 def opened_answer(out: Path | None, sides: tuple[pa.Table, pa.Table]) -> Iterator[Answer]:
     """Yield what takes the answer. A file gets its name when all is written: there is never half an answer."""

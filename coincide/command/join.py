@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from coincide.command.answer import DIGITS, PairBlock, shown_columns
 from coincide.command.assignment import Assignment, assigned, missing_labels, says_nothing
 from coincide.command.bad_rows import LISTED, BadRows
-from coincide.command.destination import format_of_answer, opened_answer
+from coincide.command.destination import format_of_answer, is_terminal, opened_answer
 from coincide.command.errors import CommandError
 from coincide.command.events import Events, read_events, without
 from coincide.command.faults import Faults
@@ -43,7 +43,7 @@ def run_join(request: JoinRequest) -> int:
     """
     _check_paths(request)
     named = load_templates(request.templates) if request.templates else {}
-    with shown_stages() as stages:
+    with shown_stages(answer_on_terminal=is_terminal(request.out)) as stages:
         bad = [BadRows(each.path, "row" if format_of(each.path) == "parquet" else "line") for each in request.inputs]
         sides = [_side(request, each, named, told, stages) for each, told in zip(request.inputs, bad, strict=True)]
         _tell_bad_rows(bad, request.skip_bad)

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 
 from coincide.command.arguments import parsed
 from coincide.command.errors import CommandError
+from coincide.errors import CoincideError
 
 EXTRA = ("pyarrow", "rich")
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             run_join(arguments.request())
         if sys.stdout is not None:
             sys.stdout.flush()
-    except CommandError as error:
+    except (CommandError, CoincideError) as error:
         return _fail(str(error), FAILED)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)

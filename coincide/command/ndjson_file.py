@@ -12,7 +12,7 @@ import numpy as np
 
 from coincide.command.bad_rows import BadRows
 from coincide.command.columns import Chunk
-from coincide.command.errors import ValueRefused
+from coincide.command.errors import ValueRefused, shown
 from coincide.command.text_files import Advance, opened_text
 
 ROWS = 65_536
@@ -63,4 +63,7 @@ def _object(content: str) -> dict[str, Any]:
         return obj
     if not isinstance(own, dict) or not own.keys() <= {"sigma_s", "earliest", "latest"}:
         raise ValueRefused("uncertainty", own, "sigma_s, or earliest and latest; for a histogram name a template")
+    for name in own.keys() & obj.keys():
+        if obj[name] is not None and obj[name] != own[name]:
+            raise ValueRefused("uncertainty", own, f"no other {name} than beside it, which is {shown(obj[name])}")
     return {**obj, **own}

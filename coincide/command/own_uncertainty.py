@@ -20,10 +20,12 @@ from coincide.command.errors import ValueRefused
 from coincide.command.faults import Faults
 from coincide.command.instants import instants_us
 from coincide.histogram import Histogram
+from coincide.histogram_checks import FURTHEST_EDGE_S
 
 MOST_SPREADS = 500
 STEP = 1.01
 SHORTEST_SIGMA_S, LONGEST_SIGMA_S = 1e-6, 2.5e8  # what Histogram.normal can make of
+LONGEST_US = round(FURTHEST_EDGE_S * 1e6)
 NO_LENGTH = -1
 
 FloatArray = npt.NDArray[np.float64]
@@ -60,6 +62,8 @@ def own_uncertainty(chunk: Chunk, faults: Faults, *, assume_utc: bool) -> OwnUnc
     faults.add_all(np.flatnonzero(has_end & ~has_start), "earliest: empty: latest needs it")
     both = has_start & has_end
     faults.add_all(np.flatnonzero(both & (latest_us < earliest_us)), "latest: before earliest")
+    too_long = both & (latest_us - earliest_us > LONGEST_US)
+    faults.add_all(np.flatnonzero(too_long), f"latest: more than {FURTHEST_EDGE_S:g} s after earliest")
     faults.add_all(np.flatnonzero(both & ~np.isnan(sigma_s)), "sigma_s: either it or earliest and latest")
     return OwnUncertainty(sigma_s, earliest_us, np.where(both, latest_us - earliest_us, NO_LENGTH))
 
@@ -96,10 +100,11 @@ def spread_templates(own: OwnUncertainty) -> tuple[list[Histogram], Int64Array, 
     index = np.full(len(own.sigma_s), -1, np.int64)
     shift_us = np.zeros(len(index), np.int64)
     by_sigma, by_length = ~np.isnan(own.sigma_s), own.length_us >= 0
-    sigmas, which = np.unique(_rounded(own.sigma_s[by_sigma]), return_inverse=True)
+    sigmas = _rounded(own.sigma_s[by_sigma], SHORTEST_SIGMA_S, LONGEST_SIGMA_S)
+    sigmas, which = np.unique(sigmas, return_inverse=True)
     index[by_sigma] = which
     lengths = own.length_us[by_length]
-    few = np.round(_rounded(lengths.astype(np.float64))).astype(np.int64)
+    few = np.round(_rounded(lengths.astype(np.float64), 1, LONGEST_US)).astype(np.int64)
     shift_us[by_length] = (lengths - few) // 2  # a rounded interval keeps its centre
     few, which = np.unique(few, return_inverse=True)
     index[by_length] = which + len(sigmas)
@@ -115,10 +120,10 @@ def is_rounded(own: OwnUncertainty) -> bool:
     )
 
 
-def _rounded(spread: FloatArray) -> FloatArray:
-    """Return the spreads, if they are many rounded to a scale of few; zero stays zero."""
+def _rounded(spread: FloatArray, least: float, most: float) -> FloatArray:
+    """Return the spreads, if they are many rounded to a scale of few, from `least` to `most`; zero stays zero."""
     if len(np.unique(spread)) <= MOST_SPREADS:
         return spread
     with np.errstate(divide="ignore"):
         on_scale: FloatArray = STEP ** np.round(np.log(spread) / np.log(STEP))
-    return np.where(spread > 0, on_scale, spread)
+    return np.where(spread > 0, np.clip(on_scale, least, most), spread)

@@ -1,4 +1,4 @@
-"""Progress bars on a terminal; nothing where standard error is none."""
+"""Progress bars on a terminal; nothing where standard error is none, or where the answer is to be read."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ class Stages(Protocol):
 
 
 @contextmanager
-def shown_stages() -> Iterator[Stages | None]:
-    """Yield what shows a bar for each stage until the block ends; None if nobody would see it."""
-    if not sys.stderr.isatty():
+def shown_stages(*, answer_on_terminal: bool) -> Iterator[Stages | None]:
+    """Yield what shows a bar for each stage until the block ends; None if nobody would see it.
+
+    An answer on a terminal would be drawn over: a bar takes back the lines above it whenever it moves.
+    """
+    if answer_on_terminal or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())

@@ -32,9 +32,11 @@ def load_templates(path: Path) -> dict[str, Histogram]:
         The file cannot be read, or something in it is no template.
     """
     try:
-        named = json.loads(path.read_text(encoding="utf-8-sig"))
+        named = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_named_once)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
+    except _NamedTwiceError as error:
+        raise CommandError(f"{path}: {error.args[0]!r} is there twice") from None
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: no JSON: {error}") from None
     if not isinstance(named, dict):
@@ -42,6 +44,19 @@ def load_templates(path: Path) -> dict[str, Histogram]:
             f'{path}: an object of templates by name was expected, such as {{"a": {{"uniform": [-1, 1]}}}}'
         )
     return {name: _template(f"{path}: template {name!r}", form) for name, form in named.items()}
+
+
+class _NamedTwiceError(Exception):
+    """A name that an object has twice."""
+
+
+def _named_once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    obj: dict[str, Any] = {}
+    for name, value in fields:
+        if name in obj:
+            raise _NamedTwiceError(name)
+        obj[name] = value
+    return obj
 
 
 def parse_template(text: str, templates: Templates) -> Histogram:

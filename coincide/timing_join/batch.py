@@ -13,6 +13,7 @@ from coincide.difference import match_probabilities
 from coincide.events import Events
 from coincide.histogram import FloatArray
 from coincide.offset_cache import OffsetCache
+from coincide.offsets import checked_window
 from coincide.pairs import Pairs
 from coincide.satisfaction_table import NEVER_HI_US, SatisfactionTable
 from coincide.timing_join.expansion import sorted_inside
@@ -42,8 +43,8 @@ def timing_join(
     ----------
     a, b : Detections
         Rows in any order; time-ordered ones are faster. `b` None joins `a` with itself: with a symmetric window
-        each pair of rows counts once, the one that comes first by (detected_at, sensor, position) is on the left;
-        with another window both orientations are tried.
+        each pair of rows counts once, the one that comes first by (detected_at, sensor, id, position) is on the
+        left; with another window both orientations are tried.
     window : Window
         Closed at both ends, a deadline or a delay.
     threshold : float
@@ -59,7 +60,7 @@ def timing_join(
     Raises
     ------
     CoincideError
-        A threshold or rule that does not exist, or frames that do not fit each other.
+        A window, threshold or rule that does not exist, or frames that do not fit each other.
 
     Examples
     --------
@@ -109,6 +110,7 @@ class _BatchJoin:
     def of(
         cls, a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule
     ) -> _BatchJoin:
+        checked_window(window)
         partner = a if b is None else b
         us, vs = a.templates, partner.templates
         # where each event has a template of its own, a table would cost more than the pairs that meet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coincide.errors import WindowError
-from coincide.offsets import checked_threshold
+from coincide.offsets import checked_threshold, checked_window
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window import Window
 
@@ -29,7 +29,8 @@ class JoinCondition:
     ------
     ThresholdError, SensorRuleError
     WindowError
-        A deadline or a delay: every event could find a partner for ever, so none could be dropped from a stream.
+        No Window, or a deadline or a delay: every event could find a partner for ever, so none could be dropped from
+        a stream.
     """
 
     a: str
@@ -41,7 +42,7 @@ class JoinCondition:
     def __post_init__(self) -> None:
         checked_threshold(self.threshold)
         checked_sensor_rule(self.sensors)
-        if self.window.is_open:
+        if checked_window(self.window).is_open:
             raise WindowError("window", self.window, "closed at both ends in a stream: timing_join takes open ones")
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.area_keys import Int64Array
-from coincide.detections import DetectionsError, LabelArray
+from coincide.detections import LabelArray
 from coincide.events import CodeArray
 
 
@@ -14,33 +14,31 @@ class LabelCodes:
 
     Examples
     --------
-    >>> codes = LabelCodes("area")
+    >>> codes = LabelCodes()
     >>> codes.of(np.array(["bay", "sea", "bay"])).tolist(), codes.of(np.array(["sea"])).tolist()
     ([0, 1, 0], [1])
+    >>> codes.known("sea"), codes.known("nowhere")
+    (1, None)
     """
 
-    def __init__(self, field: str) -> None:
-        self._field = field
+    def __init__(self) -> None:
         self._code_of: dict[int | str, int] = {}
-        self._kind = ""
 
     def of(self, labels: LabelArray) -> CodeArray:
-        """Return the code of each label, int32 (n,)."""
+        """Return the code of each label, int32 (n,); labels not seen before get new ones."""
         if len(labels) == 0:
             return np.empty(0, np.int32)
-        self._check_kind("text" if labels.dtype.kind == "U" else "number")
-        if self._kind == "text":
+        if labels.dtype.kind == "U":
             return np.array([self._code(label) for label in labels.tolist()], np.int32)
         values, inverse = np.unique(labels, return_inverse=True)
         return np.array([self._code(value) for value in values.tolist()], np.int32)[inverse]
 
+    def known(self, label: int | str) -> int | None:
+        """Return the code of a label; None if it has not been seen."""
+        return self._code_of.get(label)
+
     def _code(self, label: int | str) -> int:
         return self._code_of.setdefault(label, len(self._code_of))
-
-    def _check_kind(self, kind: str) -> None:
-        if self._kind not in ("", kind):
-            raise DetectionsError(self._field, kind, f"the same kind as in earlier frames: {self._kind}")
-        self._kind = kind
 
 
 class LabelLog:
@@ -65,6 +63,8 @@ class LabelLog:
 
     def append(self, labels: LabelArray) -> None:
         """Add the labels of the next rows."""
+        if len(labels) == 0:
+            return
         end = self._size + len(labels)
         if self._size == 0:
             self._labels = labels[:0]

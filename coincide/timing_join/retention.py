@@ -1,10 +1,11 @@
-"""Retention: how long an event may still find a partner that is not late."""
+"""Retention: how long an event may still find a partner that is not late, and how many are kept at most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from coincide.stream import Stream
+from coincide.histogram_checks import is_whole
+from coincide.stream import Stream, StreamError
 from coincide.window import Window
 
 ROUNDING_US = 2  # earliest is rounded down, latest up and the window to the nearest: all that together is below this
@@ -47,3 +48,10 @@ def reach_us(stream: Stream, streams: Mapping[str, Stream], joins: Iterable[tupl
         if b == stream.name:
             reaches.append(b_reach_us(streams[a], window))
     return min(reaches)
+
+
+def checked_bound(max_buffered: int | None) -> int | None:
+    """Return the hard bound on a stream's buffer if it is one, else raise StreamError."""
+    if max_buffered is not None and (not is_whole(max_buffered) or max_buffered < 1):
+        raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
+    return max_buffered

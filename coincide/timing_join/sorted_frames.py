@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from coincide.detections import Detections
+from coincide.detections import Detections, LabelArray
 from coincide.events import Events, SortedEvents, sorted_events
 from coincide.timing_join.key_grid import PositionArray
 from coincide.timing_join.labels import area_codes, sensor_codes
@@ -25,7 +25,7 @@ def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, Events, 
         for frame, area, sensor in zip(frames, area_codes(frames), sensor_codes(frames), strict=True)
     ]
     if b is None:
-        events = _in_role_order(sides[0])
+        events = _in_role_order(sides[0], a.id)
         return sides[0], events, sorted_events(events)
     return sides[0], _sorted(sides[0]), sorted_events(_sorted(sides[1]))
 
@@ -34,13 +34,25 @@ def _sorted(events: Events) -> Events:
     return events if events.is_sorted else _numbered(events).sorted()
 
 
-def _in_role_order(events: Events) -> Events:
-    """Sort by (area, detected_at, sensor, position)."""
+def _in_role_order(events: Events, ids: LabelArray | None) -> Events:
+    """Sort by (area, detected_at, sensor, id, position)."""
     by_time = _sorted(events)
-    same = (by_time.detected_at_us[1:] == by_time.detected_at_us[:-1]) & (by_time.area[1:] == by_time.area[:-1])
-    if not (same & (by_time.sensor[1:] < by_time.sensor[:-1])).any():
+    if not _has_wrong_tie(by_time, ids):
         return by_time
-    return _numbered(events).take(np.lexsort((events.sensor, events.detected_at_us, events.area)))
+    names = () if ids is None else (ids,)
+    return _numbered(events).take(np.lexsort((*names, events.sensor, events.detected_at_us, events.area)))
+
+
+def _has_wrong_tie(by_time: Events, ids: LabelArray | None) -> bool:
+    """Whether of two rows of one time and area, one behind the other, the second goes before the first."""
+    time, area, sensor = by_time.detected_at_us, by_time.area, by_time.sensor
+    ties = np.flatnonzero((time[1:] == time[:-1]) & (area[1:] == area[:-1]))
+    if (sensor[ties + 1] < sensor[ties]).any():
+        return True
+    if ids is None:
+        return False
+    ties = ties[sensor[ties + 1] == sensor[ties]]
+    return bool((ids[positions_in(by_time, ties + 1)] < ids[positions_in(by_time, ties)]).any())
 
 
 def _numbered(events: Events) -> Events:

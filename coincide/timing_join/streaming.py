@@ -15,11 +15,12 @@ from coincide.pairs import Changes, Pairs
 from coincide.stream import Stream
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.label_codes import LabelCodes, LabelLog
+from coincide.timing_join.label_kinds import LabelKinds
 from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits
-from coincide.timing_join.retention import ROUNDING_US
+from coincide.timing_join.retention import ROUNDING_US, checked_bound
 from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError, unknown_sensor
 from coincide.timing_join.shared_joins import SharedJoins
-from coincide.watermark import Watermark
+from coincide.watermark import BEFORE_ALL_US, Watermark
 from coincide.window import Window
 
 EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew
@@ -42,7 +43,7 @@ class TimingJoin:
         In (0, 1].
     sensors : {"different", "same", "any"}
     max_buffered : int, optional
-        Hard bound on the events kept of each stream: beyond it the earliest are dropped, and counted.
+        Hard bound on the events kept of each stream, at least 1: beyond it the earliest are dropped, and counted.
     pair_limits : PairLimits
         Bounds on what is kept of template pairs where events bring their own templates.
 
@@ -83,12 +84,12 @@ class TimingJoin:
         self._joins = SharedJoins(streams, self._goes_first, pair_limits)
         self._joins.install("join", self._condition)
         self._watermark = Watermark()
-        self._areas, self._sensors = LabelCodes("area"), LabelCodes("sensor")
+        self._areas, self._sensors = LabelCodes(), LabelCodes()
         self._ids, self._sensor_labels = LabelLog(), LabelLog()
-        self._has: dict[str, bool] = {}
+        self._label_kinds = LabelKinds()
         self._checked: dict[str, Sequence[Histogram]] = {}
         self._rows = self._rows_at_eviction = 0
-        self._max_buffered = max_buffered
+        self._max_buffered = checked_bound(max_buffered)
         self.dropped = 0
 
     def push(self, stream: str, frame: Detections) -> Changes:
@@ -98,7 +99,8 @@ class TimingJoin:
         ----------
         stream : str
         frame : Detections
-            Rows in the order of arrival. All frames give ids (unique ones), or none does.
+            Rows in the order of arrival. All frames give ids (unique ones), or none does; a frame without rows may
+        do as it likes.
 
         Returns
         -------
@@ -142,8 +144,8 @@ class TimingJoin:
 
     def watermark_us(self, area: int | str | None = None) -> int:
         """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
-        code = 0 if area is None else int(self._areas.of(np.array([area]))[0])
-        return self._watermark.us(code)
+        code = 0 if area is None else self._areas.known(area)
+        return BEFORE_ALL_US if code is None else self._watermark.us(code)
 
     def _declared(self, stream: str) -> Stream:
         if stream not in self._streams:
@@ -151,11 +153,9 @@ class TimingJoin:
         return self._streams[stream]
 
     def _check(self, stream: Stream, frame: Detections) -> None:
-        if frame.sensor is None and self._condition.sensors == "same":
+        if frame.sensor is None and len(frame) and self._condition.sensors == "same":
             raise SensorRuleError("sensors", "same", "'different' or 'any' for detections without a sensor")
-        for field, column in (("area", frame.area), ("sensor", frame.sensor), ("id", frame.id)):
-            if self._has.get(field, column is not None) != (column is not None):
-                raise DetectionsError(field, "missing" if column is None else "given", "given in all frames or in none")
+        self._label_kinds.check(frame)
         if self._checked.get(stream.name) is frame.templates:
             return
         for template in frame.templates:
@@ -170,7 +170,7 @@ class TimingJoin:
 
     def _log(self, frame: Detections) -> None:
         self._rows += len(frame)
-        self._has = {"area": frame.area is not None, "sensor": frame.sensor is not None, "id": frame.id is not None}
+        self._label_kinds.keep(frame)
         if frame.id is not None:
             self._ids.append(frame.id)
         if frame.sensor is not None and self._condition.is_unordered:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coincide import CoincideError, Histogram
+from coincide import CoincideError, Histogram, Window, timing_join
 from coincide.detections import Detections
 
 CLOCK = Histogram.uniform(-40, 0.0000005)
@@ -41,6 +41,16 @@ def test_a_frame_may_be_empty() -> None:
     assert frame.latest_us.tolist() == []
 
 
+def test_labels_of_any_integer_type_are_told_apart_to_the_last_bit() -> None:
+    far = 2**53
+    signed = Detections([0], [CLOCK], area=np.array([far]))
+    unsigned = Detections([0], [CLOCK], area=np.array([far + 1], np.uint64), id=np.array([7], np.int8))
+
+    assert unsigned.id is not None
+    assert unsigned.id.dtype == np.int64
+    assert len(timing_join(signed, unsigned, Window(100), 1)) == 0
+
+
 def test_take_keeps_all_columns_together() -> None:
     frame = Detections(
         [1, 2, 3], [CLOCK], area=["x", "y", "z"], sensor=[7, 8, 9], received_at_us=[4, 5, 6], id=["p", "q", "r"]
@@ -74,6 +84,8 @@ def test_take_keeps_all_columns_together() -> None:
         ("area", {"area": [1.0, 2.0]}),
         ("area", {"area": ["x"]}),
         ("sensor", {"sensor": ["x", None]}),
+        ("sensor", {"sensor": [1, 2**63]}),
+        ("id", {"id": np.array([1, 2**64 - 1], np.uint64)}),
         ("received_at_us", {"received_at_us": [1, -(2**62)]}),
         ("id", {"id": ["x", "y", "z"]}),
     ],

@@ -74,6 +74,65 @@ def test_an_exact_clock_that_sometimes_fails_keeps_its_atom() -> None:
     assert learnt.mass[atoms].tolist() == [0.7]
 
 
+def atoms_of(learnt: Histogram) -> list[float]:
+    return learnt.edges_s[:-1][np.diff(learnt.edges_s) == 0].tolist()  # type: ignore[no-any-return]
+
+
+@settings(max_examples=60)
+@given(
+    st.dictionaries(st.integers(-(10**6), 10**6), st.integers(10, 40), min_size=2, max_size=4),
+    st.sampled_from([1e-3, 1.0, 100.0]),
+)
+def test_few_values_are_learnt_as_they_are(counts: dict[int, int], step_s: float) -> None:
+    """However far apart they lie, and however often each is."""
+    values = [value * step_s for value, count in counts.items() for _ in range(count + 15)]
+    learnt = Histogram.from_samples(values)
+    assert atoms_of(learnt) == sorted(set(values))
+    assert goodness_of_fit(learnt, values).distance == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("values", [[0, 100], [0, 50, 100], [0, 1, 1000], [0, 1, 2, 3], [-5, -4, 90, 91]])
+def test_two_three_and_four_equally_likely_values(values: list[float]) -> None:
+    learnt = Histogram.from_samples(values * 50)
+    assert atoms_of(learnt) == values
+    assert learnt.mass[learnt.mass > 0].tolist() == pytest.approx([1 / len(values)] * len(values))
+
+
+def test_values_that_differ_by_a_floats_last_bit_are_one() -> None:
+    rng = np.random.default_rng(15)
+    assert atoms_of(Histogram.from_samples([0.3, 0.1 + 0.2] * 25 + rng.normal(0, 1, 50).tolist())) == [0.3]
+    assert Histogram.from_samples([0.0, 0.3, 0.1 + 0.2] * 25).mass.tolist() == pytest.approx([1 / 3, 0, 2 / 3])
+
+
+@pytest.mark.parametrize("scale_s", [0.05, 0.1, 0.5, 3.0])
+@pytest.mark.parametrize("buckets", [8, 64, 1000])
+@pytest.mark.parametrize("count", [100, 5000])
+def test_errors_rounded_to_10_ms_make_no_atoms(scale_s: float, buckets: int, count: int) -> None:
+    rng = np.random.default_rng(16)
+    for observed in (rng.uniform(-scale_s, scale_s, count), rng.normal(0, scale_s, count)):
+        learnt = Histogram.from_samples(observed.round(2), buckets)
+        assert atoms_of(learnt) == []
+        # half a step where the density is greatest, and what so few samples and buckets are off
+        assert goodness_of_fit(learnt, observed).distance < 0.005 / scale_s + 1.5 / math.sqrt(count) + 0.03
+
+
+def test_a_value_beside_a_long_gap_is_not_spread_over_it() -> None:
+    near, far = [0.0, 0.01, 0.02], [5.0, 5.01, 5.02]
+    learnt = Histogram.from_samples((near + far) * 30)
+    assert atoms_of(learnt) == [0.02, 5.0]
+    assert learnt.cdf([0.02, 4.999]).tolist() == pytest.approx([0.5, 0.5])
+
+
+def test_as_many_values_are_exact_as_there_are_buckets_for() -> None:
+    rng = np.random.default_rng(17)
+    observed = [0.0] * 30 + [50.0] * 29 + [100.0] * 28 + [151.0] * 27 + [203.0] * 26 + rng.uniform(0, 0.1, 10).tolist()
+    for buckets, atoms in zip(range(1, 12), [0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 5], strict=True):
+        learnt = Histogram.from_samples(observed, buckets)
+        assert len(learnt.mass) <= buckets
+        assert len(atoms_of(learnt)) == atoms
+        assert set(atoms_of(learnt)) <= {0.0, 50.0, 100.0, 151.0, 203.0}
+
+
 def test_rounded_samples_make_no_atoms() -> None:
     rng = np.random.default_rng(9)
     learnt = Histogram.from_samples(rng.normal(0, 0.003, 5000).round(3))
@@ -143,6 +202,15 @@ def _gain(learnt: Histogram, count: int) -> float:
 def test_what_cannot_be_used_is_refused(values: list[float], buckets: int, message: str) -> None:
     with pytest.raises(HistogramError, match=message):
         Histogram.from_samples(values, buckets)
+
+
+def test_whole_numbers_may_be_numpys() -> None:
+    values = np.random.default_rng(1).normal(0, 1, 100)
+    eight = np.int64(8)
+    assert Histogram.from_samples(values, eight) == Histogram.from_samples(values, 8)  # type: ignore[arg-type]
+    assert Histogram.normal(1.0, eight) == Histogram.normal(1.0, 8)  # type: ignore[arg-type]
+    by_numpy = goodness_of_fit(Histogram.uniform(-4, 4), values, fitted_to=np.int64(50))  # type: ignore[arg-type]
+    assert by_numpy == goodness_of_fit(Histogram.uniform(-4, 4), values, fitted_to=50)
 
 
 def test_the_distance_counts_both_sides_of_every_jump() -> None:

@@ -200,6 +200,9 @@ def test_what_cannot_be_a_match_is_refused() -> None:
         occurred([point, point], [0], Window(1))
     with pytest.raises(OffsetError, match="whole microseconds"):
         occurred([point, point], [0, 0.5], Window(1))  # type: ignore[list-item]
+    with pytest.raises(OffsetError, match="whole microseconds"):
+        occurred([point, point], [0, True], Window(1))
+    assert occurred([point, point], np.array([5, 5]), Window(1)).mean_us == 5  # type: ignore[arg-type]
     with pytest.raises(OffsetError, match="two or more"):
         occurred([point], [0], Window(1))
     with pytest.raises(WindowError, match="symmetric, for 3 members"):

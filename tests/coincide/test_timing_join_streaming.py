@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from coincide import CoincideError, Histogram, Window
 from coincide.detections import Detections
 from coincide.events import Events
-from coincide.stream import Stream
-from coincide.timing_join import JoinCondition, PairLimits, SensorRule, SharedJoins, TimingJoin
+from coincide.stream import Stream, StreamError
+from coincide.timing_join import JoinCondition, PairLimits, SensorRule, SharedJoins, TimingJoin, timing_join
+from coincide.watermark import BEFORE_ALL_US
 from tests.reference.streaming import on_time, watermarks
 from tests.reference.timing_join import Row
 from tests.reference.timing_join import timing_join as slow_timing_join
@@ -47,6 +49,10 @@ rows_of_x_and_y = st.lists(
 ).map(lambda rows: [replace(row, id=position) for position, row in enumerate(rows)])
 pair_limits = st.sampled_from([PairLimits(), PairLimits(table=4), PairLimits(table=0, cached=2)])
 cuts = st.lists(st.integers(0, 30), max_size=5)
+empty_frames = (
+    Detections([], TEMPLATES, area=[], sensor=[], received_at_us=[], id=[]),
+    Detections([], []),
+)
 
 
 def frame(rows: list[Row]) -> Detections:
@@ -75,7 +81,10 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
     """Pairs found, each asserted to come once, and ids of late rows."""
     found: list[Pair] = []
     late: list[int] = []
-    for run in frames(rows, cuts):
+    for number, run in enumerate(frames(rows, cuts)):
+        for empty in empty_frames:  # between any two frames, and before the first
+            nothing = join.push("xy"[number % 2] if "y" in join._streams else "x", empty)
+            assert len(nothing.insert) == len(nothing.late) == 0
         changes = join.push(run[0].stream, frame(run))
         found += zip(changes.insert.left.tolist(), changes.insert.right.tolist(), strict=True)
         late += [run[position].id for position in changes.late.tolist()]
@@ -275,21 +284,67 @@ def test_templates_that_nothing_uses_any_more_are_forgotten() -> None:
 
 def test_frames_that_do_not_fit_are_refused_and_change_nothing() -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
-    good = Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"])
+    good = Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"], id=["n1"])
     join.push("x", good)
 
     for stream, bad, message in [
         ("z", good, "one of"),
         ("y", Detections([0], TEMPLATES[:1], area=["bay"]), "without a sensor"),
-        ("y", Detections([0], TEMPLATES[:1], sensor=["s"]), "in all frames or in none"),
-        ("y", Detections([0], [Histogram.uniform(0, 5)], area=["bay"], sensor=["s"]), "at most 4.0 s long"),
-        ("y", Detections([0], TEMPLATES[:1], area=[1], sensor=["s"]), "the same kind as in earlier frames"),
+        ("y", Detections([0], TEMPLATES[:1], sensor=["s"], id=["n2"]), "area is 'missing': given in all frames"),
+        ("y", Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"]), "id is 'missing': given in all frames"),
+        ("y", Detections([0], [Histogram.uniform(0, 5)], area=["bay"], sensor=["s"], id=["n2"]), "at most 4.0 s long"),
+        ("y", Detections([0], TEMPLATES[:1], area=[1], sensor=["s"], id=["n2"]), "area is 'number': the same kind as"),
+        ("y", Detections([0], TEMPLATES[:1], area=["new"], sensor=[1], id=["n2"]), "sensor is 'number': the same kind"),
+        ("y", Detections([0], TEMPLATES[:1], area=["new"], sensor=["s"], id=[2]), "id is 'number': the same kind as"),
     ]:
         with pytest.raises(CoincideError, match=message):
             join.push(stream, bad)
 
     assert join.buffered("y") == 0
-    assert len(join.push("y", good).insert) == 1
+    assert join._areas.known("new") is None
+    pairs = join.push("y", good).insert
+    assert pairs.right.tolist() == ["n1"]
+
+
+@pytest.mark.parametrize("max_buffered", [-1, 0, True, 2.5, "10"])
+def test_a_hard_bound_is_a_whole_number_of_events(max_buffered: Any) -> None:
+    with pytest.raises(StreamError, match=r"max_buffered is .*a whole number of events, at least 1"):
+        TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, max_buffered=max_buffered)
+
+
+def test_asking_for_a_watermark_changes_nothing() -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
+
+    assert join.watermark_us("nowhere") == BEFORE_ALL_US
+    join.push("x", Detections([7], TEMPLATES[:1], area=[5]))
+
+    assert (join.watermark_us(5), join.watermark_us("nowhere")) == (7, BEFORE_ALL_US)
+
+
+@settings(max_examples=60)
+@given(st.data(), rows_of_x_and_y, windows, thresholds, rules, st.booleans())
+def test_the_batch_join_of_one_stream_gives_the_same_roles_by_id(
+    data: st.DataObject, rows: list[Row], window: Window, threshold: float, sensors: SensorRule, as_text: bool
+) -> None:
+    names = data.draw(st.permutations(range(len(rows))))
+    whole = frame([replace(row, stream="x", id=name) for row, name in zip(rows, names, strict=True)])
+    ids = np.array(names, np.int64).astype(np.str_) if as_text else np.array(names, np.int64)
+    whole = Detections(whole.detected_at_us, TEMPLATES, whole.template_index, whole.area, whole.sensor, id=ids)
+    join = TimingJoin(Stream("x", 1000, 4), None, window, threshold, sensors)
+
+    batch = timing_join(whole, None, window, threshold, sensors)
+    stream = join.push("x", whole).insert
+
+    found = set(zip(ids[batch.left].tolist(), ids[batch.right].tolist(), strict=True))
+    assert found == set(zip(stream.left.tolist(), stream.right.tolist(), strict=True))
+
+
+def test_ties_of_time_are_ordered_by_id() -> None:
+    ties = Detections([5] * 3, TEMPLATES[:1], id=["c", "a", "b"])
+
+    pairs = timing_join(ties, None, Window(1), 1)
+
+    assert sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [(1, 0), (1, 2), (2, 0)]
 
 
 class Timeline:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from coincide import Window, WindowError
+from coincide import Detections, Histogram, Stream, TimingJoin, Window, WindowError, satisfaction_offsets, timing_join
+from coincide.timing_join import JoinCondition, timing_join_blocks
 
 
 def test_a_half_width_is_symmetric_and_closed() -> None:
@@ -58,3 +60,22 @@ def test_bad_bounds_are_refused_by_name(arguments: dict[str, Any], field: str) -
     with pytest.raises(WindowError) as refusal:
         Window(**arguments)
     assert refusal.value.field == field
+
+
+POINT, NOW = Histogram.point(), Detections([0], [Histogram.point()])
+
+
+@pytest.mark.parametrize("window", [5.0, None, (-5, 5)])
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda window: satisfaction_offsets(POINT, POINT, window, 0.5),
+        lambda window: timing_join(NOW, NOW, window, 0.5),
+        lambda window: list(timing_join_blocks(NOW, None, window, 0.5)),
+        lambda window: TimingJoin(Stream("x"), Stream("y"), window, 0.5),
+        lambda window: JoinCondition("x", "y", window, 0.5),
+    ],
+)
+def test_a_number_is_no_window(door: Callable[[Any], object], window: Any) -> None:
+    with pytest.raises(WindowError, match=r"window is .*: a Window, such as Window\(5.0\)"):
+        door(window)

@@ -42,6 +42,7 @@ def failing(*arguments: object, capsys: pytest.CaptureFixture[str], status: int 
         ("a.csv", f"detected_at,earliest\n{TIME},{TIME}\n", "line 2: latest: empty: earliest needs it"),
         ("a.csv", f"detected_at,earliest,latest\n{TIME},{TIME},1987-02-23T07:35:34Z\n", "latest: before earliest"),
         ("a.csv", f"detected_at,earliest,latest,sigma_s\n{TIME},{TIME},{TIME},1\n", "either it or earliest and latest"),
+        ("a.csv", f"detected_at,earliest,latest\n{TIME},{TIME},2111-01-01T00:00:00Z\n", "latest: more than 1e+09 s"),
         ("a.csv", f"detected_at,template\n{TIME},t\n", "line 2: template: 't': no template of that name is given"),
         ("a.ndjson", '{"detected_at": 1\n', "a.ndjson line 1: no JSON: "),
         ("a.ndjson", "[1]\n", "a.ndjson line 1: JSON, but no object"),
@@ -50,6 +51,7 @@ def failing(*arguments: object, capsys: pytest.CaptureFixture[str], status: int 
         ("a.ndjson", f'{{"detected_at": {2**70}}}\n', f"line 1: detected_at: {2**70}: before the year 2112"),
         ("a.ndjson", f'{{"detected_at": "{TIME}", "id": [1]}}\n', "line 1: id: [1]: a text in UTF-8 or a whole number"),
         ("a.ndjson", f'{{"detected_at": "{TIME}", "id": "\\ud800"}}\n', "line 1: id: '\\ud800': a text in UTF-8"),
+        ("a.ndjson", '{"sigma_s": 1, "uncertainty": {"sigma_s": 2}}\n', "uncertainty: {'sigma_s': 2}: no other sigma_"),
         ("a.ndjson", f'{{"detected_at": "{TIME}", "uncertainty": {{"mass": [1]}}}}\n', "for a histogram name"),
     ],
 )  # fmt: skip
@@ -176,6 +178,7 @@ def _note(a: Path, capsys: pytest.CaptureFixture[str]) -> str:
     [
         ("{", "no JSON"),
         ("[]", "an object of templates by name was expected"),
+        ('{"s": {"point": true}, "s": {"uniform": [0, 1]}}', "t.json: 's' is there twice"),
         ('{"s": {"uniform": [1]}}', "template 's': {'uniform': [1]}: parameters that do not fit this form"),
         ('{"s": {"uniform": [2, 1]}}', "template 's': edges_s is [2, 1]: in order"),
         ('{"s": {"gauss": 1}}', "one of uniform, normal, latency, point, or edges_s with mass"),

@@ -11,6 +11,7 @@ import pytest
 
 from coincide.command.arguments import parsed
 from coincide.command.main import main
+from coincide.errors import CoincideError
 from coincide.window import Window
 from deploy.local.paths import ROOT
 from tests.coincide.command.files import text, write
@@ -73,6 +74,40 @@ def test_bars_on_a_terminal(
     assert "100%" in said.err
 
 
+@pytest.mark.parametrize("by_name", [False, True])
+def test_an_answer_on_a_terminal_stands_there_alone(tmp_path: Path, by_name: bool) -> None:
+    a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n3,{TIME}\n")
+    link = tmp_path / "terminal.csv"  # a name whose suffix says the format
+    ours, theirs = os.openpty()
+    link.symlink_to(os.ttyname(theirs))
+    command = [*RUN, "join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point"]
+    with subprocess.Popen(
+        [*command, *(["--out", str(link)] if by_name else [])],
+        cwd=ROOT, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        assert process.wait(timeout=60) == 0
+    seen = os.read(ours, 65_536).decode()
+    os.close(ours)
+    os.close(theirs)
+    at = "1987-02-23T07:35:35.000000Z"
+    assert seen.splitlines() == [
+        "id_a,detected_at_a,id_b,detected_at_b,offset_s,probability",
+        *(f"{one},{at},{other},{at},0,1" for one, other in ((1, 2), (1, 3), (2, 3))),
+    ]
+
+
+def test_whatever_the_library_refuses_is_a_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*_: object, **__: object) -> None:
+        raise CoincideError("field", 1, "something else")
+
+    monkeypatch.setattr("coincide.command.join.frames", refusing)
+    a = text(tmp_path / "a.csv", f"detected_at\n{TIME}\n")
+    assert main(["join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point"]) == 1
+    assert capsys.readouterr().err == "coincide: field is 1: something else\n"
+
+
 def test_an_answer_goes_into_a_named_pipe_as_it_is(tmp_path: Path) -> None:
     a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
     pipe = tmp_path / "out.ndjson"
@@ -133,11 +168,17 @@ def test_windows(text: list[str], window: Window) -> None:
     [
         (["--window", "x", "--threshold", "1"], "--window: 'x': seconds, such as 5 or -1:9"),
         (["--window", ":", "--threshold", "1"], "--window: ':': seconds, such as 5 or -1:9"),
+        (["--window", "-inf:9", "--threshold", "1"], "--window: lo_s is -inf: finite"),
+        (["--window", "-x:9", "--threshold", "1"], "--window: '-x:9': seconds, such as 5 or -1:9"),
         (["--window", "-5", "--threshold", "1"], "a half-width is at least 0 s"),
         (["--window", "9:-1", "--threshold", "1"], "at most hi_s"),
         (["--window", "1", "--threshold", "0"], "--threshold: '0': a probability above 0, at most 1"),
         (["--window", "1", "--threshold", "nan"], "a probability above 0, at most 1"),
         (["--window", "1"], "required: --threshold"),
+        (["--window", "1", "--threshold", "1", "--time-b", "t"], "--time-b: there is no file B"),
+        (["--window", "1", "--threshold", "1", "--uncertainty-b", "point"], "--uncertainty-b: there is no file B"),
+        (["--window", "1", "--threshold", "1", "--uncertainty", ""], "--uncertainty: empty"),
+        (["--window", "1", "--threshold", "1", "--time-a", ""], "--time-a: empty"),
         (["--window", "1", "--threshold", "1", "--sensors", "other"], "invalid choice: 'other'"),
     ],
 )

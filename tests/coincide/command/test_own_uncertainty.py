@@ -61,6 +61,17 @@ def test_many_are_rounded_and_no_probability_moves_by_more_than_a_hundredth() ->
         assert match_probability(about_u, about_v, offset_s + moved_s, window) == pytest.approx(exact, abs=0.01)
 
 
+def test_many_at_the_ends_of_what_is_allowed_are_rounded_inside() -> None:
+    steps = np.arange(MOST_SPREADS + 1)
+    lengths = [*(10**15 - steps).tolist(), 0, 1]
+    sigma_s = [*(2.5e8 - steps).tolist(), 1e-6]
+    templates, index, _ = spread_templates(own(sigma_s, lengths))
+    chosen = [templates[position] for position in index]
+    assert max(template.latest_s for template in chosen) == pytest.approx(1e9, rel=0.01)
+    assert min(template.latest_s for template in chosen[: len(sigma_s)]) == pytest.approx(4e-6, rel=0.01)
+    assert [template.length_s for template in chosen[-2:]] == [0.0, 1e-6]
+
+
 def test_a_file_of_many_uncertainties_says_that_they_are_rounded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
