@@ -19,7 +19,7 @@ from coincide.difference import match_probabilities
 from coincide.events import CodeArray
 from coincide.offsets import offset_ranges
 from coincide.pair_entries import PairEntries, codes_of, pairs_of
-from coincide.pair_work import offsets_in_evaluations
+from coincide.pair_work import LONG_WINDOW_EVALUATIONS, offsets_in_evaluations
 from coincide.satisfaction_times import BoolArray, least_probability
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
@@ -127,14 +127,16 @@ class OffsetCache:
         known = self._entries.has_offsets[at]
         self._hits += int(np.count_nonzero(known))
         self._misses += int(np.count_nonzero(~known))
-        unknown = np.flatnonzero(~known)
-        named = self._template_pairs(*codes_of(pairs[unknown]))
         # certainty is about supports, of which a probability that rounds to 1 says nothing; to compare them is cheap
-        least = 0.0 if self.threshold == 1.0 else offsets_in_evaluations(named, self.window)
-        worth = np.flatnonzero(self._entries.events[at[unknown]] >= least)
-        if len(worth):
+        is_certainty = self.threshold == 1.0
+        asked = self._entries.events[at]
+        new = np.flatnonzero(~known & (is_certainty | (asked >= LONG_WINDOW_EVALUATIONS)))
+        if len(new):
+            named = self._template_pairs(*codes_of(pairs[new]))
+            is_worth = is_certainty | (asked[new] >= offsets_in_evaluations(named, self.window))
+            worth = np.flatnonzero(is_worth)
             found = offset_ranges(named.take(worth), self.window, self.threshold)
-            self._entries.set_offsets(at[unknown[worth]], found)
+            self._entries.set_offsets(at[new[worth]], found)
         return at
 
     def _evaluated(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:

@@ -118,24 +118,22 @@ class _BatchJoin:
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
         least_us = 0 if unordered else NEVER_HI_US
-        work = table_work(us, vs, window)
-        if work > TABLE_WORK or len(us) * len(vs) > TABLE_PAIRS:
+        may_have_table = len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
+        work = table_work(us, vs, window) if may_have_table else np.inf
+        if work > TABLE_WORK:
             cache = OffsetCache(window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
             bounds = ProbeBounds.possible_of_a(cache, least_us)
             join = cls(a, partner, empty, Probe(events, others, bounds, rule), as_given, b is None)
-            if not join.pays_for_a_table(work):
+            if not (may_have_table and work <= join.evaluation_work()):
                 return join
         table = SatisfactionTable.build(us, vs, window, threshold)
         probe = Probe(events, others, ProbeBounds.of_a(table, least_us), rule)
         return cls(a, partner, table, probe, as_given, b is None)
 
-    def pays_for_a_table(self, work: float) -> bool:
-        """Whether a table costs no more than to evaluate every pair of events that can meet."""
-        us, vs = self.a.templates, self.b.templates
-        if len(us) * len(vs) > max(TABLE_PAIRS, len(self.a) + len(self.b)):
-            return False
+    def evaluation_work(self) -> float:
+        """Work of evaluating every pair of events that can meet: where a table is no more, it pays."""
         meeting = sum(int(np.maximum(stop - start, 0).sum()) for _, _, _, start, stop in self._parts())
-        return work <= max(TABLE_WORK, meeting * mean_evaluation_work(us, vs))
+        return meeting * mean_evaluation_work(self.a.templates, self.b.templates)
 
     def blocks(self) -> Iterator[Block]:
         """Positions in the frames as they were given."""
