@@ -1,9 +1,9 @@
 """OffsetCache: verdicts on the template pairs that really meet; what it remembers is bounded.
 
-A table of all pairs grows with the square of the templates, and each detection may bring its own. To evaluate the
-probability of one pair of events takes a microsecond or two, to work out a template pair's satisfaction offsets, which
-then answer for good, ten to a hundred. So a template pair's events are evaluated until that has cost about as much as
-its offsets: at most twice what would have been best, whatever comes.
+A table of all pairs grows with the square of the templates, and each detection may bring its own. A template pair's
+satisfaction offsets answer for good, but cost as much as 4 to 150 evaluations of the probability of two events
+(`pair_work` estimates it). So a template pair's events are evaluated until that has cost about as much as its offsets:
+about twice what would have been best at most, whatever comes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from coincide.difference import match_probabilities
 from coincide.events import CodeArray
 from coincide.offsets import offset_ranges
 from coincide.pair_entries import PairEntries, codes_of, pairs_of
+from coincide.pair_work import LONG_WINDOW_EVALUATIONS, offsets_in_evaluations
 from coincide.satisfaction_times import BoolArray, least_probability
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 
 MOST_PAIRS = 262_144  # 11 MB
 ROOM_SHARE = 8  # beyond the bound this share of it is dropped too, so that not every call has to drop
-WORTH_OFFSETS = 32  # events of one pair of templates whose evaluation costs as much as the pair's offsets
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,16 @@ class OffsetCache:
         known = self._entries.has_offsets[at]
         self._hits += int(np.count_nonzero(known))
         self._misses += int(np.count_nonzero(~known))
-        # certainty is about supports, of which a probability that rounds to 1 says nothing
-        is_worth = ~known & ((self._entries.events[at] >= WORTH_OFFSETS) | (self.threshold == 1.0))
-        if is_worth.any():
-            found = offset_ranges(self._template_pairs(*codes_of(pairs[is_worth])), self.window, self.threshold)
-            self._entries.set_offsets(at[is_worth], found)
+        # certainty is about supports, of which a probability that rounds to 1 says nothing; to compare them is cheap
+        is_certainty = self.threshold == 1.0
+        asked = self._entries.events[at]
+        new = np.flatnonzero(~known & (is_certainty | (asked >= LONG_WINDOW_EVALUATIONS)))
+        if len(new):
+            named = self._template_pairs(*codes_of(pairs[new]))
+            is_worth = is_certainty | (asked[new] >= offsets_in_evaluations(named, self.window))
+            worth = np.flatnonzero(is_worth)
+            found = offset_ranges(named.take(worth), self.window, self.threshold)
+            self._entries.set_offsets(at[new[worth]], found)
         return at
 
     def _evaluated(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:

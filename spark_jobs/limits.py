@@ -24,8 +24,8 @@ class Limits:
     """Most detections in one frame (ingest writes at most 500)."""
     max_attributes_bytes: int = 4_096
     """Longest `attributes` object, as JSON bytes (ingest accepts 1 KiB)."""
-    max_template_buckets: int = 1_000
-    """Most buckets of a template histogram."""
+    max_template_buckets: int = 64
+    """Most buckets of a template histogram (ingest accepts 64). Work on a pair grows with the product of both."""
     max_cached_pairs: int = 262_144
     """Template pairs whose offsets one query remembers, 41 bytes each; beyond it the least recently used go."""
     max_queries: int = 100

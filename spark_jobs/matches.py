@@ -38,7 +38,8 @@ class Match(Struct, frozen=True, kw_only=True):
 
     `earliest_us` and `latest_us` are the hull of the members' histogram timestamps: from the earliest possible
     occurrence of any member to the latest of any. `received_at_us` is when ingest had the last of them in hand: from
-    then on the match could be known. `chance_rate_hz` is advisory and None as long as nothing is known of the area:
+    then on the match could be known. `chance_rate_hz` is advisory and None as long as nothing is known of the area,
+    or where the members' templates have very many buckets:
     how many matches of this query at least as probable as this one chance alone would give in this area per second.
     """
 

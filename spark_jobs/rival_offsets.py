@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.chance_rate import offset_lengths_s
+from coincide.pair_work import offsets_work
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 
@@ -14,6 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 LEVELS = 100  # probabilities are rounded down to a whole percent, so that few lengths are ever asked for
 AS_PROBABLE = 1e-12  # probabilities closer than this are equal
 MOST_KNOWN = 65_536
+MOST_WORK = 50_000  # bucket pairs for one length: about 1 ms; beyond it none is given
 
 
 class RivalOffsets:
@@ -26,7 +28,10 @@ class RivalOffsets:
         self._known: dict[tuple[Window, str, str, float], float] = {}
 
     def lengths_s(self, pairs: TemplatePairs, window: Window, probability: FloatArray, threshold: float) -> FloatArray:
-        """Return the length in seconds for each match, shape (n,).
+        """Return the length in seconds for each match, shape (n,); NaN where it would take too much work.
+
+        That is judged from the templates and the window alone: two templates with a product of some 700 buckets in a
+        window shorter than both together, of 12,000 in a longer one (ingest lets 64 of each in).
 
         Parameters
         ----------
@@ -54,6 +59,12 @@ class RivalOffsets:
         new = np.array([nth for nth, key in enumerate(keys) if key not in self._known], dtype=np.int64)
         if len(new) == 0:
             return
-        at_least = np.maximum(level[new] - AS_PROBABLE, level[new] / 2)
-        lengths_s = offset_lengths_s(pairs.take(new), window, at_least)
+        lengths_s = _lengths_s(pairs.take(new), window, np.maximum(level[new] - AS_PROBABLE, level[new] / 2))
         self._known |= {keys[nth]: length_s for nth, length_s in zip(new.tolist(), lengths_s.tolist(), strict=True)}
+
+
+def _lengths_s(pairs: TemplatePairs, window: Window, at_least: FloatArray) -> FloatArray:
+    lengths_s = np.full(len(pairs), np.nan)
+    affordable = np.flatnonzero(offsets_work(pairs, window) <= MOST_WORK)
+    lengths_s[affordable] = offset_lengths_s(pairs.take(affordable), window, at_least[affordable])
+    return lengths_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +62,10 @@ class Judge:
         return Verdicts(probability.tolist(), _as_recorded(when), chance_rates)
 
     def _chance_rates(self, pairs: FoundPairs, templates: TemplatePairs, probability: FloatArray) -> list[float | None]:
-        """Rate of chance matches of this query in the area of each pair, as precise and at least as probable."""
+        """Rate of chance matches of this query in the area of each pair, as precise and at least as probable.
+
+        None where nothing is known of the area, or where it would take too much work (see RivalOffsets).
+        """
         areas = self.rows.area[pairs.first].tolist()
         seqs = np.maximum(self.rows.seq[pairs.first], self.rows.seq[pairs.second]).tolist()
         backgrounds = [self.backgrounds.at(area, seq) for area, seq in zip(areas, seqs, strict=True)]
@@ -71,7 +75,7 @@ class Judge:
         threshold = self.query.within.threshold
         offsets_s = self.rivals.lengths_s(templates, self.query.window, probability, threshold).tolist()
         return [
-            None if known is None else float(f"{rate_hz2[known] * seconds:.{SIGNIFICANT_DIGITS}g}")
+            None if known is None or isnan(seconds) else float(f"{rate_hz2[known] * seconds:.{SIGNIFICANT_DIGITS}g}")
             for known, seconds in zip(backgrounds, offsets_s, strict=True)
         ]
 

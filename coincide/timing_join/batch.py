@@ -14,6 +14,7 @@ from coincide.events import Events
 from coincide.histogram import FloatArray
 from coincide.offset_cache import OffsetCache
 from coincide.offsets import checked_window
+from coincide.pair_work import mean_evaluation_work, table_work
 from coincide.pairs import Pairs
 from coincide.satisfaction_table import NEVER_HI_US, SatisfactionTable
 from coincide.timing_join.expansion import sorted_inside
@@ -21,13 +22,14 @@ from coincide.timing_join.key_grid import PositionArray
 from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.matching import Block, Probe, candidates, matching_pairs_among
 from coincide.timing_join.pair_columns import PairColumns
-from coincide.timing_join.pair_limits import TABLE_PAIRS
+from coincide.timing_join.pair_limits import TABLE_WORK
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.timing_join.sorted_frames import is_in_order, narrow_positions, positions_in, sorted_frames
 from coincide.window import Window
 
 PROBING_ROWS = 32_768
+TABLE_PAIRS = 262_144  # 12 MB; where there are more events than that, as many pairs as events
 
 CountedBlock = tuple[int, int, Block]  # pairs, and the positions that their rows and stored rows are counted from
 
@@ -113,19 +115,27 @@ class _BatchJoin:
         checked_window(window)
         partner = a if b is None else b
         us, vs = a.templates, partner.templates
-        # where each event has a template of its own, a table would cost more than the pairs that meet
-        has_table = len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
-        table = SatisfactionTable.build(us if has_table else (), vs if has_table else (), window, threshold)
+        empty = SatisfactionTable.build((), (), window, threshold)
         as_given, events, others = sorted_frames(a, b)
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
         least_us = 0 if unordered else NEVER_HI_US
-        if has_table:
-            bounds = ProbeBounds.of_a(table, least_us)
-        else:
+        may_have_table = len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
+        work = table_work(us, vs, window) if may_have_table else np.inf
+        if work > TABLE_WORK:
             cache = OffsetCache(window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
             bounds = ProbeBounds.possible_of_a(cache, least_us)
-        return cls(a, partner, table, Probe(events, others, bounds, rule), as_given, b is None)
+            join = cls(a, partner, empty, Probe(events, others, bounds, rule), as_given, b is None)
+            if not (may_have_table and work <= join.evaluation_work()):
+                return join
+        table = SatisfactionTable.build(us, vs, window, threshold)
+        probe = Probe(events, others, ProbeBounds.of_a(table, least_us), rule)
+        return cls(a, partner, table, probe, as_given, b is None)
+
+    def evaluation_work(self) -> float:
+        """Work of evaluating every pair of events that can meet: where a table is no more, it pays."""
+        meeting = sum(int(np.maximum(stop - start, 0).sum()) for _, _, _, start, stop in self._parts())
+        return meeting * mean_evaluation_work(self.a.templates, self.b.templates)
 
     def blocks(self) -> Iterator[Block]:
         """Positions in the frames as they were given."""

@@ -9,6 +9,7 @@ import numpy as np
 from coincide.buffer import Buffer
 from coincide.events import CodeArray, Events, SortedEvents, sorted_events
 from coincide.offset_cache import LookUps, OffsetCache
+from coincide.pair_work import mean_evaluation_work, table_work
 from coincide.satisfaction_table import SatisfactionTable
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join.condition import JoinCondition
@@ -17,7 +18,7 @@ from coincide.timing_join.matching import Probe, matching_pairs
 from coincide.timing_join.pair_limits import PairLimits
 from coincide.timing_join.probe_bounds import ProbeBounds
 
-BACK_TO_A_TABLE = 16  # once its pairs are fewer than this part of what it may hold
+BACK_TO_A_TABLE = 16  # once its work is less than this part of what it may be
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +34,9 @@ class InstalledJoin:
         Events are still kept for it, but no pair is found.
     limits : PairLimits
     table : SatisfactionTable
-        By the template codes of both streams, while they are few; else of those known when it was given up.
+        By the template codes of both streams, while it is little work; else of those known when it was given up.
     cache : OffsetCache or None
-        Judges pairs instead of the table, once all template pairs would be too many.
+        Judges pairs instead of the table, once all template pairs would be too much work.
     as_a, as_b : ProbeBounds
         For new events that play a, and for those that play b.
     """
@@ -67,8 +68,8 @@ class InstalledJoin:
             return self
         if self.cache is not None:
             return self._with_cache(self.cache)
-        if len(a) * len(b) > self.limits.table:
-            window, threshold = self.condition.window, self.condition.threshold
+        window, threshold = self.condition.window, self.condition.threshold
+        if table_work(a.templates, b.templates, window) > self.limits.table:
             return self._with_cache(OffsetCache(window, threshold, a, b, self.limits.cached))
         return self._with_table(self.table.extend(a.templates[len(self.table.us) :], b.templates[len(self.table.vs) :]))
 
@@ -76,7 +77,7 @@ class InstalledJoin:
         self, a: TemplateRegistry, b: TemplateRegistry, a_code: CodeArray | None, b_code: CodeArray | None
     ) -> InstalledJoin:
         """Return the join after a change of codes: the new ones by old code, None where they stayed."""
-        if self.cache is not None and len(a) * len(b) > self.limits.table // BACK_TO_A_TABLE:
+        if self.cache is not None and not self._earns_a_table(self.cache, a, b):
             unchanged = np.arange(max(len(a), len(b)), dtype=np.int32)
             self.cache.recode(unchanged if a_code is None else a_code, unchanged if b_code is None else b_code)
             return self._with_cache(self.cache)
@@ -84,6 +85,16 @@ class InstalledJoin:
         return self._with_table(
             SatisfactionTable.build(a.templates, b.templates, condition.window, condition.threshold)
         )
+
+    def _earns_a_table(self, cache: OffsetCache, a: TemplateRegistry, b: TemplateRegistry) -> bool:
+        """Whether the table is little work by now, and the one given up has been made up for by what followed.
+
+        Else a stream whose events bring their own templates would build tables in vain, again and again.
+        """
+        asked = cache.look_ups.hits + cache.look_ups.misses
+        work = table_work(a.templates, b.templates, self.condition.window)
+        made_up_for = asked * mean_evaluation_work(a.templates, b.templates) >= self.limits.table
+        return made_up_for and work <= self.limits.table // BACK_TO_A_TABLE
 
     def find(self, stream: str, batch: Events, partners: Buffer, goes_first: GoesFirst) -> Found:
         """Pairs of the batch of `stream` with what the partners' buffer holds, and in a self-join with itself.

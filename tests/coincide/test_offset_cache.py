@@ -20,10 +20,12 @@ from coincide import (
     satisfaction_offsets,
     timing_join,
 )
-from coincide.offset_cache import WORTH_OFFSETS, LookUps, OffsetCache
+from coincide.offset_cache import LookUps, OffsetCache
+from coincide.pair_work import table_work
 from coincide.quantised import rounded_up
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join import PairLimits
+from coincide.timing_join.pair_limits import TABLE_WORK
 from coincide.timing_join.shared_joins import SPARE_TEMPLATES
 
 WINDOW, THRESHOLD = Window(1.0), 0.2
@@ -87,8 +89,8 @@ def test_a_pair_is_known_once_it_has_come_often_and_the_least_recently_asked_goe
 
     for nth in range(8):
         assert ask(nth) == LookUps(hits=0, misses=nth + 1, pairs=nth + 1)
-    assert ask(0, WORTH_OFFSETS - 2) == LookUps(hits=0, misses=9, pairs=8)
-    assert ask(0) == LookUps(hits=0, misses=10, pairs=8)  # now its offsets are worked out
+    assert ask(0, 2) == LookUps(hits=0, misses=9, pairs=8)
+    assert ask(0) == LookUps(hits=0, misses=10, pairs=8)  # four events in a long window: its offsets are worked out
     assert ask(0) == LookUps(hits=1, misses=10, pairs=8)
     assert ask(8) == LookUps(hits=1, misses=11, pairs=7)  # one too many: an eighth goes as well, 1 and 2
     assert ask(0) == LookUps(hits=2, misses=11, pairs=7)
@@ -109,7 +111,7 @@ def test_changed_codes_keep_what_is_known() -> None:
     codes = known.codes(TEMPLATES)
     remembered = OffsetCache(WINDOW, THRESHOLD, known, known)
     u, v = (side.ravel().astype(np.int32) for side in np.meshgrid(codes, codes))
-    for _ in range(WORTH_OFFSETS):
+    for _ in range(40):  # its offsets are known then, in a short window too
         remembered.contain(u, v, np.zeros(16, np.int64))
     new_code = known.keep_only(np.array([0, 2, 3], np.int32))
     remembered.recode(new_code, new_code)
@@ -134,7 +136,7 @@ def own_uncertainty(count: int, start: int, rng: np.random.Generator, digits: in
 
 def test_a_stream_in_which_every_event_has_its_own_uncertainty_keeps_no_more_than_its_buffer_needs() -> None:
     streams = Stream("x", 30, 20), Stream("y", 30, 20)
-    limits = PairLimits(table=64, cached=1000)
+    limits = PairLimits(table=100_000, cached=1000)
     join = TimingJoin(*streams, Window(2.0), 0.5, pair_limits=limits)
     rng = np.random.default_rng(7)
     most = 0
@@ -175,7 +177,7 @@ def pairs_by_definition(x: Detections, y: Detections, window: Window, threshold:
 def test_frames_in_which_every_event_has_its_own_uncertainty_are_joined_by_definition(window: Window) -> None:
     rng = np.random.default_rng(9)
     x, y = own_uncertainty(300, 0, rng, None), own_uncertainty(300, 0, rng, None)
-    assert len(x) * len(y) > PairLimits().table
+    assert table_work(x.templates, y.templates, window) > TABLE_WORK
     pairs = timing_join(x, y, window, 0.4)
     assert len(pairs) > 300
     expected_pairs = pairs_by_definition(x, y, window, 0.4)

@@ -47,7 +47,7 @@ rows_of_x_and_y = st.lists(
     ),
     max_size=30,
 ).map(lambda rows: [replace(row, id=position) for position, row in enumerate(rows)])
-pair_limits = st.sampled_from([PairLimits(), PairLimits(table=4), PairLimits(table=0, cached=2)])
+pair_limits = st.sampled_from([PairLimits(), PairLimits(table=2_000), PairLimits(table=0, cached=2)])
 cuts = st.lists(st.integers(0, 30), max_size=5)
 empty_frames = (
     Detections([], TEMPLATES, area=[], sensor=[], received_at_us=[], id=[]),

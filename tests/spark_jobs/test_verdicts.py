@@ -132,3 +132,25 @@ def test_rival_offsets_are_those_of_the_library_at_a_whole_percent() -> None:
     one = np.zeros(1, np.int64)
     exact = TemplatePairs([Histogram.point()], [Histogram.point()], one, one)
     assert rivals.lengths_s(exact, window, np.ones(1), threshold=0.2).tolist() == [3.000001]
+
+
+def test_no_rival_offsets_are_worked_out_where_they_would_take_long() -> None:
+    fine, coarse = Histogram.normal(1, 64), Histogram.normal(1, 8)
+    index = np.array([0, 0, 1, 1])
+    pairs = TemplatePairs([fine, coarse], [fine, coarse], index, np.array([0, 1, 0, 1]))
+    probability = np.full(4, 0.2)
+    in_short = RivalOffsets().lengths_s(pairs, Window(0.5), probability, 0.1)
+    assert np.isnan(in_short).tolist() == [True, False, False, False]
+    assert np.isfinite(RivalOffsets().lengths_s(pairs, Window(40), probability, 0.1)).all()
+
+
+def test_a_match_of_templates_of_very_many_buckets_has_no_rate() -> None:
+    def rate_hz(template: Histogram) -> float | None:
+        start = frame(0, [Row("first", 1.0), Row("second", 60.0), Row("s0", 61.0, stream="s", sensor="south")])
+        pair = [Row("p", 121.0, template), Row("s", 121.5, template, "s", sensor="south")]
+        [match] = fused(query_json(0.5, 0.2, sensors="different"), [start, frame(1, pair)])
+        found: float | None = match["chance_rate_hz"]
+        return found
+
+    assert rate_hz(Histogram.normal(1, 28)) is not None
+    assert rate_hz(Histogram.normal(1, 64)) is None

@@ -51,7 +51,8 @@ class Match(BaseModel):
         None,
         ge=0,
         description="Advisory false-alarm rate: matches of this query at least as probable as this one that chance "
-        "alone would give in this area per second. Null until a whole minute of the area has been counted.",
+        "alone would give in this area per second. Null until a whole minute of the area has been counted, and for "
+        "templates of very many buckets.",
     )
     members: list[Member]
 
