@@ -42,3 +42,14 @@ class Probes:
         after = np.concatenate((qualifies[1:], [False])) & ~last_of_pair
         start, end = qualifies & ~before, qualifies & ~after
         return Ranges(self.pair[start], self.offset[start], self.offset[end])
+
+
+def order_of(pair: IndexArray, offset: OffsetArray) -> IndexArray:
+    """Return the positions in order of (pair, offset); equal ones in any order."""
+    if len(pair) == 0:
+        return pair
+    least_us = int(offset.min())
+    spread = int(offset.max()) - least_us + 1
+    if spread * (int(pair.max()) + 1) >= 2**63:
+        return np.lexsort((offset, pair))
+    return np.argsort(pair * spread + (offset - least_us))  # one number each: several times as fast
