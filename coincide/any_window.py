@@ -21,15 +21,17 @@ from coincide.parabola import vertex_of
 from coincide.probes import Probes
 from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import BoolArray, OffsetArray, least_probabilities
+from coincide.stable_order import stable_order_by
 from coincide.template_pairs import IndexArray
 from coincide.trapezoids import TemplateColumns
 from coincide.window import Window
 from coincide.window_probe import WindowProbe
 
 # Three points that are off by e put the vertex of a parabola that varies by V between them so far off that it is at
-# most 600 e^2 / V below the true one: with e = 1e-10, the most that a probe is off, less than 1e-13 from here on.
+# most 600 e^2 / V below the true one. P is off by twice the error of a probe: less than 1e-13 with V from here on.
 FLAT = 1e-4
 USEFUL_DOUBT = 1e-4  # of a segment's probability; beyond it the segments leave too much open
+FLAT_PER_SQUARED_ERROR = 600 * 2**2 / 1e-13
 
 
 @dataclass
@@ -161,7 +163,8 @@ class AnyWindowSearch:
         pair, left, right = ranges.pair, ranges.left + 1, ranges.right - 1  # a break point lies half a us off its knot
         middle = (left + right) // 2
         at_left, at_middle, at_right = (self._excess(pair, offset) for offset in (left, middle, right))
-        flat = np.flatnonzero(np.ptp((at_left, at_middle, at_right), axis=0) < FLAT)
+        varied = np.ptp((at_left, at_middle, at_right), axis=0)
+        flat = np.flatnonzero(varied < np.maximum(FLAT, FLAT_PER_SQUARED_ERROR * self._probe.error[pair] ** 2))
         for excess, offset in zip((at_left, at_middle, at_right), (left, middle, right), strict=True):
             excess[flat] = self._probe.excess_at(pair[flat], offset[flat])  # of the same sign as before
         vertex = vertex_of(left, middle, right, at_left, at_middle, at_right)
@@ -173,7 +176,7 @@ class AnyWindowSearch:
     def _probes_in_order(self) -> Probes:
         """Every offset probed so far, once, in order of (pair, offset)."""
         pair, offset = np.concatenate(self._probed_pair), np.concatenate(self._probed_offset)
-        order = np.lexsort((offset, pair))
+        order = stable_order_by(pair, offset)
         repeated = (np.diff(pair[order], prepend=-1) == 0) & (np.diff(offset[order], prepend=0) == 0)
         order = order[~repeated]
         return Probes(pair[order], offset[order], np.concatenate(self._probed_excess)[order])

@@ -21,6 +21,8 @@ from coincide.template_pairs import IndexArray, TemplatePairs
 from coincide.trapezoids import TemplateColumns
 from coincide.window import Window
 
+ELEMENTS_PER_SEARCH = 65_536  # bucket pairs times template pairs: pieces of their cdfs that stay in the cache
+
 
 def checked_threshold(threshold: object) -> float:
     """Return `threshold` as a float if it is in (0, 1], else raise ThresholdError."""
@@ -106,7 +108,7 @@ def _in_short_windows(
     window: Window,
     threshold: FloatArray,
 ) -> Iterator[Ranges]:
-    for block, u, v in pairs.take(open_rows).blocks():
+    for block, u, v in pairs.take(open_rows).blocks(ELEMENTS_PER_SEARCH):
         rows = open_rows[block]
         search = AnyWindowSearch(u, v, window, threshold[rows])
         found = search.run(_breaks_us(u, v, window), least[rows], greatest[rows])

@@ -2,8 +2,8 @@
 
 The unit is a bucket pair: the term that one bucket of u and one of v add to P at one offset, about 20 ns.
 Measured for 1 to 64 buckets: an evaluation of P costs its bucket pairs and about as much as 25 more. A pair's
-satisfaction offsets cost as much as about 4 evaluations in a window at least as long as both templates together; in a
-shorter one P may rise and fall often, and it is 30 to 150, the more the buckets.
+satisfaction offsets cost as much as about 4 evaluations in a window at least as long as both templates together, in a
+shorter one, where P may rise and fall often, as 13 to 40.
 """
 
 from __future__ import annotations
@@ -18,17 +18,14 @@ from coincide.window import Window
 
 BESIDES_TERMS = 25.0  # bucket pairs
 LONG_WINDOW_EVALUATIONS = 4.0
-SHORT_WINDOW_EVALUATIONS = 32.0
-SHORT_WINDOW_EVALUATIONS_PER_BUCKET = 0.5  # of either template
+SHORT_WINDOW_EVALUATIONS = 24.0
 
 
 def offsets_in_evaluations(pairs: TemplatePairs, window: Window) -> FloatArray:
     """How many evaluations of P cost as much as each pair's satisfaction offsets, shape (n,)."""
-    (u_buckets, u_length_s), (v_buckets, v_length_s) = _sizes(pairs.us), _sizes(pairs.vs)
+    u_length_s, v_length_s = _sizes(pairs.us)[1], _sizes(pairs.vs)[1]
     is_short = window.hi_s - window.lo_s < u_length_s[pairs.u_index] + v_length_s[pairs.v_index]
-    buckets = u_buckets[pairs.u_index] + v_buckets[pairs.v_index]
-    in_short = SHORT_WINDOW_EVALUATIONS + SHORT_WINDOW_EVALUATIONS_PER_BUCKET * buckets
-    return np.where(is_short, in_short, LONG_WINDOW_EVALUATIONS)
+    return np.where(is_short, SHORT_WINDOW_EVALUATIONS, LONG_WINDOW_EVALUATIONS)
 
 
 def offsets_work(pairs: TemplatePairs, window: Window) -> FloatArray:
@@ -38,7 +35,7 @@ def offsets_work(pairs: TemplatePairs, window: Window) -> FloatArray:
     --------
     >>> pair = TemplatePairs([Histogram.normal(1, 64)], [Histogram.normal(2, 64)], np.array([0]), np.array([0]))
     >>> offsets_work(pair, Window(40)).tolist(), offsets_work(pair, Window(0.5)).tolist()
-    ([16484.0], [395616.0])
+    ([16484.0], [98904.0])
     """
     u_buckets, v_buckets = _sizes(pairs.us)[0][pairs.u_index], _sizes(pairs.vs)[0][pairs.v_index]
     work: FloatArray = (BESIDES_TERMS + u_buckets * v_buckets) * offsets_in_evaluations(pairs, window)
@@ -65,21 +62,13 @@ def table_work(us: Sequence[Histogram], vs: Sequence[Histogram], window: Window)
     order = np.argsort(v_length_s)
     # the v with which a u is longer than the window are the last ones by length
     first = np.searchsorted(v_length_s[order], window.hi_s - window.lo_s - u_length_s, side="right")
-    count, linear, square = (_sums_from(first, v_buckets[order] ** power) for power in (0, 1, 2))
-    more = SHORT_WINDOW_EVALUATIONS - LONG_WINDOW_EVALUATIONS + SHORT_WINDOW_EVALUATIONS_PER_BUCKET * u_buckets
-    in_short = more * (BESIDES_TERMS * count + u_buckets * linear)
-    in_short += SHORT_WINDOW_EVALUATIONS_PER_BUCKET * (BESIDES_TERMS * linear + u_buckets * square)
-    evaluations = mean_evaluation_work(us, vs) * len(us) * len(vs)
-    return LONG_WINDOW_EVALUATIONS * evaluations + float(in_short.sum())
+    buckets_from = np.append(np.cumsum(v_buckets[order][::-1])[::-1], 0.0)
+    in_short = float((BESIDES_TERMS * (len(vs) - first) + u_buckets * buckets_from[first]).sum())
+    in_all = mean_evaluation_work(us, vs) * len(us) * len(vs)
+    return LONG_WINDOW_EVALUATIONS * in_all + (SHORT_WINDOW_EVALUATIONS - LONG_WINDOW_EVALUATIONS) * in_short
 
 
 def _sizes(templates: Sequence[Histogram]) -> tuple[FloatArray, FloatArray]:
     """Buckets and lengths in seconds."""
     buckets = np.array([len(template.mass) for template in templates], dtype=np.float64)
     return buckets, np.array([template.length_s for template in templates], dtype=np.float64)
-
-
-def _sums_from(first: np.ndarray[tuple[int, ...], np.dtype[np.intp]], values: FloatArray) -> FloatArray:
-    """Sum of values[n:] for each n of `first`."""
-    sums: FloatArray = np.append(np.cumsum(values[::-1])[::-1], 0.0)[first]
-    return sums

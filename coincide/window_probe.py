@@ -6,14 +6,13 @@ import numpy as np
 
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import FloatArray
-from coincide.knots import Knots, cdf_error
 from coincide.satisfaction_times import OffsetArray
+from coincide.sorted_knots import SortedKnots, sorted_cdf_error
 from coincide.template_pairs import IndexArray
 from coincide.trapezoids import TemplateColumns, in_steps
 from coincide.window import Window
 
-USEFUL_ERROR = 1e-10  # beyond it the sums decide too little to be worth having
-ELEMENTS_PER_STEP = 16_384  # knots times template pairs: arrays that stay in the processor's cache
+USEFUL_ERROR = 1e-9  # beyond it the sums decide too little to be worth having
 
 
 class WindowProbe:
@@ -34,7 +33,8 @@ class WindowProbe:
 
     def __init__(self, u: TemplateColumns, v: TemplateColumns, window: Window, enough: FloatArray) -> None:
         self._u, self._v, self._window, self._enough = u, v, window, enough
-        error = cdf_error(u, v)
+        error = sorted_cdf_error(u, v)
+        self._knots = SortedKnots.of(u, v)
         self._is_fast = error <= USEFUL_ERROR
         self.error: FloatArray = np.where(self._is_fast, error, 0.0)
         self._latest_s = v.edges_s[-1] - u.edges_s[0]
@@ -58,18 +58,12 @@ class WindowProbe:
         return excess
 
     def _summed(self, pair: IndexArray, seconds: ExactSum) -> tuple[FloatArray, FloatArray]:
-        up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
         latest_s = self._latest_s[pair]
         hi_s, lo_s = (
             np.minimum(window_end_minus(end_s, seconds).high, latest_s)  # the sums cancel beyond the last knot
             for end_s in (self._window.hi_s, self._window.lo_s)
         )
-        step = max(1, ELEMENTS_PER_STEP // (len(self._u.edges_s) * len(self._v.edges_s)))
-        for first in range(0, len(pair), step):
-            rows = slice(first, first + step)
-            knots = Knots.of(self._u.take(pair[rows]), self._v.take(pair[rows]))
-            up_to_hi[rows], before_lo[rows] = knots.cdf(hi_s[rows]), knots.cdf(lo_s[rows])
-        return up_to_hi, before_lo
+        return self._knots.cdf(pair, hi_s), self._knots.cdf(pair, lo_s)
 
     def _exact(self, pair: IndexArray, seconds: ExactSum) -> tuple[FloatArray, FloatArray]:
         up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))

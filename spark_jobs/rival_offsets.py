@@ -30,7 +30,7 @@ class RivalOffsets:
     def lengths_s(self, pairs: TemplatePairs, window: Window, probability: FloatArray, threshold: float) -> FloatArray:
         """Return the length in seconds for each match, shape (n,); NaN where it would take too much work.
 
-        That is judged from the templates and the window alone: two templates with a product of some 700 buckets in a
+        That is judged from the templates and the window alone: two templates with a product of 2,000 buckets in a
         window shorter than both together, of 12,000 in a longer one (ingest lets 64 of each in).
 
         Parameters

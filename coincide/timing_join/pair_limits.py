@@ -19,7 +19,7 @@ class PairLimits:
     table : int
         While all pairs of the buffered events' templates are worked out with at most so much work, a table holds them.
         The unit is a bucket pair, the term that two buckets add to a probability: about 20 ns. A template pair takes
-        about 4 times the product of its numbers of buckets, in a window shorter than the templates 30 to 100 times.
+        about 4 times the product of its numbers of buckets, in a window shorter than the templates 24 times.
     cached : int
         Beyond that (every event may bring its own template) pairs are judged when they meet, and so many are
         remembered.

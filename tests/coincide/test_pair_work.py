@@ -100,7 +100,7 @@ def test_frames_of_few_events_with_many_buckets_of_their_own_are_evaluated(worke
 
 def test_a_stream_of_events_with_many_buckets_of_their_own_works_out_few_offset_sets(worked_out: OffsetSets) -> None:
     a, b = own_templates(20, 64, 20.0, 3), own_templates(20, 64, 20.0, 4)
-    limits = PairLimits(table=1_000_000)  # two pairs
+    limits = PairLimits(table=200_000)  # two pairs
     join = TimingJoin(Stream("a", 10), Stream("b", 10), SHORT, 0.2, pair_limits=limits)
     found = []
     for row in range(len(a)):
@@ -130,17 +130,17 @@ def test_the_verdicts_are_the_same_with_a_table_and_without(
 
 def test_a_table_that_is_much_work_is_made_where_enough_events_meet(worked_out: OffsetSets) -> None:
     rng = np.random.default_rng(6)
-    kinds = [Histogram.normal(float(sigma), 8) for sigma in rng.uniform(0.5, 2, 72)]
+    kinds = [Histogram.normal(float(sigma), 8) for sigma in rng.uniform(0.5, 2, 90)]
     assert table_work(kinds, kinds, SHORT) > TABLE_WORK
 
     def joined(spread_s: int) -> None:
-        a, b = (Detections(rng.integers(0, spread_s * SECOND, 4000), kinds, rng.integers(0, 72, 4000)) for _ in "ab")
+        a, b = (Detections(rng.integers(0, spread_s * SECOND, 4000), kinds, rng.integers(0, 90, 4000)) for _ in "ab")
         timing_join(a, b, SHORT, 0.9)
 
     joined(400_000)
     assert sum(worked_out.by_table) == 0
     joined(400)
-    assert sum(worked_out.by_table) == 72 * 72
+    assert sum(worked_out.by_table) == 90 * 90
 
 
 def test_streams_of_own_templates_do_not_build_tables_again_and_again(worked_out: OffsetSets) -> None:

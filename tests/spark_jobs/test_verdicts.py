@@ -152,5 +152,5 @@ def test_a_match_of_templates_of_very_many_buckets_has_no_rate() -> None:
         found: float | None = match["chance_rate_hz"]
         return found
 
-    assert rate_hz(Histogram.normal(1, 28)) is not None
-    assert rate_hz(Histogram.normal(1, 64)) is None
+    assert rate_hz(Histogram.normal(1, 45)) is not None
+    assert rate_hz(Histogram.normal(1, 46)) is None
