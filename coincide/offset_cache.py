@@ -1,7 +1,7 @@
 """OffsetCache: verdicts on the template pairs that really meet; what it remembers is bounded.
 
 A table of all pairs grows with the square of the templates, and each detection may bring its own. A template pair's
-satisfaction offsets answer for good, but cost as much as 4 to 40 evaluations of the probability of two events
+satisfaction offsets answer for good, but cost as much as 4 to 60 evaluations of the probability of two events
 (`pair_work` estimates it). So a template pair's events are evaluated until that has cost about as much as its offsets:
 about twice what would have been best at most, whatever comes.
 """
