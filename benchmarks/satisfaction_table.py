@@ -14,7 +14,13 @@ import numpy as np
 
 from coincide import Histogram, SatisfactionTable, Window, match_probabilities
 
-THRESHOLD = 0.6
+CASES = (  # window and threshold: one longer than all templates, the others shorter
+    (Window(60.0), 0.6),
+    (Window(5.0), 0.6),
+    (Window(0.5), 0.05),
+    (Window(lo_s=1.0, hi_s=3.0), 0.05),
+    (Window(0.0), 0.01),
+)
 
 
 def random_template(rng: np.random.Generator, least_buckets: int = 4) -> Histogram:
@@ -34,11 +40,11 @@ def median_ms(task: Callable[[], object], runs: int) -> float:
     return median(times)
 
 
-def build_ms(templates: int, window: Window, runs: int) -> float:
+def build_ms(templates: int, window: Window, threshold: float, runs: int) -> float:
     """Median time to build a fresh table."""
     rng = np.random.default_rng(1987)
     us, vs = ([random_template(rng) for _ in range(templates)] for _ in range(2))
-    return median_ms(lambda: SatisfactionTable.build(us, vs, window, THRESHOLD), runs)
+    return median_ms(lambda: SatisfactionTable.build(us, vs, window, threshold), runs)
 
 
 def probability_us(pairs: int, templates: int, runs: int) -> float:
@@ -56,11 +62,11 @@ def main() -> None:
     parser.add_argument("--templates", type=int, nargs="+", default=[10, 100])
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
-    print(f"numpy {np.__version__}, threshold {THRESHOLD}, medians of {arguments.runs} runs")
+    print(f"numpy {np.__version__}, medians of {arguments.runs} runs")
     for templates in arguments.templates:
-        for name, window in (("60 s", Window(60.0)), ("5 s", Window(5.0))):
-            milliseconds = build_ms(templates, window, arguments.runs)
-            print(f"table {templates} x {templates}, window {name}: {milliseconds:.1f} ms")
+        for window, threshold in CASES:
+            milliseconds = build_ms(templates, window, threshold, arguments.runs)
+            print(f"table {templates} x {templates}, {window}, threshold {threshold}: {milliseconds:.1f} ms")
     for templates in (3, 100):
         per_pair = probability_us(200_000, templates, arguments.runs)
         print(f"probability of a pair, {templates} x {templates} templates of 8 buckets: {per_pair:.2f} us")
