@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,12 +88,19 @@ class Found:
         )
 
     def pairs(self, us: Sequence[Histogram], vs: Sequence[Histogram], window: Window) -> Pairs:
-        """Return the pairs of refs; `us` and `vs` are the templates by code, of which only those named are kept."""
-        u_used, u_index = np.unique(self.a_template, return_inverse=True)
-        v_used, v_index = np.unique(self.b_template, return_inverse=True)
-        a_templates, b_templates = [us[code] for code in u_used], [vs[code] for code in v_used]
+        """Return the pairs of refs; `us` and `vs` are the templates by code, of which no more are kept than pairs."""
+        a_templates, u_index = _named(us, self.a_template)
+        b_templates, v_index = _named(vs, self.b_template)
 
         def probabilities() -> npt.NDArray[np.float64]:
             return match_probabilities(a_templates, b_templates, u_index, v_index, self.offset_us, window)
 
         return Pairs(self.a, self.b, probabilities)
+
+
+def _named(templates: Sequence[Histogram], code: CodeArray) -> tuple[Sequence[Histogram], npt.NDArray[Any]]:
+    """Return templates, and for each code which of them it names: those named alone if they are fewer than all."""
+    if len(templates) <= len(code):
+        return tuple(templates), code
+    used, index = np.unique(code, return_inverse=True)
+    return [templates[each] for each in used], index
