@@ -50,13 +50,11 @@ class AnyWindowSearch:
         self._enough = least_probabilities(self.threshold)
         self._probe = WindowProbe(self.u, self.v, self.window, self._enough)
 
-    def run(self, breaks_us: OffsetArray, hull_lo: OffsetArray, hull_hi: OffsetArray) -> Ranges:
+    def run(self, hull_lo: OffsetArray, hull_hi: OffsetArray) -> Ranges:
         """Find the intervals.
 
         Parameters
         ----------
-        breaks_us : ndarray of int64, shape (m, n)
-            Break points of each pair's P, rounded to the nearest microsecond, in any order.
         hull_lo, hull_hi : ndarray of int64, shape (n,)
             No offset outside qualifies; lo > hi where none does.
 
@@ -69,7 +67,7 @@ class AnyWindowSearch:
         is_summed = doubt < USEFUL_DOUBT
         self._search_segments(np.flatnonzero(live & is_summed), doubt, hull_lo, hull_hi)
         halved = np.flatnonzero(live & ~is_summed)
-        breaks = np.clip(breaks_us[:, halved], hull_lo[halved], hull_hi[halved])
+        breaks = np.clip(self._breaks_us(halved), hull_lo[halved], hull_hi[halved])
         knots = np.sort(np.concatenate((breaks, hull_lo[None, halved], hull_hi[None, halved])), axis=0)
         close_in(*self._split_at_vertices(self._between_breaks(halved, knots)), self._excess)
         return self._settled().intervals()
@@ -120,6 +118,14 @@ class AnyWindowSearch:
         """Return the ranges between their ends, for a break point lies half a microsecond off its knot; P there."""
         inner = Ranges(ranges.pair, ranges.left + 1, ranges.right - 1)
         return inner, self._excess(inner.pair, inner.left), self._excess(inner.pair, inner.right)
+
+    def _breaks_us(self, pairs: IndexArray) -> OffsetArray:
+        """Offsets at which P may bend or jump, to the nearest microsecond, shape (m, p)."""
+        corners_s = self.v.edges_s[None, :, pairs] - self.u.edges_s[:, None, pairs]
+        corners_s = corners_s.reshape(len(self.u.edges_s) * len(self.v.edges_s), len(pairs))
+        breaks_s = np.concatenate((self.window.lo_s - corners_s, self.window.hi_s - corners_s))
+        breaks_us: OffsetArray = np.rint(breaks_s * 1e6).astype(np.int64)
+        return breaks_us
 
     def _between_breaks(self, pairs: IndexArray, knots: OffsetArray) -> Ranges:
         """Halve over the ranks of the break points; return the ranges between neighbours still undecided.

@@ -49,18 +49,9 @@ class Knots:
         terms *= beyond
         return 0.5 * terms.sum(axis=0), density
 
-    def cdf(self, x_s: FloatArray) -> FloatArray:
-        """P(Xv - Xu <= x), shape (n,), for x not far above the greatest knot."""
-        beyond = x_s - self.at_s
-        np.maximum(beyond, 0.0, out=beyond)
-        terms = self.bend * beyond
-        terms *= beyond
-        cdf: FloatArray = 0.5 * terms.sum(axis=0)
-        return cdf
-
 
 def cdf_error(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
-    """Bound on how far `Knots.cdf` is off up to the greatest knot, shape (n,); infinite where there are atoms.
+    """Bound on how far the sums of `Knots` are off up to the greatest knot, shape (n,); infinite where there are atoms.
 
     Each of K knots k adds bend (x - k)^2 / 2 with x - k at most the spread S of Xv - Xu. The difference is off by the
     rounding of times of up to M, the term by a few units in its last place, their sum by K of them.

@@ -18,7 +18,6 @@ from coincide.histogram import FloatArray, Histogram
 from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import OffsetArray, greatest_offsets
 from coincide.template_pairs import IndexArray, TemplatePairs
-from coincide.trapezoids import TemplateColumns
 from coincide.window import Window
 
 ELEMENTS_PER_SEARCH = 65_536  # bucket pairs times template pairs: pieces of their cdfs that stay in the cache
@@ -111,13 +110,5 @@ def _in_short_windows(
     for block, u, v in pairs.take(open_rows).blocks(ELEMENTS_PER_SEARCH):
         rows = open_rows[block]
         search = AnyWindowSearch(u, v, window, threshold[rows])
-        found = search.run(_breaks_us(u, v, window), least[rows], greatest[rows])
+        found = search.run(least[rows], greatest[rows])
         yield Ranges(rows[found.pair], found.left, found.right)
-
-
-def _breaks_us(u: TemplateColumns, v: TemplateColumns, window: Window) -> OffsetArray:
-    """Offsets at which P may bend or jump, to the nearest microsecond, shape (m, n)."""
-    corners_s = (v.edges_s[None] - u.edges_s[:, None]).reshape(-1, u.edges_s.shape[1])
-    breaks_s = np.concatenate((window.lo_s - corners_s, window.hi_s - corners_s))
-    breaks_us: OffsetArray = np.rint(breaks_s * 1e6).astype(np.int64)
-    return breaks_us

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.satisfaction_times import BoolArray, OffsetArray
+from coincide.stable_order import stable_order_by
 from coincide.template_pairs import IndexArray
 
 
@@ -34,7 +35,7 @@ class Ranges:
 
     def in_order(self) -> Ranges:
         """Sort by (pair, left)."""
-        order = np.lexsort((self.left, self.pair))
+        order = stable_order_by(self.pair, self.left)
         return Ranges(self.pair[order], self.left[order], self.right[order])
 
 

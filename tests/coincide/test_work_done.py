@@ -12,6 +12,7 @@ import pytest
 
 from coincide import Detections, Histogram, SatisfactionTable, Window, timing_join_blocks
 from coincide.knots import Knots
+from coincide.sorted_knots import SortedKnots
 from coincide.trapezoids import Trapezoids
 
 TEMPLATES = 40  # a side: 1,600 pairs
@@ -23,8 +24,8 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counts: Counter[str] = Counter()
 
     def counted(kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(self: Any, x: Any) -> Any:
-            result = method(self, x)
+        def call(self: Any, *arguments: Any) -> Any:
+            result = method(self, *arguments)
             counts[kind] += (result[0] if isinstance(result, tuple) else result).size
             return result
 
@@ -32,7 +33,8 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     for cls, kind, names in (
         (Trapezoids, "exact", ("at_most", "below", "at_most_and_density")),
-        (Knots, "summed", ("cdf", "cdf_and_density")),
+        (Knots, "summed", ("cdf_and_density",)),
+        (SortedKnots, "summed", ("cdf",)),
     ):
         for name in names:
             monkeypatch.setattr(cls, name, counted(kind, getattr(cls, name)))
