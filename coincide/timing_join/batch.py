@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from coincide.offsets import checked_window
 from coincide.pair_work import mean_evaluation_work, table_work
 from coincide.pairs import Pairs
 from coincide.satisfaction_table import NEVER_HI_US, SatisfactionTable
-from coincide.timing_join.expansion import sorted_inside
+from coincide.timing_join.expansion import expanded_columns, sorted_inside
 from coincide.timing_join.key_grid import PositionArray
 from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.matching import Block, Probe, candidates, matching_pairs_among
@@ -25,12 +26,14 @@ from coincide.timing_join.pair_columns import PairColumns
 from coincide.timing_join.pair_limits import TABLE_WORK
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
-from coincide.timing_join.sorted_frames import is_in_order, narrow_positions, positions_in, sorted_frames
+from coincide.timing_join.sorted_frames import is_in_order, narrow_positions, places, positions_in, sorted_frames
 from coincide.window import Window
 
+DENSE = 4  # pairs a row
 PROBING_ROWS = 32_768
 TABLE_PAIRS = 262_144  # 12 MB; where there are more events than that, as many pairs as events
 
+_Part = tuple[int, int, Probe, PositionArray, PositionArray]
 CountedBlock = tuple[int, int, Block]  # pairs, and the positions that their rows and stored rows are counted from
 
 
@@ -139,14 +142,31 @@ class _BatchJoin:
 
     def blocks(self) -> Iterator[Block]:
         """Positions in the frames as they were given."""
-        for first, offset, (rows, at) in self._sorted_blocks():
-            yield positions_in(self.probe.events, rows + first), positions_in(self.probe.stored, at + offset)
+        for first, offset, (rows, at) in self._sorted_blocks(self._parts()):
+            rows += first
+            at += offset
+            yield positions_in(self.probe.events, rows), positions_in(self.probe.stored, at)
 
     def columns(self) -> Block:
         """All of `blocks`, by the position in a, then in b."""
+        if not (is_in_order(self.probe.events) and is_in_order(self.probe.stored)):
+            return self._in_columns(self._given_blocks())
+        parts = self._parts()
+        begun = list(islice(parts, 1))
+        parts = chain(begun, parts)
+        if begun and self._is_dense(begun[0]):
+            return expanded_columns(*self._ranges(parts))
+        return self._in_columns(self._sorted_blocks(parts))
+
+    def _is_dense(self, part: _Part) -> bool:
+        """Whether all candidates match, and so many that it pays to find all ranges before writing the first pair."""
+        *_, start, stop = part
+        is_tested = self.probe.is_tested or (self.is_self_join and not self.table.window.is_symmetric)
+        return not is_tested and int(np.maximum(stop - start, 0).sum()) >= DENSE * len(start)
+
+    def _in_columns(self, blocks: Iterable[CountedBlock]) -> Block:
         pairs = PairColumns(len(self.probe.events))
-        in_order = is_in_order(self.probe.events) and is_in_order(self.probe.stored)
-        for first, offset, (rows, at) in self._sorted_blocks() if in_order else self._given_blocks():
+        for first, offset, (rows, at) in blocks:
             pairs.append(rows, first, at, offset)
         return pairs.columns()
 
@@ -161,24 +181,29 @@ class _BatchJoin:
 
         return compute
 
-    def _sorted_blocks(self) -> Iterator[CountedBlock]:
+    def _sorted_blocks(self, parts: Iterable[_Part]) -> Iterator[CountedBlock]:
         """Positions in the sorted events."""
-        for first, offset, part, start, stop in self._parts():
+        for first, offset, part, start, stop in parts:
             for block in matching_pairs_among(part, start, stop):
                 yield first, offset, self._apart(block, offset - first)
 
     def _given_blocks(self) -> Iterator[CountedBlock]:
         """Positions in the frames: row by row as they were given, so that only inside each is something to sort."""
-        rows = len(self.as_given)
-        start, stop = np.zeros(rows, np.intp), np.zeros(rows, np.intp)
-        for first, offset, part, part_start, part_stop in self._parts():
-            at = positions_in(self.probe.events, np.arange(first, first + len(part.events)))
-            start[at], stop[at] = part_start + offset, part_stop + offset
+        start, stop = self._ranges(self._parts())
         position = narrow_positions(self.probe.stored)
         for rows_of, at in matching_pairs_among(replace(self.probe, events=self.as_given), start, stop):
             yield 0, 0, self._apart(sorted_inside(rows_of, position.take(at), len(position)), 0)
 
-    def _parts(self) -> Iterator[tuple[int, int, Probe, PositionArray, PositionArray]]:
+    def _ranges(self, parts: Iterable[_Part]) -> tuple[PositionArray, PositionArray]:
+        """Candidates start : stop of each row as it was given, among the sorted rows of b."""
+        rows = len(self.as_given)
+        start, stop = np.zeros(rows, np.intp), np.zeros(rows, np.intp)
+        for first, offset, part, part_start, part_stop in parts:
+            at = places(self.probe.events, first, first + len(part.events))
+            start[at], stop[at] = part_start + offset, part_stop + offset
+        return start, stop
+
+    def _parts(self) -> Iterator[_Part]:
         """Candidates part by part, so that every array in between fits in a core's cache.
 
         Yields where the part's events and its stored rows begin, the part, and its candidates start : stop.

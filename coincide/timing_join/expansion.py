@@ -14,6 +14,9 @@ from coincide.timing_join.key_grid import PositionArray
 BLOCK_PAIRS = 65_536  # small enough for a core's cache, large enough to hide numpy's call overhead
 REPEAT_FROM = 16  # pairs a row; np.repeat mispredicts a branch a row, which then costs less than it saves
 
+_COUNTED = np.arange(2 * BLOCK_PAIRS)
+_COUNTED.flags.writeable = False
+
 
 def cuts_at(ends: PositionArray) -> Iterator[tuple[int, int]]:
     """Split the rows so that each part has about BLOCK_PAIRS pairs (a single row may have more).
@@ -38,14 +41,36 @@ def expanded(first: int, last: int, ends: PositionArray, shift: PositionArray) -
     start, stop = ends[first - 1] if first else 0, ends[last - 1]
     if stop - start >= REPEAT_FROM * (last - first):
         counts = np.diff(ends[first:last], prepend=start)
-        rows, at = np.repeat(np.arange(first, last), counts), np.repeat(shift[first:last], counts)
+        rows, at = np.repeat(np.arange(first, last), counts), np.repeat(shift[first:last] + start, counts)
     else:
         rows_ending = np.bincount(ends[first : last - 1] - start, minlength=stop - start)
         rows = np.cumsum(rows_ending[: stop - start])
         rows += first
         at = shift.take(rows)
-    at += np.arange(start, stop)
+        at += start
+    at += _count_up_to(stop - start)
     return rows, at
+
+
+def expanded_columns(start: PositionArray, stop: PositionArray) -> tuple[PositionArray, PositionArray]:
+    """Write out all pairs (row, stored row) at once: row r has the stored rows start[r] : stop[r].
+
+    Each column is written once, which no way through blocks of both can do: with many partners a row, writing is
+    what takes the time.
+    """
+    counts = np.maximum(stop - start, 0)
+    ends = np.cumsum(counts)
+    at = np.empty(int(ends[-1]) if len(ends) else 0, np.intp)
+    for first, last in cuts_at(ends):
+        begin, end = ends[first] - counts[first], ends[last - 1]
+        before = start[first:last] - (ends[first:last] - counts[first:last] - begin)
+        np.add(np.repeat(before, counts[first:last]), _count_up_to(end - begin), out=at[begin:end])
+    return np.repeat(np.arange(len(counts)), counts), at
+
+
+def _count_up_to(count: int) -> PositionArray:
+    """Return 0, 1, ... count - 1."""
+    return _COUNTED[:count] if count <= len(_COUNTED) else np.arange(count)
 
 
 def sorted_inside(

@@ -49,6 +49,11 @@ class Probe:
         unknown = bool((brief(self.events.sensor) == UNKNOWN_SENSOR).all())
         return self.sensors == "same" or (self.sensors == "different" and not unknown)
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether some candidates may not match."""
+        return self.since_ref > 0 or self.asks_sensors or not self.bounds.is_sharp
+
     @cached_property
     def search(self) -> Search:
         """Search for keys among those of the stored events."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from coincide.area_keys import Int64Array
 from coincide.detections import Detections, LabelArray
 from coincide.events import Events, SortedEvents, sorted_events
 from coincide.timing_join.key_grid import PositionArray
@@ -68,6 +69,11 @@ def is_in_order(side: Events | SortedEvents) -> bool:
 def positions_in(side: Events | SortedEvents, rows: PositionArray) -> PositionArray:
     """Return where the frame has the given rows of the sorted events."""
     return rows if is_in_order(side) else side.ref[rows]
+
+
+def places(side: Events, first: int, last: int) -> slice | Int64Array:
+    """Return where the frame has the rows first : last of the sorted events."""
+    return slice(first, last) if is_in_order(side) else side.ref[first:last]
 
 
 def narrow_positions(side: Events | SortedEvents) -> npt.NDArray[np.int64] | npt.NDArray[np.int32]:
