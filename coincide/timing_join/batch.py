@@ -18,7 +18,7 @@ from coincide.offsets import checked_window
 from coincide.pair_work import mean_evaluation_work, table_work
 from coincide.pairs import Pairs
 from coincide.satisfaction_table import NEVER_HI_US, SatisfactionTable
-from coincide.timing_join.expansion import expanded_columns, sorted_inside
+from coincide.timing_join.expansion import expanded_blocks, expanded_columns, sorted_inside
 from coincide.timing_join.key_grid import PositionArray
 from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.matching import Block, Probe, candidates, matching_pairs_among
@@ -143,8 +143,8 @@ class _BatchJoin:
     def blocks(self) -> Iterator[Block]:
         """Positions in the frames as they were given."""
         for first, offset, (rows, at) in self._sorted_blocks(self._parts()):
-            rows += first
-            at += offset
+            if first or offset:
+                rows, at = rows + first, at + offset
             yield positions_in(self.probe.events, rows), positions_in(self.probe.stored, at)
 
     def columns(self) -> Block:
@@ -158,11 +158,15 @@ class _BatchJoin:
             return expanded_columns(*self._ranges(parts))
         return self._in_columns(self._sorted_blocks(parts))
 
+    @property
+    def _is_tested(self) -> bool:
+        """Whether some candidates may not match."""
+        return self.probe.is_tested or (self.is_self_join and not self.table.window.is_symmetric)
+
     def _is_dense(self, part: _Part) -> bool:
         """Whether all candidates match, and so many that it pays to find all ranges before writing the first pair."""
         *_, start, stop = part
-        is_tested = self.probe.is_tested or (self.is_self_join and not self.table.window.is_symmetric)
-        return not is_tested and int(np.maximum(stop - start, 0).sum()) >= DENSE * len(start)
+        return not self._is_tested and int(np.maximum(stop - start, 0).sum()) >= DENSE * len(start)
 
     def _in_columns(self, blocks: Iterable[CountedBlock]) -> Block:
         pairs = PairColumns(len(self.probe.events))
@@ -184,6 +188,9 @@ class _BatchJoin:
     def _sorted_blocks(self, parts: Iterable[_Part]) -> Iterator[CountedBlock]:
         """Positions in the sorted events."""
         for first, offset, part, start, stop in parts:
+            if not self._is_tested:
+                yield from ((0, 0, block) for block in expanded_blocks(start + offset, stop + offset, first))
+                continue
             for block in matching_pairs_among(part, start, stop):
                 yield first, offset, self._apart(block, offset - first)
 

@@ -33,23 +33,37 @@ def cuts_at(ends: PositionArray) -> Iterator[tuple[int, int]]:
             yield first, last
 
 
-def expanded(first: int, last: int, ends: PositionArray, shift: PositionArray) -> tuple[PositionArray, PositionArray]:
-    """Write out the pairs (row, stored row) of the rows first : last.
+def expanded(
+    first: int, last: int, ends: PositionArray, shift: PositionArray, first_row: int = 0
+) -> tuple[PositionArray, PositionArray]:
+    """Write out the pairs (row + first_row, stored row) of the rows first : last.
 
     Pairs are numbered through: those of a row end before number ends[row], number n is stored row n + shift[row].
     """
     start, stop = ends[first - 1] if first else 0, ends[last - 1]
     if stop - start >= REPEAT_FROM * (last - first):
         counts = np.diff(ends[first:last], prepend=start)
-        rows, at = np.repeat(np.arange(first, last), counts), np.repeat(shift[first:last] + start, counts)
+        rows = np.repeat(np.arange(first + first_row, last + first_row), counts)
+        at = np.repeat(shift[first:last] + start, counts)
     else:
         rows_ending = np.bincount(ends[first : last - 1] - start, minlength=stop - start)
         rows = np.cumsum(rows_ending[: stop - start])
-        rows += first
-        at = shift.take(rows)
+        at = shift[first:last].take(rows)
         at += start
+        rows += first + first_row
     at += _count_up_to(stop - start)
     return rows, at
+
+
+def expanded_blocks(
+    start: PositionArray, stop: PositionArray, first_row: int = 0
+) -> Iterator[tuple[PositionArray, PositionArray]]:
+    """Write out all pairs (row + first_row, stored row) in blocks: row r has the stored rows start[r] : stop[r]."""
+    counts = np.maximum(stop - start, 0)
+    ends = np.cumsum(counts)
+    shift = start - ends + counts
+    for first, last in cuts_at(ends):
+        yield expanded(first, last, ends, shift, first_row)
 
 
 def expanded_columns(start: PositionArray, stop: PositionArray) -> tuple[PositionArray, PositionArray]:

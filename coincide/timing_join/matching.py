@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from coincide.area_keys import Int64Array, KeyArray, brief
 from coincide.events import Events, SortedEvents
-from coincide.timing_join.expansion import cuts_at, expanded
+from coincide.timing_join.expansion import expanded_blocks
 from coincide.timing_join.key_grid import PositionArray, Search, search_in
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, allowed
@@ -90,15 +90,11 @@ def candidates(probe: Probe) -> tuple[PositionArray, PositionArray]:
 
 def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray) -> Iterator[Block]:
     """`matching_pairs` with the candidates of each probing row given as stored rows start : stop."""
-    counts = np.maximum(stop - start, 0)
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
+    total = int(np.maximum(stop - start, 0).sum())
     if total == 0:
         return
     margins = None if probe.bounds.is_sharp else _sure_ranges(probe, start, stop, total)
-    shift = start - ends + counts
-    for first, last in cuts_at(ends):
-        rows, at = expanded(first, last, ends, shift)
+    for rows, at in expanded_blocks(start, stop):
         keep = _tested(probe, rows, at, margins)
         yield (rows, at) if keep is None else (rows[keep], at[keep])
 
