@@ -144,7 +144,7 @@ class _BatchJoin:
         """Positions in the frames as they were given."""
         for first, offset, (rows, at) in self._sorted_blocks(self._parts()):
             if first or offset:
-                rows, at = rows + first, at + offset
+                rows, at = rows + first, at + offset  # noqa: PLW2901 - counted from the beginning
             yield positions_in(self.probe.events, rows), positions_in(self.probe.stored, at)
 
     def columns(self) -> Block:

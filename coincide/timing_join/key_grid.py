@@ -75,10 +75,12 @@ class KeyGrid:
         cell >>= self.shift
         at: PositionArray = self.first.take(cell, mode="clip")
         is_before = np.less if side == "left" else np.less_equal
-        rows, sought, here = np.arange(len(at)), bounds, at
+        rows = np.flatnonzero(is_before(self.keys.take(at, mode="clip"), bounds))
+        sought, here = bounds.take(rows), at.take(rows)
         for _ in range(STEPS):
-            onwards = np.flatnonzero(is_before(self.keys.take(here, mode="clip"), sought))
-            rows, sought, here = rows[onwards], sought[onwards], here[onwards] + 1
+            here += 1
             at[rows] = here
+            onwards = np.flatnonzero(is_before(self.keys.take(here, mode="clip"), sought))
+            rows, sought, here = rows.take(onwards), sought.take(onwards), here.take(onwards)
         at[rows] = np.searchsorted(self.keys[:-1], sought, side)
         return at
