@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.central_italy_competitors import THRESHOLDS, Competitor, Score, competitors
 from benchmarks.central_italy_picks import HALF_S, Half, load_picks
+from docs.pictures import figure, save
 from tests.reference.central_italy import why_absent
 
 PICTURED_S = 1.0
@@ -90,13 +91,22 @@ def main() -> None:
         draw(curves, picture)
 
 
+def pictured(curves: Curves) -> Curves:
+    """Return what the picture shows: the point windows, and one of the timing join's."""
+    return [curve for curve in curves if curve[0].window_s in {None, PICTURED_S}]
+
+
+def numbers(curves: Curves) -> dict[str, list[float]]:
+    """Precision and recall in the second half, setting by setting."""
+    return {
+        of.name: [x for each in second for x in (each.precision, each.recall)] for of, _, second in pictured(curves)
+    }
+
+
 def draw(curves: Curves, path: Path) -> None:
     """Draw precision against recall in the second half; dots where the first half says to go."""
-    from docs.timing_join_pictures import figure, saved  # noqa: PLC0415 - matplotlib is for pictures alone
-
     fig, ax = figure(6.4, 4.2)
-    shown = curves[:3] + [curve for curve in curves if curve[0].window_s == PICTURED_S][:1]
-    for (of, _, second), colour in zip(shown, ("0.65", "C0", "C2", "C3"), strict=True):
+    for (of, _, second), colour in zip(pictured(curves), ("0.65", "C0", "C2", "C3"), strict=True):
         ax.plot(
             [each.recall for each in second],
             [each.precision for each in second],
@@ -108,7 +118,7 @@ def draw(curves: Curves, path: Path) -> None:
             ax.plot(score.recall, score.precision, "o", color=colour)
     ax.set(xlabel="recall", ylabel="precision (lower bound)", xlim=(0, 1), ylim=(0, None))
     ax.legend(frameon=False, fontsize=8)
-    saved(fig, path)
+    save(fig, path, numbers(curves))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from benchmarks.central_italy_competitors import WINDOWS_S, Competitor
-from benchmarks.central_italy_precision import Curves, best_settings, by_window_and_threshold, measured
+from benchmarks.central_italy_precision import Curves, best_settings, by_window_and_threshold, measured, numbers
 from docs.generate import ROOT
+from docs.pictures import numbers_in, rounded
 from tests.reference import central_italy
 
 pytestmark = pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
@@ -33,3 +34,10 @@ def test_a_window_at_each_threshold_is_the_pages(curves: Curves) -> None:
     rows = re.findall(r"^\| ±.*$", PAGE, re.MULTILINE)
     assert list(by_window_and_threshold(curves)) == rows[:1]
     assert len(rows) == len(WINDOWS_S)
+
+
+def test_the_picture_shows_the_point_windows_as_they_do(curves: Curves) -> None:
+    shown, now = numbers_in(ROOT / "docs/timing-join/central-italy.svg"), rounded(numbers(curves))
+    assert len(now) == 3
+    for name, values in now.items():
+        assert shown[name] == pytest.approx(values, abs=1e-5), name
