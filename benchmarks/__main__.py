@@ -13,13 +13,15 @@ BENCHMARKS = (
     "occurred",
     "timing_join",
     "streaming_join",
+    "paper_costs",
     "central_italy_precision",
+    "figures",
     "fusion_core",
     "ingest",
     "latency",
     "throughput",
 )
-PACKAGES = ("numpy", "duckdb", "polars", "pyspark", "kafka-python", "fastapi", "uvicorn", "msgspec")
+PACKAGES = ("numpy", "matplotlib", "duckdb", "polars", "pyspark", "kafka-python", "fastapi", "uvicorn", "msgspec")
 
 
 def main() -> int:

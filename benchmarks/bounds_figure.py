@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
+import numpy.typing as npt
 
 from benchmarks.shading import shade
 from coincide import Detections, Histogram, Window, match_probability
 from coincide.timing_join.interval.regions import RegionTable
 from coincide.timing_join.replay import Arrivals
+from docs.pictures import Numbers, figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MAX1_S = 2.0
 BASE, SHORTEST, LONGEST = (Histogram.uniform(-length_s, 0) for length_s in (0.4, 0.2, 0.9))
@@ -19,9 +24,9 @@ WINDOW, CT = Window(1.0), 0.7
 def draw_bounds() -> Figure:
     """Draw both bounds against max(I2), and LH, LL, RL, RH where they cross the threshold."""
     x_s = np.linspace(0.3, 4.2, 781)
-    of_both = [match_probability(BASE, partner, x_s - MAX1_S, WINDOW) for partner in (SHORTEST, LONGEST)]
-    figure: Figure = plt.figure(figsize=(8, 4), layout="constrained")
-    ax = figure.subplots()
+    of_both = _probabilities(x_s)
+    drawn: Figure
+    drawn, ax = figure(8, 4)
     ax.plot(x_s, np.maximum(*of_both), "-", color="black", label="upper bound")
     ax.plot(x_s, np.minimum(*of_both), ":", color="black", label="lower bound")
     ax.axhline(CT, color="#d62728", linewidth=0.8)
@@ -39,7 +44,17 @@ def draw_bounds() -> Figure:
     ax.set(xlabel=f"max(I2), seconds   [{lengths}, d = {WINDOW.hi_s:g}]", ylabel="satisfaction probability")
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.legend(loc="center")
-    return figure
+    return drawn
+
+
+def numbers() -> Numbers:
+    """Probabilities at every fifth of a second, and where the regions end."""
+    of_shortest, of_longest = _probabilities(np.arange(2, 22) / 5)
+    return {"shortest": of_shortest, "longest": of_longest, "LH, LL, RL, RH": _regions_s()}
+
+
+def _probabilities(x_s: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
+    return [match_probability(BASE, partner, x_s - MAX1_S, WINDOW) for partner in (SHORTEST, LONGEST)]
 
 
 def _regions_s() -> tuple[float, float, float, float]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
+from typing import TYPE_CHECKING
 
 from benchmarks.paper_costs import BUCKETS, EVENTS, WINDOWS_S, Setting, costs, sweeps
 from coincide.timing_join.work import Work
+from docs.pictures import Numbers, figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LINES = {  # color, line and marker, size of the marker
     "simple": ("#1f77b4", "o-", 8),
@@ -26,8 +28,8 @@ ROWS = {"events scanned": (3, 80), "probabilities evaluated": (0.3, 80), "look-u
 
 def draw_cost() -> Figure:
     """Draw events scanned, probabilities evaluated and look-ups, for each event that arrives."""
-    figure: Figure = plt.figure(figsize=(9.5, 8), layout="constrained")
-    axes = figure.subplots(3, 3)
+    drawn: Figure
+    drawn, axes = figure(9.5, 8, 3, 3)
     for column, (varied, settings) in zip(axes.T, sweeps().items(), strict=True):
         _draw_column(column, varied, settings)
         column[-1].set_xlabel(AXES[varied])
@@ -45,8 +47,14 @@ def draw_cost() -> Figure:
     for ax in axes[:, 0]:
         ax.set_xticks(WINDOWS_S)
     handles, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=4)
-    return figure
+    drawn.legend(handles, names, loc="outside upper center", ncols=4)
+    return drawn
+
+
+def numbers() -> Numbers:
+    """Return the counts in the one setting that all three series share."""
+    works = {name: work for name, [work] in costs([Setting()]).items() if work is not None}
+    return {name: (work.scanned, work.probabilities, work.lookups) for name, work in works.items()}
 
 
 def _draw_column(column: list[Axes], varied: str, settings: list[Setting]) -> None:
@@ -61,6 +69,8 @@ def _draw_column(column: list[Axes], varied: str, settings: list[Setting]) -> No
 
 
 def _log_scale(ax: Axes, limits: tuple[float, float]) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator  # noqa: PLC0415 - for who draws, not for the numbers
+
     ax.set_yscale("log")
     ax.set_ylim(*limits)
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -5,36 +5,25 @@ Run as ``python -m benchmarks.figures``. The same versions of numpy and matplotl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
-from benchmarks.bounds_figure import draw_bounds
-from benchmarks.cost_figure import draw_cost
-from benchmarks.partitions_figure import draw_partitions
+from benchmarks import bounds_figure, cost_figure, partitions_figure
+from docs.pictures import Numbers, save
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
-FIGURES = {"cost": draw_cost, "bounds": draw_bounds, "partitions": draw_partitions}
-STYLE: dict[Any, Any] = {
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "legend.frameon": False,
-    "lines.linewidth": 1.4,
-    "svg.fonttype": "none",  # text stays text: small files that can be searched
-    "svg.hashsalt": "coincide",
+PICTURES: dict[Path, tuple[Callable[[], Any], Callable[[], Numbers]]] = {
+    FOLDER / "timing-join-cost.svg": (cost_figure.draw_cost, cost_figure.numbers),
+    FOLDER / "timing-join-bounds.svg": (bounds_figure.draw_bounds, bounds_figure.numbers),
+    FOLDER / "timing-join-partitions.svg": (partitions_figure.draw_partitions, partitions_figure.numbers),
 }
 
 
 def main() -> None:
     """Draw all of them."""
-    FOLDER.mkdir(exist_ok=True)
-    for name, draw in FIGURES.items():
-        path = FOLDER / f"timing-join-{name}.svg"
-        with mpl.rc_context(STYLE):
-            draw().savefig(path, metadata={"Creator": None, "Date": None})
+    for path, (draw, numbers) in PICTURES.items():
+        save(draw(), path, numbers())
         print(f"{path.relative_to(FOLDER.parents[1])}: {path.stat().st_size / 1000:.0f} kB")
 
 

@@ -8,42 +8,24 @@ with as many in flight; the ratio says what HTTP, validation and stamping cost.
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
 import platform
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from statistics import quantiles
-from typing import cast
 
-import psutil
 import uvloop
 from kafka import TopicPartition
 
-from coincide import Histogram
-from deploy.local.broker import Broker
-from deploy.local.ports import free_ports
-from services.common.create_topics import create_topics
-from services.common.kafka import create_admin, create_consumer, create_producer
-from services.common.topics import load_topics
+from benchmarks.gateways import AREAS, Load, load_http
+from benchmarks.ingest_alone import System, cpu_seconds, system
+from services.common.kafka import create_consumer, create_producer
 from services.ingest.kafka_publisher import DETECTIONS
-from services.ingest.seed_sensors import seed
-from services.ingest.sensors import Sensor
 
-ROOT = Path(__file__).resolve().parent.parent
-AREAS = 64
-BODIES = 512
-START_US = 1_760_000_000_000_000
 BARS = {20: 50_000, 500: 120_000}
 HEADINGS = (
     "a POST",
@@ -56,107 +38,6 @@ HEADINGS = (
     "kafka-python alone, detections/s",
     "ratio",
 )
-
-
-@dataclass(frozen=True)
-class Load:
-    """What was done in `seconds`; latencies of single POSTs in seconds."""
-
-    detections: int
-    posts: int
-    seconds: float
-    latencies_s: list[float]
-    cpu_s: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def per_s(self) -> float:
-        return self.detections / self.seconds
-
-
-def sensors() -> dict[str, Sensor]:
-    template = Histogram.normal(sigma_s=0.5)
-    return {f"sensor-{n:03d}": Sensor(f"sensor-{n:03d}", f"area-{n:02d}", {"seismic": template}) for n in range(AREAS)}
-
-
-def body(number: int, detections: int) -> bytes:
-    """Return one gateway's POST: RFC 3339 times, two attributes, no ids (the server makes them)."""
-    items = [
-        {
-            "sensor": f"sensor-{number % AREAS:03d}",
-            "detected_at": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime((START_US // 10**6) + number)) + f".{n:06d}Z",
-            "attributes": {"amplitude": n / 8, "channel": "HHZ"},
-        }
-        for n in range(detections)
-    ]
-    return json.dumps(items).encode()
-
-
-def request(host: str, content: bytes) -> bytes:
-    head = f"POST /v1/detections HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
-    return head.encode() + f"Content-Length: {len(content)}\r\n\r\n".encode() + content
-
-
-class Gateway(asyncio.Protocol):
-    """One keep-alive connection: sends a POST, reads the answer whole, sends the next."""
-
-    def __init__(self, requests: list[bytes], first: int, deadline_s: float, done: asyncio.Future[None]) -> None:
-        self.latencies_s: list[float] = []
-        self._requests = requests
-        self._next = first
-        self._deadline_s = deadline_s
-        self._done = done
-        self._received = bytearray()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one without saying so
-        self._post()
-
-    def _post(self) -> None:
-        self._sent_s = time.perf_counter()
-        if self._sent_s >= self._deadline_s:
-            self._transport.close()
-            self._done.set_result(None)
-            return
-        self._transport.write(self._requests[self._next % len(self._requests)])
-        self._next += 1
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head = self._received.find(b"\r\n\r\n")
-        if head < 0:
-            return
-        at = self._received.find(b"content-length: ") + 16
-        length = int(self._received[at : self._received.find(b"\r\n", at)])
-        if len(self._received) < head + 4 + length:
-            return
-        if not self._received.startswith(b"HTTP/1.1 202"):
-            self._done.set_exception(RuntimeError(self._received[:500].decode()))
-            self._transport.close()
-            return
-        self._received.clear()
-        self.latencies_s.append(time.perf_counter() - self._sent_s)
-        self._post()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self._done.done():
-            self._done.set_exception(exc or ConnectionError("ingest closed the connection"))
-
-
-async def load_http(port: int, detections: int, connections: int, seconds: float) -> Load:
-    requests = [request("127.0.0.1", body(number, detections)) for number in range(BODIES)]
-    loop = asyncio.get_running_loop()
-    started_s = time.perf_counter()
-    gateways = []
-    for number in range(connections):
-        done: asyncio.Future[None] = loop.create_future()
-        first = number * BODIES // connections
-        gateway = Gateway(requests, first, started_s + seconds, done)
-        await loop.create_connection(lambda gateway=gateway: gateway, "127.0.0.1", port)  # type: ignore[misc]
-        gateways.append((gateway, done))
-    await asyncio.gather(*(done for _, done in gateways))
-    took_s = time.perf_counter() - started_s
-    latencies_s = [latency for gateway, _ in gateways for latency in gateway.latencies_s]
-    return Load(len(latencies_s) * detections, len(latencies_s), took_s, latencies_s)
 
 
 def load_transport(bootstrap: str, frames: list[bytes], detections: int, in_flight: int, seconds: float) -> Load:
@@ -200,54 +81,6 @@ def records_on(bootstrap: str) -> int:
     total: int = sum(consumer.end_offsets(partitions).values())
     consumer.close()
     return total
-
-
-def cpu_seconds(processes: dict[str, psutil.Process]) -> dict[str, float]:
-    return {name: sum(process.cpu_times()[:2]) for name, process in processes.items()}
-
-
-@dataclass(frozen=True)
-class System:
-    """A running broker and ingest."""
-
-    bootstrap: str
-    port: int
-    processes: dict[str, psutil.Process]
-
-
-@contextmanager
-def system(folder: Path) -> Iterator[System]:
-    """Run a broker with topics and sensors, and ingest."""
-    kafka_port, port = free_ports(2)
-    broker = Broker(folder / "kafka", kafka_port)
-    broker.start()
-    environment = {**os.environ, "COINCIDE_INGEST_KAFKA_BOOTSTRAP": broker.bootstrap, "COINCIDE_INGEST_PORT": str(port)}
-    admin = create_admin(broker.bootstrap)
-    create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
-    admin.close()
-    seed(broker.bootstrap, sensors(), prune=False, dry_run=False)
-    ingest = subprocess.Popen([sys.executable, "-m", "services.ingest"], cwd=ROOT, env=environment)
-    try:
-        wait_ready(port)
-        children = {
-            "broker" if "kafka.Kafka" in each.cmdline() else "ingest": each for each in psutil.Process().children()
-        }
-        yield System(broker.bootstrap, port, {**children, "generator": psutil.Process()})
-    finally:
-        ingest.terminate()
-        ingest.wait(30)
-        broker.stop()
-
-
-def wait_ready(port: int, timeout_s: float = 30.0) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while time.monotonic() < deadline_s:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise TimeoutError("ingest did not become ready")
 
 
 def measure(running: System, detections: int, connections: int, seconds: float) -> str:

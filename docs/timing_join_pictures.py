@@ -1,18 +1,18 @@
 """The pictures of docs/timing-join.md, from the library itself: `python -m docs.timing_join_pictures`.
 
-matplotlib comes with `requirements-bench.lock`. The same version draws the same bytes: no dates, no random names.
+`PICTURES` names each file, what draws it and which numbers it is known by.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib import pyplot as plt
 
 from coincide import Histogram, Window, match_probability, satisfaction_offsets
+from docs.pictures import Numbers, figure, save
 
 FOLDER = Path(__file__).parent / "timing-join"
 
@@ -24,27 +24,6 @@ WINDOW, THRESHOLD = Window(2.0), 0.8
 # A sensor that is right either 2 to 3 s before or 2 to 3 s after its report, and a window shorter than that.
 TWOFOLD = Histogram([-3, -2, 2, 3], [0.5, 0, 0.5])
 SHORT_WINDOW, SHORT_THRESHOLD = Window(0.5), 0.3
-
-STYLE: dict[Any, Any] = {
-    "svg.hashsalt": "coincide",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
-
-
-def figure(width_in: float, height_in: float) -> tuple[Any, Any]:
-    """Return a figure with one set of axes in the page's style."""
-    mpl.use("Agg")
-    mpl.rcParams.update(STYLE)
-    drawn: tuple[Any, Any] = plt.subplots(figsize=(width_in, height_in), layout="constrained")
-    return drawn
-
-
-def saved(fig: Any, path: Path) -> None:
-    """Write the figure as SVG, without a date or the program's version."""
-    fig.savefig(path, metadata={"Date": None, "Creator": None})
-    plt.close(fig)
 
 
 def density(template: Histogram) -> tuple[Any, Any]:
@@ -104,14 +83,40 @@ def draw_offsets(u: Histogram, v: Histogram, window: Window, threshold: float, r
     return fig
 
 
+def numbers_of_reports() -> Numbers:
+    """Edges and densities of both."""
+    (a_edges_s, a_heights), (b_edges_s, b_heights) = (density(template) for template in (LATE, CLOCK))
+    return {"a edges": a_edges_s, "a density": a_heights, "b edges": b_edges_s, "b density": b_heights}
+
+
+def numbers_of_difference() -> Numbers:
+    """Return the cdf of how far apart they lie, at every half second, and the part inside the window."""
+    offset_s = B_REPORTED_S - A_REPORTED_S
+    cdf = [match_probability(LATE, CLOCK, offset_s, Window(lo_s=-9, hi_s=half / 2)) for half in range(-10, 9)]
+    return {"cdf": cdf, "P": [match_probability(LATE, CLOCK, offset_s, WINDOW)]}
+
+
+def numbers_of_offsets(u: Histogram, v: Histogram, window: Window, threshold: float) -> Numbers:
+    """Probability at every half second, and the ends of the offsets that qualify."""
+    offsets_us = satisfaction_offsets(u, v, window, threshold).ravel()
+    return {"P": match_probability(u, v, np.arange(-12, 13) / 2, window), "offsets us": offsets_us}
+
+
+Example = tuple[Histogram, Histogram, Window, float]
+LONG: Example = (LATE, CLOCK, WINDOW, THRESHOLD)
+SHORT: Example = (TWOFOLD, Histogram.point(), SHORT_WINDOW, SHORT_THRESHOLD)
+PICTURES: dict[Path, tuple[Callable[[], Any], Callable[[], Numbers]]] = {
+    FOLDER / "reports.svg": (draw_reports, numbers_of_reports),
+    FOLDER / "difference.svg": (draw_difference, numbers_of_difference),
+    FOLDER / "offsets.svg": (lambda: draw_offsets(*LONG, (-6, 4)), lambda: numbers_of_offsets(*LONG)),
+    FOLDER / "short-window.svg": (lambda: draw_offsets(*SHORT, (-5, 5)), lambda: numbers_of_offsets(*SHORT)),
+}
+
+
 def main() -> None:
     """Draw all pictures."""
-    FOLDER.mkdir(exist_ok=True)
-    saved(draw_reports(), FOLDER / "reports.svg")
-    saved(draw_difference(), FOLDER / "difference.svg")
-    saved(draw_offsets(LATE, CLOCK, WINDOW, THRESHOLD, (-6, 4)), FOLDER / "offsets.svg")
-    short = draw_offsets(TWOFOLD, Histogram.point(), SHORT_WINDOW, SHORT_THRESHOLD, (-5, 5))
-    saved(short, FOLDER / "short-window.svg")
+    for path, (draw, numbers) in PICTURES.items():
+        save(draw(), path, numbers())
 
 
 if __name__ == "__main__":

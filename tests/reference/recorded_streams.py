@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coincide import Detections, Histogram, Pairs, Stream, TimingJoin, Window
-from coincide.timing_join.replay import Arrivals
+from coincide.timing_join.replay import Arrivals, Side
 from tests.reference import central_italy
 from tests.reference.oracle import Detection, Expected, QueryVersion, expected_matches
 from tests.reference.pair_probability import Template
@@ -28,7 +28,7 @@ SEVERAL_BUCKETS = (
 )
 LONG_WINDOWS = (Window(4.0), Window(5.5), Window(lo_s=1.0, hi_s=9.0), Window(lo_s=-12.0, hi_s=-3.0))
 SHORT_WINDOWS = (Window(0.5), Window(1.0), Window(lo_s=-0.5, hi_s=1.5), Window(lo_s=2.0, hi_s=2.0))
-THRESHOLDS = (1.0, 0.999_999_999, 0.8, 0.5, 1 / 3, 0.05, 1e-9)
+THRESHOLDS = (1.0, 0.999_999_999, 0.8, 0.75, 0.5, 1 / 3, 0.25, 0.05, 1e-9)
 ROLES = (("a", "a"), ("b", "b"))
 
 Found = set[tuple[int, int]]
@@ -50,9 +50,21 @@ class Recorded:
 
 
 @st.composite
+def templates_of_any_buckets(draw: st.DrawFn, most: int = 9) -> Histogram:
+    """1 to `most` buckets within 4 s, of unequal lengths, masses that tie, and some inner ones of no mass."""
+    inner_edges = draw(st.integers(0, most - 1))
+    inner = draw(st.lists(st.integers(1, 15), min_size=inner_edges, max_size=inner_edges, unique=True))
+    edges_s = np.array([0, *sorted(inner), 16]) / 4 + draw(st.sampled_from([-4.0, -2.0, -3.750_001]))
+    masses = st.sampled_from([0, 0, 1, 1, 2, 5])
+    mass = [draw(masses) for _ in range(len(inner) + 1)]
+    mass[0], mass[-1] = max(1, mass[0]), max(1, mass[-1])
+    return Histogram(edges_s, np.array(mass) / sum(mass))
+
+
+@st.composite
 def recorded(
     draw: st.DrawFn,
-    templates: tuple[Histogram, ...] = UNIFORM,
+    templates: tuple[Histogram, ...] | st.SearchStrategy[Histogram] = UNIFORM,
     windows: tuple[Window, ...] = LONG_WINDOWS,
     longest: int = 14,
 ) -> Recorded:
@@ -67,15 +79,21 @@ def recorded(
 
 @st.composite
 def orders_of_arrival(draw: st.DrawFn, times_us: list[int]) -> list[int]:
-    """In order of time, shuffled within a delay, or in any order at all."""
-    delays = st.sampled_from([0, 2_000_000, 10_000_000, 1_000_000_000])
-    most_us = draw(delays)
-    delay_us = draw(st.lists(st.integers(0, most_us), min_size=len(times_us), max_size=len(times_us)))
-    return sorted(range(len(times_us)), key=lambda row: times_us[row] + delay_us[row])
+    """In order of time, shuffled within a delay, on time or as late as may be, in bursts, or in any order at all."""
+    rows = range(len(times_us))
+    most_us = draw(st.sampled_from([0, 2_000_000, 10_000_000, 1_000_000_000]))
+    delays = draw(st.sampled_from([st.integers(0, most_us), st.sampled_from([0, most_us])]))
+    delay_us = [draw(delays) for _ in rows]
+    every_us = draw(st.sampled_from([1, 5_000_000]))  # what comes in one burst comes stream by stream, latest first
+    arrives = [-(-(time_us + late_us) // every_us) for time_us, late_us in zip(times_us, delay_us, strict=True)]
+    return sorted(rows if every_us == 1 else reversed(rows), key=arrives.__getitem__)
 
 
-def _frame(draw: st.DrawFn, times_us: list[int], templates: tuple[Histogram, ...]) -> Detections:
-    chosen = draw(st.lists(st.sampled_from(templates), min_size=1, max_size=4, unique=True))
+def _frame(
+    draw: st.DrawFn, times_us: list[int], templates: tuple[Histogram, ...] | st.SearchStrategy[Histogram]
+) -> Detections:
+    kinds = st.sampled_from(templates) if isinstance(templates, tuple) else templates
+    chosen = draw(st.lists(kinds, min_size=1, max_size=4, unique=True))
     index = draw(st.lists(st.integers(0, len(chosen) - 1), min_size=len(times_us), max_size=len(times_us)))
     return Detections(times_us, chosen, index)
 
@@ -105,8 +123,8 @@ def positions(pairs: Pairs) -> Found:
     return set(listed)
 
 
-def streamed(streams: Recorded) -> Found:
-    """Join the events with TimingJoin, one by one, delays declared as they are."""
+def streamed(streams: Recorded, most_a_frame: int = 1) -> Found:
+    """Join the events with TimingJoin, up to so many of one stream in a frame, delays declared as they are."""
     arrivals, frames = streams.arrivals, {"a": streams.a, "b": streams.b}
     declared = {
         side: Stream(side, max_delay_s=known.max_delay_us / 1e6, longest_template_s=known.longest_s)
@@ -114,14 +132,23 @@ def streamed(streams: Recorded) -> Found:
     }
     join = TimingJoin(declared["a"], declared["b"], streams.window, streams.threshold, sensors="any")
     found: list[tuple[int, int]] = []
-    for event in arrivals:
-        row = frames[event.side].take(np.array([event.row]))
-        named = Detections(row.detected_at_us, row.templates, row.template_index, id=[event.row])
-        changes = join.push(event.side, named)
+    for side, rows in _runs(arrivals, most_a_frame):
+        part = frames[side].take(np.array(rows))
+        changes = join.push(side, Detections(part.detected_at_us, part.templates, part.template_index, id=rows))
         assert len(changes.late) == 0
         found += zip(changes.insert.left.tolist(), changes.insert.right.tolist(), strict=True)
     assert len(found) == len(set(found)), "a pair was found twice"
     return set(found)
+
+
+def _runs(arrivals: Arrivals, most: int) -> list[tuple[Side, list[int]]]:
+    """Return sides and rows of what arrives one after the other of one stream, at most so many together."""
+    runs: list[tuple[Side, list[int]]] = []
+    for event in arrivals:
+        if not runs or runs[-1][0] != event.side or len(runs[-1][1]) == most:
+            runs.append((event.side, []))
+        runs[-1][1].append(event.row)
+    return runs
 
 
 def by_definition(streams: Recorded) -> tuple[Found, Found]:
@@ -147,8 +174,13 @@ def _rows_of(match: Expected) -> tuple[int, int]:
     return int(left), int(right)
 
 
-def central_italy_slice(window: Window, threshold: float, *, uniform: bool, picks: int = 150) -> Recorded:
-    """P and S picks of a few minutes, as they came, each phase with its measured template or a uniform as long."""
+def central_italy_slice(
+    window: Window, threshold: float, *, uniform: bool, late_s: int = 5, every_s: float = 1e-6, picks: int = 150
+) -> Recorded:
+    """P and S picks of a few minutes, each phase with its measured template or a uniform as long.
+
+    They arrive up to `late_s` late, and what arrives within `every_s` comes at once.
+    """
     rows = central_italy.picks(hour=4)[:picks]
     frames = {}
     for phase, measured in central_italy.templates().items():
@@ -160,6 +192,6 @@ def central_italy_slice(window: Window, threshold: float, *, uniform: bool, pick
         frames[phase] = Detections(times_us, [known, exact], careful)
     a, b = frames["P"], frames["S"]
     reported_us = np.concatenate((a.detected_at_us, b.detected_at_us))
-    late_us = np.random.default_rng(0).integers(0, 5_000_000, len(reported_us))
-    order: list[int] = np.argsort(reported_us + late_us, kind="stable").tolist()
+    late_us = np.random.default_rng(0).integers(0, late_s * 1_000_000 + 1, len(reported_us))
+    order: list[int] = np.argsort((reported_us + late_us) // round(every_s * 1e6), kind="stable").tolist()
     return Recorded(a, b, order, window, threshold)

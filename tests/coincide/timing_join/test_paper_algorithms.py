@@ -20,6 +20,7 @@ from tests.reference.recorded_streams import (
     positions,
     recorded,
     streamed,
+    templates_of_any_buckets,
 )
 
 each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
@@ -30,7 +31,7 @@ def assert_all_answer_alike(streams: Recorded, algorithms: tuple[PaperAlgorithm,
     expected = positions(exact)
     certain, possible = by_definition(streams)
     assert certain <= expected <= possible
-    assert streamed(streams) == expected
+    assert streamed(streams) == streamed(streams, most_a_frame=5) == expected
     for algorithm in algorithms:
         found = algorithm.run(streams.arrivals, streams.window, streams.threshold).pairs
         assert positions(found) == expected, algorithm.name
@@ -55,14 +56,33 @@ def test_templates_of_several_buckets(streams: Recorded) -> None:
     assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.uniform_templates_only))
 
 
+@settings(max_examples=25)
+@given(recorded(templates_of_any_buckets(), LONG_WINDOWS, longest=6))
+def test_templates_of_up_to_nine_buckets_some_without_mass(streams: Recorded) -> None:
+    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.uniform_templates_only))
+
+
+@settings(max_examples=15)
+@given(recorded(templates_of_any_buckets(), SHORT_WINDOWS, longest=6))
+def test_templates_of_up_to_nine_buckets_in_short_windows(streams: Recorded) -> None:
+    holds = (each for each in ALGORITHMS if not (each.uniform_templates_only or each.long_windows_only))
+    assert_all_answer_alike(streams, tuple(holds))
+
+
 @pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
 @pytest.mark.parametrize(
-    ("uniform", "threshold"),
-    [(True, 1.0), (True, 0.5), (False, 0.98), (False, 0.5)],  # 1 and 8 buckets: too many fractions for the oracle
-    ids=["uniform, certain", "uniform", "measured, all but certain", "measured"],
+    ("uniform", "threshold", "late_s", "every_s"),
+    [  # 1 and 8 buckets: too many fractions for the oracle
+        pytest.param(True, 1.0, 5, 1e-6, id="uniform, certain, shuffled"),
+        pytest.param(True, 0.5, 5, 1e-6, id="uniform, shuffled"),
+        pytest.param(False, 0.98, 5, 1e-6, id="measured, all but certain, shuffled"),
+        pytest.param(False, 0.5, 0, 1e-6, id="measured, in order"),
+        pytest.param(False, 0.5, 5, 10.0, id="measured, in bursts"),
+    ],
 )
-def test_picks_of_central_italy(uniform: bool, threshold: float) -> None:
-    streams = central_italy_slice(Window(lo_s=0.5, hi_s=8.0), threshold, uniform=uniform)
+def test_picks_of_central_italy(uniform: bool, threshold: float, late_s: int, every_s: float) -> None:
+    window = Window(lo_s=0.5, hi_s=8.0)
+    streams = central_italy_slice(window, threshold, uniform=uniform, late_s=late_s, every_s=every_s)
     assert len(timing_join(streams.a, streams.b, streams.window, threshold, sensors="any")) > 100
     assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if uniform or not each.uniform_templates_only))
 

@@ -1,0 +1,19 @@
+"""`make bench` runs what the documents speak of."""
+
+import re
+
+from benchmarks.__main__ import BENCHMARKS
+from docs.generate import ROOT
+
+
+def test_every_benchmark_listed_can_be_run() -> None:
+    assert len(set(BENCHMARKS)) == len(BENCHMARKS)
+    for name in BENCHMARKS:
+        assert '\nif __name__ == "__main__":\n' in (ROOT / f"benchmarks/{name}.py").read_text(encoding="utf-8")
+
+
+def test_every_benchmark_that_a_document_names_is_listed() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/*.md"))
+    named = set(re.findall(r"python -m benchmarks\.(\w+)|\(`benchmarks/(\w+)\.py`", pages))
+    assert len(named) >= 8
+    assert {module or file for module, file in named} <= set(BENCHMARKS)
