@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays import FloatArray
 from coincide.errors import OffsetError
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 from coincide.template_pairs import TemplatePairs
 from coincide.trapezoids import ELEMENTS_PER_STEP, TemplateColumns, Trapezoids, in_steps
 from coincide.window import Window

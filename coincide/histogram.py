@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays import FloatArray, read_only
 from coincide.bayesian_blocks import bayesian_blocks
 from coincide.errors import HistogramError
 from coincide.histogram_checks import checked_edges, checked_mass, is_number, is_whole, normalised, trimmed
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -65,8 +64,8 @@ class Histogram:
     def __init__(self, edges_s: Sequence[float] | FloatArray, mass: Sequence[float] | FloatArray) -> None:
         edges, masses = trimmed(checked_edges(edges_s), checked_mass(mass, len(edges_s) - 1))
         # + 0.0 turns -0.0 into 0.0: equal content, equal bytes
-        object.__setattr__(self, "edges_s", _read_only(edges + 0.0))
-        object.__setattr__(self, "mass", _read_only(normalised(masses + 0.0)))
+        object.__setattr__(self, "edges_s", read_only(edges + 0.0))
+        object.__setattr__(self, "mass", read_only(normalised(masses + 0.0)))
 
     @classmethod
     def uniform(cls, earliest_s: float, latest_s: float) -> Histogram:
@@ -303,8 +302,3 @@ class Histogram:
 
     def __repr__(self) -> str:
         return f"Histogram(edges_s={self.edges_s.tolist()}, mass={self.mass.tolist()})"
-
-
-def _read_only(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array

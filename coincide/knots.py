@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 from coincide.trapezoids import TemplateColumns
 
 ULP = float(np.finfo(np.float64).eps)

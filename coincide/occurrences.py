@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays import FloatArray, IndexArray, Int64Array
 from coincide.errors import WindowError
 from coincide.exact_sums import seconds_of
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 from coincide.posterior_members import Members
 from coincide.posterior_pieces import PosteriorPieces
-from coincide.template_pairs import IndexArray, StackedTemplates
+from coincide.template_pairs import StackedTemplates
 from coincide.window import Window
-
-TimeArray = npt.NDArray[np.int64]
 
 ELEMENTS_PER_STEP = 32_768  # break points times matches: temporaries that stay in the processor's cache
 LEAST_MASS = 1e-300  # below it the density of an onset is not worth its rounding
@@ -32,10 +31,10 @@ class Occurrences:
     std_s, probability : ndarray of float64
     """
 
-    mean_us: TimeArray
+    mean_us: Int64Array
     std_s: FloatArray
-    p05_us: TimeArray
-    p95_us: TimeArray
+    p05_us: Int64Array
+    p95_us: Int64Array
     probability: FloatArray
 
     def __len__(self) -> int:
@@ -93,7 +92,7 @@ def _columns(pieces: PosteriorPieces) -> FloatArray:
 
 
 def _blocks(
-    templates: Sequence[Sequence[Histogram]], index: IndexArray, times_us: TimeArray, window: Window
+    templates: Sequence[Sequence[Histogram]], index: IndexArray, times_us: Int64Array, window: Window
 ) -> Iterator[tuple[IndexArray, Members]]:
     """Yield matches whose templates have the same numbers of buckets, a cacheful at a time."""
     stacks = [StackedTemplates(side) for side in templates]

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import BoolArray, FloatArray, IndexArray
 from coincide.knots import ULP, Knots, cdf_bends
 from coincide.ranges import Ranges
-from coincide.satisfaction_times import BoolArray
-from coincide.template_pairs import IndexArray
 from coincide.trapezoids import TemplateColumns
 from coincide.window import Window
 

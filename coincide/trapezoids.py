@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import BoolArray, FloatArray, Int64Array
 from coincide.exact_sums import ExactSum, difference_of
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 
 ATOM_TOLERANCE_S = 1e-9  # 0.3 s is no float: an atom this close to a bound lies on it, and so inside
 ROWS_ADDED_IN_A_ROW = 64
@@ -39,7 +39,7 @@ class TemplateColumns:
     mass: FloatArray
     length_s: FloatArray
     density: FloatArray
-    has_atoms: npt.NDArray[np.bool_]
+    has_atoms: BoolArray
 
     @classmethod
     def of(cls, templates: Sequence[Histogram], buckets: int) -> TemplateColumns:
@@ -58,7 +58,7 @@ class TemplateColumns:
     def __len__(self) -> int:
         return int(self.mass.shape[1])
 
-    def take(self, index: npt.NDArray[np.int64]) -> TemplateColumns:
+    def take(self, index: Int64Array) -> TemplateColumns:
         """Return the columns at `index`, shape (n,), repeated as often as it names them."""
         return TemplateColumns(
             self.edges_s.take(index, axis=1),
@@ -168,9 +168,7 @@ class Trapezoids:
         return 2.0 * _total(overlap)
 
 
-def in_steps(
-    u: TemplateColumns, v: TemplateColumns, columns: npt.NDArray[np.int64]
-) -> Iterator[tuple[slice, Trapezoids]]:
+def in_steps(u: TemplateColumns, v: TemplateColumns, columns: Int64Array) -> Iterator[tuple[slice, Trapezoids]]:
     """Yield (part of `columns`, trapezoids of those columns of `u` and `v`), as much at a time as the cache holds."""
     step = max(1, ELEMENTS_PER_STEP // (len(u.mass) * len(v.mass)))
     for first in range(0, len(columns), step):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from coincide.arrays import FloatArray, IndexArray, OffsetArray
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
-from coincide.histogram import FloatArray
-from coincide.satisfaction_times import OffsetArray
 from coincide.sorted_knots import SortedKnots, sorted_cdf_error
-from coincide.template_pairs import IndexArray
 from coincide.trapezoids import TemplateColumns, in_steps
 from coincide.window import Window
 

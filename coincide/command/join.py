@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 
+from coincide.arrays import FloatArray
 from coincide.command.answer import DIGITS, PairBlock, shown_columns
 from coincide.command.assignment import Assignment, assigned, missing_labels, says_nothing
 from coincide.command.bad_rows import LISTED, BadRows
@@ -112,7 +112,7 @@ def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | N
     return count
 
 
-def _place_in_order(a: Detections) -> npt.NDArray[np.float64]:
+def _place_in_order(a: Detections) -> FloatArray:
     """Return how far the join has come with each event: pairs come in the order of a's area and time."""
     place = np.empty(len(a))
     order = np.argsort(a.detected_at_us) if a.area is None else np.lexsort((a.detected_at_us, a.area))

@@ -9,9 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
+from coincide.arrays import FloatArray
 from coincide.difference import match_probabilities, window_probability
 from coincide.exact_sums import seconds_of
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 from coincide.offsets import checked_threshold
 from coincide.pairs import Pairs
 from coincide.satisfaction_times import least_probability

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coincide.arrays import CodeArray
 from coincide.buffer import Buffer
-from coincide.events import CodeArray, Events, SortedEvents, sorted_events
+from coincide.events import Events, SortedEvents, sorted_events
 from coincide.offset_cache import LookUps, OffsetCache
 from coincide.pair_work import mean_evaluation_work, table_work
 from coincide.satisfaction_table import SatisfactionTable

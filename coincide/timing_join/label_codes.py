@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
-from coincide.detections import LabelArray
-from coincide.events import CodeArray
+from coincide.arrays import CodeArray, Int64Array, LabelArray
 
 
 class LabelCodes:

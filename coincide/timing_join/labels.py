@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from coincide.area_keys import brief, one_area
-from coincide.detections import Detections, DetectionsError, LabelArray
-from coincide.events import CodeArray
+from coincide.arrays import CodeArray, LabelArray
+from coincide.detections import Detections, DetectionsError
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError, unknown_sensor
 
 SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater ones would make keys wide

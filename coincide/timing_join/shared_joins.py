@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.buffer import Buffer
 from coincide.errors import CoincideError
 from coincide.events import Events

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.area_keys import Int64Array, one_area
+from coincide.area_keys import one_area
+from coincide.arrays import CodeArray, Int64Array
 from coincide.detections import Detections, DetectionsError
-from coincide.events import CodeArray, Events
+from coincide.events import Events
 from coincide.histogram import Histogram
 from coincide.offset_cache import LookUps
 from coincide.pairs import Changes, Pairs

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coincide import Detections, Histogram, Pairs, Stream, TimingJoin, Window, match_probability, timing_join
 from coincide import offset_cache as cache_module
 from coincide import satisfaction_table as table_module
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 from coincide.offsets import offset_ranges
 from coincide.pair_work import mean_evaluation_work, offsets_in_evaluations, offsets_work, table_work
 from coincide.ranges import Ranges
