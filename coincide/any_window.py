@@ -22,7 +22,7 @@ from coincide.probes import Probes
 from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import least_probabilities
 from coincide.stable_order import stable_order_by
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 from coincide.window import Window
 from coincide.window_probe import WindowProbe
 

@@ -12,8 +12,9 @@ from coincide.arrays import FloatArray
 from coincide.errors import OffsetError
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import Histogram
+from coincide.template_columns import TemplateColumns
 from coincide.template_pairs import TemplatePairs
-from coincide.trapezoids import ELEMENTS_PER_STEP, TemplateColumns, Trapezoids, in_steps
+from coincide.trapezoids import ELEMENTS_PER_STEP, Trapezoids, in_steps
 from coincide.window import Window
 
 FURTHEST_OFFSET_S = 7e9  # no two detections (1898 to 2112) are as far apart

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays import FloatArray
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 
 ULP = float(np.finfo(np.float64).eps)
 

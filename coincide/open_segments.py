@@ -11,7 +11,7 @@ import numpy as np
 from coincide.arrays import BoolArray, FloatArray, IndexArray
 from coincide.knots import ULP, Knots, cdf_bends
 from coincide.ranges import Ranges
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 from coincide.window import Window
 
 ELEMENTS_PER_STEP = 16_384  # break points times template pairs: arrays that stay in the processor's cache

@@ -21,6 +21,10 @@ LONG_GAP = 10  # or beside so many times the median gap between values: rounded 
 class SampleCells:
     """Cell n has samples_below[n + 1] - samples_below[n] samples between edges_s[n] and edges_s[n + 1].
 
+    A value that at least five samples and 5 % of them have becomes an atom if it is there five times as often as either
+    neighbouring value, or beside a gap ten times the median one, or if the values are few: at most 8, and all fit into
+    the buckets as atoms (n of them take 2 n - 1). Values that are merely rounded, many and evenly far apart, do not.
+
     Attributes
     ----------
     edges_s : ndarray of float64, shape (cells + 1,)

@@ -15,8 +15,9 @@ import numpy as np
 from coincide.arrays import BoolArray, FloatArray, IndexArray, OffsetArray
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.quantile_guess import closer_quantiles
+from coincide.template_columns import TemplateColumns
 from coincide.template_pairs import TemplatePairs
-from coincide.trapezoids import ATOM_TOLERANCE_S, TemplateColumns, Trapezoids, in_steps, steepest_density
+from coincide.trapezoids import ATOM_TOLERANCE_S, Trapezoids, in_steps, steepest_density
 
 # Of the promised 1e-12. A plateau whose exact value is the threshold comes out 1e-16 below it; this lets it in.
 PROBABILITY_TOLERANCE = 1e-13

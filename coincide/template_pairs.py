@@ -13,7 +13,7 @@ import numpy as np
 from coincide.arrays import FloatArray, IndexArray
 from coincide.exact_sums import ExactSum, difference_of
 from coincide.histogram import Histogram
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 
 ELEMENTS_PER_BLOCK = 262_144  # bucket pairs times template pairs: a few MB for each array of their terms
 

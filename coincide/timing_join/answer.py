@@ -16,9 +16,10 @@ from coincide.histogram import Histogram
 from coincide.offsets import checked_threshold
 from coincide.pairs import Pairs
 from coincide.satisfaction_times import least_probability
+from coincide.template_columns import TemplateColumns
 from coincide.timing_join.replay import Arrivals, Event
 from coincide.timing_join.work import Measured, Work
-from coincide.trapezoids import TemplateColumns, Trapezoids
+from coincide.trapezoids import Trapezoids
 from coincide.window import Window
 
 NANOSECOND = Fraction(1, 10**9)
