@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import FloatArray, IndexArray, Int64Array
-from coincide.errors import WindowError
+from coincide.errors import HistogramError, OffsetError, WindowError
 from coincide.exact_sums import seconds_of
 from coincide.histogram import Histogram
 from coincide.posterior_members import Members
 from coincide.posterior_pieces import PosteriorPieces
 from coincide.template_pairs import StackedTemplates
+from coincide.whole_numbers import positions_of, whole_numbers
 from coincide.window import Window
 
 ELEMENTS_PER_STEP = 32_768  # break points times matches: temporaries that stay in the processor's cache
@@ -64,6 +65,15 @@ def occurrences(
     Occurrences
         Where a match is impossible (probability 0), every time is the first member's reported time.
 
+    Raises
+    ------
+    HistogramError
+        An index is no position in its role's list of templates.
+    OffsetError
+        Reported times are not whole numbers, one for each index.
+    WindowError
+        The window is not symmetric and the members are more than two.
+
     Examples
     --------
     >>> points, spreads = [Histogram.point()], [Histogram.uniform(-4, 0), Histogram.uniform(-2, 0)]
@@ -71,7 +81,8 @@ def occurrences(
     >>> found.probability.tolist(), found.mean_us.tolist()
     ([0.25, 1.0], [-500000, 9750000])
     """
-    index, times = np.asarray(template_index, dtype=np.int64), np.asarray(detected_at_us, dtype=np.int64)
+    index = _checked_index(templates, template_index)
+    times = whole_numbers("detected_at_us", detected_at_us, index.shape, OffsetError)
     if len(templates) != 2 and not window.is_symmetric:
         raise WindowError("window", window, f"symmetric, for {len(templates)} members")
     relative = np.zeros((5, index.shape[1]))
@@ -80,6 +91,15 @@ def occurrences(
     probability, mean_s, std_s, p05_s, p95_s = relative
     mean_us, p05_us, p95_us = (np.rint(each * 1e6).astype(np.int64) + times[0] for each in (mean_s, p05_s, p95_s))
     return Occurrences(mean_us, std_s, p05_us, p95_us, probability)
+
+
+def _checked_index(templates: Sequence[Sequence[Histogram]], template_index: npt.ArrayLike) -> IndexArray:
+    index = whole_numbers("template_index", template_index, None, HistogramError)
+    if index.ndim != 2 or len(index) != len(templates):
+        raise HistogramError("template_index", f"of shape {index.shape}", f"of shape ({len(templates)}, n): by role")
+    for role, (own, known) in enumerate(zip(index, templates, strict=True)):
+        positions_of(f"template_index[{role}]", own, None, len(known))
+    return index
 
 
 def _columns(pieces: PosteriorPieces) -> FloatArray:

@@ -4,6 +4,10 @@
 of arrival. `SharedJoins` is what `TimingJoin` builds on: several queries over shared buffers, installed while the
 streams flow. `coincide.timing_join.algorithms` lists the papers' algorithms, to read and to measure.
 
+The package has the name of its function, which hides it as an attribute: ``coincide.timing_join`` is the function, also
+after ``import coincide.timing_join as ...``. Only ``from coincide.timing_join import SharedJoins`` and ``from
+coincide.timing_join.streaming import TimingJoin`` reach what is here.
+
 How queries share buffers
 -------------------------
 The caller numbers every accepted row (`ref`: rises from push to push, unique over all streams), judges lateness
