@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from coincide.arrays import Int64Array
+from coincide.arrays import CodeArray, Int64Array
 from coincide.buffer import Buffer
 from coincide.errors import CoincideError
 from coincide.events import Events
@@ -152,6 +152,12 @@ class SharedJoins:
     def least_ref(self, default: int) -> int:
         """Return the least ref that is held in any stream, `default` if none is."""
         return min((int(buffer.view().ref.min()) for buffer in self._buffers.values() if len(buffer)), default=default)
+
+    def codes_held(self) -> tuple[CodeArray, CodeArray]:
+        """Return the codes of area and of sensor of every event that is held, some of them often."""
+        held = [buffer.view() for buffer in self._buffers.values()]
+        area = np.concatenate([view.codec.area(view.keys) for view in held])
+        return area, np.concatenate([view.sensor for view in held])
 
     def _declared(self, stream: str) -> Stream:
         if stream not in self._streams:
