@@ -8,18 +8,17 @@ from itertools import chain, islice
 
 import numpy as np
 
+from coincide.arrays import FloatArray, PositionArray
 from coincide.coded_templates import TemplatesInOrder
 from coincide.detections import Detections
 from coincide.difference import match_probabilities
 from coincide.events import Events
-from coincide.histogram import FloatArray
 from coincide.offset_cache import OffsetCache
 from coincide.offsets import checked_window
 from coincide.pair_work import mean_evaluation_work, table_work
 from coincide.pairs import Pairs
 from coincide.satisfaction_table import NEVER_HI_US, SatisfactionTable
 from coincide.timing_join.expansion import expanded_blocks, expanded_columns, sorted_inside
-from coincide.timing_join.key_grid import PositionArray
 from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.matching import Block, Probe, candidates, matching_pairs_among
 from coincide.timing_join.pair_columns import PairColumns

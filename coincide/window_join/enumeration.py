@@ -13,9 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
+from coincide.arrays import BoolArray, PositionArray
 from coincide.timing_join.expansion import expanded_blocks
-from coincide.timing_join.key_grid import PositionArray
-from coincide.timing_join.probe_bounds import BoolArray
 from coincide.timing_join.sensor_rule import SensorRule, allowed
 from coincide.window_join.reach import Reach
 from coincide.window_join.role_events import RoleEvents
@@ -119,12 +118,13 @@ class _Part:
             joined = {other: column.take(rows) for other, column in partial.items()}
             keep = self._tested(joined, role, at)
             joined[role] = at
+            extended = rows
             if keep is not None:
-                joined, rows, at = {each: column[keep] for each, column in joined.items()}, rows[keep], at[keep]
-            if len(at) == 0:
-                continue
-            left = {other: ranges[other] for other in rest}
-            yield from self._joined(*self._alive(joined, self._reached_from(role, at, rows, left)), rest)
+                joined, extended = {each: column[keep] for each, column in joined.items()}, rows[keep]
+            if len(extended):
+                left = {other: ranges[other] for other in rest}
+                ranges_left = self._reached_from(role, joined[role], extended, left)
+                yield from self._joined(*self._alive(joined, ranges_left), rest)
 
     def _reached_from(
         self, role: int, at: PositionArray, rows: PositionArray | None, before: Mapping[int, Ranges]

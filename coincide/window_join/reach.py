@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.implied_bounds import UNBOUNDED_US, implied_bounds
@@ -47,11 +47,11 @@ class Reach:
         )
 
     def span_us(self, probing: int, other: int) -> tuple[int, int]:
-        """Closed range of other minus probing time, whatever the templates."""
+        """Return the closed range of other minus probing time, whatever the templates."""
         return -int(self.implied_us[other, probing]), int(self.implied_us[probing, other])
 
     def bounds_us(self, probing: int, other: int) -> tuple[Int64Array, Int64Array]:
-        """Closed range of other minus probing time by probing template, or one for all."""
+        """Return the closed range of other minus probing time by probing template, or one for all."""
         lo_us, hi_us = self.span_us(probing, other)
         edge = self.edges.get((probing, other))
         if edge is None:

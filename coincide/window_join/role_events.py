@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from coincide.area_keys import AreaArray, Int64Array
+from coincide.arrays import AreaArray, Int64Array, PositionArray
 from coincide.events import SortedEvents
-from coincide.timing_join.key_grid import PositionArray, Search, search_in
+from coincide.timing_join.key_grid import Search, search_in
 
 
 @dataclass(frozen=True, eq=False)
