@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
-from coincide.arrays import LabelArray, PositionArray
+from coincide.arrays import Int64Array, LabelArray, PositionArray
 from coincide.detections import Detections
 from coincide.events import Events, SortedEvents, sorted_events
 from coincide.timing_join.labels import area_codes, sensor_codes

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coincide.arrays import AreaArray, Int64Array, PositionArray
+from coincide.arrays import CodeArray, Int64Array, PositionArray
 from coincide.events import SortedEvents
 from coincide.timing_join.key_grid import Search, search_in
 
@@ -30,7 +30,7 @@ class RoleEvents:
         return len(self.stored)
 
     @cached_property
-    def area(self) -> AreaArray:
+    def area(self) -> CodeArray:
         """Area codes, int32 (n,)."""
         return self.stored.codec.area(self.stored.keys)
 
@@ -43,7 +43,7 @@ class RoleEvents:
         """Return rows first : last of this stretch, not copied."""
         return RoleEvents(self.stored.rows(first, last), self.first + first)
 
-    def within(self, area: AreaArray, from_us: Int64Array, to_us: Int64Array) -> tuple[PositionArray, PositionArray]:
+    def within(self, area: CodeArray, from_us: Int64Array, to_us: Int64Array) -> tuple[PositionArray, PositionArray]:
         """Find the rows start : stop of each area reported in a closed range of time; all arrays of shape (n,)."""
         lower, upper = (self.stored.codec.encode_bound(area, time_us) for time_us in (from_us, to_us))
         search = self._search(len(lower))

@@ -19,7 +19,7 @@ from coincide.ranges import Ranges
 from coincide.template_columns import TemplateColumns
 from coincide.template_pairs import TemplatePairs
 from coincide.timing_join import PairLimits
-from coincide.timing_join import batch as batch_module
+from coincide.timing_join import batch_join as batch_module
 from coincide.timing_join.pair_limits import TABLE_WORK
 from coincide.trapezoids import Trapezoids
 
