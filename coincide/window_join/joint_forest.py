@@ -2,39 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from coincide.histogram import FloatArray
+from coincide.window_join.joint_estimate import Estimate
 from coincide.window_join.joint_links import Links
 from coincide.window_join.joint_members import PlacedMember
-from coincide.window_join.joint_rooting import centre
-from coincide.window_join.joint_subtree import Meeting, Message
+from coincide.window_join.joint_rooting import break_points, centre
+from coincide.window_join.joint_subtree import Meeting
+
+ELEMENTS_PER_STEP = 16_384  # break points times tuples: temporaries that stay in the processor's cache
 
 
-def forest_probability(links: Links, members: Sequence[PlacedMember]) -> FloatArray:
-    """P(all windows hold), shape (n,); members that `links` does not name do not count.
+@dataclass(frozen=True)
+class Forest:
+    """Trees of members; what nothing ties together multiplies.
 
-    Trees that nothing ties together multiply.
+    Attributes
+    ----------
+    links : Links
+    edges : mapping of int to int
+        Number of bucket bounds of each member.
     """
-    edges = [len(member.edges.high) for member in members]
-    first, *rest = (
-        _member_mass(links, members, centre(links, edges, component), None) for component in links.components
-    )
-    for mass in rest:
-        first = first * mass
-    return first
 
+    links: Links
+    edges: Mapping[int, int]
 
-def _member_mass(links: Links, members: Sequence[PlacedMember], root: int, parent: int | None) -> FloatArray:
-    if not links.reach[root]:
-        return members[root].mass
-    return _meeting(links, members, root, parent).mass
+    def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
+        """P(all windows hold), exact, as many tuples at a time as the cache holds."""
+        count = len(next(iter(members.values())))
+        probability = np.empty(count)
+        step = max(1, ELEMENTS_PER_STEP // sum(break_points(self.links, self.edges, root) for root in self._roots))
+        for first in range(0, count, step):
+            columns = slice(first, min(first + step, count))
+            probability[columns] = self._probability({i: each.take(columns) for i, each in members.items()})
+        return Estimate.exact(probability)
 
+    @cached_property
+    def _roots(self) -> list[int]:
+        return [centre(self.links, self.edges, component) for component in self.links.components]
 
-def _meeting(links: Links, members: Sequence[PlacedMember], at: int, parent: int | None) -> Meeting:
-    messages: list[Message] = [
-        _meeting(links, members, child, at).subtree().message(reach)
-        for child, reach in links.reach[at].items()
-        if child != parent
-    ]
-    return Meeting(members[at], messages)
+    def _probability(self, members: Mapping[int, PlacedMember]) -> FloatArray:
+        first, *rest = (self._tree_probability(members, root) for root in self._roots)
+        for probability in rest:
+            first = first * probability
+        return first
+
+    def _tree_probability(self, members: Mapping[int, PlacedMember], root: int) -> FloatArray:
+        return self._meeting(members, root, None).mass if self.links.reach[root] else members[root].mass
+
+    def _meeting(self, members: Mapping[int, PlacedMember], at: int, parent: int | None) -> Meeting:
+        below = {child: reach for child, reach in self.links.reach[at].items() if child != parent}
+        messages = [self._meeting(members, child, at).subtree().message(reach) for child, reach in below.items()]
+        return Meeting(members[at], messages)

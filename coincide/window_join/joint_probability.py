@@ -14,7 +14,7 @@ from coincide.posterior_members import Members
 from coincide.posterior_pieces import PosteriorPieces
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.joint_blocks import Tuples
-from coincide.window_join.joint_forest import forest_probability
+from coincide.window_join.joint_plan import plan
 from coincide.window_join.joint_links import Links
 from coincide.window_join.joint_members import PlacedMember
 
@@ -37,7 +37,8 @@ def joint_probabilities(graph, templates, template_index, detected_at_us):
         if window is not None:
             value[block.rows] = PosteriorPieces(Members(block.templates, block.reported, window)).mass
         else:
-            members = [PlacedMember.of(t, r) for t, r in zip(block.templates, block.reported, strict=True)]
-            value[block.rows] = forest_probability(links, members)
+            members = {i: PlacedMember.of(t, r) for i, (t, r) in enumerate(zip(block.templates, block.reported, strict=True))}
+            edges = {i: len(each.edges.high) for i, each in members.items()}
+            value[block.rows] = plan(links, edges, block.points).estimate(members).value
     value = np.clip(value, 0, 1)
     return JointProbability(value, value, value)
