@@ -14,9 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
+from coincide.area_keys import Int64Array
 from coincide.exact_sums import ExactSum
+from coincide.histogram import FloatArray
 from coincide.window_join.joint_estimate import Estimate, Plan
-from coincide.window_join.joint_links import Links
+from coincide.window_join.joint_links import Links, Reach
 from coincide.window_join.joint_members import PlacedMember, moved_s
 from coincide.window_join.joint_nodes import Nodes, Pieces, Shift, atom_nodes
 
@@ -74,11 +76,13 @@ class Condition:
         degree = len(self.links.reach) - 1  # each other member adds one at most
         return atom_nodes(members[self.member]) + pieces.gauss(degree // 2 + 1)
 
-    def _fixed(self, members, nodes):  # type: ignore
-        near = self.links.reach[self.member]
+    def _fixed(
+        self, members: Mapping[int, PlacedMember], nodes: Nodes
+    ) -> tuple[Int64Array, FloatArray, dict[int, PlacedMember]]:
+        """Return column, weight and the others of each node at which all neighbours can be in their windows."""
         cut = {
-            other: members[other].take(nodes.column).within(moved_s(nodes.time, lo_s), moved_s(nodes.time, hi_s), nodes.slack_s)
-            for other, (lo_s, hi_s) in near.items()
+            other: members[other].take(nodes.column).within(*_window(nodes.time, reach), nodes.slack_s)
+            for other, reach in self.links.reach[self.member].items()
         }
         possible = np.flatnonzero(np.logical_and.reduce([each.mass > 0 for each in cut.values()]))
         column = nodes.column[possible]
@@ -90,8 +94,17 @@ class Condition:
 
     @cached_property
     def _shifts(self) -> list[Shift]:
-        sums = self.links.path_sums(self.member)
-        return [(other, exact_s(-each)) for other, own in sums.items() if other != self.member for each in sorted(own)]
+        return shifts(self.links, self.member)
+
+
+def _window(time: ExactSum, reach: Reach) -> tuple[ExactSum, ExactSum]:
+    return moved_s(time, reach[0]), moved_s(time, reach[1])
+
+
+def shifts(links: Links, member: int, longest: int | None = None) -> list[Shift]:
+    """Return whose edges, and by how much earlier, may bend h(t): those at the ends of paths of so many edges."""
+    sums = links.path_sums(member, longest)
+    return [(other, exact_s(-each)) for other, own in sums.items() for each in sorted(own)]
 
 
 def exact_s(seconds: Fraction) -> ExactSum:

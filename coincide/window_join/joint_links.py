@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -39,6 +39,10 @@ class Links:
         """Leave members out, and every edge of theirs."""
         left = {i: {j: r for j, r in own.items() if j not in members} for i, own in self.reach.items()}
         return Links({i: own for i, own in left.items() if i not in members})
+
+    def among(self, members: Collection[int]) -> Links:
+        """Keep these members and the edges between them."""
+        return self.without(*(self.reach.keys() - set(members)))
 
     def only(self, pairs: frozenset[tuple[int, int]]) -> Links:
         """Keep all members and the edges named, each as (smaller, greater)."""
@@ -86,19 +90,21 @@ class Links:
                 yield from sets
                 return
 
-    def path_sums(self, start: int) -> dict[int, set[Fraction]]:
-        """Times from `start` to each member at which all windows on some path between them are just met.
+    def path_sums(self, start: int, longest: int | None = None) -> dict[int, set[Fraction]]:
+        """Times from `start` to each other member at which all windows on some path between them are just met.
 
-        Each edge of a simple path adds its least or its greatest time, without rounding.
+        Each edge of a simple path, of at most `longest` edges, adds its least or its greatest time, without rounding.
         """
+        most = len(self.reach) if longest is None else longest
         sums: dict[int, set[Fraction]] = {member: set() for member in self.reach}
 
         def walk(member: int, passed: frozenset[int], so_far: frozenset[Fraction]) -> None:
             sums[member] |= so_far
             for other, ends in self.reach[member].items():
-                if other not in passed:
+                if other not in passed and len(passed) <= most:
                     further = frozenset(total + Fraction(end) for total in so_far for end in ends)
                     walk(other, passed | {other}, further)
 
         walk(start, frozenset((start,)), frozenset((Fraction(0),)))
+        del sums[start]
         return sums

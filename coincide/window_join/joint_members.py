@@ -53,10 +53,14 @@ class PlacedMember:
         return self.edges.take(slice(None, -1))
 
     @property
+    def length_s(self) -> FloatArray:
+        """Length of each bucket, shape (k, n)."""
+        return self.edges.take(slice(1, None)).minus(self.start)
+
+    @property
     def mass(self) -> FloatArray:
         """Probability of all that is left, shape (n,)."""
-        length_s = self.edges.take(slice(1, None)).minus(self.start)
-        return total(self.density * length_s + self.atom_mass)
+        return total(self.density * self.length_s + self.atom_mass)
 
     def take(self, columns: ColumnIndex) -> PlacedMember:
         """Return the chosen tuples."""

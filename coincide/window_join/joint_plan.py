@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from coincide.window_join.joint_cells import Cells
 from coincide.window_join.joint_condition import Condition
 from coincide.window_join.joint_estimate import Estimate, Plan
 from coincide.window_join.joint_forest import Forest
@@ -23,27 +24,36 @@ class Product:
         return Estimate.product(plan.estimate({i: members[i] for i in group}) for group, plan in self.parts)
 
 
-def plan(links: Links, edges: Mapping[int, int], points: frozenset[int]) -> Plan:
+def plan(links: Links, edges: Mapping[int, int], points: frozenset[int], radius: float) -> Plan:
+    """Return the cheapest plan known for tuples of one shape.
+
+    Parameters
+    ----------
+    links : Links
+    edges : mapping of int to int
+        Number of bucket bounds of each member.
+    points : frozenset of int
+        Members whose times are exact: fixing one costs nothing.
+    radius : float
+        How far off the estimate may be; it is exact if one member whose time is not closes all cycles.
+    """
     if links.is_forest:
         return Forest(links, edges)
-    if len(links.components) > 1:
-        groups = [frozenset(component) for component in links.components]
-        return Product(
-            tuple(
-                (tuple(sorted(g)), plan(links.without(*(links.reach.keys() - g)), edges, points)) for g in groups
-            )
-        )
-    member = first_fixed(links, edges, points)
-    return Condition(links, member, plan(links.without(member), edges, points))
+    groups = links.components
+    if len(groups) > 1:
+        return Product(tuple((tuple(g), plan(links.among(g), edges, points, radius / len(groups))) for g in groups))
+    fixed = [member for member in links.on_cycles if member in points]
+    if fixed:
+        return Condition(links, fixed[0], plan(links.without(fixed[0]), edges, points, radius))
+    return _plan_without_points(links, edges, radius)
 
 
-def first_fixed(links: Links, edges: Mapping[int, int], points: frozenset[int]) -> int:
-    exact = [member for member in links.on_cycles if member in points]
-    if exact:
-        return exact[0]
-
+def _plan_without_points(links: Links, edges: Mapping[int, int], radius: float) -> Plan:
     def cost(member: int) -> int:
-        return sum(edges[other] * len(own) for other, own in links.path_sums(member).items())
+        return sum(edges[other] * len(sums) for other, sums in links.path_sums(member).items())
 
-    best = min(links.cycle_breakers(), key=lambda chosen: (sum(map(cost, chosen)), chosen))
-    return max(best, key=lambda member: (cost(member), member))
+    breakers = min(links.cycle_breakers(), key=lambda chosen: (sum(map(cost, chosen)), chosen))
+    member, levels = max(breakers, key=lambda each: (cost(each), each)), len(breakers) - 1
+    share = radius / levels if levels else 0.0
+    condition = Condition(links, member, plan(links.without(member), edges, frozenset(), radius - share))
+    return Cells(condition, share) if levels else condition

@@ -32,6 +32,7 @@ def joint_probabilities(graph, templates, template_index, detected_at_us):
     tuples = Tuples(templates, np.asarray(template_index, dtype=np.int64), np.asarray(detected_at_us, dtype=np.int64))
     links = Links.of(graph)
     value = np.empty(len(tuples))
+    radius=np.zeros(len(tuples));RADIUS=5e-4
     window = graph.uniform_window
     for block in tuples.blocks(ELEMENTS_PER_STEP):
         if window is not None:
@@ -39,6 +40,7 @@ def joint_probabilities(graph, templates, template_index, detected_at_us):
         else:
             members = {i: PlacedMember.of(t, r) for i, (t, r) in enumerate(zip(block.templates, block.reported, strict=True))}
             edges = {i: len(each.edges.high) for i, each in members.items()}
-            value[block.rows] = plan(links, edges, block.points).estimate(members).value
+            est = plan(links, edges, block.points, RADIUS).estimate(members)
+            value[block.rows] = est.value; radius[block.rows]=est.radius
     value = np.clip(value, 0, 1)
-    return JointProbability(value, value, value)
+    return JointProbability(value-radius, value+radius, value)
