@@ -88,7 +88,8 @@ class Condition:
         column = nodes.column[possible]
         rest = {
             other: cut[other].take(possible) if other in cut else member.take(column)
-            for other, member in members.items() if other != self.member
+            for other, member in members.items()
+            if other != self.member
         }
         return column, nodes.weight[possible], rest
 

@@ -44,15 +44,9 @@ class Links:
         """Keep these members and the edges between them."""
         return self.without(*(self.reach.keys() - set(members)))
 
-    def only(self, pairs: frozenset[tuple[int, int]]) -> Links:
-        """Keep all members and the edges named, each as (smaller, greater)."""
-        kept = {i: {j: r for j, r in own.items() if (min(i, j), max(i, j)) in pairs} for i, own in self.reach.items()}
-        return Links(kept)
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """Every edge once, as (smaller, greater)."""
-        return [(i, j) for i, own in self.reach.items() for j in own if i < j]
+    def only(self, pairs: Collection[frozenset[int]]) -> Links:
+        """Keep all members, and the edges between these pairs."""
+        return Links({i: {j: r for j, r in own.items() if frozenset((i, j)) in pairs} for i, own in self.reach.items()})
 
     @property
     def components(self) -> list[list[int]]:
@@ -72,7 +66,8 @@ class Links:
     @property
     def is_forest(self) -> bool:
         """Whether no edges form a cycle."""
-        return len(self.pairs) == len(self.reach) - len(self.components)
+        edges = sum(map(len, self.reach.values())) // 2
+        return edges == len(self.reach) - len(self.components)
 
     @property
     def on_cycles(self) -> list[int]:
