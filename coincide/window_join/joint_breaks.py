@@ -57,3 +57,9 @@ class MergedBreaks:
 def taken(values: FloatArray, rows: RowArray) -> FloatArray:
     """Return chosen rows of each column, in the shape of `rows`."""
     return np.take_along_axis(values, rows, axis=0)
+
+
+def taken_counts(counts: RowArray, rows: RowArray) -> RowArray:
+    """Return chosen rows of whole numbers."""
+    chosen: RowArray = np.take_along_axis(counts, rows, axis=0)
+    return chosen

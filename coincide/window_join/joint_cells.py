@@ -1,6 +1,6 @@
 """Cells: fix one member in the middles of short cells, with a certified bound on what that is off.
 
-Let h(t) be the chance that the rest fits a member fixed at t. Its neighbours' window ends cut them at t + lo and t + hi:
+Let h(t) be the chance that the rest fits a member fixed at t, which cuts its neighbours at t + lo and t + hi:
 
     h'(t) = sum over neighbours u of  f_u(t + hi) K_u(t; hi) - f_u(t + lo) K_u(t; lo)
 

@@ -11,9 +11,9 @@ import numpy as np
 from coincide.histogram import FloatArray
 from coincide.window_join.joint_estimate import Estimate
 from coincide.window_join.joint_links import Links
+from coincide.window_join.joint_meeting import Meeting
 from coincide.window_join.joint_members import PlacedMember
 from coincide.window_join.joint_rooting import break_points, centre
-from coincide.window_join.joint_subtree import Meeting
 
 ELEMENTS_PER_STEP = 16_384  # break points times tuples: temporaries that stay in the processor's cache
 

@@ -27,7 +27,7 @@ class Links:
 
     @classmethod
     def of(cls, graph: ConstraintGraph) -> Links:
-        """Number the members in the order of the streams."""
+        """Return the edges of a graph, its members numbered in the order of the streams."""
         reach: dict[int, dict[int, Reach]] = {member: {} for member in range(len(graph.streams))}
         for edge in graph.edges:
             a, b = graph.streams.index(edge.a), graph.streams.index(edge.b)
@@ -86,9 +86,9 @@ class Links:
                 return
 
     def path_sums(self, start: int, longest: int | None = None) -> dict[int, set[Fraction]]:
-        """Times from `start` to each other member at which all windows on some path between them are just met.
+        """Return the times from `start` to each other member at which all windows on some path between them are just met.
 
-        Each edge of a simple path, of at most `longest` edges, adds its least or its greatest time, without rounding.
+        Each edge of a simple path, of `longest` edges at most, adds its least or its greatest time, without rounding.
         """
         most = len(self.reach) if longest is None else longest
         sums: dict[int, set[Fraction]] = {member: set() for member in self.reach}

@@ -86,8 +86,8 @@ def moved(time: ExactSum, by: ExactSum) -> ExactSum:
 
 
 def moved_s(time: ExactSum, by_s: float) -> ExactSum:
-    """`moved` by one number of seconds."""
-    return moved(time, ExactSum(np.float64(by_s), np.float64(0.0)))  # type: ignore[arg-type]
+    """Return time + by, one number of seconds for all."""
+    return moved(time, ExactSum(np.array(by_s), np.array(0.0)))
 
 
 def total(terms: FloatArray) -> FloatArray:

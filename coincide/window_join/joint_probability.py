@@ -12,8 +12,9 @@ from coincide.offsets import checked_threshold
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.joint_bounds import edge_probabilities, tree_bounds
 from coincide.window_join.joint_checks import checked_tuples
-from coincide.window_join.joint_refinement import JointProbability, refined
+from coincide.window_join.joint_refinement import WIDEST, JointProbability, refined
 
+WIDEST_AT_FIRST = 0.03
 ACCURACY = 1e-12  # of a verdict, as for pairs
 
 
@@ -75,8 +76,7 @@ def joint_probabilities(
     >>> (joint.value * 112).round(9).tolist()
     [5.0]
     """
-    tuples = checked_tuples(graph, templates, template_index, detected_at_us)
-    return refined(graph, tuples)
+    return refined(graph, checked_tuples(graph, templates, template_index, detected_at_us))
 
 
 def joint_at_least(
@@ -121,5 +121,8 @@ def joint_at_least(
         lower, upper = tree_bounds(graph, tuples.take(open_rows), of_edges[:, open_rows])
         verdict[open_rows[lower >= least]] = True
         open_rows = open_rows[(lower < least) & (upper >= least)]
-    verdict[open_rows] = refined(graph, tuples.take(open_rows)).value >= least
+    for widest in (WIDEST_AT_FIRST, WIDEST):  # a coarse interval is cheap, and often decides
+        joint = refined(graph, tuples.take(open_rows), widest)
+        verdict[open_rows] = joint.value >= least
+        open_rows = open_rows[(joint.lower < least) & (joint.upper >= least)]
     return verdict

@@ -40,15 +40,15 @@ class JointProbability:
         return len(self.value)
 
 
-def refined(graph: ConstraintGraph, tuples: EventTuples) -> JointProbability:
-    """Return intervals no wider than `WIDEST`: exact where that is cheap, else refined where cheap bounds are wider."""
-    plans = _Plans(graph)
+def refined(graph: ConstraintGraph, tuples: EventTuples, widest: float = WIDEST) -> JointProbability:
+    """Return intervals no wider than `widest`: exact where that is cheap, else refined where cheap bounds are wider."""
+    plans = _Plans(graph, widest / 2)
     if plans.are_exact:
         value = np.clip(plans.estimate(tuples).value, 0.0, 1.0)
         return JointProbability(value, value, value)
     lower, upper = tree_bounds(graph, tuples, edge_probabilities(graph, tuples))
     value = (lower + upper) / 2
-    wide = np.flatnonzero(upper - lower > WIDEST)
+    wide = np.flatnonzero(upper - lower > widest)
     found = plans.estimate(tuples.take(wide))
     lower[wide] = np.maximum(lower[wide], found.value - found.radius)
     upper[wide] = np.minimum(upper[wide], found.value + found.radius)
@@ -59,8 +59,8 @@ def refined(graph: ConstraintGraph, tuples: EventTuples) -> JointProbability:
 class _Plans:
     """How to compute the tuples of one graph, made once for each shape of their templates."""
 
-    def __init__(self, graph: ConstraintGraph) -> None:
-        self._links, self._window = Links.of(graph), graph.uniform_window
+    def __init__(self, graph: ConstraintGraph, radius: float) -> None:
+        self._links, self._window, self._radius = Links.of(graph), graph.uniform_window, radius
         self._of_shape: dict[tuple[tuple[int, ...], frozenset[int]], Plan] = {}
 
     @property
@@ -80,7 +80,7 @@ class _Plans:
             return _of_uniform_clique(block, self._window)
         shape = (tuple(block.edge_counts.values()), block.points)
         if shape not in self._of_shape:
-            self._of_shape[shape] = plan(self._links, block.edge_counts, block.points, WIDEST / 2)
+            self._of_shape[shape] = plan(self._links, block.edge_counts, block.points, self._radius)
         return self._of_shape[shape].estimate(block.members())
 
 

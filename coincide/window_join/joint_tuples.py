@@ -1,4 +1,4 @@
-"""EventTuples of events whose joint probability is wanted, handed out as blocks of arrays of one shape."""
+"""EventTuples: events whose joint probability is wanted, handed out as blocks of arrays of one shape."""
 
 from __future__ import annotations
 
@@ -90,10 +90,8 @@ class EventTuples:
         buckets = np.array([stack.buckets[which] for stack, which in zip(stacks, self.template_index, strict=True)])
         points = np.array([_is_point(s)[which] for s, which in zip(self.templates, self.template_index, strict=True)])
         shape = np.zeros(len(self), dtype=np.int64)
-        for kind in 2 * buckets + points:
-            shape = np.unique(shape * (1 + kind.max(initial=0)) + kind, return_inverse=True)[
-                1
-            ]  # renumbered: stays small
+        for kind in 2 * buckets + points:  # numbered anew each time, so that the numbers stay small
+            shape = np.unique(shape * (1 + kind.max(initial=0)) + kind, return_inverse=True)[1]
         for number in range(shape.max(initial=-1) + 1):
             alike = np.flatnonzero(shape == number)
             one = alike[0]
