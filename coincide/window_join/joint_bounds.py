@@ -48,7 +48,7 @@ def tree_bounds(graph: ConstraintGraph, tuples: EventTuples, of_edges: FloatArra
     tree = np.empty(len(tuples))
     for rows, links in _by_tree(graph, in_tree):
         for block in tuples.take(rows).blocks():
-            tree[rows[block.rows]] = Forest(links, block.edge_counts).estimate(block.members()).value
+            tree[rows[block.rows]] = Forest(links, block.shape.edges).estimate(block.members()).value
     left_out = np.where(in_tree, 0.0, 1.0 - of_edges).sum(axis=0)
     return np.maximum(tree - left_out, 0.0), np.minimum(tree, of_edges.min(axis=0))
 

@@ -38,10 +38,13 @@ class Cells:
         Used as it is where so many cells would cost more.
     radius : float
         How far off the sum over the cells may be, in addition to what the rest's plan is.
+    exact_times : bool
+        Whether any other member can be at exact times.
     """
 
     condition: Condition
     radius: float
+    exact_times: bool
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """P(all windows hold), no further off than allowed."""
@@ -56,7 +59,7 @@ class Cells:
 
     def _step(self, members: Mapping[int, PlacedMember]) -> Estimate:
         member = members[self.condition.member]
-        pieces = Pieces(member, members, self._shifts(members))
+        pieces = Pieces(member, members, self._shifts)
         off = pieces.density * self._bend(members, pieces) * pieces.width_s**3 / 24
         count = self._count(pieces, off, len(member))
         found = self.condition.integral(members, [*atom_nodes(member), pieces.cells(count)])
@@ -87,19 +90,14 @@ class Cells:
             change += np.prod([2 * _greatest_density(members[other]), *rest], axis=0)
         return change
 
-    def _shifts(self, members: Mapping[int, PlacedMember]) -> list[Shift]:
-        member = self.condition.member
-        has_atoms = any(each.has_atoms for i, each in members.items() if i != member)
-        return [*self._ends, *(self._two_windows_away if has_atoms else ())]
+    @cached_property
+    def _shifts(self) -> list[Shift]:
+        return [*self._ends, *(shifts(self.condition.links, self.condition.member, 2) if self.exact_times else ())]
 
     @cached_property
     def _ends(self) -> list[Shift]:
         reach = self.condition.links.reach[self.condition.member]
         return [(near, exact_s(-Fraction(end))) for near, ends in reach.items() for end in ends]
-
-    @cached_property
-    def _two_windows_away(self) -> list[Shift]:
-        return shifts(self.condition.links, self.condition.member, longest=2)
 
 
 def _greatest_density(member: PlacedMember) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,12 +25,12 @@ class Forest:
     Attributes
     ----------
     links : Links
-    edges : mapping of int to int
+    edges : sequence of int
         Number of bucket bounds of each member.
     """
 
     links: Links
-    edges: Mapping[int, int]
+    edges: Sequence[int]
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """P(all windows hold), exact, as many tuples at a time as the cache holds."""

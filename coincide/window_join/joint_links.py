@@ -86,7 +86,7 @@ class Links:
                 return
 
     def path_sums(self, start: int, longest: int | None = None) -> dict[int, set[Fraction]]:
-        """Return the times from `start` to each other member at which all windows on some path between them are just met.
+        """Return the times from `start` to each other member at which all windows on a path between them are just met.
 
         Each edge of a simple path, of `longest` edges at most, adds its least or its greatest time, without rounding.
         """

@@ -11,6 +11,7 @@ from coincide.window_join.joint_estimate import Estimate, Plan
 from coincide.window_join.joint_forest import Forest
 from coincide.window_join.joint_links import Links
 from coincide.window_join.joint_members import PlacedMember
+from coincide.window_join.joint_tuples import TupleShape
 
 
 @dataclass(frozen=True)
@@ -24,36 +25,37 @@ class Product:
         return Estimate.product(plan.estimate({i: members[i] for i in group}) for group, plan in self.parts)
 
 
-def plan(links: Links, edges: Mapping[int, int], points: frozenset[int], radius: float) -> Plan:
-    """Return the cheapest plan known for tuples of one shape.
+def plan(links: Links, shape: TupleShape, radius: float) -> Plan:
+    """Return the cheapest way known to compute the joint probability of tuples of one shape.
+
+    Members at exact times are fixed first, which costs nothing, then the others that close cycles.
 
     Parameters
     ----------
     links : Links
-    edges : mapping of int to int
-        Number of bucket bounds of each member.
-    points : frozenset of int
-        Members whose times are exact: fixing one costs nothing.
+    shape : TupleShape
     radius : float
         How far off the estimate may be; it is exact if one member whose time is not closes all cycles.
     """
     if links.is_forest:
-        return Forest(links, edges)
+        return Forest(links, shape.edges)
     groups = links.components
     if len(groups) > 1:
-        return Product(tuple((tuple(g), plan(links.among(g), edges, points, radius / len(groups))) for g in groups))
-    fixed = [member for member in links.on_cycles if member in points]
+        return Product(tuple((tuple(g), plan(links.among(g), shape, radius / len(groups))) for g in groups))
+    fixed = [member for member in links.on_cycles if member in shape.points]
     if fixed:
-        return Condition(links, fixed[0], plan(links.without(fixed[0]), edges, points, radius))
-    return _plan_without_points(links, edges, radius)
+        return Condition(links, fixed[0], plan(links.without(fixed[0]), shape, radius))
+    return _plan_without_points(links, shape, radius)
 
 
-def _plan_without_points(links: Links, edges: Mapping[int, int], radius: float) -> Plan:
+def _plan_without_points(links: Links, shape: TupleShape, radius: float) -> Plan:
     def cost(member: int) -> int:
-        return sum(edges[other] * len(sums) for other, sums in links.path_sums(member).items())
+        return sum(shape.edges[other] * len(sums) for other, sums in links.path_sums(member).items())
 
     breakers = min(links.cycle_breakers(), key=lambda chosen: (sum(map(cost, chosen)), chosen))
     member, levels = max(breakers, key=lambda each: (cost(each), each)), len(breakers) - 1
-    share = radius / levels if levels else 0.0
-    condition = Condition(links, member, plan(links.without(member), edges, frozenset(), radius - share))
-    return Cells(condition, share) if levels else condition
+    if not levels:
+        return Condition(links, member, plan(links.without(member), shape, radius))
+    share = radius / levels
+    condition = Condition(links, member, plan(links.without(member), shape, radius - share))
+    return Cells(condition, share, exact_times=bool(shape.exact & (links.reach.keys() - {member})))

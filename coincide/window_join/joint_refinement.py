@@ -15,7 +15,7 @@ from coincide.window_join.joint_bounds import edge_probabilities, tree_bounds
 from coincide.window_join.joint_estimate import Estimate, Plan
 from coincide.window_join.joint_links import Links
 from coincide.window_join.joint_plan import plan
-from coincide.window_join.joint_tuples import EventTuples, TupleBlock
+from coincide.window_join.joint_tuples import EventTuples, TupleBlock, TupleShape
 
 WIDEST = 1e-3
 
@@ -61,7 +61,7 @@ class _Plans:
 
     def __init__(self, graph: ConstraintGraph, radius: float) -> None:
         self._links, self._window, self._radius = Links.of(graph), graph.uniform_window, radius
-        self._of_shape: dict[tuple[tuple[int, ...], frozenset[int]], Plan] = {}
+        self._of_shape: dict[TupleShape, Plan] = {}
 
     @property
     def are_exact(self) -> bool:
@@ -78,10 +78,9 @@ class _Plans:
     def _block(self, block: TupleBlock) -> Estimate:
         if self._window is not None:
             return _of_uniform_clique(block, self._window)
-        shape = (tuple(block.edge_counts.values()), block.points)
-        if shape not in self._of_shape:
-            self._of_shape[shape] = plan(self._links, block.edge_counts, block.points, self._radius)
-        return self._of_shape[shape].estimate(block.members())
+        if block.shape not in self._of_shape:
+            self._of_shape[block.shape] = plan(self._links, block.shape, self._radius)
+        return self._of_shape[block.shape].estimate(block.members())
 
 
 def _of_uniform_clique(block: TupleBlock, window: Window) -> Estimate:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from coincide.window_join.joint_links import Links
 
 
-def break_points(links: Links, edges: Mapping[int, int], root: int, parent: int | None = None) -> int:
+def break_points(links: Links, edges: Sequence[int], root: int, parent: int | None = None) -> int:
     """Return how many break points meet at a root: its own edges, and twice those of each member below it.
 
     Parameters
     ----------
     links : Links
         A tree.
-    edges : mapping of int to int
+    edges : sequence of int
         Number of bucket bounds of each member.
     root, parent : int
         Members; what lies beyond the parent does not count.
@@ -23,7 +23,7 @@ def break_points(links: Links, edges: Mapping[int, int], root: int, parent: int 
     return edges[root] + 2 * sum(below)
 
 
-def centre(links: Links, edges: Mapping[int, int], component: Sequence[int]) -> int:
+def centre(links: Links, edges: Sequence[int], component: Sequence[int]) -> int:
     """Return the member of a component at which the fewest break points meet.
 
     Examples
@@ -31,7 +31,7 @@ def centre(links: Links, edges: Mapping[int, int], component: Sequence[int]) -> 
     A path of eight members with eight buckets each, from its middle and from an end:
 
     >>> path = Links({i: {j: (0.0, 1.0) for j in (i - 1, i + 1) if 0 <= j < 8} for i in range(8)})
-    >>> edges = dict.fromkeys(range(8), 9)
+    >>> edges = [9] * 8
     >>> root = centre(path, edges, range(8))
     >>> root, break_points(path, edges, root), break_points(path, edges, 0)
     (3, 405, 2295)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from coincide.area_keys import Int64Array
 from coincide.exact_sums import ExactSum, seconds_of
@@ -16,32 +15,46 @@ from coincide.trapezoids import TemplateColumns
 from coincide.window_join.joint_members import PlacedMember
 
 ELEMENTS_PER_BLOCK = 16_384  # bucket bounds times tuples
+SPREAD, EXACT, POINT = range(3)  # no exact time, some, nothing else
+
+
+@dataclass(frozen=True)
+class TupleShape:
+    """What tuples must have in common to be arrays together.
+
+    Attributes
+    ----------
+    edges : tuple of int
+        Number of bucket bounds of each member.
+    exact : frozenset of int
+        Members whose templates have exact times in them.
+    points : frozenset of int
+        Members whose templates are one exact time and nothing else.
+    """
+
+    edges: tuple[int, ...]
+    exact: frozenset[int]
+    points: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
 class TupleBlock:
-    """Some tuples whose templates have the same shapes, one per column.
+    """Some tuples of one shape, one per column.
 
     Attributes
     ----------
     rows : ndarray of int64, shape (n,)
         Which tuples.
+    shape : TupleShape
     templates : list of k TemplateColumns of n columns
     reported : list of k ExactSum of shape (n,)
         Reported times in seconds since the first member's.
-    points : frozenset of int
-        Members whose times are exact in each of these tuples.
     """
 
     rows: Int64Array
+    shape: TupleShape
     templates: list[TemplateColumns]
     reported: list[ExactSum]
-    points: frozenset[int]
-
-    @property
-    def edge_counts(self) -> dict[int, int]:
-        """Number of bucket bounds of each member."""
-        return {member: len(template.edges_s) for member, template in enumerate(self.templates)}
 
     def members(self) -> dict[int, PlacedMember]:
         """Return each member's distribution on its tuple's clock."""
@@ -76,27 +89,32 @@ class EventTuples:
     def blocks(self) -> Iterator[TupleBlock]:
         """Yield all tuples, a bounded number of those alike at a time."""
         stacks = [StackedTemplates(side) for side in self.templates]
-        for alike, counts, points in self._alike(stacks):
-            step = max(1, ELEMENTS_PER_BLOCK // sum(count + 1 for count in counts))
+        for alike, shape in self._alike(stacks):
+            step = max(1, ELEMENTS_PER_BLOCK // sum(shape.edges))
             for first in range(0, len(alike), step):
                 rows = alike[first : first + step]
-                sides = zip(stacks, counts, self.template_index, strict=True)
-                columns = [stack.columns(count, which[rows]) for stack, count, which in sides]
+                sides = zip(stacks, shape.edges, self.template_index, strict=True)
+                columns = [stack.columns(edges - 1, which[rows]) for stack, edges, which in sides]
                 reported = [seconds_of(own[rows] - self.detected_at_us[0, rows]) for own in self.detected_at_us]
-                yield TupleBlock(rows, columns, reported, points)
+                yield TupleBlock(rows, shape, columns, reported)
 
-    def _alike(self, stacks: Sequence[StackedTemplates]) -> Iterator[tuple[Int64Array, list[int], frozenset[int]]]:
-        """Yield tuples with the same numbers of buckets and the same members at exact times."""
+    def _alike(self, stacks: Sequence[StackedTemplates]) -> Iterator[tuple[Int64Array, TupleShape]]:
         buckets = np.array([stack.buckets[which] for stack, which in zip(stacks, self.template_index, strict=True)])
-        points = np.array([_is_point(s)[which] for s, which in zip(self.templates, self.template_index, strict=True)])
-        shape = np.zeros(len(self), dtype=np.int64)
-        for kind in 2 * buckets + points:  # numbered anew each time, so that the numbers stay small
-            shape = np.unique(shape * (1 + kind.max(initial=0)) + kind, return_inverse=True)[1]
-        for number in range(shape.max(initial=-1) + 1):
-            alike = np.flatnonzero(shape == number)
-            one = alike[0]
-            yield alike, buckets[:, one].tolist(), frozenset(np.flatnonzero(points[:, one]).tolist())
+        kinds = np.array([_kinds(side)[which] for side, which in zip(self.templates, self.template_index, strict=True)])
+        number = np.zeros(len(self), dtype=np.int64)
+        for own in 3 * buckets + kinds:  # numbered anew each time, so that the numbers stay small
+            number = np.unique(number * (1 + own.max(initial=0)) + own, return_inverse=True)[1]
+        for each in range(number.max(initial=-1) + 1):
+            alike = np.flatnonzero(number == each)
+            edges, kind = buckets[:, alike[0]] + 1, kinds[:, alike[0]]
+            exact, points = (frozenset(np.flatnonzero(kind >= least).tolist()) for least in (EXACT, POINT))
+            yield alike, TupleShape(tuple(edges.tolist()), exact, points)
 
 
-def _is_point(templates: Sequence[Histogram]) -> npt.NDArray[np.bool_]:
-    return np.array([template.length_s == 0 for template in templates], dtype=np.bool_)
+def _kinds(templates: Sequence[Histogram]) -> Int64Array:
+    def kind(template: Histogram) -> int:
+        if template.length_s == 0:
+            return POINT
+        return EXACT if (template.mass[np.diff(template.edges_s) == 0] > 0).any() else SPREAD
+
+    return np.array([kind(template) for template in templates], dtype=np.int64)
