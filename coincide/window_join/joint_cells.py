@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from coincide.area_keys import Int64Array
 from coincide.histogram import FloatArray
@@ -26,6 +27,10 @@ from coincide.window_join.joint_condition import ELEMENTS_PER_STEP, Condition, e
 from coincide.window_join.joint_estimate import Estimate
 from coincide.window_join.joint_members import PlacedMember
 from coincide.window_join.joint_nodes import Pieces, Shift, atom_nodes
+
+BoolArray = npt.NDArray[np.bool_]
+
+FEW_CELLS = 4096
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,23 @@ class Cells:
         pieces = Pieces(member, members, self._shifts)
         off = pieces.density * self._bend(members, pieces) * pieces.width_s**3 / 24
         count = self._count(pieces, off, len(member))
+        cells = np.bincount(pieces.column, count, len(member)).astype(np.int64)
+        dear = self._dearer_than_exact(members, cells)
+        count[dear[pieces.column]] = 0
         found = self.condition.integral(members, [*atom_nodes(member), pieces.cells(count)])
-        return Estimate(found.value, found.radius + np.bincount(pieces.column, off / count**2, len(member)))
+        radius = found.radius + np.bincount(pieces.column, off / np.maximum(count, 1) ** 2, len(member))
+        if dear.any():
+            exact = self.condition.estimate({i: each.take(np.flatnonzero(dear)) for i, each in members.items()})
+            found.value[dear], radius[dear] = exact.value, exact.radius
+        return Estimate(found.value, radius)
+
+    def _dearer_than_exact(self, members: Mapping[int, PlacedMember], count: Int64Array) -> BoolArray:
+        """Whether the cells of each tuple are more than all nodes that make it exact, shape (n,)."""
+        if count.max(initial=0) <= FEW_CELLS:  # the number of nodes takes longer to find
+            return np.zeros(len(count), dtype=np.bool_)
+        nodes = self.condition.nodes_per_piece * self.condition.break_points(members)
+        dearer: BoolArray = count > max(FEW_CELLS, nodes)
+        return dearer
 
     def _count(self, pieces: Pieces, off: FloatArray, columns: int) -> Int64Array:
         """As few cells as keep the sum of off / count^2 within the radius: in proportion to the cube root of `off`."""

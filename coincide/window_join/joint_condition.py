@@ -23,6 +23,7 @@ from coincide.window_join.joint_members import PlacedMember, moved_s
 from coincide.window_join.joint_nodes import Nodes, Pieces, Shift, atom_nodes
 
 ELEMENTS_PER_STEP = 32_768  # break points times tuples
+NODES_PER_STEP = 65_536
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,12 @@ class Condition:
         """Add up the chance that the rest fits, over the nodes."""
         count = len(members[self.member])
         value, radius = np.zeros(count), np.zeros(count)
-        for each in nodes:
+        for each in (part for some in nodes for part in some.parts(NODES_PER_STEP)):
             column, weight, rest = self._fixed(members, each)
             if len(column):
                 found = self.rest.estimate(rest)
-                value += np.bincount(column, weight * found.value, count)
-                radius += np.bincount(column, weight * found.radius, count)
+                np.add.at(value, column, weight * found.value)  # one after the other, whatever the steps
+                np.add.at(radius, column, weight * found.radius)
         return Estimate(value, radius)
 
     def break_points(self, members: Mapping[int, PlacedMember]) -> int:
@@ -71,10 +72,14 @@ class Condition:
         shifted = (len(members[other].edges.high) for other, _ in self._shifts)
         return len(members[self.member].edges.high) + sum(shifted)
 
+    @property
+    def nodes_per_piece(self) -> int:
+        """Gauss-Legendre nodes for the degree of h(t): each other member adds one at most."""
+        return (len(self.links.reach) - 1) // 2 + 1
+
     def _nodes(self, members: Mapping[int, PlacedMember]) -> list[Nodes]:
         pieces = Pieces(members[self.member], members, self._shifts)
-        degree = len(self.links.reach) - 1  # each other member adds one at most
-        return atom_nodes(members[self.member]) + pieces.gauss(degree // 2 + 1)
+        return atom_nodes(members[self.member]) + pieces.gauss(self.nodes_per_piece)
 
     def _fixed(
         self, members: Mapping[int, PlacedMember], nodes: Nodes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,12 @@ class Nodes:
     time: ExactSum
     weight: FloatArray
     slack_s: float
+
+    def parts(self, most: int) -> Iterator[Nodes]:
+        """Yield all nodes, so many at a time."""
+        for first in range(0, len(self.column), most):
+            part = slice(first, first + most)
+            yield Nodes(self.column[part], self.time.take(part), self.weight[part], self.slack_s)
 
 
 class Pieces:

@@ -49,13 +49,15 @@ def plan(links: Links, shape: TupleShape, radius: float) -> Plan:
 
 
 def _plan_without_points(links: Links, shape: TupleShape, radius: float) -> Plan:
-    def cost(member: int) -> int:
+    def break_points(member: int) -> int:
         return sum(shape.edges[other] * len(sums) for other, sums in links.path_sums(member).items())
 
-    breakers = min(links.cycle_breakers(), key=lambda chosen: (sum(map(cost, chosen)), chosen))
-    member, levels = max(breakers, key=lambda each: (cost(each), each)), len(breakers) - 1
-    if not levels:
+    sets = list(links.cycle_breakers())
+    further = len(sets[0]) - 1
+    if not further:
+        member = min((chosen[0] for chosen in sets), key=lambda each: (break_points(each), each))
         return Condition(links, member, plan(links.without(member), shape, radius))
-    share = radius / levels
+    member = min((each for chosen in sets for each in chosen), key=lambda each: (-len(links.reach[each]), each))
+    share = radius / further
     condition = Condition(links, member, plan(links.without(member), shape, radius - share))
     return Cells(condition, share, exact_times=bool(shape.exact & (links.reach.keys() - {member})))
