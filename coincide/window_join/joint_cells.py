@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +81,7 @@ class Cells:
         """Whether the cells of each tuple are more than all nodes that make it exact, shape (n,)."""
         if count.max(initial=0) <= FEW_CELLS:  # the number of nodes takes longer to find
             return np.zeros(len(count), dtype=np.bool_)
-        nodes = self.condition.nodes_per_piece * self.condition.break_points(members)
+        nodes = (self.condition.degree // 2 + 1) * self.condition.break_points(members)
         dearer: BoolArray = count > max(FEW_CELLS, nodes)
         return dearer
 
@@ -106,8 +106,8 @@ class Cells:
         moving = (reach[member].keys() | reach[near].keys()) - {member, near}
         change = np.zeros(len(members[member]))
         for other in sorted(moving):
-            rest = [each.mass for i, each in members.items() if i not in (member, near, other)]
-            change += np.prod([2 * _greatest_density(members[other]), *rest], axis=0)
+            rest = (each.mass for i, each in members.items() if i not in (member, near, other))
+            change += reduce(np.multiply, rest, 2 * _greatest_density(members[other]))
         return change
 
     @cached_property

@@ -73,13 +73,13 @@ class Condition:
         return len(members[self.member].edges.high) + sum(shifted)
 
     @property
-    def nodes_per_piece(self) -> int:
-        """Gauss-Legendre nodes for the degree of h(t): each other member adds one at most."""
-        return (len(self.links.reach) - 1) // 2 + 1
+    def degree(self) -> int:
+        """Degree of h(t) between break points: each other member adds one at most."""
+        return len(self.links.reach) - 1
 
     def _nodes(self, members: Mapping[int, PlacedMember]) -> list[Nodes]:
         pieces = Pieces(members[self.member], members, self._shifts)
-        return atom_nodes(members[self.member]) + pieces.gauss(self.nodes_per_piece)
+        return atom_nodes(members[self.member]) + pieces.gauss(self.degree)
 
     def _fixed(
         self, members: Mapping[int, PlacedMember], nodes: Nodes

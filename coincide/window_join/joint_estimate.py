@@ -39,4 +39,3 @@ class Plan(Protocol):
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """Return P(all windows hold) for n tuples."""
-        ...

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from coincide.histogram import FloatArray
 from coincide.trapezoids import ATOM_TOLERANCE_S
 from coincide.window_join.joint_breaks import MergedBreaks, taken, taken_counts
 from coincide.window_join.joint_members import PlacedMember, total
+from coincide.window_join.joint_quadrature import antiderivative, gauss_legendre
 from coincide.window_join.joint_subtree import Message, Subtree
 
 
@@ -25,19 +24,18 @@ class Meeting:
     @property
     def mass(self) -> FloatArray:
         """Probability that the member and all below it fit, shape (n,)."""
-        nodes, weights = np.polynomial.legendre.leggauss(self._degree // 2 + 1)
-        density = self._densities(nodes)
-        spread = sum((weight * each for weight, each in zip(weights.tolist(), density, strict=True)), 0.0)
+        nodes, weights = gauss_legendre(self._degree)
+        spread = _weighted(weights, self._densities(nodes))
         mass = total(spread * self._breaks.width_s / 2)
         return mass + total(self._atoms()) if self._member.has_atoms else mass
 
     def subtree(self) -> Subtree:
         """Return the running mass, for the parent."""
-        nodes, integrate = _antiderivative(self._degree)
+        nodes, integrate = antiderivative(self._degree)
         half_width_s = self._breaks.width_s / 2
         densities = [each * half_width_s for each in self._densities(nodes)]
-        pieces = [sum(w * each for w, each in zip(row, densities, strict=True)) for row in integrate.tolist()]
-        up_to = np.cumsum(sum(pieces), axis=0)  # all powers of z are 1 at the end of a piece
+        pieces = [_weighted(row, densities) for row in integrate]
+        up_to = np.cumsum(sum(pieces[1:], pieces[0]), axis=0)  # all powers of z are 1 at the end of a piece
         pieces[0][1:] += up_to[:-1]
         nothing = np.zeros((1, len(self._member)))
         running = [np.concatenate((nothing, piece, nothing)) for piece in pieces]
@@ -46,7 +44,7 @@ class Meeting:
         per_half = np.concatenate((nothing, per_half, nothing))
         return Subtree(self._breaks.time, per_half, running, self._member.start, self._atoms())
 
-    def _densities(self, nodes: FloatArray) -> list[FloatArray]:
+    def _densities(self, nodes: list[float]) -> list[FloatArray]:
         """Return the density at positions in each piece, from -1 to 1."""
         nothing = np.zeros((1, len(self._member)))
         own = taken(np.concatenate((nothing, self._member.density, nothing)), self._behind[0][:-1])
@@ -55,7 +53,7 @@ class Meeting:
             each.on(middle, (self._behind[2 * at + 1][:-1], self._behind[2 * at + 2][:-1]), half_width_s, 0.0)
             for at, each in enumerate(self._messages)
         ]
-        return [_product(own, [piece.at(node) for piece in pieces]) for node in nodes.tolist()]
+        return [_product(own, [piece.at(node) for piece in pieces]) for node in nodes]
 
     def _atoms(self) -> FloatArray:
         """Mass of each exact time at which all below fit, shape (k, n)."""
@@ -71,18 +69,14 @@ class Meeting:
         return _product(member.atom_mass, fits)
 
 
+def _weighted(weights: list[float], values: list[FloatArray]) -> FloatArray:
+    first, *rest = (weight * value for weight, value in zip(weights, values, strict=True))
+    for term in rest:
+        first = first + term
+    return first
+
+
 def _product(first: FloatArray, factors: list[FloatArray]) -> FloatArray:
     for factor in factors:
         first = first * factor
     return first
-
-
-@cache
-def _antiderivative(degree: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes in [-1, 1], and the matrix from values there to coefficients of the integral from -1."""
-    nodes, _ = np.polynomial.legendre.leggauss(degree + 1)
-    coefficients = np.linalg.inv(np.vander(nodes, increasing=True))  # (power, node)
-    integral = np.zeros((degree + 2, degree + 1))
-    integral[1:] = coefficients / np.arange(1, degree + 2)[:, None]
-    integral[0] = -(integral[1:] * (-1.0) ** np.arange(1, degree + 2)[:, None]).sum(axis=0)
-    return nodes, integral

@@ -13,6 +13,7 @@ from coincide.histogram import FloatArray
 from coincide.trapezoids import ATOM_TOLERANCE_S
 from coincide.window_join.joint_breaks import MergedBreaks, taken
 from coincide.window_join.joint_members import PlacedMember, moved
+from coincide.window_join.joint_quadrature import gauss_legendre
 
 Shift = tuple[int, ExactSum]
 """Which member, and how much earlier than its edges the break points lie, as a negative number of seconds."""
@@ -68,13 +69,13 @@ class Pieces:
         """Return the density of a shift's member, so shifted, on each piece."""
         return self._densities(1 + shift)[self._chosen]
 
-    def gauss(self, count: int) -> list[Nodes]:
-        """Return Gauss-Legendre nodes, exact for polynomials of degree 2 count - 1."""
-        positions, weights = np.polynomial.legendre.leggauss(count)
+    def gauss(self, degree: int) -> list[Nodes]:
+        """Return the nodes at which polynomials of a degree are integrated exactly."""
+        positions, weights = gauss_legendre(degree)
         middle, half_s = self._middle, self.width_s / 2
         return [
             Nodes(self.column, _beside(middle, position * half_s), weight * half_s * self.density, 0.0)
-            for position, weight in zip(positions.tolist(), weights.tolist(), strict=True)
+            for position, weight in zip(positions, weights, strict=True)
         ]
 
     def cells(self, count: Int64Array) -> Nodes:

@@ -88,15 +88,21 @@ class EventTuples:
 
     def blocks(self) -> Iterator[TupleBlock]:
         """Yield all tuples, a bounded number of those alike at a time."""
-        stacks = [StackedTemplates(side) for side in self.templates]
-        for alike, shape in self._alike(stacks):
+        used = self._with_used_templates()
+        stacks = [StackedTemplates(side) for side in used.templates]
+        for alike, shape in used._alike(stacks):
             step = max(1, ELEMENTS_PER_BLOCK // sum(shape.edges))
             for first in range(0, len(alike), step):
                 rows = alike[first : first + step]
-                sides = zip(stacks, shape.edges, self.template_index, strict=True)
+                sides = zip(stacks, shape.edges, used.template_index, strict=True)
                 columns = [stack.columns(edges - 1, which[rows]) for stack, edges, which in sides]
                 reported = [seconds_of(own[rows] - self.detected_at_us[0, rows]) for own in self.detected_at_us]
                 yield TupleBlock(rows, shape, columns, reported)
+
+    def _with_used_templates(self) -> EventTuples:
+        used, index = zip(*(np.unique(which, return_inverse=True) for which in self.template_index), strict=True)
+        templates = [[side[one] for one in own] for side, own in zip(self.templates, used, strict=True)]
+        return EventTuples(templates, np.array(index), self.detected_at_us)
 
     def _alike(self, stacks: Sequence[StackedTemplates]) -> Iterator[tuple[Int64Array, TupleShape]]:
         buckets = np.array([stack.buckets[which] for stack, which in zip(stacks, self.template_index, strict=True)])
