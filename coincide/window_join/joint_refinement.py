@@ -50,8 +50,9 @@ def refined(graph: ConstraintGraph, tuples: EventTuples, widest: float = WIDEST)
     value = (lower + upper) / 2
     wide = np.flatnonzero(upper - lower > widest)
     found = plans.estimate(tuples.take(wide))
-    lower[wide] = np.maximum(lower[wide], found.value - found.radius)
-    upper[wide] = np.minimum(upper[wide], found.value + found.radius)
+    least = np.maximum(lower[wide], found.value - found.radius)
+    most = np.minimum(upper[wide], found.value + found.radius)
+    lower[wide], upper[wide] = np.minimum(least, most), np.maximum(least, most)  # exact ones may have crossed: rounding
     value[wide] = np.clip(found.value, lower[wide], upper[wide])
     return JointProbability(lower, upper, value)
 

@@ -383,6 +383,25 @@ def test_where_cells_would_be_too_many_it_is_exact() -> None:
     assert abs(value - share) <= 4 * error
 
 
+def test_an_exact_time_parts_what_it_joins() -> None:
+    # a triangle and a clique of four with an exact time between them: given that, they are independent
+    rng = np.random.default_rng(9)
+    own = [Histogram.point(), *random_templates(rng, 7, 3)]
+    tie = [("p", "a", Window(lo_s=-1, hi_s=2)), ("p", "d", Window(lo_s=-2, hi_s=1))]
+    left, right = (
+        [(a, b, Window(lo_s=-2 - n / 7, hi_s=2)) for n, (a, b) in enumerate(combinations(names, 2))]
+        for names in ("abc", "defg")
+    )
+    whole = Tuple(ConstraintGraph.graph([*tie, *left, *right], "pabcdefg"), own, [0] * 8).joint()
+    first = Tuple(ConstraintGraph.graph([tie[0], *left], "pabc"), own[:4], [0] * 4).joint()
+    second = Tuple(ConstraintGraph.graph([tie[1], *right], "pdefg"), [own[0], *own[4:]], [0] * 5).joint()
+    assert whole[1] == pytest.approx(first[1] * second[1], abs=1e-3)
+    assert whole[0] <= first[2] * second[2]
+    assert first[0] * second[0] <= whole[2]
+    assert whole[2] - whole[0] <= 1e-3
+    assert first[1] * second[1] > 0.05
+
+
 def test_windows_without_end_are_an_order() -> None:
     # three alike are in one order of six; c no more than 1/2 after a: half the range of three is below 1/2
     unit = Histogram.uniform(0, 1)
