@@ -77,7 +77,7 @@ def window_join(
     ([[0, 0, 0]], [[1.0, 1.0]])
     """
     blocks = list(_blocks(frames, graph, key, threshold, where, sensors))
-    members = in_order(np.concatenate(blocks) if blocks else np.empty((0, len(graph.streams)), np.int64))
+    members = in_order(np.hstack([block.T for block in blocks]).T if blocks else _nobody(graph))
     return _tuples(frames, graph, members)
 
 
@@ -127,6 +127,10 @@ def _blocks(
             kept = kept[_columns(frames, graph, kept).at_least(graph, threshold)]
         if len(kept):
             yield kept
+
+
+def _nobody(graph: ConstraintGraph) -> Int64Array:
+    return np.empty((0, len(graph.streams)), np.int64)
 
 
 def _kept(where: Where, members: Int64Array) -> BoolArray:

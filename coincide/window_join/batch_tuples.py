@@ -16,7 +16,7 @@ from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.sensor_rule import SensorRule
 from coincide.timing_join.sorted_frames import by_time, events_of, in_role_order, positions_in
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.enumeration import Enumeration, MemberRules
+from coincide.window_join.enumeration import NEAR, Enumeration, MemberRules
 from coincide.window_join.judged_edges import judged_frames
 from coincide.window_join.reach import Reach
 from coincide.window_join.role_events import RoleEvents
@@ -51,15 +51,15 @@ class BatchTuples:
         join = BatchJoin.of(a, None if b is a else b, edge.window, threshold, self.sensors)
         a_first = edge.a == self.graph.streams[0] or (b is a and edge.window.is_symmetric)
         for left, right in join.blocks():
-            yield np.column_stack((left, right) if a_first else (right, left))
+            yield np.array((left, right) if a_first else (right, left)).T
 
     def _tuples(self) -> Iterator[Int64Array]:
         events = self._sorted_events()
         reach = Reach.of(self.graph, judged_frames(self.graph, self.frames, self.thresholds))
         stored = {id(rows): sorted_events(rows) for rows in events}
         roles = [RoleEvents(stored[id(rows)]) for rows in events]
-        for tuples in Enumeration(roles, reach, self._rules(events)).tuples(_root(roles, reach)):
-            yield np.column_stack([positions_in(rows, tuples[role]) for role, rows in enumerate(events)])
+        for tuples in Enumeration(roles, reach, self._rules(events)).tuples(_root(roles)):
+            yield np.array([positions_in(rows, tuples[role]) for role, rows in enumerate(events)]).T
 
     def _sorted_events(self) -> list[Events]:
         """By stream; streams that share a frame share them."""
@@ -80,6 +80,7 @@ class BatchTuples:
         return MemberRules(sensors, twins=twins, twins_in_order=are_alike)
 
 
-def _root(roles: Sequence[RoleEvents], reach: Reach) -> int:
-    """Return the stream with the fewest events, of several that from which the others are nearest."""
-    return min(range(len(roles)), key=lambda role: (len(roles[role]), int(reach.implied_us[role].sum())))
+def _root(roles: Sequence[RoleEvents]) -> int:
+    """Return the first stream, or the smallest where that is much smaller."""
+    smallest = min(range(len(roles)), key=lambda role: len(roles[role]))
+    return smallest if NEAR * len(roles[smallest]) < len(roles[0]) else 0

@@ -7,6 +7,7 @@ no intermediate result outgrows what the constraints allow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays import BoolArray, PositionArray
-from coincide.timing_join.expansion import expanded_blocks
+from coincide.timing_join.expansion import expanded_beside, expanded_blocks
 from coincide.timing_join.sensor_rule import SensorRule, allowed
 from coincide.window_join.reach import Reach
 from coincide.window_join.role_events import RoleEvents
@@ -23,6 +24,7 @@ ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
 
 Ranges = tuple[PositionArray, PositionArray]  # stored rows start : stop of each partial tuple
 Partial = dict[int, PositionArray]  # row of each role that has joined
+NEAR = 4  # roles whose numbers of candidates differ by less join in their own order: then tuples come sorted
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,18 @@ class _Part:
         yield from self._joined(partial, ranges, self._order(ranges))
 
     def _order(self, ranges: Mapping[int, Ranges]) -> list[int]:
-        """Roles with the fewest candidates first: they leave the least to try the others on."""
-        return sorted(ranges, key=lambda role: int((ranges[role][1] - ranges[role][0]).sum()))
+        """Roles with by far the fewest candidates first: they leave the least to try the others on."""
+        totals = {role: int((stop - start).sum()) for role, (start, stop) in ranges.items()}
+        return sorted(ranges, key=lambda role: (math.frexp(totals[role] / NEAR)[1] // 2, role))
 
     def _joined(self, partial: Partial, ranges: Mapping[int, Ranges], order: Sequence[int]) -> Iterator[Partial]:
         if not order:
             yield {role: self.roles[role].positions(rows) for role, rows in partial.items()}
             return
         role, *rest = order
+        if not rest and not self._is_tested(role):
+            yield from self._written_out(partial, role, *ranges[role])
+            return
         for rows, at in expanded_blocks(*ranges[role]):
             joined = {other: column.take(rows) for other, column in partial.items()}
             keep = self._tested(joined, role, at)
@@ -125,6 +131,13 @@ class _Part:
                 left = {other: ranges[other] for other in rest}
                 ranges_left = self._reached_from(role, joined[role], extended, left)
                 yield from self._joined(*self._alive(joined, ranges_left), rest)
+
+    def _written_out(self, partial: Partial, role: int, start: PositionArray, stop: PositionArray) -> Iterator[Partial]:
+        """Join the last role where every candidate may: nothing is left but to write the tuples."""
+        first = self.roles[role].first
+        columns = [self.roles[other].positions(rows) for other, rows in partial.items()]
+        for block in expanded_beside(columns, start + first, stop + first):
+            yield dict(zip((*partial, role), block, strict=True))
 
     def _reached_from(
         self, role: int, at: PositionArray, rows: PositionArray | None, before: Mapping[int, Ranges]
@@ -167,6 +180,15 @@ class _Part:
             {role: rows[keep] for role, rows in partial.items()},
             {role: (start[keep], stop[keep]) for role, (start, stop) in ranges.items()},
         )
+
+    def _is_tested(self, role: int) -> bool:
+        """Whether some candidates of a role may not join."""
+        rules = self.rules
+        if rules.since_ref > 0 or rules.root_arrived_last or rules.sensors != "any":
+            return True
+        if not rules.twins_in_order and any(role in pair for pair in rules.twins):
+            return True
+        return any(self.reach.test(other, role) is not None for other in range(len(self.roles)) if other != role)
 
     def _tested(self, partial: Partial, role: int, at: PositionArray) -> BoolArray | None:
         """Which rows `at` of a role may join the partial tuples beside them; None if all may."""
