@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coincide import Detections, Histogram, Window
 from coincide.window_join import ConstraintGraph
-from tests.reference.constraint_graphs import CLIQUES, WindowJoinCase, pushes, window_joins
+from tests.reference.constraint_graphs import CLIQUES
 from tests.reference.window_join import (
     ABSENT,
     Positions,
@@ -23,6 +23,7 @@ from tests.reference.window_join import (
     sure_and_possible,
     window_join_oracle,
 )
+from tests.reference.window_join_cases import WindowJoinCase, pushes, self_joins, window_joins
 
 POINT = [Histogram.point()]
 SECOND = 1_000_000
@@ -88,6 +89,19 @@ def test_uncertain_times_need_a_threshold() -> None:
     frames = {"a": seconds(0), "b": Detections([0], [Histogram.uniform(0, 1)])}
     with pytest.raises(ValueError, match="a-b has no threshold"):
         window_join_oracle(frames, ConstraintGraph.binary("a", "b", Window(1)))
+
+
+@settings(deadline=None, max_examples=40)
+@given(case=self_joins(most_rows=4))
+def test_alike_roles_of_one_frame_count_each_set_of_events_once(case: WindowJoinCase) -> None:
+    found = window_join_oracle(case.frames, case.graph, **case.asked)
+    events = [
+        frozenset((id(case.frames[name]), row) for name, row in zip(case.graph.streams, positions, strict=True))
+        for positions in found
+    ]
+    assert all(len(members) == len(case.graph.streams) for members in events)
+    if case.graph.uniform_window is not None and len({id(frame) for frame in case.frames.values()}) == 1:
+        assert len(set(events)) == len(events)
 
 
 SN1987A = {
