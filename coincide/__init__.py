@@ -1,4 +1,7 @@
-"""Coincide: which things happened together when every sensor is late by an unknown, calibrated amount."""
+"""Coincide: which things happened together when every sensor is late by an unknown, calibrated amount.
+
+``coincide.timing_join`` is the function; names of the package behind it come by ``from coincide.timing_join import``.
+"""
 
 from __future__ import annotations
 

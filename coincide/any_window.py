@@ -14,16 +14,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coincide.arrays import BoolArray, FloatArray, IndexArray, OffsetArray
 from coincide.crossings import close_in
-from coincide.histogram import FloatArray
 from coincide.open_segments import open_segments, segment_doubt
 from coincide.parabola import vertex_of
 from coincide.probes import Probes
 from coincide.ranges import Ranges, joined
-from coincide.satisfaction_times import BoolArray, OffsetArray, least_probabilities
+from coincide.satisfaction_times import least_probabilities
 from coincide.stable_order import stable_order_by
-from coincide.template_pairs import IndexArray
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 from coincide.window import Window
 from coincide.window_probe import WindowProbe
 

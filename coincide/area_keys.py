@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-Int64Array = npt.NDArray[np.int64]
-AreaArray = npt.NDArray[np.int32]
+from coincide.arrays import CodeArray, Int64Array
+
 KeyArray = npt.NDArray[Any]
 
 EARLIEST_TIME_US = -(2**51)  # the year 1898
@@ -20,15 +20,15 @@ WIDEST_BITS = 55  # holds every such time shifted by every offset the library ca
 class AreaKeys(Protocol):
     """One way to write (area, time) as a number whose order is area first, then time."""
 
-    def encode(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
+    def encode(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
         """Keys of stored events; their times are known to fit."""
         ...
 
-    def encode_bound(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
+    def encode_bound(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
         """Keys to search for: a time beyond what can be stored stays inside its own area."""
         ...
 
-    def area(self, keys: KeyArray) -> AreaArray:
+    def area(self, keys: KeyArray) -> CodeArray:
         """Return the area codes."""
         ...
 
@@ -45,12 +45,12 @@ class AreaKeys(Protocol):
         ...
 
 
-def one_area(rows: int) -> AreaArray:
+def one_area(rows: int) -> CodeArray:
     """Return code 0 for every row, without memory for it."""
     return np.broadcast_to(np.int32(0), rows)
 
 
-def brief(codes: AreaArray) -> AreaArray:
+def brief(codes: CodeArray) -> CodeArray:
     """Return one row for all if the column is one value without memory: arithmetic broadcasts it."""
     return codes[:1] if codes.strides == (0,) else codes
 
@@ -70,11 +70,11 @@ class PackedKeys:
     def _areas(self) -> int:
         return 1 << (63 - self.time_bits)
 
-    def encode(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
+    def encode(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
         """Keys of stored events, int64 (n,)."""
         return time_us + ((brief(area).astype(np.int64) << self.time_bits) - self.base_us)
 
-    def encode_bound(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
+    def encode_bound(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
         """Keys to search for; times are clipped to the span, areas beyond the greatest lie behind everything."""
         area = brief(area)
         keys = time_us - self.base_us
@@ -84,7 +84,7 @@ class PackedKeys:
         beyond = area >= self._areas
         return np.where(beyond, np.iinfo(np.int64).max, keys) if beyond.any() else keys
 
-    def area(self, keys: KeyArray) -> AreaArray:
+    def area(self, keys: KeyArray) -> CodeArray:
         """Area codes, int32 (n,)."""
         return (keys >> self.time_bits).astype(np.int32)
 
@@ -111,18 +111,18 @@ class WideKeys:
     Exact: float64 holds every integer up to 2**53, and no area code or time is beyond 2**52.
     """
 
-    def encode(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
+    def encode(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
         """Keys of stored events, complex128 (n,)."""
         keys = np.empty(len(time_us), np.complex128)
         keys.real = area
         keys.imag = time_us
         return keys
 
-    def encode_bound(self, area: AreaArray, time_us: Int64Array) -> KeyArray:
+    def encode_bound(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
         """Keys to search for; rounding beyond 2**53 cannot matter, since no event lies there."""
         return self.encode(area, time_us)
 
-    def area(self, keys: KeyArray) -> AreaArray:
+    def area(self, keys: KeyArray) -> CodeArray:
         """Area codes, int32 (n,)."""
         return keys.real.astype(np.int32)
 

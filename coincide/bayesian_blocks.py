@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from coincide.arrays import FloatArray, IndexArray
 from coincide.errors import HistogramError
-from coincide.histogram_checks import FURTHEST_EDGE_S, FloatArray, is_whole
-from coincide.sample_cells import SHORTEST_CELL_S, IndexArray, SampleCells
+from coincide.histogram_checks import FURTHEST_EDGE_S, is_whole
+from coincide.sample_cells import SHORTEST_CELL_S, SampleCells
 
 LEAST_SAMPLES = 30  # the next one lies outside the range of n with probability 2 / (n + 1): 1 in 16
 NEEDLESS_BUCKET = 0.05  # probability that samples of a uniform distribution are given one

@@ -7,15 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import (
-    EARLIEST_TIME_US,
-    LATEST_TIME_US,
-    AreaKeys,
-    Int64Array,
-    PackedKeys,
-    WideKeys,
-    narrowest_keys,
-)
+from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US, AreaKeys, PackedKeys, WideKeys, narrowest_keys
+from coincide.arrays import BoolArray, CodeArray, Int64Array
 from coincide.events import Events, SortedEvents
 
 Columns = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]  # keys, template, sensor, ref
@@ -109,7 +102,7 @@ class Buffer:
         goes[np.argsort(self._codec.time_us(held.keys), kind="stable")[:count]] = True
         return self._drop(goes)
 
-    def recode_templates(self, new_code: npt.NDArray[np.int32]) -> None:
+    def recode_templates(self, new_code: CodeArray) -> None:
         """Replace template code c by ``new_code[c]`` everywhere."""
         template = self._columns[1][self._head : self._tail]
         template[:] = new_code[template]
@@ -181,14 +174,14 @@ class Buffer:
         self._head += count
         return held.ref[:count].copy()
 
-    def _before(self, held: SortedEvents, keep_from_us: Int64Array) -> npt.NDArray[np.bool_]:
+    def _before(self, held: SortedEvents, keep_from_us: Int64Array) -> BoolArray:
         area = self._codec.area(held.keys)
         known = int(np.searchsorted(area, len(keep_from_us)))  # areas rise; those beyond the bounds keep everything
         before = np.zeros(len(held), np.bool_)
         before[:known] = self._codec.time_us(held.keys[:known]) < keep_from_us[area[:known]]
         return before
 
-    def _drop(self, goes: npt.NDArray[np.bool_]) -> Int64Array:
+    def _drop(self, goes: BoolArray) -> Int64Array:
         held, stays = self.view(), ~goes
         dropped = held.ref[goes]
         self._replace((held.keys[stays], held.template[stays], held.sensor[stays], held.ref[stays]))

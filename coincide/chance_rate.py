@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import BoolArray, FloatArray
 from coincide.errors import RateError, WindowError
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 from coincide.histogram_checks import is_number
 from coincide.offsets import checked_threshold, offset_ranges
 from coincide.template_pairs import TemplatePairs
@@ -135,7 +135,7 @@ def offset_lengths_s(pairs: TemplatePairs, window: Window, threshold: float | Fl
     return microseconds / MICROSECONDS_PER_SECOND
 
 
-def _allowed(rule: SensorRule, a: Sequence[SensorRate], b: Sequence[SensorRate]) -> npt.NDArray[np.bool_]:
+def _allowed(rule: SensorRule, a: Sequence[SensorRate], b: Sequence[SensorRate]) -> BoolArray:
     """Whether each pair, in the order of `a` and then of `b`, may match."""
     same = [one.sensor is not None and one.sensor == other.sensor for one in a for other in b]
     return np.array([rule == "any" or is_same == (rule == "same") for is_same in same], dtype=np.bool_)

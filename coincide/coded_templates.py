@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.histogram import Histogram
 
 

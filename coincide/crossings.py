@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray, IndexArray, OffsetArray
 from coincide.parabola import root_of
 from coincide.ranges import Ranges
-from coincide.satisfaction_times import OffsetArray
-from coincide.template_pairs import IndexArray
 
 Excess = Callable[[IndexArray, OffsetArray], FloatArray]
 

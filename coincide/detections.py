@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US, Int64Array
+from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.arrays import CodeArray, Int64Array, LabelArray, read_only
 from coincide.errors import CoincideError
 from coincide.histogram import Histogram
-
-LabelArray = npt.NDArray[Any]
-TemplateIndexArray = npt.NDArray[np.int32]
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class DetectionsError(CoincideError):
@@ -126,7 +123,7 @@ def _times(field: str, values: npt.ArrayLike, rows: int | None) -> Int64Array:
     if len(times) and (times.min() < EARLIEST_TIME_US or times.max() > LATEST_TIME_US):
         beyond = times[(times < EARLIEST_TIME_US) | (times > LATEST_TIME_US)][0]
         raise DetectionsError(field, int(beyond), "microseconds since the epoch, from 1898 to 2112")
-    return _read_only(times.astype(np.int64, copy=False))
+    return read_only(times.astype(np.int64, copy=False))
 
 
 def _integers(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -148,7 +145,7 @@ def _labels(field: str, values: npt.ArrayLike, rows: int) -> LabelArray:
         what = f"an array of {labels.dtype} with shape {labels.shape}"
         raise DetectionsError(field, what, "a flat array of integers or of strings")
     _check_length(field, labels, rows)
-    return _read_only(labels if labels.dtype.kind == "U" else _as_int64(field, labels))
+    return read_only(labels if labels.dtype.kind == "U" else _as_int64(field, labels))
 
 
 def _as_int64(field: str, labels: LabelArray) -> LabelArray:
@@ -172,20 +169,14 @@ def _templates(templates: Sequence[Histogram]) -> tuple[Histogram, ...]:
     return tuple(templates)
 
 
-def _template_index(template_index: npt.ArrayLike | None, templates: int, rows: int) -> TemplateIndexArray:
+def _template_index(template_index: npt.ArrayLike | None, templates: int, rows: int) -> CodeArray:
     if template_index is None:
         if templates != 1 and rows:
             raise DetectionsError("template_index", None, f"one position a row, since there are {templates} templates")
-        return _read_only(np.zeros(rows, np.int32))
+        return read_only(np.zeros(rows, np.int32))
     index = _integers("template_index", template_index)
     _check_length("template_index", index, rows)
     if rows and (index.min() < 0 or index.max() >= templates):
         beyond = int(index[(index < 0) | (index >= templates)][0])
         raise DetectionsError("template_index", beyond, f"a position in templates, 0 to {templates - 1}")
-    return _read_only(index.astype(np.int32, copy=False))
-
-
-def _read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    return read_only(index.astype(np.int32, copy=False))

@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays import FloatArray, OffsetArray
 from coincide.errors import OffsetError
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
+from coincide.template_columns import TemplateColumns
 from coincide.template_pairs import TemplatePairs
-from coincide.trapezoids import ELEMENTS_PER_STEP, TemplateColumns, Trapezoids, in_steps
+from coincide.trapezoids import ELEMENTS_PER_STEP, Trapezoids, in_steps
+from coincide.whole_numbers import positions_of, whole_numbers
 from coincide.window import Window
 
 FURTHEST_OFFSET_S = 7e9  # no two detections (1898 to 2112) are as far apart
+EXACT_OFFSET_US = 2**53  # from here on float64 leaves integers out
 
 
 def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, window: Window) -> Any:
@@ -85,20 +89,37 @@ def match_probabilities(
     -------
     ndarray of float64, shape (n,)
 
+    Raises
+    ------
+    HistogramError
+        An index is no position in its list of templates.
+    OffsetError
+        Offsets are not whole numbers, one for each pair, or 2**53 and more.
+
     Examples
     --------
     >>> us, vs = [Histogram.point()], [Histogram.point(), Histogram.uniform(0, 4)]
     >>> match_probabilities(us, vs, [0, 0], [0, 1], [0, 0], Window(1)).tolist()
     [1.0, 0.25]
     """
-    pairs = TemplatePairs(us, vs, np.asarray(u_index, dtype=np.int64), np.asarray(v_index, dtype=np.int64))
-    seconds = seconds_of(np.asarray(offset_us, dtype=np.int64))
+    u_position = positions_of("u_index", u_index, (np.size(u_index),), len(us))
+    v_position = positions_of("v_index", v_index, u_position.shape, len(vs))
+    pairs = TemplatePairs(us, vs, u_position, v_position)
+    seconds = seconds_of(_checked_offsets(offset_us, u_position.shape))
     probability = np.empty(len(pairs))
     for block, u, v in pairs.blocks():
         for step, terms in in_steps(u, v, np.arange(len(block))):
             rows = block[step]
             probability[rows] = window_probability(terms, seconds.take(rows), window)
     return probability
+
+
+def _checked_offsets(offset_us: npt.ArrayLike, shape: tuple[int, ...]) -> OffsetArray:
+    offsets = whole_numbers("offset_us", offset_us, shape, OffsetError)
+    if offsets.size and max(-int(offsets.min()), int(offsets.max())) >= EXACT_OFFSET_US:
+        beyond = offsets[(offsets <= -EXACT_OFFSET_US) | (offsets >= EXACT_OFFSET_US)][0]
+        raise OffsetError("offset_us", int(beyond), "microseconds, below 2**53 either way")
+    return offsets
 
 
 def window_probability(terms: Trapezoids, offset: ExactSum, window: Window) -> FloatArray:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from coincide.area_keys import AreaArray, AreaKeys, Int64Array, KeyArray, brief, narrowest_keys
+from coincide.area_keys import AreaKeys, KeyArray, brief, narrowest_keys
+from coincide.arrays import CodeArray, Int64Array, PositionArray
 from coincide.stable_order import stable_order, stable_order_by
-
-CodeArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +25,7 @@ class Events:
         What the caller calls the row; rises with every row that enters a buffer, so it also tells who came first.
     """
 
-    area: AreaArray
+    area: CodeArray
     detected_at_us: Int64Array
     template: CodeArray
     sensor: CodeArray
@@ -65,7 +61,7 @@ class Events:
         at = slice(first, last)
         return Events(self.area[at], self.detected_at_us[at], self.template[at], self.sensor[at], self.ref[at])
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Events:
+    def take(self, rows: PositionArray) -> Events:
         """Return the given rows, in that order."""
         return Events(
             self.area[rows], self.detected_at_us[rows], self.template[rows], self.sensor[rows], self.ref[rows]

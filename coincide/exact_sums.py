@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ExactSum:
         result: FloatArray = (self.high - other.high) + (self.low - other.low)
         return result
 
-    def take(self, chosen: npt.NDArray[np.int64] | slice) -> ExactSum:
+    def take(self, chosen: Int64Array | slice) -> ExactSum:
         """Return the chosen elements."""
         return ExactSum(self.high[chosen], self.low[chosen])
 
@@ -47,7 +47,7 @@ def difference_of(a: npt.ArrayLike, b: npt.ArrayLike) -> ExactSum:
     return ExactSum(high, np.asarray((a - (high + b_rounded)) - (b - b_rounded)))
 
 
-def seconds_of(time_us: npt.NDArray[np.int64]) -> ExactSum:
+def seconds_of(time_us: Int64Array) -> ExactSum:
     """Whole microseconds (below 2**53) in seconds, to twice the precision of a float.
 
     Examples

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coincide.arrays import FloatArray
 from coincide.bayesian_blocks import checked_samples
 from coincide.errors import HistogramError
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 from coincide.histogram_checks import is_whole
 
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import FloatArray, read_only
 from coincide.bayesian_blocks import bayesian_blocks
+from coincide.bucket_distribution import BucketDistribution
 from coincide.errors import HistogramError
-from coincide.histogram_checks import checked_edges, checked_mass, is_number, is_whole, normalised, trimmed
-
-FloatArray = npt.NDArray[np.float64]
+from coincide.histogram_checks import checked_edges, checked_mass, is_number, normalised, trimmed
+from coincide.template_buckets import latency_buckets, normal_buckets
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Histogram:
+class Histogram(BucketDistribution):
     """A template: the distribution of (occurrence - reported time), uniform inside each bucket.
 
     A bucket of zero length (two equal edges) is an atom: an exact time that carries mass. Inner buckets of
@@ -35,11 +32,6 @@ class Histogram:
     mass : sequence of float, shape (k,)
         Probability of each bucket, at least 0. The sum may be off 1 by up to 1e-6 (decimals rounded by whoever
         wrote them) and is then normalised; a sum that is further off is refused as a mistake.
-
-    Attributes
-    ----------
-    edges_s : ndarray of float64, shape (k + 1,), read-only
-    mass : ndarray of float64, shape (k,), read-only
 
     Raises
     ------
@@ -59,14 +51,11 @@ class Histogram:
     (-40.0, 0.0)
     """
 
-    edges_s: FloatArray
-    mass: FloatArray
-
     def __init__(self, edges_s: Sequence[float] | FloatArray, mass: Sequence[float] | FloatArray) -> None:
         edges, masses = trimmed(checked_edges(edges_s), checked_mass(mass, len(edges_s) - 1))
         # + 0.0 turns -0.0 into 0.0: equal content, equal bytes
-        object.__setattr__(self, "edges_s", _read_only(edges + 0.0))
-        object.__setattr__(self, "mass", _read_only(normalised(masses + 0.0)))
+        object.__setattr__(self, "edges_s", read_only(edges + 0.0))
+        object.__setattr__(self, "mass", read_only(normalised(masses + 0.0)))
 
     @classmethod
     def uniform(cls, earliest_s: float, latest_s: float) -> Histogram:
@@ -101,14 +90,7 @@ class Histogram:
         >>> Histogram.normal(sigma_s=1.5, buckets=8).earliest_s
         -6.0
         """
-        if not is_number(sigma_s) or not sigma_s > 0:
-            raise HistogramError("sigma_s", sigma_s, "a finite number of seconds above 0")
-        if not is_whole(buckets) or not 1 <= buckets <= 1000:
-            raise HistogramError("buckets", buckets, "a whole number from 1 to 1000")
-        edges_sigma = np.linspace(-4.0, 4.0, buckets + 1)
-        cumulative = [NormalDist().cdf(edge) for edge in edges_sigma]
-        mass = np.diff(cumulative)
-        return cls(edges_sigma * sigma_s, mass / mass.sum())
+        return cls(*normal_buckets(sigma_s, buckets))
 
     @classmethod
     def from_latency(cls, buckets: Iterable[tuple[float, float, float]]) -> Histogram:
@@ -124,17 +106,7 @@ class Histogram:
         >>> Histogram.from_latency([(0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1)])
         Histogram(edges_s=[-40.0, -20.0, -10.0, 0.0], mass=[0.1, 0.3, 0.6])
         """
-        rows = [tuple(bucket) for bucket in buckets]
-        if not rows:
-            raise HistogramError("latency", rows, "at least one bucket")
-        for row in rows:
-            if len(row) != 3:
-                raise HistogramError("latency", row, "buckets of (shortest_s, longest_s, mass)")
-        for earlier, later in pairwise(rows):
-            if earlier[1] != later[0]:
-                raise HistogramError("latency", (earlier, later), "each bucket starts where the last one ends")
-        edges = [row[0] for row in rows[:1]] + [row[1] for row in rows]
-        return cls([-edge for edge in reversed(edges)], [row[2] for row in reversed(rows)])
+        return cls(*latency_buckets(buckets))
 
     @classmethod
     def from_samples(cls, samples_s: Sequence[float] | FloatArray, buckets: int = 8) -> Histogram:
@@ -143,11 +115,9 @@ class Histogram:
         Of all histograms with at most `buckets` buckets it is the most likely one, less a cost for each bucket, so
         few samples give few buckets. Outliers get a long, thin bucket of their own and stretch no other.
 
-        A value that at least five samples and 5 % of them have becomes an atom if it is there five times as often as
-        either neighbouring value, or beside a gap ten times the median one, or if the values are few: at most 8,
-        and all fit into `buckets` as atoms (n of them take 2 n - 1). Values that are merely rounded, many and evenly
-        far apart, do not. The support is the samples' range: of n samples the next one falls outside with
-        probability 2 / (n + 1). `goodness_of_fit` says how well other samples agree.
+        A value that many samples have becomes an atom if it stands out or the values are few (see `SampleCells`).
+        The support is the samples' range: of n samples the next one falls outside with probability 2 / (n + 1).
+        `goodness_of_fit` says how well other samples agree.
 
         Parameters
         ----------
@@ -205,82 +175,6 @@ class Histogram:
         content = self.edges_s.astype("<f8").tobytes() + self.mass.astype("<f8").tobytes()
         return "t-" + hashlib.sha256(content).hexdigest()[:16]
 
-    @property
-    def earliest_s(self) -> float:
-        """Earliest possible occurrence, relative to the reported time."""
-        return float(self.edges_s[0])
-
-    @property
-    def latest_s(self) -> float:
-        """Latest possible occurrence, relative to the reported time."""
-        return float(self.edges_s[-1])
-
-    @property
-    def length_s(self) -> float:
-        """Return latest_s - earliest_s."""
-        return self.latest_s - self.earliest_s
-
-    @property
-    def earliest_us(self) -> int:
-        """Earliest possible occurrence in whole microseconds, rounded down."""
-        return math.floor(self.earliest_s * 1e6)
-
-    @property
-    def latest_us(self) -> int:
-        """Latest possible occurrence in whole microseconds, rounded up."""
-        return math.ceil(self.latest_s * 1e6)
-
-    @cached_property
-    def mean_s(self) -> float:
-        """Expected occurrence, relative to the reported time."""
-        return math.fsum(self.mass * (self.edges_s[:-1] + self.edges_s[1:]) / 2)
-
-    @cached_property
-    def std_s(self) -> float:
-        """Standard deviation of the occurrence."""
-        from_mean = self.edges_s - self.mean_s
-        left, right = from_mean[:-1], from_mean[1:]
-        return math.sqrt(math.fsum(self.mass * (left * left + left * right + right * right) / 3))
-
-    def cdf(self, x_s: npt.ArrayLike) -> Any:
-        """P(X <= x_s), for a number or an array of any shape.
-
-        Examples
-        --------
-        >>> Histogram.uniform(0, 4).cdf([-1, 1, 9]).tolist()
-        [0.0, 0.25, 1.0]
-        """
-        x = np.asarray(x_s, dtype=np.float64)
-        bucket = np.searchsorted(self.edges_s, x, side="right") - 1
-        inside = np.clip(bucket, 0, len(self.mass) - 1)
-        length = np.diff(self.edges_s)[inside]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(length > 0, (x - self.edges_s[inside]) / length, 1.0)
-        below = np.concatenate(([0.0], np.cumsum(self.mass)))
-        within = below[inside] + self.mass[inside] * np.clip(share, 0.0, 1.0)
-        probability = np.where(bucket < 0, 0.0, np.where(x >= self.latest_s, 1.0, within))
-        return float(probability) if probability.ndim == 0 else probability
-
-    def quantile(self, p: npt.ArrayLike) -> Any:
-        """Smallest x with P(X <= x) >= p, for p in [0, 1]; quantile(0) is earliest_s.
-
-        Examples
-        --------
-        >>> Histogram.uniform(0, 4).quantile(0.25)
-        1.0
-        """
-        p_array = np.asarray(p, dtype=np.float64)
-        if not np.all((p_array >= 0) & (p_array <= 1)):
-            raise HistogramError("p", p, "probabilities from 0 to 1")
-        below = np.concatenate(([0.0], np.cumsum(self.mass)))
-        below[-1] = 1.0
-        bucket = np.clip(np.searchsorted(below, p_array, side="left") - 1, 0, len(self.mass) - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(self.mass[bucket] > 0, (p_array - below[bucket]) / self.mass[bucket], 0.0)
-        left, right = self.edges_s[bucket], self.edges_s[bucket + 1]
-        x = np.minimum(left + np.clip(share, 0.0, 1.0) * (right - left), right)
-        return float(x) if x.ndim == 0 else x
-
     def shift(self, by_s: float) -> Histogram:
         """Return the same distribution, `by_s` seconds later.
 
@@ -303,8 +197,3 @@ class Histogram:
 
     def __repr__(self) -> str:
         return f"Histogram(edges_s={self.edges_s.tolist()}, mass={self.mass.tolist()})"
-
-
-def _read_only(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import FloatArray
 from coincide.errors import HistogramError
-
-FloatArray = npt.NDArray[np.float64]
 
 MASS_TOLERANCE = 1e-6  # a sum further from 1 is a mistake, not rounding
 SHORTEST_BUCKET_S = 1e-6  # time is counted in microseconds; what is shorter is an atom

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.histogram import FloatArray
-from coincide.trapezoids import TemplateColumns
+from coincide.arrays import FloatArray
+from coincide.template_columns import TemplateColumns
 
 ULP = float(np.finfo(np.float64).eps)
 
@@ -56,10 +56,9 @@ def cdf_error(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
     Each of K knots k adds bend (x - k)^2 / 2 with x - k at most the spread S of Xv - Xu. The difference is off by the
     rounding of times of up to M, the term by a few units in its last place, their sum by K of them.
     """
-    spread_s = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0]
-    greatest_s = np.abs(u.edges_s).max(axis=0) + np.abs(v.edges_s).max(axis=0)
+    spread = spread_s(u, v)
     knots = len(u.edges_s) * len(v.edges_s)
-    bound: FloatArray = ULP * cdf_bends(u, v) * spread_s * (spread_s * (knots + 8) + 8 * greatest_s)
+    bound: FloatArray = ULP * cdf_bends(u, v) * spread * (spread * (knots + 8) + 8 * greatest_s(u, v))
     bound[u.has_atoms | v.has_atoms] = np.inf
     return bound
 
@@ -68,6 +67,18 @@ def cdf_bends(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
     """Sum of all bends of the density of Xv - Xu, whatever their sign, per s^2, shape (n,)."""
     bends: FloatArray = np.abs(_jumps(u.density)).sum(axis=0) * np.abs(_jumps(v.density)).sum(axis=0)
     return bends
+
+
+def spread_s(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
+    """Greatest knot less the least, shape (n,)."""
+    spread: FloatArray = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0]
+    return spread
+
+
+def greatest_s(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
+    """Bound on the knots, whatever their sign, shape (n,)."""
+    greatest: FloatArray = np.abs(u.edges_s).max(axis=0) + np.abs(v.edges_s).max(axis=0)
+    return greatest
 
 
 def _jumps(density: FloatArray) -> FloatArray:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coincide.errors import WindowError
+from coincide.arrays import FloatArray, IndexArray, Int64Array
+from coincide.errors import HistogramError, OffsetError, WindowError
 from coincide.exact_sums import seconds_of
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 from coincide.posterior_members import Members
 from coincide.posterior_pieces import PosteriorPieces
-from coincide.template_pairs import IndexArray, StackedTemplates
+from coincide.template_pairs import StackedTemplates
+from coincide.whole_numbers import positions_of, whole_numbers
 from coincide.window import Window
-
-TimeArray = npt.NDArray[np.int64]
 
 ELEMENTS_PER_STEP = 32_768  # break points times matches: temporaries that stay in the processor's cache
 LEAST_MASS = 1e-300  # below it the density of an onset is not worth its rounding
@@ -32,10 +32,10 @@ class Occurrences:
     std_s, probability : ndarray of float64
     """
 
-    mean_us: TimeArray
+    mean_us: Int64Array
     std_s: FloatArray
-    p05_us: TimeArray
-    p95_us: TimeArray
+    p05_us: Int64Array
+    p95_us: Int64Array
     probability: FloatArray
 
     def __len__(self) -> int:
@@ -65,6 +65,15 @@ def occurrences(
     Occurrences
         Where a match is impossible (probability 0), every time is the first member's reported time.
 
+    Raises
+    ------
+    HistogramError
+        An index is no position in its role's list of templates.
+    OffsetError
+        Reported times are not whole numbers, one for each index.
+    WindowError
+        The window is not symmetric and the members are more than two.
+
     Examples
     --------
     >>> points, spreads = [Histogram.point()], [Histogram.uniform(-4, 0), Histogram.uniform(-2, 0)]
@@ -72,7 +81,8 @@ def occurrences(
     >>> found.probability.tolist(), found.mean_us.tolist()
     ([0.25, 1.0], [-500000, 9750000])
     """
-    index, times = np.asarray(template_index, dtype=np.int64), np.asarray(detected_at_us, dtype=np.int64)
+    index = _checked_index(templates, template_index)
+    times = whole_numbers("detected_at_us", detected_at_us, index.shape, OffsetError)
     if len(templates) != 2 and not window.is_symmetric:
         raise WindowError("window", window, f"symmetric, for {len(templates)} members")
     relative = np.zeros((5, index.shape[1]))
@@ -81,6 +91,15 @@ def occurrences(
     probability, mean_s, std_s, p05_s, p95_s = relative
     mean_us, p05_us, p95_us = (np.rint(each * 1e6).astype(np.int64) + times[0] for each in (mean_s, p05_s, p95_s))
     return Occurrences(mean_us, std_s, p05_us, p95_us, probability)
+
+
+def _checked_index(templates: Sequence[Sequence[Histogram]], template_index: npt.ArrayLike) -> IndexArray:
+    index = whole_numbers("template_index", template_index, None, HistogramError)
+    if index.ndim != 2 or len(index) != len(templates):
+        raise HistogramError("template_index", f"of shape {index.shape}", f"of shape ({len(templates)}, n): by role")
+    for role, (own, known) in enumerate(zip(index, templates, strict=True)):
+        positions_of(f"template_index[{role}]", own, None, len(known))
+    return index
 
 
 def _columns(pieces: PosteriorPieces) -> FloatArray:
@@ -93,7 +112,7 @@ def _columns(pieces: PosteriorPieces) -> FloatArray:
 
 
 def _blocks(
-    templates: Sequence[Sequence[Histogram]], index: IndexArray, times_us: TimeArray, window: Window
+    templates: Sequence[Sequence[Histogram]], index: IndexArray, times_us: Int64Array, window: Window
 ) -> Iterator[tuple[IndexArray, Members]]:
     """Yield matches whose templates have the same numbers of buckets, a cacheful at a time."""
     stacks = [StackedTemplates(side) for side in templates]

@@ -11,16 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.coded_templates import CodedTemplates
 from coincide.difference import match_probabilities
-from coincide.events import CodeArray
 from coincide.offsets import offset_ranges
 from coincide.pair_entries import PairEntries, codes_of, pairs_of
 from coincide.pair_work import LONG_WINDOW_EVALUATIONS, offsets_in_evaluations
-from coincide.satisfaction_times import BoolArray, least_probability
+from coincide.satisfaction_times import least_probability
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 
@@ -120,7 +118,7 @@ class OffsetCache:
         )
         return possible
 
-    def _asked(self, pairs: Int64Array, events: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    def _asked(self, pairs: Int64Array, events: PositionArray) -> PositionArray:
         """Return the positions of the pairs' entries; those worth it have their offsets then."""
         self._calls += 1
         at = self._entries.ask(pairs, events, self._calls)

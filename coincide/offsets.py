@@ -13,11 +13,12 @@ from numbers import Real
 import numpy as np
 
 from coincide.any_window import AnyWindowSearch
+from coincide.arrays import FloatArray, IndexArray, OffsetArray
 from coincide.errors import ThresholdError, WindowError
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 from coincide.ranges import Ranges, joined
-from coincide.satisfaction_times import OffsetArray, greatest_offsets
-from coincide.template_pairs import IndexArray, TemplatePairs
+from coincide.satisfaction_times import greatest_offsets
+from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 
 ELEMENTS_PER_SEARCH = 65_536  # bucket pairs times template pairs: pieces of their cdfs that stay in the cache

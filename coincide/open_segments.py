@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.histogram import FloatArray
-from coincide.knots import ULP, Knots, cdf_bends
+from coincide.arrays import BoolArray, FloatArray, IndexArray
+from coincide.knots import ULP, Knots, cdf_bends, greatest_s, spread_s
 from coincide.ranges import Ranges
-from coincide.satisfaction_times import BoolArray
-from coincide.template_pairs import IndexArray
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 from coincide.window import Window
 
 ELEMENTS_PER_STEP = 16_384  # break points times template pairs: arrays that stay in the processor's cache
@@ -25,8 +23,7 @@ def segment_doubt(u: TemplateColumns, v: TemplateColumns, window: Window) -> Flo
     K break points, bends of sum B, a spread T of break points and times of up to M: the bends' sums are off by K units
     in the last place of B, the sums of those by as many of B T and of B T^2, and each break point by some of M.
     """
-    spread_s = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0] + window.hi_s - window.lo_s
-    off = _level_slope(u, v, window) * spread_s
+    off = _level_slope(u, v, window) * _spread_s(u, v, window)
     in_a_microsecond = 1e-6 * np.minimum(u.density.max(axis=0), v.density.max(axis=0))
     doubt: FloatArray = np.where(u.has_atoms | v.has_atoms, np.inf, off + in_a_microsecond)
     return doubt
@@ -62,15 +59,15 @@ def open_segments(
 
 def _level_slope(u: TemplateColumns, v: TemplateColumns, window: Window) -> FloatArray:
     """Bound on how far a segment's slope is off, per s, shape (n,)."""
-    spread_s = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0] + window.hi_s - window.lo_s
     breaks = 2 * len(u.edges_s) * len(v.edges_s)
-    off: FloatArray = ULP * 2 * cdf_bends(u, v) * (4 * breaks * spread_s + 8 * _greatest_s(u, v, window))
+    furthest_s = greatest_s(u, v) + max(abs(window.lo_s), abs(window.hi_s))
+    off: FloatArray = ULP * 2 * cdf_bends(u, v) * (4 * breaks * _spread_s(u, v, window) + 8 * furthest_s)
     return off
 
 
-def _greatest_s(u: TemplateColumns, v: TemplateColumns, window: Window) -> FloatArray:
-    greatest_s: FloatArray = np.abs(u.edges_s).max(axis=0) + np.abs(v.edges_s).max(axis=0)
-    return greatest_s + max(abs(window.lo_s), abs(window.hi_s))
+def _spread_s(u: TemplateColumns, v: TemplateColumns, window: Window) -> FloatArray:
+    """Greatest break point less the least, shape (n,)."""
+    return spread_s(u, v) + (window.hi_s - window.lo_s)
 
 
 def _segments(knots: Knots, window: Window) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
-from coincide.events import CodeArray
+from coincide.arrays import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.ranges import Ranges
-from coincide.satisfaction_times import BoolArray
-
-PositionArray = npt.NDArray[np.intp]
 
 NEVER_US = 2**61
 CODE_BITS = 32

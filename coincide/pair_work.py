@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.histogram import FloatArray, Histogram
+from coincide.arrays import FloatArray
+from coincide.histogram import Histogram
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.histogram import FloatArray
-
-LabelArray = npt.NDArray[Any]
+from coincide.arrays import FloatArray, Int64Array, LabelArray
 
 
 class Pairs:
@@ -62,5 +58,5 @@ class Changes:
 
     insert: Pairs
     retract: Pairs
-    late: npt.NDArray[np.int64]
-    late_by_us: npt.NDArray[np.int64]
+    late: Int64Array
+    late_by_us: Int64Array

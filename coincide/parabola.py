@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.histogram import FloatArray
-from coincide.satisfaction_times import OffsetArray
+from coincide.arrays import FloatArray, OffsetArray
 
 
 def vertex_of(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coincide.exact_sums import ExactSum, difference_of
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 from coincide.window import Window
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray, PositionArray
 from coincide.posterior_members import Members
 from coincide.posterior_terms import BreakPoints, Term, taken
 
@@ -87,7 +86,7 @@ class _Pieces:
     width_s: FloatArray
     nodes: list[tuple[float, float]]  # position from -1/2 to 1/2 in the piece, weight
 
-    def take(self, piece: npt.NDArray[np.intp]) -> _Pieces:
+    def take(self, piece: PositionArray) -> _Pieces:
         return _Pieces([term.take(piece) for term in self.terms], taken(self.width_s, piece), self.nodes)
 
     def density(self, from_middle_s: FloatArray) -> FloatArray:

@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import FloatArray, PositionArray
 from coincide.exact_sums import ExactSum
-from coincide.histogram import FloatArray
 from coincide.posterior_members import Members
 from coincide.trapezoids import ATOM_TOLERANCE_S
-
-PieceArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +41,7 @@ class Term:
             value = value * np.maximum(fit + slope * from_middle_s, 0.0)
         return value
 
-    def take(self, piece: PieceArray) -> Term:
+    def take(self, piece: PositionArray) -> Term:
         """Return the term on chosen pieces of each column, given as an array of shape (chosen, n)."""
         fit, slope = ([taken(each, piece) for each in factors] for factors in (self.fit, self.slope))
         return Term(taken(self.density, piece), fit, slope)
@@ -154,6 +151,6 @@ class BreakPoints:
         return fit
 
 
-def taken(values: FloatArray, piece: PieceArray) -> FloatArray:
+def taken(values: FloatArray, piece: PositionArray) -> FloatArray:
     """Return chosen rows of each column, in the shape of `piece`, (chosen, n)."""
     return np.take_along_axis(values, piece, axis=0)

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray, IndexArray, OffsetArray
 from coincide.ranges import Ranges
-from coincide.satisfaction_times import OffsetArray
-from coincide.template_pairs import IndexArray
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 from coincide.knots import Knots
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 
 ROUNDS = (3, 2, 10)  # for all, then twice for those that have not settled
 SETTLED = 1e-3  # of the spread: how far the last step went; the next would go about the square of that

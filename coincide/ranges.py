@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.satisfaction_times import BoolArray, OffsetArray
+from coincide.arrays import BoolArray, IndexArray, OffsetArray
 from coincide.stable_order import stable_order_by
-from coincide.template_pairs import IndexArray
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.histogram_checks import FloatArray
+from coincide.arrays import BoolArray, FloatArray, IndexArray
 
 CELLS = 256  # equally many samples in each; the search over them is quadratic
 CELLS_AT_EITHER_END = 32  # one sample in each, so that outliers cannot stretch a bucket
@@ -17,12 +16,14 @@ ATOM_EXCESS = 5  # and so many times as many as either neighbouring value: value
 FEW_VALUES = 8
 LONG_GAP = 10  # or beside so many times the median gap between values: rounded ones lie as far apart as their digits
 
-IndexArray = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class SampleCells:
     """Cell n has samples_below[n + 1] - samples_below[n] samples between edges_s[n] and edges_s[n + 1].
+
+    A value that at least five samples and 5 % of them have becomes an atom if it is there five times as often as either
+    neighbouring value, or beside a gap ten times the median one, or if the values are few: at most 8, and all fit into
+    the buckets as atoms (n of them take 2 n - 1). Values that are merely rounded, many and evenly far apart, do not.
 
     Attributes
     ----------
@@ -73,14 +74,14 @@ def _atoms(ordered: FloatArray, most_buckets: int) -> list[float]:
     return _with_room(values[chosen[np.argsort(-counts[chosen], kind="stable")]], values[[0, -1]], most_buckets)
 
 
-def _stands_out(counts: IndexArray) -> npt.NDArray[np.bool_]:
+def _stands_out(counts: IndexArray) -> BoolArray:
     """Whether each value repeats far more often than those beside it."""
     beside = np.maximum(np.append(counts[1:], 0), np.insert(counts[:-1], 0, 0))
-    stands_out: npt.NDArray[np.bool_] = counts >= ATOM_EXCESS * beside
+    stands_out: BoolArray = counts >= ATOM_EXCESS * beside
     return stands_out
 
 
-def _stands_apart(values: FloatArray) -> npt.NDArray[np.bool_]:
+def _stands_apart(values: FloatArray) -> BoolArray:
     """Whether beside each value is a gap far longer than the usual one, over which its share must not be spread."""
     gaps = np.diff(values)
     is_long = gaps >= LONG_GAP * np.median(gaps)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays import BoolArray, IndexArray, OffsetArray
 from coincide.histogram import Histogram
 from coincide.offsets import checked_threshold, offset_ranges
 from coincide.ranges import Ranges, joined
-from coincide.satisfaction_times import OffsetArray
-from coincide.template_pairs import IndexArray, TemplatePairs
+from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
 
 NEVER_LO_US, NEVER_HI_US = 2**61, -(2**61)  # hull of no offset at all: min and max over pairs pass it over
@@ -104,9 +104,7 @@ class SatisfactionTable:
             array.flags.writeable = False
         return cls(us, vs, window, threshold, intervals, starts, lo, hi, is_single=bool((counts <= 1).all()))
 
-    def contains(
-        self, u_index: npt.ArrayLike, v_index: npt.ArrayLike, offset_us: npt.ArrayLike
-    ) -> npt.NDArray[np.bool_]:
+    def contains(self, u_index: npt.ArrayLike, v_index: npt.ArrayLike, offset_us: npt.ArrayLike) -> BoolArray:
         """Whether each offset tb - ta qualifies for its template pair; arguments broadcast."""
         i, j, offset = np.broadcast_arrays(np.asarray(u_index), np.asarray(v_index), np.asarray(offset_us))
         inside = (self.lo_us[i, j] <= offset) & (offset <= self.hi_us[i, j])

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import BoolArray, FloatArray, IndexArray, OffsetArray
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
-from coincide.histogram import FloatArray
 from coincide.quantile_guess import closer_quantiles
-from coincide.template_pairs import IndexArray, TemplatePairs
-from coincide.trapezoids import ATOM_TOLERANCE_S, TemplateColumns, Trapezoids, in_steps, steepest_density
-
-OffsetArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from coincide.template_columns import TemplateColumns
+from coincide.template_pairs import TemplatePairs
+from coincide.trapezoids import ATOM_TOLERANCE_S, Trapezoids, in_steps, steepest_density
 
 # Of the promised 1e-12. A plateau whose exact value is the threshold comes out 1e-16 below it; this lets it in.
 PROBABILITY_TOLERANCE = 1e-13

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray, IndexArray, Int64Array
 from coincide.knots import Knots, cdf_error
-from coincide.template_pairs import IndexArray
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 
 CELLS = 2**40  # of each pair's spread; a knot in the cell of x, on its wrong side, puts the cdf 1e-24 of its bend off
 ROUNDING = 3.0  # running sums of sums: times the error of the plain ones

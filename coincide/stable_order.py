@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays import PositionArray
+
 IntegerArray = npt.NDArray[np.int64] | npt.NDArray[np.int32]
-PositionArray = npt.NDArray[np.intp]
 
 SPARE_BITS = 63
 

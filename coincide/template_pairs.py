@@ -9,13 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import FloatArray, IndexArray
 from coincide.exact_sums import ExactSum, difference_of
-from coincide.histogram import FloatArray, Histogram
-from coincide.trapezoids import TemplateColumns
-
-IndexArray = npt.NDArray[np.int64]
+from coincide.histogram import Histogram
+from coincide.template_columns import TemplateColumns
 
 ELEMENTS_PER_BLOCK = 262_144  # bucket pairs times template pairs: a few MB for each array of their terms
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
-from coincide.events import CodeArray
+from coincide.arrays import CodeArray, Int64Array
 from coincide.histogram import Histogram
 
 SMALLEST_CAPACITY = 16
@@ -46,7 +44,7 @@ class TemplateRegistry:
         self._last = (templates, codes)
         return codes
 
-    def keep_only(self, used: npt.NDArray[np.int32]) -> CodeArray:
+    def keep_only(self, used: CodeArray) -> CodeArray:
         """Forget the other codes; return new codes by old code (-1: forgotten). `used` is sorted."""
         new_code = np.full(len(self), -1, np.int32)
         new_code[used] = np.arange(len(used))

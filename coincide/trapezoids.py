@@ -8,65 +8,18 @@ ratio between the longest and the shortest bucket.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import FloatArray, Int64Array
 from coincide.exact_sums import ExactSum, difference_of
-from coincide.histogram import FloatArray, Histogram
+from coincide.template_columns import TemplateColumns
 
 ATOM_TOLERANCE_S = 1e-9  # 0.3 s is no float: an atom this close to a bound lies on it, and so inside
 ROWS_ADDED_IN_A_ROW = 64
 ELEMENTS_PER_STEP = 32_768  # bucket pairs times template pairs: temporaries that stay in the processor's cache
-
-
-@dataclass(frozen=True, eq=False)
-class TemplateColumns:
-    """Templates with the same number k of buckets, one per column.
-
-    Attributes
-    ----------
-    edges_s : ndarray of float64, shape (k + 1, n)
-    mass, length_s, density : ndarray of float64, shape (k, n)
-        The density of an atom is 0 here: its mass is accounted for apart.
-    has_atoms : ndarray of bool, shape (n,)
-        Whether the template has a bucket of zero length with mass.
-    """
-
-    edges_s: FloatArray
-    mass: FloatArray
-    length_s: FloatArray
-    density: FloatArray
-    has_atoms: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, templates: Sequence[Histogram], buckets: int) -> TemplateColumns:
-        """Stack templates of at most `buckets` buckets; empty ones of zero length fill them up at the end."""
-        edges = np.empty((buckets + 1, len(templates)))
-        mass = np.zeros((buckets, len(templates)))
-        for column, template in enumerate(templates):
-            count = len(template.mass)
-            edges[: count + 1, column] = template.edges_s
-            edges[count + 1 :, column] = template.edges_s[-1]
-            mass[:count, column] = template.mass
-        length = np.diff(edges, axis=0)
-        density = np.divide(mass, length, out=np.zeros_like(mass), where=length > 0)
-        return cls(edges, mass, length, density, has_atoms=((length == 0) & (mass > 0)).any(axis=0))
-
-    def __len__(self) -> int:
-        return int(self.mass.shape[1])
-
-    def take(self, index: npt.NDArray[np.int64]) -> TemplateColumns:
-        """Return the columns at `index`, shape (n,), repeated as often as it names them."""
-        return TemplateColumns(
-            self.edges_s.take(index, axis=1),
-            self.mass.take(index, axis=1),
-            self.length_s.take(index, axis=1),
-            self.density.take(index, axis=1),
-            self.has_atoms[index],
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +121,7 @@ class Trapezoids:
         return 2.0 * _total(overlap)
 
 
-def in_steps(
-    u: TemplateColumns, v: TemplateColumns, columns: npt.NDArray[np.int64]
-) -> Iterator[tuple[slice, Trapezoids]]:
+def in_steps(u: TemplateColumns, v: TemplateColumns, columns: Int64Array) -> Iterator[tuple[slice, Trapezoids]]:
     """Yield (part of `columns`, trapezoids of those columns of `u` and `v`), as much at a time as the cache holds."""
     step = max(1, ELEMENTS_PER_STEP // (len(u.mass) * len(v.mass)))
     for first in range(0, len(columns), step):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import AreaArray, Int64Array
+from coincide.arrays import CodeArray, Int64Array
 
 BEFORE_ALL_US = -(2**62)  # the watermark of an area that has seen nothing: no detection is late
 
@@ -29,7 +29,7 @@ class Watermark:
     def __init__(self, state_us: npt.ArrayLike = ()) -> None:
         self._us = np.array(state_us, dtype=np.int64)
 
-    def advance(self, area: AreaArray, latest_us: Int64Array, received_at_us: Int64Array | None = None) -> Int64Array:
+    def advance(self, area: CodeArray, latest_us: Int64Array, received_at_us: Int64Array | None = None) -> Int64Array:
         """Take rows in and return the watermark of each row's area after that row.
 
         Parameters
@@ -71,7 +71,7 @@ class Watermark:
             more = np.full(max(areas, 2 * len(self._us)) - len(self._us), BEFORE_ALL_US)
             self._us = np.concatenate((self._us, more))
 
-    def _advance_many(self, area: AreaArray, progress: Int64Array) -> Int64Array:
+    def _advance_many(self, area: CodeArray, progress: Int64Array) -> Int64Array:
         """Take the running maximum in each area at once, on ranks: rank + area * ranks cannot wrap, times might."""
         order = np.argsort(area, kind="stable")
         sorted_area = area[order]

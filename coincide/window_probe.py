@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from coincide.arrays import FloatArray, IndexArray, OffsetArray
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
-from coincide.histogram import FloatArray
-from coincide.satisfaction_times import OffsetArray
 from coincide.sorted_knots import SortedKnots, sorted_cdf_error
-from coincide.template_pairs import IndexArray
-from coincide.trapezoids import TemplateColumns, in_steps
+from coincide.template_columns import TemplateColumns
+from coincide.trapezoids import in_steps
 from coincide.window import Window
 
 USEFUL_ERROR = 1e-9  # beyond it the sums decide too little to be worth having

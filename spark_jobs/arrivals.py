@@ -7,19 +7,14 @@ from dataclasses import dataclass, field
 from itertools import repeat
 
 import numpy as np
-import numpy.typing as npt
 
 from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.arrays import BoolArray, CodeArray, Int64Array
 from coincide.stream import Stream
+from coincide.timing_join.retention import ROUNDING_US
 from spark_jobs.areas import Area, Areas
 from spark_jobs.frames import Detection, Frame
 from spark_jobs.templates import Fault, Templates
-
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-CodeArray = npt.NDArray[np.int32]
-
-ROUNDING_US = 1  # the earliest time is rounded down, the latest up
 
 
 @dataclass

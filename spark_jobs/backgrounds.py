@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import Int64Array
 from spark_jobs.areas import Areas
 from spark_jobs.detection_rates import MINUTE_US, Background
 from spark_jobs.events import EventColumns
-
-Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

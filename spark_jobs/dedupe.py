@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import BoolArray, CodeArray, Int64Array
 from spark_jobs.areas import Areas, Sensor
 from spark_jobs.events import EventColumns, EventTable
 from spark_jobs.frames import Detection
-
-BoolArray = npt.NDArray[np.bool_]
-PositionArray = npt.NDArray[np.intp]
-Int64Array = npt.NDArray[np.int64]
 
 
 def first_arrivals(
@@ -58,8 +54,8 @@ def first_arrivals(
 
 def conflicting(
     rows: Sequence[Detection],
-    template: npt.NDArray[np.int32],
-    stream: npt.NDArray[np.int32],
+    template: CodeArray,
+    stream: CodeArray,
     seq: Int64Array,
     table: EventTable,
 ) -> BoolArray:

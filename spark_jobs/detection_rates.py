@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
+from coincide.arrays import BoolArray, FloatArray, Int64Array
 from coincide.query import Sensors
 
 MINUTE_US = 60_000_000
@@ -74,8 +74,8 @@ class DetectionRates:
     minute: int | None = None
     since: int = 0
     _entry_of: dict[tuple[str, int], int] = field(default_factory=dict)
-    _faded: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    _running: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    _faded: FloatArray = field(default_factory=lambda: np.zeros(0))
+    _running: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
     _background: Background | None = None
     _counted: list[tuple[str, str]] = field(default_factory=list)  # the keys as saved; anew when they change
 
@@ -134,7 +134,7 @@ class DetectionRates:
         running = np.frombuffer(state.running, "<i8")[declared].astype(np.int64)
         return cls(state.minute, state.since, {key: nth for nth, key in enumerate(keys)}, faded, running)
 
-    def _keep(self, keep: npt.NDArray[np.bool_]) -> None:
+    def _keep(self, keep: BoolArray) -> None:
         kept = [key for key, stays in zip(self._entry_of, keep.tolist(), strict=True) if stays]
         self._entry_of, self._counted = {key: nth for nth, key in enumerate(kept)}, []
         self._faded, self._running = self._faded[keep], self._running[keep]

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-CodeArray = npt.NDArray[np.int32]
+from coincide.arrays import BoolArray, CodeArray, Int64Array, PositionArray
 
 SMALLEST_CAPACITY = 1024
 
@@ -116,7 +114,7 @@ class EventTable:
         self._rows = self.columns.where(rows)
         self._size = len(self._rows)
 
-    def positions(self, seq: Int64Array) -> npt.NDArray[np.intp]:
+    def positions(self, seq: Int64Array) -> PositionArray:
         """Return the position of each sequence number, -1 where it is not in the table any more."""
         if self._size == 0:
             return np.full(len(seq), -1)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import Int64Array, PositionArray
 from spark_jobs.areas import Sensor
 from spark_jobs.arrivals import Arrivals, ArrivalsBuilder, faults
 from spark_jobs.backgrounds import Backgrounds, count_detections
@@ -17,10 +17,6 @@ from spark_jobs.events import EventColumns
 from spark_jobs.frames import FrameError, decode_frame, malformed_frame, refusal
 from spark_jobs.records import InputRecord
 from spark_jobs.shard_state import ShardState
-
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-PositionArray = npt.NDArray[np.intp]
 
 NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, msgpack
 
+from coincide.arrays import CodeArray, PositionArray
 from coincide.histogram import Histogram
 from spark_jobs.areas import Areas
 from spark_jobs.events import EventColumns
@@ -106,8 +107,8 @@ class SlotWriter:
 
 
 def _local(
-    codes: npt.NDArray[np.int32],
-) -> tuple[list[int], npt.NDArray[np.intp], npt.NDArray[np.uint16]]:
+    codes: CodeArray,
+) -> tuple[list[int], PositionArray, npt.NDArray[np.uint16]]:
     """Return the distinct codes in order of appearance, the first row of each, and each row's position among them."""
     distinct, first_row, position = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first_row)

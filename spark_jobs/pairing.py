@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import BoolArray, Int64Array, PositionArray
 from coincide.buffer import Buffer
 from coincide.events import Events
 from coincide.offset_cache import MOST_PAIRS, LookUps, OffsetCache
@@ -18,9 +18,6 @@ from spark_jobs.areas import Areas
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns, EventTable
 from spark_jobs.templates import Templates
-
-Int64Array = npt.NDArray[np.int64]
-PositionArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -189,7 +186,7 @@ class Pairing:
         )
 
 
-def _events(rows: EventColumns, time_us: Int64Array, which: npt.NDArray[np.bool_]) -> Events:
+def _events(rows: EventColumns, time_us: Int64Array, which: BoolArray) -> Events:
     return Events(
         area=rows.area[which],
         detected_at_us=time_us[which],

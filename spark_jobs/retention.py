@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import BoolArray, Int64Array
 from coincide.stream import Stream
 from coincide.timing_join.retention import reach_us
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
-
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def needed(

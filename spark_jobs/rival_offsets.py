@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import FloatArray
 from coincide.chance_rate import offset_lengths_s
 from coincide.pair_work import offsets_work
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
-
-FloatArray = npt.NDArray[np.float64]
 
 LEVELS = 100  # probabilities are rounded down to a whole percent, so that few lengths are ever asked for
 AS_PROBABLE = 1e-12  # probabilities closer than this are equal

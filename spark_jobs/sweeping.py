@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import BoolArray
 from spark_jobs.areas import Area
 from spark_jobs.dedupe import forget
 from spark_jobs.retention import late_by_now, needed
 from spark_jobs.shard_state import ShardState
-
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 SWEEP_SHARE = 8  # sweep once the rows accepted since are an eighth of those kept: a bounded cost for each row
 ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict

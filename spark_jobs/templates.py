@@ -6,13 +6,11 @@ from enum import IntEnum
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec import Raw, Struct, json
 
+from coincide.arrays import CodeArray, Int64Array
 from coincide.errors import HistogramError
 from coincide.histogram import Histogram
-
-Int64Array = npt.NDArray[np.int64]
 
 
 class Fault(IntEnum):
@@ -99,7 +97,7 @@ class Templates:
         latest: Int64Array = self._bounds[1]
         return latest
 
-    def forget_all_but(self, used: npt.NDArray[np.int32]) -> list[int]:
+    def forget_all_but(self, used: CodeArray) -> list[int]:
         """Free the codes that are not among `used`, and return them."""
         keep = set(used.tolist())
         gone = {template_id: code for template_id, code in self._code_of.items() if code not in keep}

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import isnan
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import CodeArray, FloatArray, PositionArray
 from coincide.difference import match_probabilities
 from coincide.histogram import Histogram
 from coincide.occurrences import Occurrences, occurrences
@@ -15,13 +15,11 @@ from coincide.query import Query
 from coincide.template_pairs import TemplatePairs
 from spark_jobs.backgrounds import Backgrounds
 from spark_jobs.detection_rates import Background
-from spark_jobs.events import CodeArray, EventColumns
+from spark_jobs.events import EventColumns
 from spark_jobs.matches import WhenOccurred
 from spark_jobs.pairing import FoundPairs
 from spark_jobs.rival_offsets import RivalOffsets
 from spark_jobs.templates import Templates
-
-FloatArray = npt.NDArray[np.float64]
 
 DECIMALS = 12  # the accuracy promised; beyond it a digit could depend on what else is computed in the same batch
 NANOSECOND_DECIMALS = 9
@@ -84,7 +82,7 @@ class Judge:
         unordered = self.query.is_self_join and self.query.window.is_symmetric
         return rate_hz2 / 2 if unordered else rate_hz2
 
-    def _histograms(self, at: npt.NDArray[np.intp]) -> tuple[list[Histogram], npt.NDArray[np.intp]]:
+    def _histograms(self, at: PositionArray) -> tuple[list[Histogram], PositionArray]:
         codes: CodeArray = self.rows.template[at]
         distinct, index = np.unique(codes, return_inverse=True)
         return [self.templates.histogram(code) for code in distinct], index

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import FloatArray, Int64Array
 from coincide.command.events import Events
 
 DIGITS = 6  # of a probability; more than any calibration supports
@@ -31,8 +29,8 @@ class PairBlock:
 
     left: Int64Array
     right: Int64Array
-    offset_s: npt.NDArray[np.float64]
-    probability: npt.NDArray[np.float64]
+    offset_s: FloatArray
+    probability: FloatArray
 
 
 def shown_columns(a: Events, b: Events) -> tuple[pa.Table, pa.Table]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.command.errors import ValueRefused
 from coincide.command.faults import Faults
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.command.bad_rows import BadRows
 from coincide.command.columns import Chunk
 from coincide.command.errors import CommandError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.command.bad_rows import BadRows
 from coincide.command.columns import LABEL_COLUMNS, TIME_COLUMNS, UNCERTAINTY_COLUMNS, Chunk, labels
 from coincide.command.errors import CommandError

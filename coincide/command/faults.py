@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from coincide.arrays import BoolArray, Int64Array
 
 
 class Faults(dict[int, str]):
@@ -13,12 +14,12 @@ class Faults(dict[int, str]):
         """Note what is wrong with the row at `position`."""
         self.setdefault(position, str(why))
 
-    def add_all(self, positions: npt.NDArray[np.int64], why: str) -> None:
+    def add_all(self, positions: Int64Array, why: str) -> None:
         """Note the same for many rows."""
         for position in positions.tolist():
             self.setdefault(position, why)
 
-    def sound(self, rows: int) -> npt.NDArray[np.bool_]:
+    def sound(self, rows: int) -> BoolArray:
         """Return which of `rows` rows have no fault, bool (rows,)."""
         mask = np.ones(rows, np.bool_)
         mask[list(self)] = False

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.command.assignment import Assignment
 from coincide.command.errors import CommandError
 from coincide.command.events import Events

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.area_keys import LATEST_TIME_US, Int64Array
+from coincide.area_keys import LATEST_TIME_US
+from coincide.arrays import Int64Array
 from coincide.command.columns import Column, is_text, typed
 from coincide.command.errors import ValueRefused
 from coincide.command.faults import Faults

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 
+from coincide.arrays import FloatArray
 from coincide.command.answer import DIGITS, PairBlock, shown_columns
 from coincide.command.assignment import Assignment, assigned, missing_labels, says_nothing
 from coincide.command.bad_rows import LISTED, BadRows
@@ -22,6 +22,7 @@ from coincide.command.frames import frames
 from coincide.command.own_uncertainty import is_rounded
 from coincide.command.progress import Stages, shown_stages
 from coincide.command.request import InputFile, JoinRequest
+from coincide.command.role_order import in_wrong_order
 from coincide.command.templates_file import Templates, load_templates, parse_template
 from coincide.command.text_files import Advance
 from coincide.detections import Detections
@@ -112,7 +113,7 @@ def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | N
     return count
 
 
-def _place_in_order(a: Detections) -> npt.NDArray[np.float64]:
+def _place_in_order(a: Detections) -> FloatArray:
     """Return how far the join has come with each event: pairs come in the order of a's area and time."""
     place = np.empty(len(a))
     order = np.argsort(a.detected_at_us) if a.area is None else np.lexsort((a.detected_at_us, a.area))
@@ -143,7 +144,8 @@ def _pair_block(pairs: Pairs, a: Events, b: Events, request: JoinRequest) -> Pai
     left, right = pairs.left, pairs.right
     offset_us = b.detected_at_us[right] - a.detected_at_us[left]
     if request.is_self_join and request.window.is_symmetric:  # anchors, not reports, decided who is a
-        left, right = np.where(offset_us < 0, right, left), np.where(offset_us < 0, left, right)
+        wrong = in_wrong_order(a, left, right, offset_us)
+        left, right = np.where(wrong, right, left), np.where(wrong, left, right)
         offset_us = np.abs(offset_us)
     return PairBlock(left, right, offset_us / 1e6, np.round(pairs.probability, DIGITS))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import BoolArray, FloatArray, Int64Array
 from coincide.command.columns import Chunk, Column, numbers
 from coincide.command.errors import ValueRefused
 from coincide.command.faults import Faults
@@ -28,8 +28,6 @@ SHORTEST_SIGMA_S, LONGEST_SIGMA_S = 1e-6, 2.5e8  # what Histogram.normal can mak
 LONGEST_US = round(FURTHEST_EDGE_S * 1e6)
 NO_LENGTH = -1
 
-FloatArray = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class OwnUncertainty:
@@ -40,7 +38,7 @@ class OwnUncertainty:
     length_us: Int64Array
 
     @property
-    def given(self) -> npt.NDArray[np.bool_]:
+    def given(self) -> BoolArray:
         """Which rows bring their own, bool (n,)."""
         return ~np.isnan(self.sigma_s) | (self.length_us >= 0)
 
@@ -81,7 +79,7 @@ def _sigma(values: Column | None, rows: int, faults: Faults) -> FloatArray:
 
 def _bounds(
     values: Column | None, column: str, rows: int, faults: Faults, assume_utc: bool
-) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+) -> tuple[Int64Array, BoolArray]:
     """Return times, and which rows have one."""
     if values is None:
         return np.zeros(rows, np.int64), np.zeros(rows, np.bool_)

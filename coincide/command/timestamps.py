@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from coincide.area_keys import LATEST_TIME_US, Int64Array
+from coincide.area_keys import LATEST_TIME_US
+from coincide.arrays import BoolArray, Int64Array
 from coincide.command.errors import CommandError, ValueRefused
 from coincide.command.faults import Faults
 
@@ -15,7 +15,7 @@ EARLIEST = "1980-01-01T00:00:00Z or later"
 LATEST = "before the year 2112"
 
 
-def in_range(times_us: Int64Array) -> npt.NDArray[np.bool_]:
+def in_range(times_us: Int64Array) -> BoolArray:
     """Return which times lie from 1980 to 2111, bool (n,)."""
     return (times_us >= YEAR_1980_US) & (times_us <= LATEST_TIME_US)
 

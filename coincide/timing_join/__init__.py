@@ -1,8 +1,12 @@
 """Timing joins: pairs of events of two streams that happened together, each event's time uncertain.
 
 `timing_join` joins two frames at once. `TimingJoin` is its streaming twin: the same pairs, whatever the order
-of arrival. `SharedJoins` is what a service builds on: several queries over shared buffers, installed, paused and
-removed while the streams flow. `coincide.timing_join.algorithms` lists the papers' algorithms, to read and to measure.
+of arrival. `SharedJoins` is what `TimingJoin` builds on: several queries over shared buffers, installed while the
+streams flow. `coincide.timing_join.algorithms` lists the papers' algorithms, to read and to measure.
+
+The package has the name of its function, which hides it as an attribute: ``coincide.timing_join`` is the function, also
+after ``import coincide.timing_join as ...``. Only ``from coincide.timing_join import SharedJoins`` and ``from
+coincide.timing_join.streaming import TimingJoin`` reach what is here.
 
 How queries share buffers
 -------------------------
@@ -47,9 +51,6 @@ After each batch, drop what no detection on time can match any more, and what be
 >>> dropped = joins.evict(watermark.state_us)
 >>> {stream: refs.tolist() for stream, refs in dropped.items()}
 {'seismic': [0, 1], 'acoustic': [2]}
-
-To go on after a restart, `install` the queries, `restore` the rows still held (by stream, with their refs) and
-hand `Watermark` its `state_us`.
 """
 
 from __future__ import annotations

@@ -9,15 +9,17 @@ from typing import Protocol
 
 import numpy as np
 
+from coincide.arrays import FloatArray
 from coincide.difference import match_probabilities, window_probability
 from coincide.exact_sums import seconds_of
-from coincide.histogram import FloatArray, Histogram
+from coincide.histogram import Histogram
 from coincide.offsets import checked_threshold
 from coincide.pairs import Pairs
 from coincide.satisfaction_times import least_probability
+from coincide.template_columns import TemplateColumns
 from coincide.timing_join.replay import Arrivals, Event
 from coincide.timing_join.work import Measured, Work
-from coincide.trapezoids import TemplateColumns, Trapezoids
+from coincide.trapezoids import Trapezoids
 from coincide.window import Window
 
 NANOSECOND = Fraction(1, 10**9)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.timing_join.key_grid import PositionArray
+from coincide.arrays import PositionArray
 
 BLOCK_PAIRS = 65_536  # small enough for a core's cache, large enough to hide numpy's call overhead
 REPEAT_FROM = 16  # pairs a row; np.repeat mispredicts a branch a row, which then costs less than it saves

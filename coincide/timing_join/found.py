@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import BoolArray, CodeArray, FloatArray, Int64Array
 from coincide.difference import match_probabilities
-from coincide.events import CodeArray
 from coincide.histogram import Histogram
 from coincide.pairs import Pairs
 from coincide.timing_join.matching import Block, Probe
 from coincide.window import Window
 
-GoesFirst = Callable[[Int64Array, Int64Array], npt.NDArray[np.bool_]]
+GoesFirst = Callable[[Int64Array, Int64Array], BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,7 @@ class Found:
         a_templates, u_index = _named(us, self.a_template)
         b_templates, v_index = _named(vs, self.b_template)
 
-        def probabilities() -> npt.NDArray[np.float64]:
+        def probabilities() -> FloatArray:
             return match_probabilities(a_templates, b_templates, u_index, v_index, self.offset_us, window)
 
         return Pairs(self.a, self.b, probabilities)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coincide.arrays import CodeArray
 from coincide.buffer import Buffer
-from coincide.events import CodeArray, Events, SortedEvents, sorted_events
+from coincide.events import Events, SortedEvents, sorted_events
 from coincide.offset_cache import LookUps, OffsetCache
 from coincide.pair_work import mean_evaluation_work, table_work
 from coincide.satisfaction_table import SatisfactionTable
@@ -30,8 +31,6 @@ class InstalledJoin:
     condition : JoinCondition
     since_ref : int
         The activation: events with a smaller ref have no part in any match.
-    is_paused : bool
-        Events are still kept for it, but no pair is found.
     limits : PairLimits
     table : SatisfactionTable
         By the template codes of both streams, while it is little work; else of those known when it was given up.
@@ -43,7 +42,6 @@ class InstalledJoin:
 
     condition: JoinCondition
     since_ref: int
-    is_paused: bool
     limits: PairLimits
     table: SatisfactionTable
     cache: OffsetCache | None
@@ -51,11 +49,11 @@ class InstalledJoin:
     as_b: ProbeBounds
 
     @classmethod
-    def install(cls, condition: JoinCondition, since_ref: int, *, is_paused: bool, limits: PairLimits) -> InstalledJoin:
+    def install(cls, condition: JoinCondition, since_ref: int, limits: PairLimits) -> InstalledJoin:
         """Start with no templates known."""
         table = SatisfactionTable.build([], [], condition.window, condition.threshold)
         bounds = ProbeBounds.of_a(table), ProbeBounds.of_b(table)
-        return cls(condition, since_ref, is_paused, limits, table, None, *bounds)
+        return cls(condition, since_ref, limits, table, None, *bounds)
 
     @property
     def look_ups(self) -> LookUps:
@@ -101,8 +99,6 @@ class InstalledJoin:
 
         The batch is not in the buffer yet: so every pair is found exactly once, when its later member comes.
         """
-        if self.is_paused:
-            return Found.none()
         parts = []
         stored = partners.view()
         if stream == self.condition.a:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.area_keys import Int64Array, KeyArray
+from coincide.area_keys import KeyArray
+from coincide.arrays import Int64Array, PositionArray
 
-PositionArray = npt.NDArray[np.intp]
 Side = Literal["left", "right"]
 Search = Callable[[KeyArray, Side], PositionArray]  # np.searchsorted in keys given before
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
-from coincide.detections import LabelArray
-from coincide.events import CodeArray
+from coincide.arrays import CodeArray, Int64Array, LabelArray
+
+SPARE_LABELS = 1024  # labels are forgotten once there are so many more than twice those kept last
 
 
 class LabelCodes:
-    """Codes by label, in the order in which labels are first seen; it knows them for good.
+    """Codes by label, in the order in which labels are first seen; those of labels forgotten are given again.
 
     Examples
     --------
@@ -19,10 +19,17 @@ class LabelCodes:
     ([0, 1, 0], [1])
     >>> codes.known("sea"), codes.known("nowhere")
     (1, None)
+    >>> codes.keep_only(np.array([1], np.int32)), codes.of(np.array(["sea", "lake"])).tolist()
+    ([0], [1, 0])
     """
 
     def __init__(self) -> None:
         self._code_of: dict[int | str, int] = {}
+        self._free: list[int] = []
+        self._kept = 0
+
+    def __len__(self) -> int:
+        return len(self._code_of)
 
     def of(self, labels: LabelArray) -> CodeArray:
         """Return the code of each label, int32 (n,); labels not seen before get new ones."""
@@ -37,8 +44,28 @@ class LabelCodes:
         """Return the code of a label; None if it has not been seen."""
         return self._code_of.get(label)
 
+    @property
+    def are_many(self) -> bool:
+        """Whether there are twice as many labels as were kept last, and some to spare."""
+        return len(self._code_of) > 2 * self._kept + SPARE_LABELS
+
+    def keep_only(self, used: CodeArray) -> list[int]:
+        """Forget the labels of all other codes; return those codes. Codes that have no label do not matter."""
+        is_used = np.zeros(len(self._code_of) + len(self._free), np.bool_)
+        is_used[used[(used >= 0) & (used < len(is_used))]] = True
+        forgotten = [(label, code) for label, code in self._code_of.items() if not is_used[code]]
+        for label, code in forgotten:
+            del self._code_of[label]
+            self._free.append(code)
+        self._kept = len(self._code_of)
+        return [code for _, code in forgotten]
+
     def _code(self, label: int | str) -> int:
-        return self._code_of.setdefault(label, len(self._code_of))
+        code = self._code_of.get(label)
+        if code is None:
+            code = self._free.pop() if self._free else len(self._code_of)
+            self._code_of[label] = code
+        return code
 
 
 class LabelLog:

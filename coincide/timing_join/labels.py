@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from coincide.area_keys import brief, one_area
-from coincide.detections import Detections, DetectionsError, LabelArray
-from coincide.events import CodeArray
+from coincide.arrays import CodeArray, LabelArray
+from coincide.detections import Detections, DetectionsError
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError, unknown_sensor
 
 SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater ones would make keys wide
@@ -20,15 +20,17 @@ def area_codes(frames: Sequence[Detections]) -> list[CodeArray]:
     Raises
     ------
     DetectionsError
-        One frame has areas and another has not, or one has numbers and another strings.
+        One frame has areas and another has not, or one has numbers and another strings; without rows it may have
+        either.
     """
-    columns = [frame.area for frame in frames]
-    if all(column is None for column in columns):
+    with_rows = [frame for frame in frames if len(frame)]
+    given = [frame.area for frame in with_rows if frame.area is not None]
+    if not given:
         return [one_area(len(frame)) for frame in frames]
-    given = [column for column in columns if column is not None]
-    if len(given) < len(frames):
+    if len(given) < len(with_rows):
         raise DetectionsError("area", None, "given in both frames or in neither")
-    return _codes("area", given, SPARSE_FROM)
+    codes = iter(_codes("area", given, SPARSE_FROM))
+    return [next(codes) if len(frame) else one_area(0) for frame in frames]
 
 
 def sensor_codes(frames: Sequence[Detections]) -> list[CodeArray]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.area_keys import Int64Array, KeyArray, brief
+from coincide.area_keys import KeyArray, brief
+from coincide.arrays import BoolArray, Int64Array, PositionArray
 from coincide.events import Events, SortedEvents
 from coincide.timing_join.expansion import expanded_blocks
-from coincide.timing_join.key_grid import PositionArray, Search, search_in
+from coincide.timing_join.key_grid import Search, search_in
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, allowed
 
@@ -127,7 +127,7 @@ def _sure_ranges(
 
 def _tested(
     probe: Probe, rows: PositionArray, at: PositionArray, margins: tuple[PositionArray, PositionArray] | None
-) -> npt.NDArray[np.bool_] | None:
+) -> BoolArray | None:
     """Which candidates match; None if all do."""
     keep = None
     if probe.since_ref > 0:
@@ -141,7 +141,7 @@ def _tested(
 
 def _qualify(
     probe: Probe, rows: PositionArray, at: PositionArray, margins: tuple[PositionArray, PositionArray] | None
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     if margins is None:
         return _offsets_qualify(probe, rows, at)
     sure_start, sure_stop = margins
@@ -151,13 +151,13 @@ def _qualify(
     return matches
 
 
-def _offsets_qualify(probe: Probe, rows: PositionArray, at: PositionArray) -> npt.NDArray[np.bool_]:
+def _offsets_qualify(probe: Probe, rows: PositionArray, at: PositionArray) -> BoolArray:
     events, stored = probe.events, probe.stored
     offset_us = stored.codec.offset_us(stored.keys[at], probe.keys[rows])
     return probe.bounds.qualify(events.template[rows], stored.template[at], offset_us)
 
 
-def _both(one: npt.NDArray[np.bool_] | None, other: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+def _both(one: BoolArray | None, other: BoolArray | None) -> BoolArray | None:
     if one is None or other is None:
         return other if one is None else one
     return one & other

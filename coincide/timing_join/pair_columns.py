@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.timing_join.key_grid import PositionArray
+from coincide.arrays import PositionArray
 
 SPARE = 1.1
 GREATEST_LEAP = 256  # times what is in hand: a dense beginning must not ask for more memory than there is

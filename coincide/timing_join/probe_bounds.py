@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
-from coincide.events import CodeArray
+from coincide.arrays import BoolArray, CodeArray, Int64Array
 from coincide.offset_cache import OffsetCache
 from coincide.satisfaction_table import NEVER_HI_US, NEVER_LO_US, SatisfactionTable
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

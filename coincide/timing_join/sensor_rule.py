@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from coincide.arrays import BoolArray, CodeArray
 from coincide.errors import CoincideError
-from coincide.events import CodeArray
 
 SensorRule = Literal["different", "same", "any"]
 
@@ -32,9 +31,9 @@ def unknown_sensor(rows: int) -> CodeArray:
     return np.broadcast_to(np.int32(UNKNOWN_SENSOR), rows)
 
 
-def allowed(rule: SensorRule, one: CodeArray, other: CodeArray) -> npt.NDArray[np.bool_] | None:
+def allowed(rule: SensorRule, one: CodeArray, other: CodeArray) -> BoolArray | None:
     """Whether each pair of sensor codes may match, bool (n,); None if all may without looking."""
     if rule == "any":
         return None
-    same: npt.NDArray[np.bool_] = (one == other) & (one != UNKNOWN_SENSOR)
+    same: BoolArray = (one == other) & (one != UNKNOWN_SENSOR)
     return same if rule == "same" else ~same

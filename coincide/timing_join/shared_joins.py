@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import CodeArray, Int64Array
 from coincide.buffer import Buffer
 from coincide.errors import CoincideError
 from coincide.events import Events
@@ -27,7 +27,7 @@ SPARE_TEMPLATES = 64  # forget unused templates once there are this many more th
 
 
 class SharedJoins:
-    """Joins that are installed, changed and removed while their streams flow; see the package's docstring.
+    """Joins that are installed and changed while their streams flow; see the package's docstring.
 
     The caller judges lateness and duplicates, numbers the rows (refs rise from push to push) and says how far
     each area's watermark has come.
@@ -51,7 +51,7 @@ class SharedJoins:
         self._goes_first = goes_first
         self._limits = limits
 
-    def install(self, query: str, condition: JoinCondition, since_ref: int = 0, *, is_paused: bool = False) -> None:
+    def install(self, query: str, condition: JoinCondition, since_ref: int = 0) -> None:
         """Add a join, or replace the one of that name.
 
         Parameters
@@ -61,8 +61,6 @@ class SharedJoins:
         condition : JoinCondition
         since_ref : int
             The activation: only events with this ref or a greater one count.
-        is_paused : bool
-            Keep events for it, but find nothing.
 
         Raises
         ------
@@ -71,16 +69,8 @@ class SharedJoins:
         """
         for name in (condition.a, condition.b):
             self._declared(name)
-        self._joins[query] = InstalledJoin.install(condition, since_ref, is_paused=is_paused, limits=self._limits)
+        self._joins[query] = InstalledJoin.install(condition, since_ref, self._limits)
         self._ready(query)
-
-    def pause(self, query: str, *, is_paused: bool = True) -> None:
-        """Stop finding pairs, or go on; pairs completed in between are never found."""
-        self._joins[query] = replace(self._joins[query], is_paused=is_paused)
-
-    def remove(self, query: str) -> None:
-        """Forget a join."""
-        del self._joins[query]
 
     def push(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> dict[str, Pairs]:
         """Take rows of one stream in; return each join's new pairs, as refs (left plays a, right b).
@@ -111,10 +101,6 @@ class SharedJoins:
                 )
         self._buffers[stream].insert(batch)
         return found
-
-    def restore(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> None:
-        """Put rows back that an earlier process had pushed; nothing is joined."""
-        self._buffers[stream].insert(self._coded(stream, batch, templates))
 
     def evict(self, watermark_us: Int64Array) -> dict[str, Int64Array]:
         """Drop events that no detection which is on time can match any more.
@@ -166,6 +152,12 @@ class SharedJoins:
     def least_ref(self, default: int) -> int:
         """Return the least ref that is held in any stream, `default` if none is."""
         return min((int(buffer.view().ref.min()) for buffer in self._buffers.values() if len(buffer)), default=default)
+
+    def codes_held(self) -> tuple[CodeArray, CodeArray]:
+        """Return the codes of area and of sensor of every event that is held, some of them often."""
+        held = [buffer.view() for buffer in self._buffers.values()]
+        area = np.concatenate([view.codec.area(view.keys) for view in held])
+        return area, np.concatenate([view.sensor for view in held])
 
     def _declared(self, stream: str) -> Stream:
         if stream not in self._streams:

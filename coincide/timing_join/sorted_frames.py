@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
-from coincide.detections import Detections, LabelArray
+from coincide.arrays import Int64Array, LabelArray, PositionArray
+from coincide.detections import Detections
 from coincide.events import Events, SortedEvents, sorted_events
-from coincide.timing_join.key_grid import PositionArray
 from coincide.timing_join.labels import area_codes, sensor_codes
 
 IN_ORDER = -1  # ref of every row of a frame whose rows are their own positions

@@ -6,25 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.area_keys import Int64Array, one_area
 from coincide.detections import Detections, DetectionsError
-from coincide.events import CodeArray, Events
+from coincide.events import Events
 from coincide.histogram import Histogram
 from coincide.offset_cache import LookUps
 from coincide.pairs import Changes, Pairs
 from coincide.stream import Stream
 from coincide.timing_join.condition import JoinCondition
-from coincide.timing_join.label_codes import LabelCodes, LabelLog
-from coincide.timing_join.label_kinds import LabelKinds
+from coincide.timing_join.frame_labels import FrameLabels
 from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits
 from coincide.timing_join.retention import ROUNDING_US, checked_bound
-from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError, unknown_sensor
+from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError
 from coincide.timing_join.shared_joins import SharedJoins
 from coincide.watermark import BEFORE_ALL_US, Watermark
 from coincide.window import Window
 
 EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew
-LEAST_LOG = 1024
 
 
 class TimingJoin:
@@ -44,6 +41,7 @@ class TimingJoin:
     sensors : {"different", "same", "any"}
     max_buffered : int, optional
         Hard bound on the events kept of each stream, at least 1: beyond it the earliest are dropped, and counted.
+        An area all of whose events were dropped may be forgotten: it then begins anew, without a watermark.
     pair_limits : PairLimits
         Bounds on what is kept of template pairs where events bring their own templates.
 
@@ -81,12 +79,10 @@ class TimingJoin:
         if len(self._streams) < len(streams):
             raise DetectionsError("b", b, f"a stream named otherwise than a, or a itself: {a}")
         self._condition = JoinCondition(a.name, streams[-1].name, window, threshold, sensors)
-        self._joins = SharedJoins(streams, self._goes_first, pair_limits)
+        self._labels = FrameLabels(orders_ties=self._condition.is_unordered)
+        self._joins = SharedJoins(streams, self._labels.goes_first, pair_limits)
         self._joins.install("join", self._condition)
         self._watermark = Watermark()
-        self._areas, self._sensors = LabelCodes(), LabelCodes()
-        self._ids, self._sensor_labels = LabelLog(), LabelLog()
-        self._label_kinds = LabelKinds()
         self._checked: dict[str, Sequence[Histogram]] = {}
         self._rows = self._rows_at_eviction = 0
         self._max_buffered = checked_bound(max_buffered)
@@ -115,18 +111,19 @@ class TimingJoin:
         """
         declared = self._declared(stream)
         self._check(declared, frame)
-        area, sensor = self._codes(frame)
+        area, sensor = self._labels.append(frame)
         refs = np.arange(self._rows, self._rows + len(frame))
-        self._log(frame)
+        self._rows += len(frame)
         late_by_us = self._watermark.advance(area, frame.latest_us, frame.received_at_us)
         late_by_us -= declared.max_delay_us + frame.latest_us
         late = np.flatnonzero(late_by_us > 0)
         batch = Events(area, frame.detected_at_us, frame.template_index, sensor, refs)
         if len(late):
             batch = batch.take(np.flatnonzero(late_by_us <= 0))
-        pairs = self._joins.push(stream, batch, frame.templates).get("join")
+        pairs = self._joins.push(stream, batch, frame.templates).get("join", Pairs.none())
+        changes = Changes(self._labels.named(pairs), Pairs.none(), late, late_by_us[late])
         self._evict(stream)
-        return Changes(self._named(pairs), Pairs.none(), late, late_by_us[late])
+        return changes
 
     def buffered(self, stream: str) -> int:
         """How many events of a stream are held."""
@@ -144,7 +141,7 @@ class TimingJoin:
 
     def watermark_us(self, area: int | str | None = None) -> int:
         """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
-        code = 0 if area is None else self._areas.known(area)
+        code = self._labels.area_code(area)
         return BEFORE_ALL_US if code is None else self._watermark.us(code)
 
     def _declared(self, stream: str) -> Stream:
@@ -155,7 +152,7 @@ class TimingJoin:
     def _check(self, stream: Stream, frame: Detections) -> None:
         if frame.sensor is None and len(frame) and self._condition.sensors == "same":
             raise SensorRuleError("sensors", "same", "'different' or 'any' for detections without a sensor")
-        self._label_kinds.check(frame)
+        self._labels.check(frame)
         if self._checked.get(stream.name) is frame.templates:
             return
         for template in frame.templates:
@@ -163,31 +160,6 @@ class TimingJoin:
                 allowed = f"at most {stream.longest_template_s} s long, as stream {stream.name!r} declares"
                 raise DetectionsError("templates", template, allowed)
         self._checked[stream.name] = frame.templates
-
-    def _codes(self, frame: Detections) -> tuple[CodeArray, CodeArray]:
-        area = one_area(len(frame)) if frame.area is None else self._areas.of(frame.area)
-        return area, unknown_sensor(len(frame)) if frame.sensor is None else self._sensors.of(frame.sensor)
-
-    def _log(self, frame: Detections) -> None:
-        self._rows += len(frame)
-        self._label_kinds.keep(frame)
-        if frame.id is not None:
-            self._ids.append(frame.id)
-        if frame.sensor is not None and self._condition.is_unordered:
-            self._sensor_labels.append(frame.sensor)
-
-    def _named(self, pairs: Pairs | None) -> Pairs:
-        if pairs is None or len(self._ids) == 0:
-            return pairs or Pairs.none()
-        return Pairs(self._ids.of(pairs.left), self._ids.of(pairs.right), lambda: pairs.probability)
-
-    def _goes_first(self, refs: Int64Array, others: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        first = refs < others
-        for log in (self._ids, self._sensor_labels):
-            if len(log):
-                mine, theirs = log.of(refs), log.of(others)
-                first = np.where(mine == theirs, first, mine < theirs)
-        return first
 
     def _evict(self, pushed: str) -> None:
         if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
@@ -198,6 +170,12 @@ class TimingJoin:
             return
         self._rows_at_eviction = self._rows
         self._joins.evict(self._watermark.state_us)
-        for log in (self._ids, self._sensor_labels):
-            if len(log) > 2 * held + LEAST_LOG:
-                log.forget_before(self._joins.least_ref(default=self._rows))
+        self._forget_labels(held)
+
+    def _forget_labels(self, held: int) -> None:
+        """Forget labels of events that are not held, once they are many."""
+        if self._labels.is_log_long(held):
+            self._labels.forget_before(self._joins.least_ref(default=self._rows))
+        if self._labels.are_many:
+            for code in self._labels.keep_only(*self._joins.codes_held()):
+                self._watermark.put(code, BEFORE_ALL_US)

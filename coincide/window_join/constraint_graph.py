@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.window import Window
 from coincide.window_join.edge import Edge, GraphError
 from coincide.window_join.implied_bounds import UNBOUNDED_US, implied_bounds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 
 UNBOUNDED_US = 2**60  # no bound; the sum of two stays inside int64
 

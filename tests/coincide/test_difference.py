@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram, OffsetError, Window, match_probabilities, match_probability
+from coincide import CoincideError, Histogram, OffsetError, Window, match_probabilities, match_probability
 from tests.reference.difference import exact_probability
 from tests.reference.integration import integrated_probability
 from tests.reference.templates import templates, windows
@@ -53,6 +53,29 @@ def test_offsets_keep_their_shape() -> None:
     assert match_probability(u, u, np.zeros((2, 3)), Window(1)).shape == (2, 3)
     assert match_probability(u, u, [], Window(1)).shape == (0,)
     assert match_probabilities([u], [u], [], [], [], Window(1)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("u_index", "v_index", "offset_us", "message"),
+    [
+        ([-1], [0], [0], "u_index is -1: a position among 1 templates"),
+        ([0], [2], [0], "v_index is 2: a position among 2 templates"),
+        ([0.0], [0], [0], "u_index is 'an array of float64"),
+        ([True], [0], [0], "u_index is 'an array of bool"),
+        ([0], [0], [0.5], "offset_us is 'an array of float64"),
+        ([0], [0], [2**53], "offset_us is 9007199254740992: microseconds, below"),
+        ([0], [0], [-(2**63)], "offset_us is -9223372036854775808: microseconds, below"),
+        ([0], [0], [2**63], "offset_us is 'an array of uint64"),
+        ([0, 0], [0], [0, 0], "v_index is .* an array of shape \\(2,\\)"),
+        ([0, 0], [0, 1], [0], "offset_us is .* an array of shape \\(2,\\)"),
+        ([[0]], [[0]], [[0]], "u_index is .* an array of shape \\(1,\\)"),
+    ],
+)
+def test_what_names_no_pairs_is_refused(
+    u_index: list[int], v_index: list[int], offset_us: list[int], message: str
+) -> None:
+    with pytest.raises(CoincideError, match=message):
+        match_probabilities([Histogram.point()], [Histogram.point()] * 2, u_index, v_index, offset_us, Window(1))
 
 
 def test_many_offsets_of_one_pair_agree_with_each_alone() -> None:

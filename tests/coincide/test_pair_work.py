@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from coincide import Detections, Histogram, Pairs, Stream, TimingJoin, Window, match_probability, timing_join
 from coincide import offset_cache as cache_module
 from coincide import satisfaction_table as table_module
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 from coincide.offsets import offset_ranges
 from coincide.pair_work import mean_evaluation_work, offsets_in_evaluations, offsets_work, table_work
 from coincide.ranges import Ranges
+from coincide.template_columns import TemplateColumns
 from coincide.template_pairs import TemplatePairs
 from coincide.timing_join import PairLimits
-from coincide.timing_join import batch as batch_module
+from coincide.timing_join import batch_join as batch_module
 from coincide.timing_join.pair_limits import TABLE_WORK
-from coincide.trapezoids import TemplateColumns, Trapezoids
+from coincide.trapezoids import Trapezoids
 
 SECOND = 1_000_000
 SHORT, LONG = Window(0.5), Window(40.0)

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram, Occurred, OffsetError, Window, WindowError, match_probabilities, match_probability
+from coincide import (
+    CoincideError,
+    Histogram,
+    Occurred,
+    OffsetError,
+    Window,
+    WindowError,
+    match_probabilities,
+    match_probability,
+)
 from coincide.occurrences import occurrences
 from coincide.posterior import occurred
 from tests.reference.posterior import ExactPosterior
@@ -208,3 +217,22 @@ def test_what_cannot_be_a_match_is_refused() -> None:
     with pytest.raises(WindowError, match="symmetric, for 3 members"):
         occurred([point] * 3, [0, 0, 0], Window(lo_s=0, hi_s=1))
     assert len(occurrences([[point], [point]], np.empty((2, 0)), np.empty((2, 0)), Window(1))) == 0
+
+
+@pytest.mark.parametrize(
+    ("template_index", "detected_at_us", "message"),
+    [
+        ([[0], [-1]], [[0], [0]], r"template_index\[1\] is -1: a position among 1 templates"),
+        ([[1], [0]], [[0], [0]], r"template_index\[0\] is 1: a position among 1 templates"),
+        ([[0.0], [0]], [[0], [0]], "template_index is 'an array of float64"),
+        ([[0]], [[0]], "template_index is .* of shape"),
+        ([0, 0], [[0], [0]], "template_index is .* of shape"),
+        ([[0], [0]], [[0.0], [0.5]], "detected_at_us is 'an array of float64"),
+        ([[0], [0]], [[0, 1], [0, 1]], r"detected_at_us is .* an array of shape \(2, 1\)"),
+    ],
+)
+def test_columns_that_name_no_matches_are_refused(
+    template_index: list[list[int]], detected_at_us: list[list[int]], message: str
+) -> None:
+    with pytest.raises(CoincideError, match=message):
+        occurrences([[Histogram.point()]] * 2, template_index, detected_at_us, Window(1))

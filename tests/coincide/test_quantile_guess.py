@@ -7,7 +7,7 @@ import pytest
 
 from coincide import Histogram, Window, match_probability
 from coincide.quantile_guess import closer_quantiles
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 
 
 @pytest.mark.parametrize("probability", [0.01, 0.5, 0.97])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from coincide import Histogram
 from coincide.exact_sums import ExactSum
 from coincide.sorted_knots import SortedKnots, sorted_cdf_error
-from coincide.trapezoids import TemplateColumns, Trapezoids
+from coincide.template_columns import TemplateColumns
+from coincide.trapezoids import Trapezoids
 
 
 @st.composite

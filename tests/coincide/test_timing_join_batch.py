@@ -199,6 +199,15 @@ def test_frames_that_do_not_fit_each_other_are_refused() -> None:
         timing_join(with_area, Detections([0], [Histogram.point()]), Window(1), 1)
 
 
+@pytest.mark.parametrize("empty", [Detections([], []), Detections([], [], area=[]), Detections([], [], sensor=[])])
+@pytest.mark.parametrize("label", [None, "bay", 7])
+def test_a_frame_without_rows_fits_every_other(empty: Detections, label: str | int | None) -> None:
+    full = Detections([0], [Histogram.point()], area=None if label is None else [label])
+
+    for a, b in ((full, empty), (empty, full), (empty, empty), (empty, None)):
+        assert len(timing_join(a, b, Window(1), 1)) == 0
+
+
 def test_an_unknown_rule_is_refused() -> None:
     frame_of_one = Detections([0], [Histogram.point()])
 

@@ -14,6 +14,8 @@ from coincide.detections import Detections
 from coincide.events import Events
 from coincide.stream import Stream, StreamError
 from coincide.timing_join import JoinCondition, PairLimits, SensorRule, SharedJoins, TimingJoin, timing_join
+from coincide.timing_join.frame_labels import LEAST_LOG
+from coincide.timing_join.label_codes import SPARE_LABELS
 from coincide.watermark import BEFORE_ALL_US
 from tests.reference.streaming import on_time, watermarks
 from tests.reference.timing_join import Row
@@ -282,6 +284,65 @@ def test_templates_that_nothing_uses_any_more_are_forgotten() -> None:
     assert all(len(registry) < 80 for registry in join._joins._templates.values())
 
 
+def test_the_ids_of_a_pair_are_known_even_if_its_frame_lets_its_events_go() -> None:
+    join = TimingJoin(Stream("x", 10, 0), Stream("y", 10, 0), Window(1), 1)
+    join.push("x", Detections([0] * 2 * LEAST_LOG, TEMPLATES[:1], id=["old"] * 2 * LEAST_LOG))
+    join.push("x", Detections([1000 * SECOND] * 300, TEMPLATES[:1], id=["x"] * 300))
+
+    y = Detections([1000 * SECOND] * 100 + [2000 * SECOND], TEMPLATES[:1], id=["y"] * 101)
+    pairs = join.push("y", y).insert
+
+    assert join.buffered("x") == 0
+    assert (pairs.left.tolist(), pairs.right.tolist()) == (["x"] * 30_000, ["y"] * 30_000)
+
+
+def labels_held(join: TimingJoin) -> tuple[int, int]:
+    return len(join._labels._areas), len(join._labels._sensors)
+
+
+@pytest.mark.parametrize("kind", [str, int])
+def test_sensors_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[int]) -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
+    found, most, per_frame = 0, 0, 100
+    for frame_number in range(100):
+        sensor = [kind(frame_number * per_frame + number) for number in range(per_frame)]
+        rows = Detections([20 * frame_number * SECOND] * per_frame, TEMPLATES[:1], sensor=sensor)
+        for stream in ("x", "y"):
+            found += len(join.push(stream, rows).insert)
+        most = max(most, labels_held(join)[1])
+
+    assert found == 100 * per_frame, "each with the other event of its own sensor"
+    assert SPARE_LABELS < most < SPARE_LABELS + 10 * per_frame
+
+
+@pytest.mark.parametrize("kind", [str, int])
+def test_areas_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[int]) -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, max_buffered=50)
+    found, per_frame = 0, 50
+    for first in range(0, 10_000, per_frame):
+        area = [kind(number) for number in range(first, first + per_frame)]
+        rows = Detections([first * SECOND] * per_frame, TEMPLATES[:1], area=area)
+        for stream in ("x", "y"):
+            found += len(join.push(stream, rows).insert)
+        assert labels_held(join)[0] <= SPARE_LABELS + 4 * per_frame
+
+    assert found == 10_000
+    assert len(join._watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_frame)
+    assert (join.watermark_us(kind(0)), join.watermark_us(kind(9999))) == (BEFORE_ALL_US, 9950 * SECOND)
+
+
+def test_a_forgotten_area_begins_anew() -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, max_buffered=1)
+    join.push("x", Detections([100 * SECOND], TEMPLATES[:1], area=["bay"]))
+    assert len(join.push("x", Detections([0], TEMPLATES[:1], area=["bay"])).late) == 1
+    many = [f"area {number}" for number in range(2 * SPARE_LABELS)]
+    join.push("x", Detections([200 * SECOND] * len(many), TEMPLATES[:1], area=many))
+
+    assert join.watermark_us("bay") == BEFORE_ALL_US
+    again = join.push("x", Detections([0], TEMPLATES[:1], area=["bay"]))
+    assert (len(again.late), join.watermark_us("bay")) == (0, 0)
+
+
 def test_frames_that_do_not_fit_are_refused_and_change_nothing() -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
     good = Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"], id=["n1"])
@@ -301,7 +362,7 @@ def test_frames_that_do_not_fit_are_refused_and_change_nothing() -> None:
             join.push(stream, bad)
 
     assert join.buffered("y") == 0
-    assert join._areas.known("new") is None
+    assert join._labels.area_code("new") is None
     pairs = join.push("y", good).insert
     assert pairs.right.tolist() == ["n1"]
 
@@ -384,18 +445,6 @@ def test_a_changed_threshold_keeps_the_activation() -> None:
     assert line.push("y") == {"q": [(0, 1)]}
 
 
-def test_pairs_completed_during_a_pause_are_never_found_but_their_events_stay() -> None:
-    line = Timeline()
-    line.joins.install("q", JoinCondition("x", "y", Window(1), 1))
-    line.push("x")  # 0
-    line.joins.pause("q")
-    assert line.push("y") == {}  # 1 completes (0, 1)
-    line.joins.pause("q", is_paused=False)
-
-    assert line.push("x") == {"q": [(2, 1)]}
-    assert line.push("y") == {"q": [(0, 3), (2, 3)]}
-
-
 def test_another_query_does_not_change_an_answer() -> None:
     alone, crowded = Timeline(), Timeline()
     for line in (alone, crowded):
@@ -405,8 +454,6 @@ def test_another_query_does_not_change_an_answer() -> None:
 
     for stream, count in (("x", 2), ("y", 3), ("x", 1)):
         assert crowded.push(stream, count).get("q") == alone.push(stream, count).get("q")
-    crowded.joins.remove("self")
-    assert set(crowded.push("y")) == {"q", "wide"}
 
 
 def test_an_asymmetric_self_join_tries_both_orientations_once() -> None:

@@ -23,8 +23,9 @@ from coincide.knots import Knots
 from coincide.offset_cache import OffsetCache
 from coincide.pair_work import SHORT_WINDOW_EVALUATIONS
 from coincide.sorted_knots import SortedKnots
+from coincide.template_columns import TemplateColumns
 from coincide.template_registry import TemplateRegistry
-from coincide.trapezoids import TemplateColumns, Trapezoids
+from coincide.trapezoids import Trapezoids
 from tests.reference.call_counts import CallCounts
 
 TEMPLATES = 40  # a side: 1,600 pairs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coincide.timing_join import expansion, matching, timing_join
+from coincide.timing_join import expansion, timing_join
 from coincide.timing_join.algorithms import ALGORITHMS, PaperAlgorithm
 from coincide.timing_join.probe_bounds import ProbeBounds
 from docs.generate import ROOT
@@ -33,7 +33,7 @@ def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
 
 def test_our_own_counts_are_those_of_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     streams, scanned, looked_up = long_recording(), [], []
-    monkeypatch.setattr(matching, "expanded", counted(expansion.expanded, lambda found: scanned.append(len(found[0]))))
+    monkeypatch.setattr(expansion, "expanded", counted(expansion.expanded, lambda found: scanned.append(len(found[0]))))
     monkeypatch.setattr(
         ProbeBounds, "qualify", counted(ProbeBounds.qualify, lambda found: looked_up.append(len(found)))
     )

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from msgspec import msgpack
 
-from coincide.area_keys import Int64Array
-from coincide.events import CodeArray
+from coincide.arrays import BoolArray, CodeArray, Int64Array
 from coincide.histogram import Histogram
 from coincide.offset_cache import OffsetCache
-from coincide.satisfaction_times import BoolArray
 from coincide.stream import Stream
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.limits import Limits

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from coincide.errors import HistogramError, WindowError
 from coincide.satisfaction_times import least_probability
 from coincide.timing_join.replay import Arrivals, Event, Side, other_side
+from coincide.timing_join.retention import ROUNDING_US
 from coincide.window import Window
-
-ROUNDING_US = 2  # the max of an interval is rounded up to a microsecond; that and the bounds' own rounding
 
 
 @dataclass(frozen=True)

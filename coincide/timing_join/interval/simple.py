@@ -6,10 +6,9 @@ import math
 
 from coincide.timing_join.answer import Answer
 from coincide.timing_join.replay import Arrivals, Event, Side, other_side
+from coincide.timing_join.retention import ROUNDING_US
 from coincide.timing_join.work import Measured
 from coincide.window import Window
-
-ROUNDING_US = 2  # latest is rounded up to a microsecond, and so is the bound
 
 
 def simple(arrivals: Arrivals, window: Window, threshold: float) -> Measured:

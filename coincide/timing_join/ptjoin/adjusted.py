@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
 
 

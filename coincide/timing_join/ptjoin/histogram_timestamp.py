@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coincide.histogram import FloatArray, Histogram
+from coincide.arrays import FloatArray
+from coincide.histogram import Histogram
 
 MICROSECONDS_PER_SECOND = 1e6
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.histogram import Histogram
 from coincide.satisfaction_table import NEVER_HI_US, NEVER_LO_US, SatisfactionTable
 from coincide.timing_join.ptjoin.partitions import Partitions

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coincide.arrays import FloatArray
 from coincide.errors import ThresholdError
-from coincide.histogram import FloatArray
 from coincide.offsets import checked_threshold
 from coincide.satisfaction_times import PROBABILITY_TOLERANCE, least_probability
 from coincide.timing_join.ptjoin.adjusted import ge

@@ -92,16 +92,35 @@ def test_equals_the_slow_twin(
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(a=events.filter(bool), window=st.sampled_from(list(WINDOWS)), sensors=st.sampled_from(["different", "any"]))
+@given(
+    a=events.filter(bool).flatmap(st.permutations),
+    window=st.sampled_from(list(WINDOWS)),
+    sensors=st.sampled_from(["different", "any"]),
+)
 def test_one_file_is_joined_with_itself(
     tmp_path: Path, a: list[dict[str, Any]], window: str, sensors: SensorRule
 ) -> None:
-    # the roles of a tie go by sensor, then place in the file: as in the library and in the slow twin
-    file = write(tmp_path / "a.csv", a)
+    # the roles of a tie go by sensor, then id, wherever its rows stand; two digits are in one order as numbers and text
+    file = write(tmp_path / "a.csv", [{**row, "id": 10 + row["id"]} for row in a])
     options = [f"--window={window}", "--threshold", 0.3, "--sensors", sensors]
     answer = join(file, *options, "--templates", templates_file(tmp_path), out=tmp_path / "out.csv")
-    expected = slow_timing_join(slow_rows(a, "a", 0), "a", "a", WINDOWS[window], 0.3, sensors)
+    expected = slow_timing_join(slow_rows(a, "a", 10), "a", "a", WINDOWS[window], 0.3, sensors)
     assert {(int(row["id_a"]), int(row["id_b"])) for row in answer} == expected
+
+
+@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize("shift_s", [0.0, 1.0])
+def test_the_roles_of_a_tie_do_not_depend_on_the_order_of_rows(tmp_path: Path, source: str, shift_s: float) -> None:
+    # reported at one time; what they say of their own uncertainty must not decide either. As text 10 goes before 9.
+    reported = {"detected_at": "2020-01-01T00:00:00Z", "latest": "2020-01-01T00:00:02Z"}
+    rows = [
+        {"id": number, "sensor": sensor, **reported, "earliest": f"2020-01-01T00:00:0{shift_s * at}Z"}
+        for at, (sensor, number) in enumerate([("s", 10), ("s", 9), ("r", 8)])
+    ]
+    for order in itertools.permutations(rows):
+        file = write(tmp_path / f"a.{source}", list(order))
+        answer = join(file, "--window", 3, "--threshold", 0.1, "--sensors", "any", out=tmp_path / "out.csv")
+        assert {(row["id_a"], row["id_b"]) for row in answer} == {("8", "10"), ("8", "9"), ("10", "9")}
 
 
 def test_every_format_gives_the_same_answer(tmp_path: Path) -> None:

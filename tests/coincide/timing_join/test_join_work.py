@@ -7,7 +7,7 @@ import pytest
 
 from coincide import Detections, Histogram, Stream, TimingJoin, Window, timing_join
 from coincide.buffer import Buffer
-from coincide.timing_join import matching
+from coincide.timing_join import batch_join, expansion, matching
 from coincide.timing_join.key_grid import KeyGrid
 from coincide.timing_join.probe_bounds import ProbeBounds
 from tests.reference.call_counts import CallCounts
@@ -18,7 +18,8 @@ def joined(counts: CallCounts) -> CallCounts:
     """Bounds searched by the joins, keys laid out to search in, pairs written out, and pairs tested of those."""
     counts.watch(KeyGrid, "over", "keys", lambda _, keys: len(keys))
     counts.watch(matching, "_ranges", "searched", lambda _, probe, *bounds_us: len(bounds_us) * len(probe.events))
-    counts.watch(matching, "expanded", "expanded", lambda pairs, *_: len(pairs[0]))
+    for written_out, owner in (("expanded", expansion), ("expanded_columns", batch_join)):
+        counts.watch(owner, written_out, "expanded", lambda pairs, *_: len(pairs[0]))
     counts.watch(ProbeBounds, "qualify", "tested", lambda qualifies, *_: len(qualifies))
     return counts
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from coincide import Detections, Histogram, Window, match_probability
 from coincide.timing_join.answer import qualifies
-from coincide.timing_join.interval.regions import ROUNDING_US, Regions, RegionTable, difference_quantile
+from coincide.timing_join.interval.regions import Regions, RegionTable, difference_quantile
 from coincide.timing_join.replay import Arrivals
+from coincide.timing_join.retention import ROUNDING_US
 
 BASE_US = 100_000_000
 NEAR_US = 2 * ROUNDING_US + 2  # past the rounding of a bound and of the intervals' ends

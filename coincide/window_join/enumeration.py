@@ -1,0 +1,230 @@
+"""Enumeration: the one kernel of all window joins, from sorted events to tuples of rows.
+
+Each event of the root role has one range of rows in every other role. Roles join one after the other; with every
+member the ranges of the roles still to come shrink, and a partial tuple that leaves one of them empty goes at once. So
+no intermediate result outgrows what the constraints allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coincide.arrays import BoolArray, PositionArray
+from coincide.timing_join.expansion import expanded_blocks
+from coincide.timing_join.sensor_rule import SensorRule, allowed
+from coincide.window_join.reach import Reach
+from coincide.window_join.role_events import RoleEvents
+
+ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
+
+Ranges = tuple[PositionArray, PositionArray]  # stored rows start : stop of each partial tuple
+Partial = dict[int, PositionArray]  # row of each role that has joined
+
+
+@dataclass(frozen=True)
+class MemberRules:
+    """Which events may be members of one tuple, whatever their times.
+
+    Attributes
+    ----------
+    sensors : SensorRule
+    since_ref : int
+        Events with a smaller ref do not count.
+    twins : tuple of (int, int)
+        Pairs of roles, the first before the second, that one stream plays: their members are different events.
+    twins_in_order : bool
+        Twins play no part of their own: the member of the first role is the one that is sorted before the other.
+    root_arrived_last : bool
+        Only tuples whose root has the greatest ref count.
+    """
+
+    sensors: SensorRule = "any"
+    since_ref: int = 0
+    twins: tuple[tuple[int, int], ...] = ()
+    twins_in_order: bool = False
+    root_arrived_last: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Enumeration:
+    """All tuples of one event a role that satisfy every edge.
+
+    Attributes
+    ----------
+    roles : sequence of RoleEvents
+    reach : Reach
+    rules : MemberRules
+    """
+
+    roles: Sequence[RoleEvents]
+    reach: Reach
+    rules: MemberRules
+
+    def tuples(self, root: int, events: RoleEvents | None = None) -> Iterator[Partial]:
+        """Yield blocks of tuples, the root's rows rising: for each role the position in its stream, int64 (n,).
+
+        Parameters
+        ----------
+        root : int
+            The role that is tried event by event.
+        events : RoleEvents, optional
+            Other events for the root than its own: new ones.
+        """
+        probing = self.roles[root] if events is None else events
+        if self.reach.is_empty:
+            return
+        for first in range(0, len(probing), ROOT_ROWS):
+            part = self._around(root, probing.rows(first, min(first + ROOT_ROWS, len(probing))))
+            if all(len(role) for role in part.roles):
+                yield from part.tuples()
+
+    def _around(self, root: int, events: RoleEvents) -> _Part:
+        """Return the enumeration of the stretches that some sorted root events can reach."""
+        ends, area = events.time_us[[0, -1]], events.area[[0, -1]]
+        stretches = []
+        for role, stored in enumerate(self.roles):
+            lo_us, hi_us = self.reach.span_us(root, role)
+            start, stop = stored.within(area, ends + lo_us, ends + hi_us)
+            stretches.append(events if role == root else stored.rows(int(start[0]), max(int(start[0]), int(stop[1]))))
+        return _Part(stretches, self.reach, self.rules, root)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    roles: Sequence[RoleEvents]
+    reach: Reach
+    rules: MemberRules
+    root: int
+
+    def tuples(self) -> Iterator[Partial]:
+        rows = np.arange(len(self.roles[self.root]))
+        partial, ranges = self._alive({self.root: rows}, self._reached_from(self.root, rows, None, {}))
+        yield from self._joined(partial, ranges, self._order(ranges))
+
+    def _order(self, ranges: Mapping[int, Ranges]) -> list[int]:
+        """Roles with the fewest candidates first: they leave the least to try the others on."""
+        return sorted(ranges, key=lambda role: int((ranges[role][1] - ranges[role][0]).sum()))
+
+    def _joined(self, partial: Partial, ranges: Mapping[int, Ranges], order: Sequence[int]) -> Iterator[Partial]:
+        if not order:
+            yield {role: rows + self.roles[role].first for role, rows in partial.items()}
+            return
+        role, *rest = order
+        for rows, at in expanded_blocks(*ranges[role]):
+            joined = {other: column.take(rows) for other, column in partial.items()}
+            keep = self._tested(joined, role, at)
+            joined[role] = at
+            extended = rows
+            if keep is not None:
+                joined, extended = {each: column[keep] for each, column in joined.items()}, rows[keep]
+            if len(extended):
+                left = {other: ranges[other] for other in rest}
+                ranges_left = self._reached_from(role, joined[role], extended, left)
+                yield from self._joined(*self._alive(joined, ranges_left), rest)
+
+    def _reached_from(
+        self, role: int, at: PositionArray, rows: PositionArray | None, before: Mapping[int, Ranges]
+    ) -> dict[int, Ranges]:
+        """Ranges of the roles to come once `role` has joined with its rows `at`.
+
+        Parameters
+        ----------
+        rows : ndarray of intp or None
+            Which partial tuple each extends; None if there are none yet.
+        before : mapping of role to Ranges
+            Of those partial tuples.
+        """
+        ranges = {}
+        for other in before if rows is not None else [each for each in range(len(self.roles)) if each != role]:
+            start, stop = self._beside_twin(role, other, at, self._look_ups[role, other].ranges(at))
+            if rows is not None:
+                start = np.maximum(start, before[other][0].take(rows))
+                stop = np.minimum(stop, before[other][1].take(rows))
+            ranges[other] = start, stop
+        return ranges
+
+    def _beside_twin(self, role: int, other: int, at: PositionArray, ranges: Ranges) -> Ranges:
+        """Leave only rows after (or before) a twin that has joined, where twins are in order."""
+        pair = (min(role, other), max(role, other))
+        if not self.rules.twins_in_order or pair not in self.rules.twins:
+            return ranges
+        position = at + (self.roles[role].first - self.roles[other].first)
+        start, stop = ranges
+        return (np.maximum(start, position + 1), stop) if role < other else (start, np.minimum(stop, position))
+
+    def _alive(self, partial: Partial, ranges: dict[int, Ranges]) -> tuple[Partial, dict[int, Ranges]]:
+        """Leave out partial tuples that some role to come has no candidate for."""
+        if not ranges:
+            return partial, ranges
+        keep = np.logical_and.reduce([start < stop for start, stop in ranges.values()])
+        if keep.all():
+            return partial, ranges
+        return (
+            {role: rows[keep] for role, rows in partial.items()},
+            {role: (start[keep], stop[keep]) for role, (start, stop) in ranges.items()},
+        )
+
+    def _tested(self, partial: Partial, role: int, at: PositionArray) -> BoolArray | None:
+        """Which rows `at` of a role may join the partial tuples beside them; None if all may."""
+        tests = [self._test(other, rows, role, at) for other, rows in partial.items()]
+        if self.rules.since_ref > 0:
+            tests.append(self.roles[role].stored.ref[at] >= self.rules.since_ref)
+        if self.rules.root_arrived_last:
+            tests.append(self.roles[role].stored.ref[at] < self.roles[self.root].stored.ref[partial[self.root]])
+        asked = [test for test in tests if test is not None]
+        return np.logical_and.reduce(asked) if asked else None
+
+    def _test(self, other: int, rows: PositionArray, role: int, at: PositionArray) -> BoolArray | None:
+        """Which pairs of two roles' rows may be members of one tuple; None if all may."""
+        one, new = self.roles[other], self.roles[role]
+        keep = None
+        if self.rules.sensors != "any":
+            keep = allowed(self.rules.sensors, one.stored.sensor[rows], new.stored.sensor[at])
+        if not self.rules.twins_in_order and (min(role, other), max(role, other)) in self.rules.twins:
+            apart = rows + one.first != at + new.first
+            keep = apart if keep is None else keep & apart
+        edge = self.reach.test(other, role)
+        if edge is not None:
+            offset_us = new.time_us[at] - one.time_us[rows]
+            qualifies = edge.qualify(one.stored.template[rows], new.stored.template[at], offset_us)
+            keep = qualifies if keep is None else keep & qualifies
+        return keep
+
+    @cached_property
+    def _look_ups(self) -> dict[tuple[int, int], _LookUp]:
+        roles = range(len(self.roles))
+        return {
+            (i, j): _LookUp(self.roles[i], self.roles[j], *self.reach.bounds_us(i, j)) for i in roles for j in roles
+        }
+
+
+class _LookUp:
+    """Where each event of one role finds its candidates of another: worked out for all once that is less work."""
+
+    def __init__(self, events: RoleEvents, others: RoleEvents, lo_us: PositionArray, hi_us: PositionArray) -> None:
+        self._events, self._others, self._lo_us, self._hi_us = events, others, lo_us, hi_us
+        self._all: Ranges | None = None
+        self._asked = 0
+
+    def ranges(self, rows: PositionArray) -> Ranges:
+        """Rows start : stop of the other role for each of these rows."""
+        self._asked += len(rows)
+        if self._all is None and self._asked < len(self._events):
+            return self._found(rows)
+        if self._all is None:
+            self._all = self._found(slice(None))
+        start, stop = self._all
+        return start.take(rows), stop.take(rows)
+
+    def _found(self, rows: PositionArray | slice) -> Ranges:
+        events = self._events
+        lo_us, hi_us = self._lo_us, self._hi_us
+        if len(lo_us) > 1:
+            template = events.stored.template[rows]
+            lo_us, hi_us = lo_us[template], hi_us[template]
+        time_us = events.time_us[rows]
+        return self._others.within(events.area[rows], time_us + lo_us, time_us + hi_us)
