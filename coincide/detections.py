@@ -109,6 +109,17 @@ class Detections:
             id=None if self.id is None else self.id[rows],
         )
 
+    def in_areas(self, area: npt.ArrayLike) -> Detections:
+        """Return the same events in other areas.
+
+        Examples
+        --------
+        >>> Detections([1, 2], [Histogram.point()]).in_areas(["bay", "sea"]).area.tolist()
+        ['bay', 'sea']
+        """
+        columns = {"received_at_us": self.received_at_us, "id": self.id}
+        return Detections(self.detected_at_us, self.templates, self.template_index, area, self.sensor, **columns)
+
     def __repr__(self) -> str:
         return f"Detections({len(self)} rows, {len(self.templates)} templates)"
 

@@ -28,15 +28,15 @@ def area_codes(frames: Sequence[Detections]) -> list[CodeArray]:
     if not given:
         return [one_area(len(frame)) for frame in frames]
     if len(given) < len(with_rows):
-        raise DetectionsError("area", None, "given in both frames or in neither")
-    codes = iter(_codes("area", given, SPARSE_FROM))
+        raise DetectionsError("area", None, "given in all frames or in none")
+    codes = iter(label_codes("area", given, SPARSE_FROM))
     return [next(codes) if len(frame) else one_area(0) for frame in frames]
 
 
 def sensor_codes(frames: Sequence[Detections]) -> list[CodeArray]:
     """Return codes of the sensors of each frame in label order, int32 (n,); UNKNOWN_SENSOR where not given."""
     given = [frame.sensor for frame in frames if frame.sensor is not None]
-    codes = iter(_codes("sensor", given, 1 << 31))
+    codes = iter(label_codes("sensor", given, 1 << 31))
     return [unknown_sensor(len(frame)) if frame.sensor is None else next(codes) for frame in frames]
 
 
@@ -58,7 +58,8 @@ def effective_rule(rule: SensorRule, one: CodeArray, other: CodeArray) -> Sensor
     return "any" if rule == "different" and (apart or unknown) else rule
 
 
-def _codes(field: str, columns: list[LabelArray], sparse_from: int) -> list[CodeArray]:
+def label_codes(field: str, columns: Sequence[LabelArray], sparse_from: int) -> list[CodeArray]:
+    """Return codes of the labels of each column, comparable between columns; small numbers are their own codes."""
     if not columns:
         return []
     kinds = {"text" if column.dtype.kind == "U" else "number" for column in columns if len(column)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,42 +18,47 @@ IN_ORDER = -1  # ref of every row of a frame whose rows are their own positions
 
 def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, Events, SortedEvents]:
     """Return the events of `a` as given and by (area, time), and those of `b` with keys; without `b` those of `a`."""
-    frames = [a] if b is None else [a, b]
-    sides = [
+    sides = events_of([a] if b is None else [a, b])
+    if b is None:
+        events = in_role_order(sides[0], a.id)
+        return sides[0], events, sorted_events(events)
+    return sides[0], by_time(sides[0]), sorted_events(by_time(sides[1]))
+
+
+def events_of(frames: Sequence[Detections]) -> list[Events]:
+    """Return the events of each frame as given, their areas and sensors in codes that all share."""
+    return [
         Events(
             area, frame.detected_at_us, frame.template_index, sensor, np.broadcast_to(np.int64(IN_ORDER), len(frame))
         )
         for frame, area, sensor in zip(frames, area_codes(frames), sensor_codes(frames), strict=True)
     ]
-    if b is None:
-        events = _in_role_order(sides[0], a.id)
-        return sides[0], events, sorted_events(events)
-    return sides[0], _sorted(sides[0]), sorted_events(_sorted(sides[1]))
 
 
-def _sorted(events: Events) -> Events:
+def by_time(events: Events) -> Events:
+    """Sort by (area, detected_at), else by position."""
     return events if events.is_sorted else _numbered(events).sorted()
 
 
-def _in_role_order(events: Events, ids: LabelArray | None) -> Events:
+def in_role_order(events: Events, ids: LabelArray | None) -> Events:
     """Sort by (area, detected_at, sensor, id, position)."""
-    by_time = _sorted(events)
-    if not _has_wrong_tie(by_time, ids):
-        return by_time
+    in_time = by_time(events)
+    if not _has_wrong_tie(in_time, ids):
+        return in_time
     names = () if ids is None else (ids,)
     return _numbered(events).take(np.lexsort((*names, events.sensor, events.detected_at_us, events.area)))
 
 
-def _has_wrong_tie(by_time: Events, ids: LabelArray | None) -> bool:
+def _has_wrong_tie(in_time: Events, ids: LabelArray | None) -> bool:
     """Whether of two rows of one time and area, one behind the other, the second goes before the first."""
-    time, area, sensor = by_time.detected_at_us, by_time.area, by_time.sensor
+    time, area, sensor = in_time.detected_at_us, in_time.area, in_time.sensor
     ties = np.flatnonzero((time[1:] == time[:-1]) & (area[1:] == area[:-1]))
     if (sensor[ties + 1] < sensor[ties]).any():
         return True
     if ids is None:
         return False
     ties = ties[sensor[ties + 1] == sensor[ties]]
-    return bool((ids[positions_in(by_time, ties + 1)] < ids[positions_in(by_time, ties)]).any())
+    return bool((ids[positions_in(in_time, ties + 1)] < ids[positions_in(in_time, ties)]).any())
 
 
 def _numbered(events: Events) -> Events:

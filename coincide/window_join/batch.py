@@ -1,0 +1,151 @@
+"""window_join: the exact join of any number of frames, the default of all window joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from coincide.arrays import BoolArray, FloatArray, Int64Array
+from coincide.detections import Detections, DetectionsError
+from coincide.difference import match_probabilities
+from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
+from coincide.window_join.batch_tuples import BatchTuples
+from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.judged_edges import are_exact, with_thresholds
+from coincide.window_join.keyed_frames import Keys, keyed_frames
+from coincide.window_join.member_order import in_order
+from coincide.window_join.tuples import Tuples
+
+Where = Callable[[Int64Array], BoolArray]
+
+
+def window_join(
+    frames: Mapping[str, Detections],
+    graph: ConstraintGraph,
+    key: Keys | None = None,
+    threshold: float | None = None,
+    where: Where | None = None,
+    sensors: SensorRule = "different",
+) -> Tuples:
+    """Tuples of one event a stream that satisfy every edge of the graph, and all of them at once.
+
+    Parameters
+    ----------
+    frames : mapping of str to Detections
+        A frame for each stream of the graph, rows in any order. One frame under two names is a self-join: its members
+        are different events, and where the graph is a uniform clique with one threshold, each set of events counts
+        once, its members in the order of (detected_at, sensor, id, position).
+    graph : ConstraintGraph
+    key : mapping of str to array_like, optional
+        For each stream one label a row, integers or strings: only events with equal keys (in one area) meet.
+    threshold : float, optional
+        In (0, 1]: the least joint probability, that every edge's window holds.
+    where : callable, optional
+        Any other condition: takes positions of members, int64 (n, k), returns which to keep, bool (n,).
+    sensors : {"different", "same", "any"}
+        Which sensors the members may come from. Detections without a sensor differ from all others.
+
+    Returns
+    -------
+    Tuples
+        Positions of the rows, in lexicographic order.
+
+    Raises
+    ------
+    CoincideError
+        Frames that are not those of the graph's streams or do not fit each other, thresholds, keys or a rule that
+        cannot be used, or an edge without any threshold where times are not exact.
+
+    References
+    ----------
+    The forms are those of Hammad, Aref, Elmagarmid: Stream Window Join: Tracking Moving Objects in Sensor-Network
+    Databases (2003); there times are exact.
+
+    Examples
+    --------
+    A cloud of gas passes three sensors along a valley, and a fourth event is too late to belong to it:
+
+    >>> from coincide.histogram import Histogram
+    >>> from coincide.window import Window
+    >>> clock = [Histogram.uniform(-1, 1)]
+    >>> gate, bridge = Detections([0], clock), Detections([40_000_000, 99_000_000], clock)
+    >>> tower = Detections([70_000_000], clock)
+    >>> valley = ConstraintGraph.path(["gate", "bridge", "tower"], Window(lo_s=0, hi_s=60), threshold=0.9)
+    >>> found = window_join({"gate": gate, "bridge": bridge, "tower": tower}, valley)
+    >>> found.members.tolist(), found.edge_probability.tolist()
+    ([[0, 0, 0]], [[1.0, 1.0]])
+    """
+    blocks = list(_blocks(frames, graph, key, threshold, where, sensors))
+    members = in_order(np.concatenate(blocks) if blocks else np.empty((0, len(graph.streams)), np.int64))
+    return _tuples(frames, graph, members)
+
+
+def window_join_blocks(
+    frames: Mapping[str, Detections],
+    graph: ConstraintGraph,
+    key: Keys | None = None,
+    threshold: float | None = None,
+    where: Where | None = None,
+    sensors: SensorRule = "different",
+) -> Iterator[Tuples]:
+    """`window_join` in parts, for answers that need not fit in memory.
+
+    Parameters are those of `window_join`. A part has about 64k tuples, or as many as one event more makes; parts and
+    the tuples in them come in any order.
+
+    Examples
+    --------
+    >>> from coincide.histogram import Histogram
+    >>> from coincide.window import Window
+    >>> a = Detections(range(100), [Histogram.point()])
+    >>> graph = ConstraintGraph.clique(["x", "y", "z"], Window(0.0001))
+    >>> sum(len(part) for part in window_join_blocks({"x": a, "y": a, "z": a}, graph))
+    161700
+    """
+    for members in _blocks(frames, graph, key, threshold, where, sensors):
+        yield _tuples(frames, graph, members)
+
+
+def _blocks(
+    frames: Mapping[str, Detections],
+    graph: ConstraintGraph,
+    key: Keys | None,
+    threshold: float | None,
+    where: Where | None,
+    sensors: SensorRule,
+) -> Iterator[Int64Array]:
+    if set(frames) != set(graph.streams):
+        raise DetectionsError("frames", sorted(frames), f"a frame for each stream of the graph: {list(graph.streams)}")
+    exact = {name: are_exact(frame.templates) for name, frame in frames.items()}
+    thresholds = with_thresholds(graph, threshold, exact)
+    join = BatchTuples(keyed_frames(frames, key), graph, thresholds, checked_sensor_rule(sensors))
+    for members in join.blocks():
+        kept = members if where is None else members[_kept(where, members)]
+        if len(kept):
+            yield kept
+
+
+def _kept(where: Where, members: Int64Array) -> BoolArray:
+    keep = np.asarray(where(members))
+    if keep.shape != (len(members),) or keep.dtype != np.bool_:
+        what = f"an array of {keep.dtype} with shape {keep.shape}"
+        raise DetectionsError("where", what, f"bool for each of the {len(members)} tuples")
+    return keep
+
+
+def _tuples(frames: Mapping[str, Detections], graph: ConstraintGraph, members: Int64Array) -> Tuples:
+    index = [
+        frames[name].template_index[at].astype(np.int64) for name, at in zip(graph.streams, members.T, strict=True)
+    ]
+    times_us = [frames[name].detected_at_us[at] for name, at in zip(graph.streams, members.T, strict=True)]
+
+    def edge_probabilities() -> FloatArray:
+        columns = []
+        for edge in graph.edges:
+            a, b = graph.streams.index(edge.a), graph.streams.index(edge.b)
+            us, vs = frames[edge.a].templates, frames[edge.b].templates
+            columns.append(match_probabilities(us, vs, index[a], index[b], times_us[b] - times_us[a], edge.window))
+        return np.column_stack(columns)
+
+    return Tuples(members, lambda: edge_probabilities()[:, 0], edge_probabilities)
