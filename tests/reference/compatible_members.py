@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -43,7 +43,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Rules:
-    """What is asked of members, beyond what they are.
+    """What is asked of the members of one call, beyond what they are.
 
     `threshold` is the joint one.
     """
@@ -51,6 +51,7 @@ class Rules:
     graph: ConstraintGraph
     threshold: float | None = None
     sensors: str = "different"
+    _fits: dict[tuple[str, int, str, int], bool] = field(default_factory=dict, init=False)
 
     @property
     def are_roles_alike(self) -> bool:
@@ -59,11 +60,9 @@ class Rules:
 
     def allow(self, present: Mapping[str, Member]) -> bool:
         """Whether members are compatible: all streams', or (of a clique) some streams'."""
-        in_order = [present[stream] for stream in self.graph.streams if stream in present]
-        return (
-            all(self._may_meet(one, other) for one, other in combinations(in_order, 2))
-            and all(self._qualifies(edge, present) for edge in self._edges_of(present))
-            and (self.threshold is None or self.joint(present) >= Fraction(self.threshold) - Fraction(ACCURACY))
+        in_order = [(stream, present[stream]) for stream in self.graph.streams if stream in present]
+        return all(self._fit(*one, *other) for one, other in combinations(in_order, 2)) and (
+            self.threshold is None or self.joint(present) >= Fraction(self.threshold) - Fraction(ACCURACY)
         )
 
     def joint(self, present: Mapping[str, Member]) -> Fraction:
@@ -82,6 +81,16 @@ class Rules:
 
     def _edges_of(self, present: Mapping[str, Member]) -> list[Edge]:
         return [edge for edge in self.graph.edges if edge.pair <= present.keys()]
+
+    def _fit(self, a: str, one: Member, b: str, other: Member) -> bool:
+        """Whether two members, in the order of their streams, may meet and qualify their edge; looked at once."""
+        pair = (a, one.position, b, other.position)
+        if pair not in self._fits:
+            members = {a: one, b: other}
+            self._fits[pair] = self._may_meet(one, other) and all(
+                self._qualifies(edge, members) for edge in self._edges_of(members)
+            )
+        return self._fits[pair]
 
     def _may_meet(self, one: Member, other: Member) -> bool:
         same_event = (one.frame, one.position) == (other.frame, other.position)
