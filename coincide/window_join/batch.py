@@ -8,12 +8,12 @@ import numpy as np
 
 from coincide.arrays import BoolArray, FloatArray, Int64Array
 from coincide.detections import Detections, DetectionsError
-from coincide.difference import match_probabilities
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window_join.batch_tuples import BatchTuples
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.judged_edges import are_exact, with_thresholds
 from coincide.window_join.keyed_frames import Keys, keyed_frames
+from coincide.window_join.member_columns import MemberColumns
 from coincide.window_join.member_order import in_order
 from coincide.window_join.tuples import Tuples
 
@@ -135,17 +135,13 @@ def _kept(where: Where, members: Int64Array) -> BoolArray:
 
 
 def _tuples(frames: Mapping[str, Detections], graph: ConstraintGraph, members: Int64Array) -> Tuples:
-    index = [
-        frames[name].template_index[at].astype(np.int64) for name, at in zip(graph.streams, members.T, strict=True)
-    ]
-    times_us = [frames[name].detected_at_us[at] for name, at in zip(graph.streams, members.T, strict=True)]
-
     def edge_probabilities() -> FloatArray:
-        columns = []
-        for edge in graph.edges:
-            a, b = graph.streams.index(edge.a), graph.streams.index(edge.b)
-            us, vs = frames[edge.a].templates, frames[edge.b].templates
-            columns.append(match_probabilities(us, vs, index[a], index[b], times_us[b] - times_us[a], edge.window))
-        return np.column_stack(columns)
+        streams = [(frames[name], at) for name, at in zip(graph.streams, members.T, strict=True)]
+        columns = MemberColumns(
+            [stream.templates for stream, _ in streams],
+            np.array([stream.template_index[at] for stream, at in streams]),
+            np.array([stream.detected_at_us[at] for stream, at in streams]),
+        )
+        return columns.edge_probabilities(graph)
 
     return Tuples(members, lambda: edge_probabilities()[:, 0], edge_probabilities)

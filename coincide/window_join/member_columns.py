@@ -1,0 +1,45 @@
+"""MemberColumns: the events that make up tuples, and how probable each tuple's edges are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coincide.arrays import CodeArray, FloatArray, Int64Array
+from coincide.difference import match_probabilities
+from coincide.histogram import Histogram
+from coincide.window_join.constraint_graph import ConstraintGraph
+
+
+@dataclass(frozen=True, eq=False)
+class MemberColumns:
+    """Members of n tuples, stream by stream in the graph's order.
+
+    Attributes
+    ----------
+    templates : sequence of k sequences of Histogram
+    template_index : ndarray of int64, shape (k, n)
+        Which of its stream's templates each member has.
+    detected_at_us : ndarray of int64, shape (k, n)
+    """
+
+    templates: Sequence[Sequence[Histogram]]
+    template_index: CodeArray | Int64Array
+    detected_at_us: Int64Array
+
+    def edge_probabilities(self, graph: ConstraintGraph) -> FloatArray:
+        """Return P(lo <= Xb - Xa <= hi) of each edge, float64 (n, edges)."""
+        columns = np.empty((self.detected_at_us.shape[1], len(graph.edges)))
+        for column, edge in zip(columns.T, graph.edges, strict=True):
+            a, b = graph.streams.index(edge.a), graph.streams.index(edge.b)
+            column[:] = match_probabilities(
+                self.templates[a],
+                self.templates[b],
+                self.template_index[a],
+                self.template_index[b],
+                self.detected_at_us[b] - self.detected_at_us[a],
+                edge.window,
+            )
+        return columns
