@@ -12,7 +12,7 @@ import numpy as np
 
 from coincide import Detections, Histogram
 from coincide.window_join import ConstraintGraph, Edge
-from tests.reference.joint_probability import joint_probability
+from tests.reference.counted_cells import joint_probability
 from tests.reference.posterior import ExactPosterior
 from tests.reference.timing_join import offsets
 

@@ -1,118 +1,108 @@
-"""P(every window holds at once) for independent histogram timestamps: any graph, exact, by counting cells.
+"""P(all windows hold at once), exact and slow, for templates, times and windows on a grid of whole units.
 
-All edges, times and bounds are whole multiples of one unit. Cut every template into cells of one unit: inside its cell
-X = cell + fraction, all fractions independent and uniform. X_b - X_a <= c then says: the cells differ by less than c,
-or by c and b's fraction is not above a's. So a choice of one cell each is settled by the order of the fractions, and
-all k! orders are equally likely. An atom has the fraction 0, below all others.
+The independent twin of ``coincide.window_join.joint_probability``: no integrals, it counts. A member that is
+uniform over some units lies in each of them equally often, at a whole number n and a fraction u in (0, 1), uniform
+too; an exact time has the fraction 0. Whether
+
+    lo <= (n_b + u_b) - (n_a + u_a) <= hi
+
+holds for whole lo and hi is a matter of n_b - n_a and of which fraction is greater. So within one combination of
+units the probability is the share of the k! orders of k fractions at which every window holds.
+
+Source: the simplices of an alcoved polytope (Lam, Postnikov: Alcoved Polytopes I, 2007).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from itertools import pairwise, permutations
-
-import numpy as np
-import numpy.typing as npt
+from itertools import permutations, product
 
 from coincide import Histogram, Window
-from tests.reference.pair_probability import in_us
-
-Windows = Mapping[tuple[int, int], Window]
-"""Window of X_b - X_a by the positions (a, b) of the two members."""
-Cells = list[tuple[int, bool, Fraction]]
-"""First unit, whether it is spread over a unit (or an atom), mass."""
-
-MOST_CHOICES = 1_000_000  # of one cell each
+from coincide.window_join import ConstraintGraph
 
 
-def joint_probability(templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: Windows) -> Fraction:
-    """P that the members' occurrences satisfy all windows, closed."""
-    relative_us = tuple(time_us - detected_at_us[0] for time_us in detected_at_us)
-    return _joint_probability(tuple(templates), relative_us, tuple((*pair, window) for pair, window in windows.items()))
+@dataclass(frozen=True)
+class Unit:
+    """Where a member may be: in one unit of the grid, or exactly where it starts."""
+
+    start: int
+    is_exact: bool
+    mass: Fraction
 
 
-@lru_cache(maxsize=100_000)
-def _joint_probability(
-    templates: tuple[Histogram, ...], detected_at_us: tuple[int, ...], windows: tuple[tuple[int, int, Window], ...]
+@dataclass(frozen=True)
+class Constraint:
+    """lo <= t_b - t_a <= hi, in units."""
+
+    a: int
+    b: int
+    lo: int
+    hi: int
+
+    def holds(self, apart: int, order: int) -> bool:
+        """Judge whole numbers `apart`, b's fraction less than (-1), equal to (0) or greater than (1) that of a."""
+        above_lo = apart > self.lo or (apart == self.lo and order >= 0)
+        below_hi = apart < self.hi or (apart == self.hi and order <= 0)
+        return above_lo and below_hi
+
+
+def joint_probability(
+    graph: ConstraintGraph, templates: Sequence[Histogram], detected_at_us: Sequence[int], unit_s: Fraction
 ) -> Fraction:
-    bounds = [(a, b, in_us(window.lo_s), in_us(window.hi_s)) for a, b, window in windows]
-    edges = [
-        [at + in_us(edge) for edge in template.edges_s.tolist()]
-        for template, at in zip(templates, detected_at_us, strict=True)
-    ]
-    unit = _greatest_unit(
-        [*(lo for *_, lo, _ in bounds), *(hi for *_, hi in bounds), *(edge for own in edges for edge in own)]
-    )
-    if math.prod(len(own) + (own[-1] - own[0]) / unit for own in edges) > MOST_CHOICES:
-        raise ValueError(f"cells of {unit} us are too many to count")
-    cells = [_cells(own, template.mass.tolist(), unit) for own, template in zip(edges, templates, strict=True)]
-    in_units = [(a, b, int(lo / unit), int(hi / unit)) for a, b, lo, hi in bounds]
-    return _weighed(_satisfied_orders(cells, in_units), cells) / math.factorial(len(templates))
+    """Return the probability for one tuple; every edge, time and window must be a whole number of units."""
+    members = [list(_units(*each, unit_s)) for each in zip(templates, detected_at_us, strict=True)]
+    constraints = [_constraint(graph, edge.a, edge.b, edge.window, unit_s) for edge in graph.edges]
+    total = sum((unit.mass for own in members for unit in own), Fraction(0))
+    assert abs(total - len(members)) < Fraction(1, 10**12)
+    return sum((_combination(units, constraints) for units in product(*members)), Fraction(0))
 
 
-def _greatest_unit(times_us: list[Fraction]) -> Fraction:
-    """Return the greatest time of which all are multiples; 1 us if all are 0."""
-    denominator = math.lcm(*(time_us.denominator for time_us in times_us))
-    return Fraction(math.gcd(*(int(time_us * denominator) for time_us in times_us)), denominator) or Fraction(1)
+def _combination(units: Sequence[Unit], constraints: Sequence[Constraint]) -> Fraction:
+    near = [c for c in constraints if not all(c.holds(units[c.b].start - units[c.a].start, order) for order in (-1, 1))]
+    for c in near:
+        apart = units[c.b].start - units[c.a].start
+        if not any(c.holds(apart, order) for order in (-1, 0, 1)):
+            return Fraction(0)
+    mass = Fraction(1)
+    for unit in units:
+        mass *= unit.mass
+    return mass * _share_of_orders(units, near)
 
 
-def _cells(edges_us: list[Fraction], masses: list[float], unit: Fraction) -> Cells:
-    found = []
-    for (start_us, end_us), mass in zip(pairwise(edges_us), masses, strict=True):
-        start, units = int(start_us / unit), int((end_us - start_us) / unit)
-        if not units:
-            found.append((start, False, Fraction(mass)))
-        found += [(start + n, True, Fraction(mass) / units) for n in range(units)]
-    total = sum((mass for *_, mass in found), Fraction(0))
-    return [(start, is_spread, mass / total) for start, is_spread, mass in found if mass]
+def _share_of_orders(units: Sequence[Unit], constraints: Sequence[Constraint]) -> Fraction:
+    spread = sorted({i for c in constraints for i in (c.a, c.b) if not units[i].is_exact})
+    orders = list(permutations(range(1, len(spread) + 1)))
+    good = 0
+    for order in orders:
+        rank = dict(zip(spread, order, strict=True))  # exact times have fraction 0, the least
+        good += all(
+            c.holds(units[c.b].start - units[c.a].start, _sign(rank.get(c.b, 0) - rank.get(c.a, 0)))
+            for c in constraints
+        )
+    return Fraction(good, len(orders))
 
 
-def _satisfied_orders(cells: list[Cells], bounds: list[tuple[int, int, int, int]]) -> npt.NDArray[np.int64]:
-    """In how many orders of the fractions each choice of cells satisfies all bounds, one axis a member."""
-    starts = np.ix_(*(np.array([start for start, *_ in own]) for own in cells))
-    spread = np.ix_(*(np.array([int(is_spread) for _, is_spread, _ in own]) for own in cells))
-    orders = np.zeros([len(own) for own in cells], dtype=np.int64)
-    for order in permutations(range(1, len(cells) + 1)):
-        fraction = [place * is_spread for place, is_spread in zip(order, spread, strict=True)]
-        holds = np.ones(orders.shape, dtype=bool)
-        for a, b, lo, hi in bounds:
-            holds &= _at_most(starts[b] - starts[a], fraction[b] <= fraction[a], hi)
-            holds &= _at_most(starts[a] - starts[b], fraction[a] <= fraction[b], -lo)
-        orders += holds
-    return orders
+def _units(template: Histogram, detected_at_us: int, unit_s: Fraction) -> Iterator[Unit]:
+    at = Fraction(detected_at_us, 10**6)
+    edges = [_whole((at + Fraction(edge)) / unit_s) for edge in template.edges_s.tolist()]
+    for start, end, mass in zip(edges[:-1], edges[1:], map(Fraction, template.mass.tolist()), strict=True):
+        if mass and start == end:
+            yield Unit(start, is_exact=True, mass=mass)
+        elif mass:
+            yield from (Unit(n, is_exact=False, mass=mass / (end - start)) for n in range(start, end))
 
 
-def _at_most(
-    cells_apart: npt.NDArray[np.int64], is_fraction_not_above: npt.NDArray[np.bool_], most: int
-) -> npt.NDArray[np.bool_]:
-    holds: npt.NDArray[np.bool_] = (cells_apart < most) | ((cells_apart == most) & is_fraction_not_above)
-    return holds
+def _constraint(graph: ConstraintGraph, a: str, b: str, window: Window, unit_s: Fraction) -> Constraint:
+    lo, hi = (_whole(Fraction(end) / unit_s) for end in (window.lo_s, window.hi_s))
+    return Constraint(graph.streams.index(a), graph.streams.index(b), lo, hi)
 
 
-def _weighed(orders: npt.NDArray[np.int64], cells: list[Cells]) -> Fraction:
-    """Sum over all choices of cells: orders times the product of the masses, in whole numbers."""
-    total, scale = orders.astype(object), 1
-    for own in reversed(cells):
-        denominator = math.lcm(*(mass.denominator for *_, mass in own))
-        total = total @ np.array([int(mass * denominator) for *_, mass in own], dtype=object)
-        scale *= denominator
-    return Fraction(int(total), scale)
+def _whole(units: Fraction) -> int:
+    assert units.denominator == 1
+    return units.numerator
 
 
-def simulated_probability(
-    templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: Windows, draws: int, seed: int = 0
-) -> float:
-    """Share of `draws` random occurrences that satisfy all windows; off by about sqrt(P (1 - P) / draws)."""
-    random = np.random.default_rng(seed)
-    occurred_s = [
-        (at - detected_at_us[0]) / 1e6 + np.asarray(template.quantile(random.random(draws)))
-        for template, at in zip(templates, detected_at_us, strict=True)
-    ]
-    holds = np.ones(draws, dtype=bool)
-    for (a, b), window in windows.items():
-        apart_s = occurred_s[b] - occurred_s[a]
-        holds &= (window.lo_s <= apart_s) & (apart_s <= window.hi_s)
-    return float(holds.mean())
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coincide import Histogram, Window
 from coincide.window_join import ConstraintGraph
 from tests.reference.constraint_graphs import constraint_graphs
-from tests.reference.joint_probability import joint_probability, simulated_probability
+from tests.reference.counted_cells import joint_probability, simulated_probability
 from tests.reference.pair_probability import Template, in_us, pair_probability
 from tests.reference.posterior import ExactPosterior
 from tests.reference.window_join_cases import EXACT, HALF_SECOND_US, UNCERTAIN
