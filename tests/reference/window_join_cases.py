@@ -28,7 +28,7 @@ UNCERTAIN = (
     Histogram([-0.5, 0, 0, 0.5], [0.25, 0.5, 0.25]),  # an atom inside
 )
 # no ratio of small numbers, as joint probabilities are: none lies within 1e-12 of them
-JOINT_THRESHOLDS = (1e-9, 0.02 - 1e-7, 0.1 + 1e-7, 0.25 - 1e-7, 0.5 + 1e-7, 0.9 + 1e-7)
+JOINT_THRESHOLDS = (0.5 + 1e-7, 0.25 - 1e-7, 0.1 + 1e-7, 0.75 + 1e-7, 0.02 - 1e-7, 0.95 + 1e-7, 1e-9)
 
 # a rule, and whether one sensor reports everything; else each stream has its own beside one that all share
 SENSORS: tuple[tuple[SensorRule, bool], ...] = (
@@ -96,17 +96,19 @@ def window_joins(
     most: int = 6,
     *,
     certain: bool = False,
-    with_joint: bool = True,
+    with_joint: bool | None = None,
     most_choices: int = 800,
 ) -> WindowJoinCase:
     """Graphs, frames and what else is asked; `certain`: exact times, and windows without a threshold too.
 
-    `with_joint` allows a joint threshold: of uncertain times only, and of up to 4 streams. There are at most about
+    `with_joint`: a joint threshold, of uncertain times and up to 4 streams; None: now and then. There are at most about
     `most_choices` of one event a stream.
     """
-    joint = with_joint and not certain and fewest <= MOST_WITH_JOINT and draw(st.booleans())
-    thresholds: tuple[float | None, ...] = (None, None, *EDGE_THRESHOLDS) if certain or joint else EDGE_THRESHOLDS
-    largest = min(most, MOST_WITH_JOINT) if joint else most
+    if with_joint is None:
+        with_joint = fewest <= MOST_WITH_JOINT and not certain and draw(st.booleans())
+    some: tuple[float | None, ...] = (None, None, None, 0.05, 0.5) if with_joint else (None, None, *EDGE_THRESHOLDS)
+    largest = min(most, MOST_WITH_JOINT) if with_joint else most
+    thresholds = some if with_joint or certain else EDGE_THRESHOLDS
     graph, near_s = draw(satisfied_graphs(forms, fewest, largest, thresholds))
     rows = max(2, int(most_choices ** (1 / len(graph.streams))))
     templates = EXACT if certain else EXACT[:1] + UNCERTAIN
@@ -118,7 +120,7 @@ def window_joins(
         frames,
         graph,
         key={name: draw(_keys(len(frame))) for name, frame in frames.items()} if draw(st.integers(0, 3)) == 0 else None,
-        threshold=draw(st.sampled_from(JOINT_THRESHOLDS)) if joint else None,
+        threshold=draw(st.sampled_from(JOINT_THRESHOLDS)) if with_joint else None,
         sensors=rule,
     )
 

@@ -13,21 +13,17 @@ from tests.reference.window_join import ACCURACY, CYCLIC_ACCURACY, joint_probabi
 from tests.reference.window_join_cases import WindowJoinCase, window_joins
 
 
-def with_joint_threshold(form: Form) -> st.SearchStrategy[WindowJoinCase]:
-    return window_joins((form,), most=4, most_choices=200).filter(lambda case: case.threshold is not None)
-
-
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=20)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_tuples_that_reach_it_are_found_and_no_others(data: st.DataObject, form: Form) -> None:
-    case = data.draw(with_joint_threshold(form))
+    case = data.draw(window_joins((form,), fewest=3, most=4, with_joint=True, most_choices=100))
     found = {tuple(row) for row in window_join(case.frames, case.graph, **case.asked).members.tolist()}
     sure, possible = sure_and_possible(case.frames, case.graph, **case.asked)
     assert sure <= found <= possible
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(case=window_joins(most=4, with_joint=False, most_choices=100))
 def test_each_tuple_tells_its_probability_and_those_of_its_edges(case: WindowJoinCase) -> None:
     tuples = window_join(case.frames, case.graph, **case.asked)
