@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.occurred import median_us, random_templates
 from coincide import Window
 from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint_probability import joint_at_least, joint_probabilities
+from coincide.window_join.joint.probability import joint_at_least, joint_probabilities
 
 BUCKETS = 4
 

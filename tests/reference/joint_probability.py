@@ -1,6 +1,6 @@
 """P(all windows hold at once), exact and slow, for templates, times and windows on a grid of whole units.
 
-The independent twin of ``coincide.window_join.joint_probability``: no integrals, it counts. A member that is
+The independent twin of ``coincide.window_join.joint.probability``: no integrals, it counts. A member that is
 uniform over some units lies in each of them equally often, at a whole number n and a fraction u in (0, 1), uniform
 too; an exact time has the fraction 0. Whether
 

@@ -12,9 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coincide import Histogram, Window, match_probability
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint_probability import joint_probabilities
+from coincide.window_join.joint.probability import joint_probabilities
 from tests.reference import joint_probability as reference
 
 ROUNDING = 1e-12

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from coincide import Histogram, Window
 from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint_cells import Cells
-from coincide.window_join.joint_checks import checked_tuples
-from coincide.window_join.joint_condition import Condition
-from coincide.window_join.joint_estimate import Estimate
-from coincide.window_join.joint_links import Links
-from coincide.window_join.joint_plan import plan
-from coincide.window_join.joint_probability import joint_probabilities
+from coincide.window_join.joint.cells import Cells
+from coincide.window_join.joint.checks import checked_tuples
+from coincide.window_join.joint.condition import Condition
+from coincide.window_join.joint.estimate import Estimate
+from coincide.window_join.joint.links import Links
+from coincide.window_join.joint.plan import plan
+from coincide.window_join.joint.probability import joint_probabilities
 from tests.reference.joint_tuples import (
     FORMS,
     ROUNDING,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from coincide import Histogram, Window
 from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint_links import Links
-from coincide.window_join.joint_probability import joint_probabilities
+from coincide.window_join.joint.links import Links
+from coincide.window_join.joint.probability import joint_probabilities
 from tests.reference.joint_tuples import (
     ROUNDING,
     Tuple,

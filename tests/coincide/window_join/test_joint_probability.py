@@ -7,8 +7,8 @@ import pytest
 
 from coincide import Histogram, OffsetError, ThresholdError, Window, match_probabilities
 from coincide.window_join import ConstraintGraph
-from coincide.window_join.induced import induced
-from coincide.window_join.joint_probability import joint_at_least, joint_probabilities
+from coincide.window_join.joint.induced import induced
+from coincide.window_join.joint.probability import joint_at_least, joint_probabilities
 from tests.reference import joint_probability as reference
 from tests.reference.joint_tuples import (
     FORMS,

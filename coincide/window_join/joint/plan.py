@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coincide.window_join.joint_cells import Cells
-from coincide.window_join.joint_condition import Condition
-from coincide.window_join.joint_estimate import Estimate, Plan
-from coincide.window_join.joint_forest import Forest
-from coincide.window_join.joint_links import Links
-from coincide.window_join.joint_members import PlacedMember
-from coincide.window_join.joint_tuples import TupleShape
+from coincide.window_join.joint.cells import Cells
+from coincide.window_join.joint.condition import Condition
+from coincide.window_join.joint.estimate import Estimate, Plan
+from coincide.window_join.joint.forest import Forest
+from coincide.window_join.joint.links import Links
+from coincide.window_join.joint.members import PlacedMember
+from coincide.window_join.joint.tuples import TupleShape
 
 
 @dataclass(frozen=True)

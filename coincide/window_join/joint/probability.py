@@ -10,9 +10,9 @@ import numpy.typing as npt
 from coincide.histogram import Histogram
 from coincide.offsets import checked_threshold
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.joint_bounds import edge_probabilities, tree_bounds
-from coincide.window_join.joint_checks import checked_tuples
-from coincide.window_join.joint_refinement import WIDEST, JointProbability, refined
+from coincide.window_join.joint.bounds import edge_probabilities, tree_bounds
+from coincide.window_join.joint.checks import checked_tuples
+from coincide.window_join.joint.refinement import WIDEST, JointProbability, refined
 
 WIDEST_AT_FIRST = 0.03
 ACCURACY = 1e-12  # of a verdict, as for pairs

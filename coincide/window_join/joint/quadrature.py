@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 
 
 @cache

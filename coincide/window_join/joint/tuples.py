@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.exact_sums import ExactSum, seconds_of
 from coincide.histogram import Histogram
+from coincide.template_columns import TemplateColumns
 from coincide.template_pairs import StackedTemplates
-from coincide.trapezoids import TemplateColumns
-from coincide.window_join.joint_members import PlacedMember
+from coincide.window_join.joint.members import PlacedMember
 
 ELEMENTS_PER_BLOCK = 16_384  # bucket bounds times tuples
 SPREAD, EXACT, POINT = range(3)  # no exact time, some, nothing else

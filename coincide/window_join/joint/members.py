@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays import FloatArray
 from coincide.exact_sums import ExactSum, difference_of
-from coincide.histogram import FloatArray
-from coincide.trapezoids import TemplateColumns
+from coincide.template_columns import TemplateColumns
 
 ColumnIndex = npt.NDArray[np.int64] | slice
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 from coincide.posterior_members import Members
 from coincide.posterior_pieces import PosteriorPieces
 from coincide.window import Window
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.joint_bounds import edge_probabilities, tree_bounds
-from coincide.window_join.joint_estimate import Estimate, Plan
-from coincide.window_join.joint_links import Links
-from coincide.window_join.joint_plan import plan
-from coincide.window_join.joint_tuples import EventTuples, TupleBlock, TupleShape
+from coincide.window_join.joint.bounds import edge_probabilities, tree_bounds
+from coincide.window_join.joint.estimate import Estimate, Plan
+from coincide.window_join.joint.links import Links
+from coincide.window_join.joint.plan import plan
+from coincide.window_join.joint.tuples import EventTuples, TupleBlock, TupleShape
 
 WIDEST = 1e-3
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coincide.arrays import FloatArray
 from coincide.exact_sums import ExactSum
-from coincide.histogram import FloatArray
-from coincide.window_join.joint_breaks import RowArray, taken
-from coincide.window_join.joint_links import Reach
-from coincide.window_join.joint_members import moved_s
+from coincide.window_join.joint.breaks import RowArray, taken
+from coincide.window_join.joint.links import Reach
+from coincide.window_join.joint.members import moved_s
 
 
 @dataclass(frozen=True, eq=False)

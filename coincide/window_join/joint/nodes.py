@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import FloatArray, Int64Array
 from coincide.exact_sums import ExactSum, difference_of
-from coincide.histogram import FloatArray
 from coincide.trapezoids import ATOM_TOLERANCE_S
-from coincide.window_join.joint_breaks import MergedBreaks, taken
-from coincide.window_join.joint_members import PlacedMember, moved
-from coincide.window_join.joint_quadrature import gauss_legendre
+from coincide.window_join.joint.breaks import MergedBreaks, taken
+from coincide.window_join.joint.members import PlacedMember, moved
+from coincide.window_join.joint.quadrature import gauss_legendre
 
 Shift = tuple[int, ExactSum]
 """Which member, and how much earlier than its edges the break points lie, as a negative number of seconds."""

@@ -14,13 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import FloatArray, Int64Array
 from coincide.exact_sums import ExactSum
-from coincide.histogram import FloatArray
-from coincide.window_join.joint_estimate import Estimate, Plan
-from coincide.window_join.joint_links import Links, Reach
-from coincide.window_join.joint_members import PlacedMember, moved_s
-from coincide.window_join.joint_nodes import Nodes, Pieces, Shift, atom_nodes
+from coincide.window_join.joint.estimate import Estimate, Plan
+from coincide.window_join.joint.links import Links, Reach
+from coincide.window_join.joint.members import PlacedMember, moved_s
+from coincide.window_join.joint.nodes import Nodes, Pieces, Shift, atom_nodes
 
 ELEMENTS_PER_STEP = 32_768  # break points times tuples
 NODES_PER_STEP = 65_536

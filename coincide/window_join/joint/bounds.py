@@ -11,13 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import FloatArray, Int64Array
 from coincide.difference import match_probabilities
-from coincide.histogram import FloatArray
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.joint_forest import Forest
-from coincide.window_join.joint_links import Links
-from coincide.window_join.joint_tuples import EventTuples
+from coincide.window_join.joint.forest import Forest
+from coincide.window_join.joint.links import Links
+from coincide.window_join.joint.tuples import EventTuples
 
 BoolArray = npt.NDArray[np.bool_]
 

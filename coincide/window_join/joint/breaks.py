@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays import FloatArray
 from coincide.exact_sums import ExactSum
-from coincide.histogram import FloatArray
 
 RowArray = npt.NDArray[np.intp]
 

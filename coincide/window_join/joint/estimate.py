@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from coincide.histogram import FloatArray
-from coincide.window_join.joint_members import PlacedMember
+from coincide.arrays import FloatArray
+from coincide.window_join.joint.members import PlacedMember
 
 
 @dataclass(frozen=True, eq=False)

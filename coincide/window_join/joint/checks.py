@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.errors import OffsetError
 from coincide.histogram import Histogram
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.joint_tuples import EventTuples
+from coincide.window_join.joint.tuples import EventTuples
 
 FURTHEST_US = 2**53  # beyond it microseconds are no exact floats
 

@@ -21,12 +21,11 @@ from functools import cached_property, reduce
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
-from coincide.histogram import FloatArray
-from coincide.window_join.joint_condition import ELEMENTS_PER_STEP, Condition, exact_s, shifts
-from coincide.window_join.joint_estimate import Estimate
-from coincide.window_join.joint_members import PlacedMember
-from coincide.window_join.joint_nodes import Pieces, Shift, atom_nodes
+from coincide.arrays import FloatArray, Int64Array
+from coincide.window_join.joint.condition import ELEMENTS_PER_STEP, Condition, exact_s, shifts
+from coincide.window_join.joint.estimate import Estimate
+from coincide.window_join.joint.members import PlacedMember
+from coincide.window_join.joint.nodes import Pieces, Shift, atom_nodes
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coincide.window_join.joint_links import Links
+from coincide.window_join.joint.links import Links
 
 
 def break_points(links: Links, edges: Sequence[int], root: int, parent: int | None = None) -> int:

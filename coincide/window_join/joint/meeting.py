@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.histogram import FloatArray
+from coincide.arrays import FloatArray
 from coincide.trapezoids import ATOM_TOLERANCE_S
-from coincide.window_join.joint_breaks import MergedBreaks, taken, taken_counts
-from coincide.window_join.joint_members import PlacedMember, total
-from coincide.window_join.joint_quadrature import antiderivative, gauss_legendre
-from coincide.window_join.joint_subtree import Message, Subtree
+from coincide.window_join.joint.breaks import MergedBreaks, taken, taken_counts
+from coincide.window_join.joint.members import PlacedMember, total
+from coincide.window_join.joint.quadrature import antiderivative, gauss_legendre
+from coincide.window_join.joint.subtree import Message, Subtree
 
 
 class Meeting:

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from coincide.histogram import FloatArray
-from coincide.window_join.joint_estimate import Estimate
-from coincide.window_join.joint_links import Links
-from coincide.window_join.joint_meeting import Meeting
-from coincide.window_join.joint_members import PlacedMember
-from coincide.window_join.joint_rooting import break_points, centre
+from coincide.arrays import FloatArray
+from coincide.window_join.joint.estimate import Estimate
+from coincide.window_join.joint.links import Links
+from coincide.window_join.joint.meeting import Meeting
+from coincide.window_join.joint.members import PlacedMember
+from coincide.window_join.joint.rooting import break_points, centre
 
 ELEMENTS_PER_STEP = 16_384  # break points times tuples: temporaries that stay in the processor's cache
 
