@@ -22,32 +22,32 @@ def found_in(case: WindowJoinCase) -> set[Positions]:
     return set(listed)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(case=window_joins(certain=True))
 def test_exact_times(case: WindowJoinCase) -> None:
     assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data(), form=st.sampled_from(FORMS))
 def test_uncertain_times_in_every_form(data: st.DataObject, form: Form) -> None:
     case = data.draw(window_joins((form,), with_joint=False))
     assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(case=window_joins(fewest=5, with_joint=False))
 def test_five_and_six_streams(case: WindowJoinCase) -> None:
     assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(case=self_joins())
 def test_one_frame_in_several_roles(case: WindowJoinCase) -> None:
     assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(case=window_joins(most=4, with_joint=False), seed=st.integers(0, 9))
 def test_any_other_condition(case: WindowJoinCase, seed: int) -> None:
     def where(
@@ -60,7 +60,7 @@ def test_any_other_condition(case: WindowJoinCase, seed: int) -> None:
     assert {tuple(row) for row in members.tolist()} == expected
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(case=window_joins(with_joint=False))
 def test_parts_are_the_same_tuples(case: WindowJoinCase) -> None:
     parts = [part.members for part in window_join_blocks(case.frames, case.graph, **case.asked)]

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide.window_join import window_join
+from tests.reference.compatible_members import ACCURACY
 from tests.reference.constraint_graphs import FORMS, Form
-from tests.reference.window_join import ACCURACY, CYCLIC_ACCURACY, joint_probabilities, sure_and_possible
+from tests.reference.window_join import CYCLIC_ACCURACY, joint_probabilities, sure_and_possible
 from tests.reference.window_join_cases import WindowJoinCase, window_joins
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_tuples_that_reach_it_are_found_and_no_others(data: st.DataObject, form: Form) -> None:
     case = data.draw(window_joins((form,), fewest=3, most=4, with_joint=True, most_choices=100))
@@ -23,7 +24,7 @@ def test_tuples_that_reach_it_are_found_and_no_others(data: st.DataObject, form:
     assert sure <= found <= possible
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(case=window_joins(most=4, with_joint=False, most_choices=100))
 def test_each_tuple_tells_its_probability_and_those_of_its_edges(case: WindowJoinCase) -> None:
     tuples = window_join(case.frames, case.graph, **case.asked)

@@ -15,7 +15,7 @@ from tests.reference.window_join import ABSENT, Positions, supersession_oracle
 from tests.reference.window_join_cases import WindowJoinCase, pushes, window_joins
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data(), case=window_joins(CLIQUES, fewest=3, most=5, most_choices=60))
 def test_every_arrival_changes_what_the_oracle_says(data: st.DataObject, case: WindowJoinCase) -> None:
     streams, members = case.graph.streams, members_of(case.frames, case.graph, case.key)
