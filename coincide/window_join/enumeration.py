@@ -72,7 +72,7 @@ class Enumeration:
         root : int
             The role that is tried event by event.
         events : RoleEvents, optional
-            Other events for the root than its own: new ones.
+            Some of the root's own, to try only those.
         """
         probing = self.roles[root] if events is None else events
         if self.reach.is_empty:
@@ -111,7 +111,7 @@ class _Part:
 
     def _joined(self, partial: Partial, ranges: Mapping[int, Ranges], order: Sequence[int]) -> Iterator[Partial]:
         if not order:
-            yield {role: rows + self.roles[role].first for role, rows in partial.items()}
+            yield {role: self.roles[role].positions(rows) for role, rows in partial.items()}
             return
         role, *rest = order
         for rows, at in expanded_blocks(*ranges[role]):
@@ -152,7 +152,7 @@ class _Part:
         pair = (min(role, other), max(role, other))
         if not self.rules.twins_in_order or pair not in self.rules.twins:
             return ranges
-        position = at + (self.roles[role].first - self.roles[other].first)
+        position = self.roles[role].positions(at) - self.roles[other].first
         start, stop = ranges
         return (np.maximum(start, position + 1), stop) if role < other else (start, np.minimum(stop, position))
 
@@ -185,7 +185,7 @@ class _Part:
         if self.rules.sensors != "any":
             keep = allowed(self.rules.sensors, one.stored.sensor[rows], new.stored.sensor[at])
         if not self.rules.twins_in_order and (min(role, other), max(role, other)) in self.rules.twins:
-            apart = rows + one.first != at + new.first
+            apart = one.positions(rows) != new.positions(at)
             keep = apart if keep is None else keep & apart
         edge = self.reach.test(other, role)
         if edge is not None:

@@ -58,3 +58,10 @@ def reach_us(graph: ConstraintGraph, streams: Mapping[str, Stream], *, at_least:
     reach = -delays_us - bounds
     np.fill_diagonal(reach, -delays_us)
     return dict(zip(graph.streams, reach.min(axis=1).tolist(), strict=True))
+
+
+def reach_by_stream(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> dict[str, int]:
+    """Return `reach_us` by name of stream: the farthest of the roles that it plays."""
+    reach = reach_us(graph, streams)
+    names = {stream.name for stream in streams.values()}
+    return {name: min(reach[role] for role, stream in streams.items() if stream.name == name) for name in names}
