@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from coincide import Detections, Histogram, Window
-from coincide.window_join import ConstraintGraph, window_join
+from coincide import Detections, Histogram, Stream, Window
+from coincide.window_join import ConstraintGraph, WindowJoin, window_join
 from tests.reference.window_join import at_least_oracle, members_of_result
 
 with warnings.catch_warnings():
@@ -102,3 +102,20 @@ def test_joins_of_three_and_of_four_stations_find_them(
         members = [frozenset(zip(stations, row, strict=True)) for row in rows]
         found |= {each for each in members if not any(each < more for more in found)}
     assert_same(found, onsets_us, network_events)
+
+
+def test_a_stream_of_triggers_ends_in_them(onsets_us: dict[str, list[int]], network_events: list[Event]) -> None:
+    """Each trigger comes alone, the latest first: what grows is retracted."""
+    template = Histogram.uniform(-SHORT_S, 0)
+    streams = [Stream(station, max_delay_s=600, longest_template_s=SHORT_S) for station in STATIONS]
+    join = WindowJoin(CLIQUE, streams, threshold=0.9, at_least=3)
+    pushed = sorted(
+        ((us, station, row) for station in STATIONS for row, us in enumerate(onsets_us[station])), reverse=True
+    )
+    live: set[tuple[int, ...]] = set()
+    for onset_us, station, _ in pushed:
+        changes = join.push(station, Detections([onset_us], [template], sensor=[station]))
+        live -= set(map(tuple, changes.retract.members.tolist()))
+        live |= set(map(tuple, changes.insert.members.tolist()))
+    events = {frozenset(pushed[number][1:] for number in members if number >= 0) for members in live}
+    assert_same(events, onsets_us, network_events)
