@@ -39,6 +39,7 @@ def bew_direct(arrivals: Arrivals, graph: ConstraintGraph, predicate: Predicate 
     >>> arrivals = Arrivals({name: Detections(times, exact) for name, times in times_us.items()})
     >>> found = bew_direct(arrivals, ConstraintGraph.path(["a", "b", "c"], Window(2e-6)))
     >>> found.members.tolist(), found.work.windows_tested, found.work.longest_wait_us
+    ([[0, 0, 0]], 5, 0)
     """
     answer = Answer(arrivals, graph, predicate, hashed=True)
     return BackwardEvaluation(answer, given_reach(graph), kept=implied_reach(graph), refined=False).run()

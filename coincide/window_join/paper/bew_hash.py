@@ -37,6 +37,7 @@ def bew_hash(arrivals: Arrivals, graph: ConstraintGraph, predicate: Predicate | 
     >>> arrivals = Arrivals({name: Detections(times, exact) for name, times in times_us.items()})
     >>> found = bew_hash(arrivals, ConstraintGraph.clique(["a", "b", "c"], Window(4e-6)))
     >>> found.members.tolist(), found.work.windows_tested, found.work.longest_wait_us
+    ([[0, 0, 0]], 7, 0)
     """
     answer, reach = Answer(arrivals, graph, predicate, hashed=True), uniform_reach(graph)
     return BackwardEvaluation(answer, tested=reach, kept=reach, refined=False).run()

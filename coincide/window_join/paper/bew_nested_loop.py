@@ -35,6 +35,7 @@ def bew_nested_loop(arrivals: Arrivals, graph: ConstraintGraph, predicate: Predi
     >>> arrivals = Arrivals({name: Detections(times, exact) for name, times in times_us.items()})
     >>> found = bew_nested_loop(arrivals, ConstraintGraph.clique(["a", "b", "c"], Window(4e-6)))
     >>> found.members.tolist(), found.work.windows_tested, found.work.longest_wait_us
+    ([[0, 0, 0]], 7, 0)
     """
     answer, reach = Answer(arrivals, graph, predicate, hashed=False), uniform_reach(graph)
     return BackwardEvaluation(answer, tested=reach, kept=reach, refined=False).run()

@@ -35,6 +35,7 @@ def gca_few(arrivals: Arrivals, graph: ConstraintGraph, predicate: Predicate | N
     >>> arrivals = Arrivals({name: Detections(times, exact) for name, times in times_us.items()})
     >>> found = gca_few(arrivals, ConstraintGraph.path(["a", "b", "c"], Window(2e-6)))
     >>> found.members.tolist(), found.work.windows_tested, found.work.longest_wait_us
+    ([[0, 0, 0]], 16, 60)
     """
     answer, reach = Answer(arrivals, graph, predicate, hashed=True), global_reach(graph)
     return ForwardEvaluation(answer, reach, refined=True).run()

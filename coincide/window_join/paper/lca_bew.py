@@ -35,6 +35,7 @@ def lca_bew(arrivals: Arrivals, graph: ConstraintGraph, predicate: Predicate | N
     >>> arrivals = Arrivals({name: Detections(times, exact) for name, times in times_us.items()})
     >>> found = lca_bew(arrivals, ConstraintGraph.path(["a", "b", "c"], Window(2e-6)))
     >>> found.members.tolist(), found.work.windows_tested, found.work.longest_wait_us
+    ([[0, 0, 0]], 7, 0)
     """
     answer, reach = Answer(arrivals, graph, predicate, hashed=True), local_reach(graph)
     return BackwardEvaluation(answer, tested=reach, kept=reach, refined=True).run()

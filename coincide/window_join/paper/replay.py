@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
+from coincide.area_keys import EARLIEST_TIME_US, Int64Array
 from coincide.detections import Detections, DetectionsError
 
 Label = int | str | None
@@ -102,18 +102,22 @@ class Arrivals:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """All tuples in the order of arrival."""
-        rows = [(stream, row) for stream, frame in self.frames.items() for row in range(len(frame))]
-        times_us = [time_us for column in self._times_us for time_us in column.tolist()]
-        keys = [label for column in self._keys for label in column]
-        now_us = np.maximum.accumulate(np.array(times_us, np.int64)[self._order]).tolist()
-        return tuple(
-            Point(*rows[at], times_us[at], keys[at], now) for at, now in zip(self._order.tolist(), now_us, strict=True)
-        )
+        points, now_us = list(self._in_frames()), EARLIEST_TIME_US
+        arrived = []
+        for at in self._order.tolist():
+            now_us = max(now_us, points[at].time_us)
+            arrived.append(replace(points[at], now_us=now_us))
+        return tuple(arrived)
 
     @cached_property
     def disorder_us(self) -> dict[str, int]:
         """How late tuples of each stream come, measured against the stream itself."""
         return {stream: self._disorder_us(stream) for stream in self.streams}
+
+    def _in_frames(self) -> Iterator[Point]:
+        for stream, times_us, keys in zip(self.streams, self._times_us, self._keys, strict=True):
+            for row, (time_us, key) in enumerate(zip(times_us.tolist(), keys, strict=True)):
+                yield Point(stream, row, time_us, key, now_us=time_us)
 
     def _disorder_us(self, stream: str) -> int:
         times_us = np.array([point.time_us for point in self.points if point.stream == stream], np.int64)
