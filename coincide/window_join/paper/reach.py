@@ -7,6 +7,7 @@ of t_b - t_a is the reach hi of (a, b) and the reach -lo of (b, a).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import permutations
 
 from coincide.histogram import Histogram
@@ -63,6 +64,7 @@ def uniform_reach(graph: ConstraintGraph) -> Reach:
     return dict.fromkeys(permutations(graph.streams, 2), hi_us)
 
 
+@lru_cache(maxsize=1024)
 def exact_bounds_us(window: Window) -> tuple[int, int]:
     """First and last whole microsecond t_b - t_a inside the window; (1, 0) if there is none between its bounds.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import EARLIEST_TIME_US, Int64Array
+from coincide.area_keys import Int64Array
 from coincide.detections import Detections, DetectionsError
 
 Label = int | str | None
@@ -102,12 +103,10 @@ class Arrivals:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """All tuples in the order of arrival."""
-        points, now_us = list(self._in_frames()), EARLIEST_TIME_US
-        arrived = []
-        for at in self._order.tolist():
-            now_us = max(now_us, points[at].time_us)
-            arrived.append(replace(points[at], now_us=now_us))
-        return tuple(arrived)
+        rows = list(self._in_frames())
+        arrived = [rows[at] for at in self._order.tolist()]
+        now_us = accumulate((point.time_us for point in arrived), max)
+        return tuple(replace(point, now_us=now) for point, now in zip(arrived, now_us, strict=True))
 
     @cached_property
     def disorder_us(self) -> dict[str, int]:
