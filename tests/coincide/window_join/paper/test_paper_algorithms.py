@@ -78,6 +78,8 @@ def test_what_is_no_uniform_clique_is_refused(algorithm: PaperAlgorithm, graph: 
 
 def test_sub_microsecond_windows_are_exact() -> None:
     between = ConstraintGraph.binary("a", "b", Window(lo_s=0.2e-6, hi_s=0.8e-6))  # no whole microsecond inside
-    arrivals = Arrivals({"a": Detections([1, 2, 3], EXACT), "b": Detections([1, 2, 3], EXACT)}, order=[5, 4, 3, 2, 1, 0])
+    arrivals = Arrivals(
+        {"a": Detections([1, 2, 3], EXACT), "b": Detections([1, 2, 3], EXACT)}, order=[5, 4, 3, 2, 1, 0]
+    )
     for algorithm in FOR_ANY_GRAPH:
         assert len(algorithm.run(arrivals, between).members) == 0, algorithm.name
