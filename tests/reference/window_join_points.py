@@ -20,7 +20,8 @@ Predicate = Callable[[str, int, str, int], bool]
 
 ATOMS = (Histogram.point(), Histogram.point().shift(-1.5), Histogram.point().shift(0.25))
 HALF_WIDTHS_S = (0.0, 0.5, 1.0, 2.5, 4.0)
-WINDOWS = tuple(Window(half_s) for half_s in HALF_WIDTHS_S) + (
+WINDOWS = (
+    *(Window(half_s) for half_s in HALF_WIDTHS_S),
     Window(lo_s=0.0, hi_s=3.0),
     Window(lo_s=-2.0, hi_s=0.5),
     Window(lo_s=1.0, hi_s=4.0),

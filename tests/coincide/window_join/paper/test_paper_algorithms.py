@@ -42,7 +42,8 @@ def test_any_graph(join: RecordedJoin) -> None:
 def test_the_answer_is_a_matrix_whatever_is_found(algorithm: PaperAlgorithm) -> None:
     nothing = Arrivals({"a": Detections([], EXACT), "b": Detections([], EXACT), "c": Detections([], EXACT)})
     measured = algorithm.run(nothing, ConstraintGraph.clique(["a", "b", "c"], Window(1)))
-    assert (measured.members.shape, measured.members.dtype) == ((0, 3), np.int64)
+    assert measured.members.shape == (0, 3)
+    assert measured.members.dtype == np.int64
     assert measured.work == WindowWork()
 
 
