@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from benchmarks.window_join_costs import (
     ANY_GRAPH,
+    ARRIVALS,
     HASHED,
     UNIFORM,
     USUAL,
@@ -39,7 +42,7 @@ AXES = {"rate_hz": "tuples a second of each stream", "streams": "streams", "wind
 
 
 def draw_costs() -> Figure:
-    """Draw tuples for 1,000 operations, and the longest wait, against rate, number of streams and window."""
+    """Draw tuples for 1,000 operations, and FEW's waits, against rate, number of streams and window."""
     drawn: Figure
     drawn, axes = figure(9.5, 5.4, 2, 3)
     for column, (varied, settings) in zip(axes.T, sweeps().items(), strict=True):
@@ -48,11 +51,15 @@ def draw_costs() -> Figure:
         for name in UNIFORM:
             of_each = [operations(setting, work[name]) for setting, work in zip(settings, found, strict=True)]
             _plot(column[0], name, xs, [1000 / each for each in of_each])
-        _plot(column[1], "few-hash", xs, [work["few-hash"].longest_wait_us / 1e6 for work in found], label=None)
-        column[1].set_xlabel(AXES[varied])
-        _ticks(column[0], column[1], xs, logarithmic=varied != "streams")
+        few = [work["few-hash"] for work in found]
+        column[1].plot(xs, [work.longest_wait_us / 1e6 for work in few], "o-", color="#d62728", label="longest")
+        column[1].plot(xs, [work.waited_us / 1e6 / ARRIVALS for work in few], "o:", color="#d62728", label="mean")
+        column[1].set(xlabel=AXES[varied], ylim=(0.01, 20))
+        for ax in column:
+            _log_scale(ax, xs, doubling=varied != "streams")
     axes[0, 0].set_ylabel("tuples for 1,000 operations")
-    axes[1, 0].set_ylabel("longest wait, seconds\n(FEW; BEW: none)")
+    axes[1, 0].set_ylabel("FEW's waits, seconds\n(BEW: none)")
+    axes[1, 0].legend()
     handles, names = axes[0, 0].get_legend_handles_labels()
     drawn.legend(handles, names, loc="outside upper center", ncols=4)
     return drawn
@@ -65,7 +72,10 @@ def draw_response() -> Figure:
     settings, of_each = responses()
     for name, times_s in of_each.items():
         _plot(axes[0], name, [setting.rate_hz for setting in settings], [time_s * 1000 for time_s in times_s])
-    axes[0].set(xscale="log", yscale="log", xlabel=AXES["rate_hz"], ylabel="response time, ms")
+    axes[0].set(xscale="log", yscale="log", xlabel=AXES["rate_hz"], ylabel="response time, ms", xlim=(0.8, 200))
+    last_hz = settings[int(np.isfinite(of_each["bew-hash"]).sum()) - 1].rate_hz
+    axes[0].axvline(last_hz, color="0.6", linewidth=0.8, linestyle=":")
+    axes[0].text(last_hz * 0.93, 300, "BEW keeps up\nno longer", ha="right")
     found = [works(replace(WIDE, wide_s=wide_s), ANY_GRAPH) for wide_s in WIDTHS_S]
     for name in ANY_GRAPH:
         _plot(axes[1], name, list(WIDTHS_S), [operations(WIDE, work[name]) for work in found])
@@ -93,16 +103,17 @@ def response_numbers() -> Numbers:
     return {**times_s, **{name: [work[name].operations for work in found] for name in ANY_GRAPH}}
 
 
-def _plot(ax: Axes, name: str, xs: list[float], ys: list[float], *, label: str | None = "") -> None:
+def _plot(ax: Axes, name: str, xs: list[float], ys: list[float]) -> None:
     color, line = LINES[name]
-    shown = name if label == "" else label
-    ax.plot(xs, ys, line, color=color, markersize=4.5, markerfacecolor="none", label=shown)
+    ax.plot(xs, ys, line, color=color, markersize=4.5, markerfacecolor="none", label=name)
 
 
-def _ticks(above: Axes, below: Axes, xs: list[float], *, logarithmic: bool) -> None:
-    for ax in (above, below):
-        if logarithmic:
-            ax.set_xscale("log", base=2)
-        ax.set_xticks(xs, [f"{x:g}" for x in xs])
-        ax.set_yscale("log")
-        ax.yaxis.set_major_formatter("{x:g}")
+def _log_scale(ax: Axes, xs: list[float], *, doubling: bool) -> None:
+    from matplotlib.ticker import NullLocator  # noqa: PLC0415 - for who draws, not for the numbers
+
+    if doubling:
+        ax.set_xscale("log", base=2)
+    ax.set_xticks(xs, [f"{x:g}" for x in xs])
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_locator(NullLocator())

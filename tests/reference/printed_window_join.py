@@ -7,6 +7,7 @@ from itertools import permutations
 from coincide.window_join import ConstraintGraph
 from coincide.window_join.paper.answer import Answer, Predicate
 from coincide.window_join.paper.backward import BackwardEvaluation
+from coincide.window_join.paper.conservative import local_reach
 from coincide.window_join.paper.forward import ForwardEvaluation
 from coincide.window_join.paper.reach import given_reach, uniform_reach
 from coincide.window_join.paper.replay import Arrivals, Point
@@ -59,6 +60,14 @@ def few_without_flush(arrivals: Arrivals, graph: ConstraintGraph, predicate: Pre
     return _WithoutFlush(answer, uniform_reach(graph), refined=False).run()
 
 
+def lca_few_drops_the_oldest(
+    arrivals: Arrivals, graph: ConstraintGraph, predicate: Predicate | None = None
+) -> Measured:
+    """Shrink the period by every stream's largest window, and drop the oldest starting tuple at its end."""
+    answer = Answer(arrivals, graph, predicate, hashed=True)
+    return _DropsTheOldest(answer, local_reach(graph), refined=True).run()
+
+
 def _clique(
     arrivals: Arrivals, graph: ConstraintGraph, predicate: Predicate | None
 ) -> tuple[Answer, dict[tuple[str, str], int], dict[tuple[str, str], int]]:
@@ -95,3 +104,13 @@ class _ClosedByAnyStream(ForwardEvaluation):
 class _WithoutFlush(ForwardEvaluation):
     def flush(self) -> None:
         pass
+
+
+class _DropsTheOldest(ForwardEvaluation):
+    def _is_period_found(self) -> bool:
+        found = self._sweep.find(self._now_us)
+        if found is not None:
+            self._opener = min(found, key=lambda point: point.time_us).stream
+            end_us = min(point.time_us + self._farthest_us(point.stream) for point in found)
+            self._end_us = dict.fromkeys(self._queues, end_us)
+        return found is not None

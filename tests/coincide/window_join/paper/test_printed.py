@@ -14,6 +14,9 @@ from tests.reference import printed_window_join as printed
 
 PATH = ConstraintGraph.path("abc", Window(10e-6))
 TRIANGLE = ConstraintGraph.clique("abc", Window(10e-6))
+UNEVEN = ConstraintGraph.clique(
+    "abc", {("a", "b"): Window(20e-6), ("b", "c"): Window(20e-6), ("a", "c"): Window(100e-6)}
+)
 PAIR = ConstraintGraph.clique("ab", Window(10e-6))
 
 
@@ -84,6 +87,15 @@ def arriving(order: Sequence[tuple[str, int]]) -> Arrivals:
             [[0, 0], [0, 1], [1, 0], [1, 1]],
             [[0, 0], [1, 0], [1, 1]],
             id="FEW waits for every stream before it drops",
+        ),
+        pytest.param(
+            printed.lca_few_drops_the_oldest,
+            paper.lca_few,
+            UNEVEN,
+            [("a", 0), ("b", 5), ("c", 10), ("b", 15), ("c", 34), ("a", 90), ("b", 90), ("c", 90)],
+            [[0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 2, 2]],  # of b, reaching to 25, the first goes; not a 0
+            [[0, 0, 0], [0, 1, 0], [1, 2, 2]],
+            id="the starting tuple whose reach ends first may go, not the oldest",
         ),
         pytest.param(
             printed.few_without_flush,
