@@ -98,7 +98,7 @@ class _AllThatWaits(BackwardEvaluation):
 
 class _ClosedByAnyStream(ForwardEvaluation):
     def _is_period_over(self) -> bool:
-        return super()._is_period_over() or len(self._end_us) < len(self._queues)
+        return super()._is_period_over() or len(self._not_past) < len(self._queues)
 
 
 class _WithoutFlush(ForwardEvaluation):
@@ -111,6 +111,6 @@ class _DropsTheOldest(ForwardEvaluation):
         found = self._sweep.find(self._now_us)
         if found is not None:
             self._opener = min(found, key=lambda point: point.time_us).stream
-            end_us = min(point.time_us + self._farthest_us(point.stream) for point in found)
-            self._end_us = dict.fromkeys(self._queues, end_us)
+            self._end_us = min(self._reaches_to_us(point) for point in found)
+            self._not_past = list(self._queues)
         return found is not None

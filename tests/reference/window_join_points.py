@@ -26,6 +26,8 @@ WINDOWS = (
     Window(lo_s=-2.0, hi_s=0.5),
     Window(lo_s=1.0, hi_s=4.0),
     Window(lo_s=-5.0, hi_s=-0.5),
+    Window.deadline(1.0),
+    Window.delay(-0.5),
 )
 MOST_ROWS = {2: 10, 3: 7, 4: 5, 5: 4}
 
@@ -77,6 +79,17 @@ class RecordedJoin:
     @property
     def expected(self) -> list[list[int]]:
         return by_definition(self.frames, self.graph, self.key, self.predicate)
+
+
+def arriving(order: Sequence[tuple[str, int]]) -> Arrivals:
+    """Streams whose tuples (stream, microsecond) arrive as listed; rows are numbered as they arrive."""
+    rows = sorted(range(len(order)), key=lambda at: (order[at][0], at))
+    times_us: Mapping[str, list[int]] = {stream: [] for stream in sorted({stream for stream, _ in order})}
+    for stream, time_us in order:
+        times_us[stream].append(time_us)
+    exact = [Histogram.point()]
+    frames = {stream: Detections(column, exact) for stream, column in times_us.items()}
+    return Arrivals(frames, sorted(range(len(rows)), key=rows.__getitem__))
 
 
 @st.composite

@@ -1,8 +1,7 @@
 """The window join paper's algorithms, one per file, for exact times; what they rest on, one per file too.
 
-Hammad, Franklin, Aref, Elmagarmid and others: *Stream window join: tracking moving objects in sensor-network databases*
-(SSDBM 2003). BEW is its backward, FEW its forward evaluation; GCA and LCA are its global and local conservative
-approaches.
+Hammad, Aref, Elmagarmid: *Stream window join: tracking moving objects in sensor-network databases* (SSDBM 2003). BEW is
+its backward, FEW its forward evaluation; GCA and LCA are its global and local conservative approaches.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ class ForwardEvaluation:
         self._queues = {each: ForwardQueue(disorder_us[each], hashed=answer.hashed) for each in streams}
         self._orders = {stream: visiting_order(answer.graph, stream) for stream in streams}
         self._sweep = PeriodConstruction(answer, self._queues, reach)
-        self._end_us: dict[str, int] = {}  # of the open period, for each stream that may still reach it
+        self._end_us = 0  # of the open period
+        self._not_past: list[str] = []  # streams that may still send tuples of the open period
         self._opener: str | None = None  # stream whose starting tuple opened the period
         self._now_us = 0
 
@@ -74,22 +75,22 @@ class ForwardEvaluation:
         """Mode 1: open the period of the starting tuple whose reach ends first."""
         found = self._sweep.find(self._now_us)
         if found is not None:
-            opener = min(found, key=lambda point: point.time_us + self._farthest_us(point.stream))
-            self._opener = opener.stream
-            self._end_us = {stream: self._last_us(opener, stream) for stream in self._queues}
+            opener = min(found, key=self._reaches_to_us)  # at ties the first of the streams
+            self._end_us, self._opener = self._reaches_to_us(opener), opener.stream
+            self._not_past = list(self._queues)
         return found is not None
 
     def _admit_all(self) -> None:
         """Mode 2: join what has come within the period."""
-        for stream, end_us in list(self._end_us.items()):
+        for stream in list(self._not_past):
             queue = self._queues[stream]
-            while stream in self._end_us and (new := queue.waiting) is not None:
+            while (new := queue.waiting) is not None:
                 self._answer.windows_tested += 1
-                if new.time_us > end_us:
-                    del self._end_us[stream]
-                else:
-                    self._answer.waited(queue.admit(), self._now_us)
-                    self._extend([new])
+                if new.time_us > self._end_us:
+                    self._not_past.remove(stream)
+                    break
+                self._answer.waited(queue.admit(), self._now_us)
+                self._extend([new])
 
     def _extend(self, members: list[Point]) -> None:
         """Look for the next member, recursively; without any left to look for, report."""
@@ -105,12 +106,12 @@ class ForwardEvaluation:
 
     def _is_period_over(self) -> bool:
         """Whether no other stream can send a partner of the period's opener."""
-        return all(self._queues[stream].has_ended for stream in self._end_us if stream != self._opener)
+        return all(self._queues[stream].has_ended for stream in self._not_past if stream != self._opener)
 
     def _close_period(self) -> None:
         if self._opener is not None:
             self._drop_head(self._queues[self._opener])
-        self._opener, self._end_us = None, {}
+        self._opener = None
         self._sweep.restart()
 
     def _drop_head(self, queue: ForwardQueue) -> None:
@@ -118,10 +119,7 @@ class ForwardEvaluation:
         if dropped is not None:
             self._answer.waited(dropped, self._now_us)
 
-    def _farthest_us(self, stream: str) -> int:
-        return max(reach_us for (first, _), reach_us in self._reach.items() if first == stream)
-
-    def _last_us(self, opener: Point, stream: str) -> int:
-        """Return until when tuples of a stream are admitted."""
-        alone_us = self._farthest_us(stream) if stream == opener.stream else self._reach[opener.stream, stream]
-        return opener.time_us + alone_us
+    def _reaches_to_us(self, point: Point) -> int:
+        """Return the time of the latest partner that a tuple may have in any stream."""
+        stream = point.stream
+        return point.time_us + max(self._reach[stream, other] for other in self._queues if other != stream)

@@ -49,7 +49,8 @@ class Arrivals:
     Parameters
     ----------
     frames : mapping of str to Detections
-        By stream. All rows are of one area (or none has an area), and all templates are single atoms.
+        By stream. All rows are of one area (or none has an area), and all templates are single atoms. A frame given to
+        two streams is two streams: an event joins itself.
     order : array_like of int, shape (n,), optional
         All rows, counted through the streams one after the other, in the order in which they arrive. Left out: by
         time, the streams in their order at ties.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import pytest
 
-from coincide import Detections, Histogram, Window
+from coincide import Window
 from coincide.window_join import ConstraintGraph, paper
 from coincide.window_join.paper.answer import Algorithm
-from coincide.window_join.paper.replay import Arrivals
 from tests.reference import printed_window_join as printed
+from tests.reference.window_join_points import arriving
 
 PATH = ConstraintGraph.path("abc", Window(10e-6))
 TRIANGLE = ConstraintGraph.clique("abc", Window(10e-6))
@@ -18,17 +16,6 @@ UNEVEN = ConstraintGraph.clique(
     "abc", {("a", "b"): Window(20e-6), ("b", "c"): Window(20e-6), ("a", "c"): Window(100e-6)}
 )
 PAIR = ConstraintGraph.clique("ab", Window(10e-6))
-
-
-def arriving(order: Sequence[tuple[str, int]]) -> Arrivals:
-    """Streams whose tuples (stream, microsecond) arrive as listed; rows are numbered as they arrive."""
-    rows = sorted(range(len(order)), key=lambda at: (order[at][0], at))
-    times_us: Mapping[str, list[int]] = {stream: [] for stream in sorted({stream for stream, _ in order})}
-    for stream, time_us in order:
-        times_us[stream].append(time_us)
-    exact = [Histogram.point()]
-    frames = {stream: Detections(column, exact) for stream, column in times_us.items()}
-    return Arrivals(frames, sorted(range(len(rows)), key=rows.__getitem__))
 
 
 @pytest.mark.parametrize(
