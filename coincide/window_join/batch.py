@@ -9,7 +9,7 @@ import numpy as np
 from coincide.arrays import BoolArray, Int64Array
 from coincide.detections import Detections, DetectionsError
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
-from coincide.window_join.batch_tuples import BatchTuples
+from coincide.window_join.batch_tuples import BatchTuples, Block
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.judged_edges import are_exact, with_thresholds
 from coincide.window_join.keyed_frames import Keys, keyed_frames
@@ -77,7 +77,10 @@ def window_join(
     ([[0, 0, 0]], [[1.0, 1.0]])
     """
     blocks = list(_blocks(frames, graph, key, threshold, where, sensors))
-    members = in_order(np.hstack([block.T for block in blocks]).T if blocks else _nobody(graph))
+    nobody = np.empty((len(graph.streams), 0), np.int64)
+    members = np.hstack([nobody, *(block.members.T for block in blocks)]).T
+    if not all(block.is_in_order for block in blocks):
+        members = in_order(members)
     return _tuples(frames, graph, members)
 
 
@@ -103,8 +106,8 @@ def window_join_blocks(
     >>> sum(len(part) for part in window_join_blocks({"x": a, "y": a, "z": a}, graph))
     161700
     """
-    for members in _blocks(frames, graph, key, threshold, where, sensors):
-        yield _tuples(frames, graph, members)
+    for block in _blocks(frames, graph, key, threshold, where, sensors):
+        yield _tuples(frames, graph, block.members)
 
 
 def _blocks(
@@ -114,23 +117,19 @@ def _blocks(
     threshold: float | None,
     where: Where | None,
     sensors: SensorRule,
-) -> Iterator[Int64Array]:
+) -> Iterator[Block]:
     if set(frames) != set(graph.streams):
         raise DetectionsError("frames", sorted(frames), f"a frame for each stream of the graph: {list(graph.streams)}")
     exact = {name: are_exact(frame.templates) for name, frame in frames.items()}
     thresholds = with_thresholds(graph, threshold, exact)
     join = BatchTuples(keyed_frames(frames, key), graph, thresholds, checked_sensor_rule(sensors))
     asks_jointly = threshold is not None and len(graph.edges) > 1 and not all(exact.values())
-    for members in join.blocks():
+    for members, is_in_order in join.blocks():
         kept = members if where is None else members[_kept(where, members)]
         if threshold is not None and asks_jointly:
             kept = kept[_columns(frames, graph, kept).at_least(graph, threshold)]
         if len(kept):
-            yield kept
-
-
-def _nobody(graph: ConstraintGraph) -> Int64Array:
-    return np.empty((0, len(graph.streams)), np.int64)
+            yield Block(kept, is_in_order)
 
 
 def _kept(where: Where, members: Int64Array) -> BoolArray:

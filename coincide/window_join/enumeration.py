@@ -7,7 +7,6 @@ no intermediate result outgrows what the constraints allow.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +23,7 @@ ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
 
 Ranges = tuple[PositionArray, PositionArray]  # stored rows start : stop of each partial tuple
 Partial = dict[int, PositionArray]  # row of each role that has joined
-NEAR = 4  # roles whose numbers of candidates differ by less join in their own order: then tuples come sorted
+NEAR = 4  # roles whose numbers of candidates differ by no more join in their own order: tuples then come sorted
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,9 @@ class _Part:
     def _order(self, ranges: Mapping[int, Ranges]) -> list[int]:
         """Roles with by far the fewest candidates first: they leave the least to try the others on."""
         totals = {role: int((stop - start).sum()) for role, (start, stop) in ranges.items()}
-        return sorted(ranges, key=lambda role: (math.frexp(totals[role] / NEAR)[1] // 2, role))
+        if max(totals.values()) <= NEAR * min(totals.values()):
+            return sorted(ranges)
+        return sorted(ranges, key=lambda role: totals[role])
 
     def _joined(self, partial: Partial, ranges: Mapping[int, Ranges], order: Sequence[int]) -> Iterator[Partial]:
         if not order:

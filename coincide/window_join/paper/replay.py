@@ -10,7 +10,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 from coincide.detections import Detections, DetectionsError
 
 Label = int | str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coincide.area_keys import Int64Array
+from coincide.arrays import Int64Array
 
 
 @dataclass(frozen=True)
