@@ -17,8 +17,9 @@ from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.sensor_rule import SensorRule
 from coincide.timing_join.sorted_frames import by_time, events_of, in_role_order, is_in_order, positions_in
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.enumeration import NEAR, Enumeration, MemberRules
+from coincide.window_join.enumeration import NEAR, Enumeration
 from coincide.window_join.judged_edges import judged_frames
+from coincide.window_join.member_rules import MemberRules
 from coincide.window_join.reach import Reach
 from coincide.window_join.role_events import RoleEvents
 

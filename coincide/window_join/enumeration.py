@@ -15,39 +15,16 @@ import numpy as np
 
 from coincide.arrays import BoolArray, PositionArray
 from coincide.timing_join.expansion import expanded_beside, expanded_blocks
-from coincide.timing_join.sensor_rule import SensorRule, allowed
+from coincide.timing_join.sensor_rule import allowed
+from coincide.window_join.look_up import LookUp, Ranges
+from coincide.window_join.member_rules import MemberRules
 from coincide.window_join.reach import Reach
 from coincide.window_join.role_events import RoleEvents
 
 ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
 
-Ranges = tuple[PositionArray, PositionArray]  # stored rows start : stop of each partial tuple
 Partial = dict[int, PositionArray]  # row of each role that has joined
 NEAR = 4  # roles whose numbers of candidates differ by no more join in their own order: tuples then come sorted
-
-
-@dataclass(frozen=True)
-class MemberRules:
-    """Which events may be members of one tuple, whatever their times.
-
-    Attributes
-    ----------
-    sensors : SensorRule
-    since_ref : int
-        Events with a smaller ref do not count.
-    twins : tuple of (int, int)
-        Pairs of roles, the first before the second, that one stream plays: their members are different events.
-    twins_in_order : bool
-        Twins play no part of their own: the member of the first role is the one that is sorted before the other.
-    root_arrived_last : bool
-        Only tuples whose root has the greatest ref count.
-    """
-
-    sensors: SensorRule = "any"
-    since_ref: int = 0
-    twins: tuple[tuple[int, int], ...] = ()
-    twins_in_order: bool = False
-    root_arrived_last: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,36 +195,6 @@ class _Part:
         return keep
 
     @cached_property
-    def _look_ups(self) -> dict[tuple[int, int], _LookUp]:
+    def _look_ups(self) -> dict[tuple[int, int], LookUp]:
         roles = range(len(self.roles))
-        return {
-            (i, j): _LookUp(self.roles[i], self.roles[j], *self.reach.bounds_us(i, j)) for i in roles for j in roles
-        }
-
-
-class _LookUp:
-    """Where each event of one role finds its candidates of another: worked out for all once that is less work."""
-
-    def __init__(self, events: RoleEvents, others: RoleEvents, lo_us: PositionArray, hi_us: PositionArray) -> None:
-        self._events, self._others, self._lo_us, self._hi_us = events, others, lo_us, hi_us
-        self._all: Ranges | None = None
-        self._asked = 0
-
-    def ranges(self, rows: PositionArray) -> Ranges:
-        """Rows start : stop of the other role for each of these rows."""
-        self._asked += len(rows)
-        if self._all is None and self._asked < len(self._events):
-            return self._found(rows)
-        if self._all is None:
-            self._all = self._found(slice(None))
-        start, stop = self._all
-        return start.take(rows), stop.take(rows)
-
-    def _found(self, rows: PositionArray | slice) -> Ranges:
-        events = self._events
-        lo_us, hi_us = self._lo_us, self._hi_us
-        if len(lo_us) > 1:
-            template = events.stored.template[rows]
-            lo_us, hi_us = lo_us[template], hi_us[template]
-        time_us = events.time_us[rows]
-        return self._others.within(events.area[rows], time_us + lo_us, time_us + hi_us)
+        return {(i, j): LookUp(self.roles[i], self.roles[j], *self.reach.bounds_us(i, j)) for i in roles for j in roles}
