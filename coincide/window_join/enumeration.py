@@ -25,7 +25,7 @@ from coincide.window_join.role_events import RoleEvents
 ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
 
 Partial = dict[int, PositionArray]  # row of each role that has joined
-MANY = 2  # candidates for each event: then it pays to look first which events can be members at all
+MANY = 3  # candidates for each event: then it pays to look first which events can be members at all
 NEAR = 4  # roles whose numbers of candidates differ by no more join in their own order: tuples then come sorted
 
 
