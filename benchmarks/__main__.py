@@ -11,6 +11,7 @@ from importlib.metadata import version
 BENCHMARKS = (
     "satisfaction_table",
     "occurred",
+    "joint_probability",
     "timing_join",
     "streaming_join",
     "paper_costs",

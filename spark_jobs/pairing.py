@@ -106,7 +106,7 @@ class Pairing:
             known = None
         if known is None:
             offsets = OffsetCache(
-                query.window, query.within.threshold, self._templates, self._templates, self._most_pairs
+                query.window, query.within[0].threshold, self._templates, self._templates, self._most_pairs
             )
             known = self._offsets[query.id] = (query, offsets)
         return known[1]

@@ -70,7 +70,7 @@ class Judge:
         rate_hz2 = {known: self._pair_rate_hz2(known) for known in set(backgrounds) if known is not None}
         if not rate_hz2:
             return [None] * len(pairs)
-        threshold = self.query.within.threshold
+        threshold = self.query.within[0].threshold
         offsets_s = self.rivals.lengths_s(templates, self.query.window, probability, threshold).tolist()
         return [
             None if known is None or isnan(seconds) else float(f"{rate_hz2[known] * seconds:.{SIGNIFICANT_DIGITS}g}")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coincide.arrays import CodeArray
-from coincide.buffer import Buffer
 from coincide.events import Events, SortedEvents, sorted_events
 from coincide.offset_cache import LookUps, OffsetCache
 from coincide.pair_work import mean_evaluation_work, table_work
@@ -94,13 +93,12 @@ class InstalledJoin:
         made_up_for = asked * mean_evaluation_work(a.templates, b.templates) >= self.limits.table
         return made_up_for and work <= self.limits.table // BACK_TO_A_TABLE
 
-    def find(self, stream: str, batch: Events, partners: Buffer, goes_first: GoesFirst) -> Found:
-        """Pairs of the batch of `stream` with what the partners' buffer holds, and in a self-join with itself.
+    def find(self, stream: str, batch: Events, stored: SortedEvents, goes_first: GoesFirst) -> Found:
+        """Pairs of the batch of `stream` with what is held of its partners, and in a self-join with itself.
 
         The batch is not in the buffer yet: so every pair is found exactly once, when its later member comes.
         """
         parts = []
-        stored = partners.view()
         if stream == self.condition.a:
             parts.append(self._probe(batch, stored, self.as_a, probes_with_b=False))
         if stream == self.condition.b:

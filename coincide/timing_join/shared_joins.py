@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from coincide.arrays import CodeArray, Int64Array
-from coincide.buffer import Buffer
 from coincide.errors import CoincideError
 from coincide.events import Events
 from coincide.histogram import Histogram
 from coincide.offset_cache import LookUps
 from coincide.pairs import Pairs
 from coincide.stream import Stream
-from coincide.template_registry import TemplateRegistry
+from coincide.stream_buffers import StreamBuffers
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.found import GoesFirst
 from coincide.timing_join.installed_join import InstalledJoin
 from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits
 from coincide.timing_join.retention import reach_us
-from coincide.watermark import BEFORE_ALL_US
-
-SPARE_TEMPLATES = 64  # forget unused templates once there are this many more than twice the used ones
 
 
 class SharedJoins:
@@ -45,8 +38,7 @@ class SharedJoins:
 
     def __init__(self, streams: Iterable[Stream], goes_first: GoesFirst, limits: PairLimits = USUAL_LIMITS) -> None:
         self._streams: Mapping[str, Stream] = {stream.name: stream for stream in streams}
-        self._buffers = {name: Buffer() for name in self._streams}
-        self._templates = {name: TemplateRegistry() for name in self._streams}
+        self._held = StreamBuffers(self._streams)
         self._joins: dict[str, InstalledJoin] = {}
         self._goes_first = goes_first
         self._limits = limits
@@ -88,18 +80,18 @@ class SharedJoins:
         dict of str to Pairs
             Joins without a new pair are absent.
         """
-        batch = self._coded(stream, batch, templates).sorted()
+        self._declared(stream)
+        batch = self._held.coded(stream, batch, templates)
         found = {}
         for query in self._joins_of(stream):
             join = self._ready(query)
             a, b = join.condition.a, join.condition.b
-            partners = self._buffers[b if stream == a else a]
+            partners = self._held.view(b if stream == a else a)
             pairs = join.find(stream, batch, partners, self._goes_first)
             if len(pairs):
-                found[query] = pairs.pairs(
-                    self._templates[a].templates, self._templates[b].templates, join.condition.window
-                )
-        self._buffers[stream].insert(batch)
+                templates_of = self._held.templates
+                found[query] = pairs.pairs(templates_of[a].templates, templates_of[b].templates, join.condition.window)
+        self._held.insert(stream, batch)
         return found
 
     def evict(self, watermark_us: Int64Array) -> dict[str, Int64Array]:
@@ -115,19 +107,14 @@ class SharedJoins:
         dict of str to ndarray of int64
             Refs dropped, by stream; streams that dropped nothing are absent.
         """
-        dropped = {name: self._buffers[name].evict(self.keep_from_us(name, watermark_us)) for name in self._streams}
+        dropped = self._held.evict(watermark_us, {name: self.reach_us(name) for name in self._streams})
         self._forget_templates()
-        return {name: refs for name, refs in dropped.items() if len(refs)}
+        return dropped
 
     def evict_oldest(self, stream: str, count: int) -> Int64Array:
         """Drop the earliest events of a stream, to keep a hard bound; return their refs."""
         self._declared(stream)
-        return self._buffers[stream].evict_oldest(count)
-
-    def keep_from_us(self, stream: str, watermark_us: Int64Array) -> Int64Array:
-        """Return the reported time from which on a stream's events are kept, by area; int64 (areas,)."""
-        reach = self.reach_us(stream) - self._templates[stream].greatest_latest_us
-        return np.where(watermark_us == BEFORE_ALL_US, BEFORE_ALL_US, watermark_us + reach)
+        return self._held.evict_oldest(stream, count)
 
     def reach_us(self, stream: str) -> int:
         """How far behind the watermark the latest time of a stream's events matters (negative)."""
@@ -138,12 +125,12 @@ class SharedJoins:
     def buffered(self, stream: str) -> int:
         """How many events of a stream are held."""
         self._declared(stream)
-        return len(self._buffers[stream])
+        return len(self._held.buffer(stream))
 
     @property
     def templates_known(self) -> int:
         """How many templates are held, all streams together."""
-        return sum(len(registry) for registry in self._templates.values())
+        return self._held.templates_known
 
     def look_ups(self, query: str) -> LookUps:
         """Return what a join's cache of template pairs has done so far; nothing while a table will do."""
@@ -151,13 +138,11 @@ class SharedJoins:
 
     def least_ref(self, default: int) -> int:
         """Return the least ref that is held in any stream, `default` if none is."""
-        return min((int(buffer.view().ref.min()) for buffer in self._buffers.values() if len(buffer)), default=default)
+        return self._held.least_ref(default)
 
     def codes_held(self) -> tuple[CodeArray, CodeArray]:
         """Return the codes of area and of sensor of every event that is held, some of them often."""
-        held = [buffer.view() for buffer in self._buffers.values()]
-        area = np.concatenate([view.codec.area(view.keys) for view in held])
-        return area, np.concatenate([view.sensor for view in held])
+        return self._held.codes_held()
 
     def _declared(self, stream: str) -> Stream:
         if stream not in self._streams:
@@ -170,27 +155,15 @@ class SharedJoins:
     def _ready(self, query: str) -> InstalledJoin:
         """Return the join with a table that covers every template known by now."""
         join = self._joins[query]
-        self._joins[query] = join.knowing(self._templates[join.condition.a], self._templates[join.condition.b])
+        self._joins[query] = join.knowing(
+            self._held.templates[join.condition.a], self._held.templates[join.condition.b]
+        )
         return self._joins[query]
 
-    def _coded(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> Events:
-        self._declared(stream)
-        codes = self._templates[stream].codes(templates)
-        return replace(batch, template=codes[batch.template])
-
     def _forget_templates(self) -> None:
-        """Forget templates that no buffered event uses, once they are many."""
-        new_codes = {}
-        for name, registry in self._templates.items():
-            buffer = self._buffers[name]
-            if len(registry) <= SPARE_TEMPLATES:
-                continue
-            used = np.unique(buffer.view().template)
-            if len(registry) > 2 * len(used) + SPARE_TEMPLATES:
-                new_codes[name] = registry.keep_only(used)
-                buffer.recode_templates(new_codes[name])
+        new_codes = self._held.forget_templates()
         for query, join in self._joins.items():
             a, b = join.condition.a, join.condition.b
             if new_codes.keys() & {a, b}:
                 codes = new_codes.get(a), new_codes.get(b)
-                self._joins[query] = join.renewed(self._templates[a], self._templates[b], *codes)
+                self._joins[query] = join.renewed(self._held.templates[a], self._held.templates[b], *codes)

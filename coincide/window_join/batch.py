@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from coincide.arrays import BoolArray, FloatArray, Int64Array
+from coincide.arrays import BoolArray, Int64Array
 from coincide.detections import Detections, DetectionsError
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window_join.batch_tuples import BatchTuples
@@ -120,8 +120,11 @@ def _blocks(
     exact = {name: are_exact(frame.templates) for name, frame in frames.items()}
     thresholds = with_thresholds(graph, threshold, exact)
     join = BatchTuples(keyed_frames(frames, key), graph, thresholds, checked_sensor_rule(sensors))
+    asks_jointly = threshold is not None and len(graph.edges) > 1 and not all(exact.values())
     for members in join.blocks():
         kept = members if where is None else members[_kept(where, members)]
+        if threshold is not None and asks_jointly:
+            kept = kept[_columns(frames, graph, kept).at_least(graph, threshold)]
         if len(kept):
             yield kept
 
@@ -135,13 +138,17 @@ def _kept(where: Where, members: Int64Array) -> BoolArray:
 
 
 def _tuples(frames: Mapping[str, Detections], graph: ConstraintGraph, members: Int64Array) -> Tuples:
-    def edge_probabilities() -> FloatArray:
-        streams = [(frames[name], at) for name, at in zip(graph.streams, members.T, strict=True)]
-        columns = MemberColumns(
-            [stream.templates for stream, _ in streams],
-            np.array([stream.template_index[at] for stream, at in streams]),
-            np.array([stream.detected_at_us[at] for stream, at in streams]),
-        )
-        return columns.edge_probabilities(graph)
+    return Tuples(
+        members,
+        lambda: _columns(frames, graph, members).probabilities(graph),
+        lambda: _columns(frames, graph, members).edge_probabilities(graph),
+    )
 
-    return Tuples(members, lambda: edge_probabilities()[:, 0], edge_probabilities)
+
+def _columns(frames: Mapping[str, Detections], graph: ConstraintGraph, members: Int64Array) -> MemberColumns:
+    streams = [(frames[name], at) for name, at in zip(graph.streams, members.T, strict=True)]
+    return MemberColumns(
+        [stream.templates for stream, _ in streams],
+        np.array([stream.template_index[at] for stream, at in streams]),
+        np.array([stream.detected_at_us[at] for stream, at in streams]),
+    )

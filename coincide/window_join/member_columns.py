@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.arrays import CodeArray, FloatArray, Int64Array
+from coincide.arrays import BoolArray, CodeArray, FloatArray, Int64Array
 from coincide.difference import match_probabilities
 from coincide.histogram import Histogram
 from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.joint import joint_at_least, joint_probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,14 @@ class MemberColumns:
     templates: Sequence[Sequence[Histogram]]
     template_index: CodeArray | Int64Array
     detected_at_us: Int64Array
+
+    def probabilities(self, graph: ConstraintGraph) -> FloatArray:
+        """Return the joint probability of each tuple, float64 (n,)."""
+        return joint_probabilities(graph, self.templates, self.template_index, self.detected_at_us).value
+
+    def at_least(self, graph: ConstraintGraph, threshold: float) -> BoolArray:
+        """Whether each tuple's joint probability reaches the threshold, bool (n,)."""
+        return joint_at_least(graph, self.templates, self.template_index, self.detected_at_us, threshold)
 
     def edge_probabilities(self, graph: ConstraintGraph) -> FloatArray:
         """Return P(lo <= Xb - Xa <= hi) of each edge, float64 (n, edges)."""

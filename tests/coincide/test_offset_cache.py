@@ -23,10 +23,10 @@ from coincide import (
 from coincide.offset_cache import LookUps, OffsetCache
 from coincide.pair_work import table_work
 from coincide.quantised import rounded_up
+from coincide.stream_buffers import SPARE_TEMPLATES
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join import PairLimits
 from coincide.timing_join.pair_limits import TABLE_WORK
-from coincide.timing_join.shared_joins import SPARE_TEMPLATES
 
 WINDOW, THRESHOLD = Window(1.0), 0.2
 TEMPLATES = [

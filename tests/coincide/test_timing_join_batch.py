@@ -195,7 +195,7 @@ def test_labels_may_be_any_strings_or_numbers() -> None:
 def test_frames_that_do_not_fit_each_other_are_refused() -> None:
     with_area = Detections([0], [Histogram.point()], area=["bay"])
 
-    with pytest.raises(CoincideError, match="in both frames or in neither"):
+    with pytest.raises(CoincideError, match="in all frames or in none"):
         timing_join(with_area, Detections([0], [Histogram.point()]), Window(1), 1)
 
 

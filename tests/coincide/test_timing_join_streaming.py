@@ -281,7 +281,7 @@ def test_templates_that_nothing_uses_any_more_are_forgotten() -> None:
             found += len(join.push(stream, Detections([second * SECOND], own)).insert)
 
     assert found == 200
-    assert all(len(registry) < 80 for registry in join._joins._templates.values())
+    assert all(len(registry) < 80 for registry in join._joins._held.templates.values())
 
 
 def test_the_ids_of_a_pair_are_known_even_if_its_frame_lets_its_events_go() -> None:

@@ -1,0 +1,82 @@
+"""Retention of window joins: how long an event may still become a member together with one that is not late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from coincide.arrays import Int64Array
+from coincide.stream import Stream
+from coincide.timing_join.retention import ROUNDING_US
+from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.implied_bounds import implied_bounds
+
+
+def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    """How far behind the watermark events of each role are needed: keep while ``latest >= watermark + this``.
+
+    An event of role j that is on time has latest >= W - D_j, and the edges on any chain from i to j bound
+    latest_j - latest_i: one that is later may still complete a tuple with i. Never nearer than the role's own delay,
+    within which a repeated detection must still be known as one.
+
+    Parameters
+    ----------
+    graph : ConstraintGraph
+    streams : mapping of str to Stream
+        What is declared of each of the graph's streams (roles).
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        Negative, in the order of the graph's streams.
+
+    Examples
+    --------
+    >>> from coincide.window import Window
+    >>> graph = ConstraintGraph.path("abc", Window(lo_s=0, hi_s=5))
+    >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
+    >>> reaches_us(graph, declared).tolist()
+    [-24000004, -17000002, -14000004]
+    """
+    apart_us = implied_bounds(_latest_bounds_us(graph, streams))
+    np.fill_diagonal(apart_us, 0)  # its own delay
+    return _reaches(apart_us, graph, streams)
+
+
+def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    """`reaches_us` of a clique whose members may be absent, for whoever asks which sets were maximal before an event.
+
+    An event decides about a set that it fits into, and the set's members may be joined by one to come: two edges lie
+    between those two events, which may play the same role. What is absent bounds nothing.
+
+    Parameters are those of `reaches_us`.
+
+    Examples
+    --------
+    >>> from coincide.window import Window
+    >>> graph = ConstraintGraph.clique("abc", Window(5))
+    >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
+    >>> set_reaches_us(graph, declared).tolist()
+    [-24000004, -24000004, -24000004]
+    """
+    edge_us = _latest_bounds_us(graph, streams)
+    apart_us, roles = edge_us.copy(), np.arange(len(edge_us))
+    for through in roles:
+        others = roles[roles != through]
+        at = np.ix_(others, others)
+        apart_us[at] = np.maximum(apart_us[at], edge_us[others, through, None] + edge_us[through, others])
+    return _reaches(apart_us, graph, streams)
+
+
+def _latest_bounds_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    """Greatest latest_j - latest_i by each edge alone: latest_b - pi_b <= X_b <= X_a + hi <= latest_a + hi."""
+    length_us = {name: streams[name].longest_template_us + ROUNDING_US for name in graph.streams}
+    return graph.upper_us(
+        (edge.window.lo_us - length_us[edge.a], edge.window.hi_us + length_us[edge.b]) for edge in graph.edges
+    )
+
+
+def _reaches(apart_us: Int64Array, graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    delay_us = np.array([streams[name].max_delay_us for name in graph.streams])
+    return np.minimum(-delay_us, -(apart_us + delay_us).max(axis=1))

@@ -1,0 +1,136 @@
+"""Tuples of events with a constraint graph: Hypothesis strategies, random ones, and their simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from coincide import Histogram, Window, match_probability
+from coincide.arrays import FloatArray
+from coincide.window_join import ConstraintGraph
+from coincide.window_join.joint.probability import joint_probabilities
+from tests.reference import joint_probability as reference
+
+ROUNDING = 1e-12
+STREAMS = "abcdef"
+SECOND = 10**6
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """One tuple, its times in seconds."""
+
+    graph: ConstraintGraph
+    templates: list[Histogram]
+    at_s: list[int]
+
+    @property
+    def columns(self) -> tuple[list[list[Histogram]], Any, Any]:
+        index = np.zeros((len(self.templates), 1), dtype=np.int64)
+        return [[each] for each in self.templates], index, np.array(self.at_s)[:, None] * SECOND
+
+    def joint(self) -> tuple[float, float, float]:
+        found = joint_probabilities(self.graph, *self.columns)
+        return float(found.lower[0]), float(found.value[0]), float(found.upper[0])
+
+    def exact(self) -> Fraction:
+        times_us = [at * SECOND for at in self.at_s]
+        return reference.joint_probability(self.graph, self.templates, times_us, Fraction(1))
+
+    def edge_probabilities(self) -> list[float]:
+        place = self.graph.streams.index
+        return [
+            match_probability(
+                self.templates[place(edge.a)],
+                self.templates[place(edge.b)],
+                self.at_s[place(edge.b)] - self.at_s[place(edge.a)],
+                edge.window,
+            )
+            for edge in self.graph.edges
+        ]
+
+
+@st.composite
+def small_templates(draw: st.DrawFn) -> Histogram:
+    """At most three buckets on whole seconds, exact times and gaps among them, three seconds long at most."""
+    lengths = draw(st.lists(st.integers(0, 2), min_size=1, max_size=3).filter(lambda each: sum(each) <= 3))
+    weights = draw(st.lists(st.integers(0, 3), min_size=len(lengths), max_size=len(lengths)).filter(any))
+    edges = np.cumsum([draw(st.integers(-2, 2)), *lengths])
+    return Histogram(edges.astype(float), [w / sum(weights) for w in weights])
+
+
+@st.composite
+def graphs(draw: st.DrawFn, members: int, extra: int) -> ConstraintGraph:
+    """A random tree and so many more edges, either way round; some times satisfy all windows."""
+    pairs = [(draw(st.integers(0, i - 1)), i) for i in range(1, members)]
+    others = [pair for pair in combinations(range(members), 2) if pair not in pairs]
+    pairs += draw(st.permutations(others))[:extra]
+    at_s = [draw(st.integers(0, 2)) for _ in range(members)]
+    edges = []
+    for pair in pairs:
+        a, b = pair[:: draw(st.sampled_from([1, -1]))]
+        early_s, late_s = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+        window = Window(lo_s=at_s[b] - at_s[a] - early_s, hi_s=at_s[b] - at_s[a] + late_s)
+        edges.append((STREAMS[a], STREAMS[b], window))
+    return ConstraintGraph.graph(edges, STREAMS[:members])
+
+
+@st.composite
+def tuples(draw: st.DrawFn, members: tuple[int, int] = (2, 4), extra: int = 3) -> Tuple:
+    k = draw(st.integers(*members))
+    graph = draw(graphs(k, draw(st.integers(0, extra))))
+    own = [draw(small_templates()) for _ in range(k)]
+    return Tuple(graph, own, [draw(st.integers(-1, 1)) for _ in range(k)])
+
+
+def random_templates(rng: np.random.Generator, count: int, buckets: int) -> list[Histogram]:
+    """About 4 s long; every third has a gap or an exact time."""
+    found = []
+    for number in range(count):
+        edges = np.concatenate(([0.0], np.cumsum(rng.uniform(0.5, 1.5, buckets)))) * 4 / buckets - 2
+        mass = rng.dirichlet(np.ones(buckets))
+        if number % 3 == 2:
+            edges[1] = edges[number % 2]
+            mass[-2] *= number % 2
+        found.append(Histogram(edges, mass / mass.sum()))
+    return found
+
+
+CLIQUES = {
+    k: ConstraintGraph.clique(
+        STREAMS[:k],
+        {(a, b): Window(lo_s=-1.7 - n / 7, hi_s=2.3 + n / 9) for n, (a, b) in enumerate(combinations(STREAMS[:k], 2))},
+    )
+    for k in (3, 4, 5)
+}
+
+
+FORMS = [
+    ConstraintGraph.clique("abcd", Window(1.9)),
+    ConstraintGraph.path("abcde", Window(lo_s=-0.7, hi_s=1.6)),
+    ConstraintGraph.graph([("a", b, Window(lo_s=-1.1, hi_s=n + 1)) for n, b in enumerate("bcde")]),
+    ConstraintGraph.graph([(a, b, Window(lo_s=-1.3, hi_s=1.9)) for a, b in ("ab", "bc", "cd", "de", "ea")]),
+    *CLIQUES.values(),
+]
+
+
+def simulated(
+    graph: ConstraintGraph, own: Sequence[Histogram], at_s: Sequence[float], draws: int
+) -> tuple[float, float]:
+    """Share of draws in which all windows hold, and its standard error."""
+    rng = np.random.default_rng(1987)
+    times: dict[str, FloatArray] = {
+        name: template.quantile(rng.uniform(size=draws)) + at
+        for name, template, at in zip(graph.streams, own, at_s, strict=True)
+    }
+    hold = np.ones(draws, dtype=bool)
+    for edge in graph.edges:
+        apart = times[edge.b] - times[edge.a]
+        hold &= (apart >= edge.window.lo_s) & (apart <= edge.window.hi_s)
+    return float(hold.mean()), float(hold.std() / np.sqrt(draws))
