@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Column, Connection, Row, Select, exists, func, insert, select
@@ -29,7 +29,7 @@ class ReceivedMatch:
 class StoredMatch:
     """A stored match, as the live stream wants it; `sequence` is its place in the order of insertion.
 
-    `supersedes` are the ids for which it was the first to do so; `superseded_by` is None while it is live.
+    `superseded_by` is None while it is live; `supersedes` are the ids for which it was the first to do so.
     """
 
     sequence: int
@@ -38,8 +38,8 @@ class StoredMatch:
     area: str
     received_at_us: int
     body: str
+    superseded_by: str | None
     supersedes: Sequence[str] = ()
-    superseded_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,7 @@ def read_after(connection: Connection, wanted: MatchFilter, after: int, limit: i
     statement = _filtered(columns, wanted).where(m.sequence > after).order_by(m.sequence)
     rows = connection.execute(statement.limit(limit)).all()
     supersedes = read_supersessions(connection, [row.id for row in rows])
-    return [
-        StoredMatch(*row[:-1], supersedes=supersedes.get(row.id, ()), superseded_by=row.superseded_by) for row in rows
-    ]
+    return [replace(StoredMatch(*row), supersedes=supersedes.get(row.id, ())) for row in rows]
 
 
 def served(body: str, superseded_by: str | None) -> str:
@@ -126,8 +124,8 @@ def _stored(connection: Connection, new: Sequence[tuple[int, ReceivedMatch]]) ->
             match.record.area,
             match.record.received_at_us,
             match.body,
-            supersedes.get(match.record.id, ()),
             superseded_by.get(match.record.id),
+            supersedes.get(match.record.id, ()),
         )
         for sequence, match in new
     ]
