@@ -44,6 +44,6 @@ def read_superseded_since(connection: Connection, sequence: int) -> dict[str, st
 
 def _grouped(rows: Iterable[Row[str, str]]) -> dict[str, list[str]]:
     superseded: defaultdict[str, list[str]] = defaultdict(list)
-    for row in rows:
+    for row in sorted(rows):
         superseded[row.superseded_by].append(row.superseded)
     return dict(superseded)
