@@ -79,4 +79,5 @@ def _latest_bounds_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> 
 
 def _reaches(apart_us: Int64Array, graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
     delay_us = np.array([streams[name].max_delay_us for name in graph.streams])
-    return np.minimum(-delay_us, -(apart_us + delay_us).max(axis=1))
+    reaches: Int64Array = np.minimum(-delay_us, -(apart_us + delay_us).max(axis=1))
+    return reaches
