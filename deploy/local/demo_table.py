@@ -21,14 +21,8 @@ def table_of(queries: Mapping[str, Query], matches: Matches) -> Table:
         box=SIMPLE_HEAD,
     )
     table.add_column("detectors", no_wrap=True)
-    for heading in (
-        "first events\napart",
-        "first events\nP",
-        "asked for\nP >=",
-        "matches",
-        f"plain window\n{window_s:g} s",
-    ):
-        table.add_column(heading, justify="right")
+    for heading in ("first events\napart", "\nP", "asked\nP >=", "\nmatches", f"plain\n{window_s:g} s"):
+        table.add_column(heading, justify="right", no_wrap=True)
     _add_rows(table, by_detectors(matches[ANY_TWO], window_s), queries[ANY_TWO].within[0].threshold)
     _add_rows(table, by_detectors(matches[ALL_THREE], window_s, members=3), queries[ALL_THREE].joint_threshold)
     return table

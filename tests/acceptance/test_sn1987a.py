@@ -59,7 +59,7 @@ def test_plain_times_never_pair_baksan_with_another(matches: list[dict[str, Any]
 
 
 def test_all_three_first_events_within_10_s(served: dict[str, list[dict[str, Any]]]) -> None:
-    """IMB's event may be anywhere; Baksan's is in its window in 20 of 56 s, Kamiokande II's in the overlap in 15."""
+    """Of the 120 s x 56 s that two clocks allow, 300 s² are within 10 s of IMB's event and of each other."""
     [match] = [each for each in served[ALL_THREE] if members_of([each]) == [FIRST_EVENTS]]
     assert match["probability"] == pytest.approx(5 / 112, abs=1e-9)
     assert sorted(round(edge["probability"], 6) for edge in match["edges"]) == [
