@@ -1,7 +1,7 @@
 """Matches in the database: written in batches, read newest first."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,7 +70,9 @@ def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) ->
     ]
     if sensors:
         connection.execute(insert(match_sensors), sensors)
-    return _stored(connection, new)
+    # Of all that was received: one found again after a rebuild may supersede what was not found before.
+    supersedes = insert_supersessions(connection, [match.record for match in by_id.values()])
+    return _stored(connection, new, supersedes)
 
 
 def newest_sequence(connection: Connection) -> int:
@@ -111,10 +113,11 @@ def served(body: str, superseded_by: str | None) -> str:
     return f'{body.rstrip()[:-1]},"superseded_by":{json.dumps(superseded_by)}}}'
 
 
-def _stored(connection: Connection, new: Sequence[tuple[int, ReceivedMatch]]) -> list[StoredMatch]:
+def _stored(
+    connection: Connection, new: Sequence[tuple[int, ReceivedMatch]], supersedes: Mapping[str, Sequence[str]]
+) -> list[StoredMatch]:
     if not new:
         return []
-    supersedes = insert_supersessions(connection, [match.record for _, match in new])
     superseded_by = read_superseded_since(connection, new[0][0])
     return [
         StoredMatch(

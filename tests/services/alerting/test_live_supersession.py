@@ -76,11 +76,12 @@ def test_a_view_made_of_the_events_is_the_list_of_live_matches_wherever_the_stre
             for trial in range(10):
                 after = opened.store(f"m-{trial}-start")[0].sequence
                 view = {f"m-{trial}-start"}
+                records = [_enlarging(chance, f"m-{trial}-", number) for number in range(20)]
                 for n in range(10):
                     client = opened.client(after=after)
                     if chance.random() < 0.5:
                         await is_open(client)
-                    opened.store_records([_enlarging(chance, f"m-{trial}-") for _ in range(3)])
+                    opened.store_records([chance.choice(records) for _ in range(3)])
                     opened.store(f"m-{trial}-end-{n}")
                     await client.until(lambda c: ids(c)[-1:] == [f"m-{trial}-end-{n}"])  # noqa: B023
                     client.leave()
@@ -91,9 +92,7 @@ def test_a_view_made_of_the_events_is_the_list_of_live_matches_wherever_the_stre
     asyncio.run(steps())
 
 
-def _enlarging(chance: random.Random, prefix: str) -> Record:
-    """Return a match: a new one, one that was there, or one that comes later than what supersedes it."""
-    number = chance.randrange(20)
+def _enlarging(chance: random.Random, prefix: str, number: int) -> Record:
     smaller = chance.sample(range(number), k=min(number, chance.randint(0, 2)))
     return match_record(f"{prefix}{number}", supersedes=[f"{prefix}{each}" for each in smaller])
 

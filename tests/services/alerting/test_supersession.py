@@ -65,6 +65,14 @@ def test_of_two_that_enlarge_the_same_the_first_stored_is_named(engine: Engine, 
     assert superseded_by(engine, PAIR) == "m-5"
 
 
+def test_one_found_again_after_a_rebuild_supersedes_what_was_not_found_before(engine: Engine, intake: Intake) -> None:
+    """The threshold was lowered before the triple came; a rebuild knows the last version only."""
+    intake.store([match_record(TRIPLE, supersedes=[])], [])
+    intake.store([match_record(PAIR, supersedes=[])], [])
+    intake.store([match_record(TRIPLE, supersedes=[PAIR])], [])
+    assert live(engine) == [TRIPLE]
+
+
 def _history(chance: random.Random, prefix: str) -> tuple[list[Record], dict[str, set[str]]]:
     """Return records, and for each id that is named by others by which."""
     ids = [f"{prefix}-{n}" for n in range(8)]
