@@ -17,11 +17,11 @@ def table_of(queries: Mapping[str, Query], matches: Matches) -> Table:
     window_s = queries[ANY_TWO].window.hi_s
     table = Table(
         title="SN1987A, 1987-02-23 07:35 UT: three detectors, three clocks that disagree",
-        caption=f"apart, P: of the first events, by their clocks, and that they came within {window_s:g} s",
+        caption=f"apart: their first events, as the clocks say; P: that those came within {window_s:g} s",
         box=SIMPLE_HEAD,
     )
     table.add_column("detectors", no_wrap=True)
-    for heading in ("apart", "P", "P >=", "matches", f"plain {window_s:g} s"):
+    for heading in ("\napart", "\nP", "\nP >=", "\nmatches", f"plain\n{window_s:g} s"):
         table.add_column(heading, justify="right", no_wrap=True)
     _add_rows(table, by_detectors(matches[ANY_TWO], window_s), queries[ANY_TWO].within[0].threshold)
     _add_rows(table, by_detectors(matches[ALL_THREE], window_s, members=3), queries[ALL_THREE].joint_threshold)
