@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from coincide.arrays import PositionArray
 from coincide.occurrences import Occurrences, occurrences
 from coincide.query import Query
