@@ -58,9 +58,18 @@ class _SetSearch:
         query = self.search.query
         asks = query.joint_threshold is not None or len(self.groups) < len(query.roles)
         sets = MaximalSets(query.at_least or 0, self._holds if asks else None)
-        of_each = [(node, sets.add(node, earlier)) for node, earlier in compatible]
-        first_new = self.search.first_new_seq * len(self.groups)
-        return [growth for node, growths in of_each if node >= first_new for growth in growths]
+        growths: list[Growth] = []
+        gone: dict[int, set[MemberSet]] = {}  # by row: of the roles that one row may play each enlarges the same sets
+        for node, earlier in compatible:
+            row = node // len(self.groups)
+            for grown, before in sets.add(node, earlier):
+                enlarged = gone.setdefault(row, set())
+                if before is not None:
+                    enlarged.add(before)
+                if row >= self.search.first_new_seq:
+                    rest = grown - {node}
+                    growths.append((grown, rest if rest in enlarged else None))
+        return growths
 
     def _compatible(self) -> Iterator[tuple[int, list[int]]]:
         """Yield nodes in the order of arrival, each with the earlier ones that it is compatible with."""

@@ -77,7 +77,8 @@ class SlowQuery:
         joint = query.get("joint_threshold")
         edges = [
             SlowEdge(
-                *edge["between"],
+                edge["between"][0],
+                edge["between"][1],
                 Window(edge["window_s"]) if "window_s" in edge else Window(lo_s=edge["lo_s"], hi_s=edge["hi_s"]),
                 max(edge.get("threshold", 0), joint or 0),
             )

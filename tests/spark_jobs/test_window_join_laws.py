@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,25 @@ def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
         if data.draw(st.booleans()):
             kept = data.draw(st.permutations(list(slots.values())))
             restarted = FusionCore.restore(THREE_STREAMS, SWEEPING, 0, never.header(), kept)
+
+
+def test_an_event_that_may_play_two_roles_enlarges_a_set_in_both() -> None:
+    query = {
+        "id": "q",
+        "from": {"a": "p", "b": "s", "c": "t", "d": "s"},
+        "within": [
+            {"between": [one, other], "window_s": 0.7, "threshold": 0.07 if other == "d" else 0.3}
+            for one, other in combinations("abcd", 2)
+        ],
+        "sensors": "any",
+        "at_least": 2,
+    }
+    core = started(put(0, query))
+    both, *rest = matches(core.push([frame(0, [Row("p", 1000), Row("t", 1000, stream="t")])]))
+    grown = matches(core.push([frame(1, [Row("s", 1000, stream="s")])]))
+    assert rest == []
+    assert {"".join(member["role"] for member in match["members"]) for match in grown} == {"abc", "acd"}
+    assert [match["supersedes"] for match in grown] == [[both["id"]]] * 2
 
 
 FORMS: dict[str, tuple[list[str], dict[str, float]]] = {
