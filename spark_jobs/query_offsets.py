@@ -1,4 +1,4 @@
-"""QueryOffsets: what one query has learnt of template pairs, one cache for each kind of edge."""
+"""QueryOffsets: what one query has learnt of template pairs, one cache for each kind of edge, and of sets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ from spark_jobs.templates import Templates
 
 
 class QueryOffsets:
-    """Caches by window and threshold; all together remember at most `most_pairs`."""
+    """Caches by window and threshold; all together remember at most `most_pairs`.
+
+    Attributes
+    ----------
+    held : dict of frozenset to bool
+        Whether sets of members hold jointly (see `set_search`).
+    """
 
     def __init__(self, query: Query, edges: Sequence[RoleEdge], templates: Templates, most_pairs: int) -> None:
         self.query = query
         self.edges = edges
+        self.held: dict[frozenset[int], bool] = {}
         kinds = dict.fromkeys((edge.window, edge.threshold) for edge in edges)
         room = max(1, most_pairs // len(kinds))
         self._caches = {kind: OffsetCache(*kind, templates, templates, room) for kind in kinds}

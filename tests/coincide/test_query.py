@@ -91,7 +91,7 @@ def valley(**changes: Any) -> dict[str, Any]:
 
 def between(*pairs: str, **more: Any) -> list[dict[str, Any]]:
     names = {"g": "gate", "b": "bridge", "t": "tower", "x": "nowhere"}
-    return [{"between": [names[a], names[b]], "window_s": 5, "threshold": 0.5, **more} for a, b in pairs]
+    return [{"between": [names[end] for end in pair], "window_s": 5, "threshold": 0.5, **more} for pair in pairs]
 
 
 LATER = {"between": ["gate", "tower"], "lo_s": 20, "hi_s": 30, "threshold": 0.5}

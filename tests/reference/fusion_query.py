@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -51,7 +52,7 @@ class SlowEdge:
             return True
         a, b = players[self.a], players[self.b]
         offset_s = (b.fields["detected_at_us"] - a.fields["detected_at_us"]) / 1e6
-        return bool(match_probability(a.template, b.template, offset_s, self.window) >= self.threshold - ACCURACY)
+        return _probability(a.template, b.template, offset_s, self.window) >= self.threshold - ACCURACY
 
     def scope(self) -> tuple[object, ...]:
         return min((self.a, self.b, self.window), (self.b, self.a, self.window.swapped()), key=lambda side: side[:2])
@@ -76,7 +77,8 @@ class SlowQuery:
         joint = query.get("joint_threshold")
         edges = [
             SlowEdge(
-                *edge["between"],
+                edge["between"][0],
+                edge["between"][1],
                 Window(edge["window_s"]) if "window_s" in edge else Window(lo_s=edge["lo_s"], hi_s=edge["hi_s"]),
                 max(edge.get("threshold", 0), joint or 0),
             )
@@ -103,12 +105,25 @@ class SlowQuery:
             yield self._id(players), names, (self._id(before),) if self.at_least and was_maximal else ()
 
     def _with(self, new: SlowRow, earlier: Sequence[SlowRow]) -> list[Players]:
-        """Return every compatible choice that contains the row, each once."""
-        found = [{role: new} for role, stream in self.roles.items() if new.fields["stream"] == stream]
-        found = self._distinct(found)
+        """Return every compatible choice that contains the row, each once; without at_least the whole ones do."""
+        found = self._distinct([{role: new} for role, stream in self.roles.items() if new.fields["stream"] == stream])
+        if self.at_least is None:
+            return self._distinct([whole for players in found for whole in self._whole(players, earlier)])
         for row in earlier:
             found += self._distinct([grown for players in found for grown in self._grown(players, row)])
         return found
+
+    def _whole(self, players: Players, earlier: Sequence[SlowRow]) -> list[Players]:
+        """Fill one role after the other, each beside one that is filled."""
+        missing = [role for role in self.roles if role not in players and self._is_beside(role, players)]
+        if not missing:
+            return [players]
+        tried = ({**players, missing[0]: row} for row in earlier if row.fields["stream"] == self.roles[missing[0]])
+        allowed = [each for each in tried if len({row.number for row in each.values()}) == len(each)]
+        return [whole for each in allowed if self._allows(each) for whole in self._whole(each, earlier)]
+
+    def _is_beside(self, role: str, players: Players) -> bool:
+        return any({edge.a, edge.b} <= {role, *players} and role in (edge.a, edge.b) for edge in self.edges)
 
     def _grown(self, players: Players, row: SlowRow) -> Iterator[Players]:
         if any(row is other for other in players.values()):
@@ -162,11 +177,9 @@ class SlowQuery:
         whole = len(players) == len(self.roles) or self.at_least is not None
         if self.joint_threshold is None or len(players) < 2 or not whole:
             return True
-        columns = [[row.template] for row in players.values()]
-        times_us = [[row.fields["detected_at_us"]] for row in players.values()]
         graph = ConstraintGraph.graph(edges, list(players))
-        joint = joint_probabilities(graph, columns, [[0]] * len(columns), times_us)
-        return bool(joint.value[0] >= self.joint_threshold - ACCURACY)
+        events = tuple((row.template, row.fields["detected_at_us"]) for row in players.values())
+        return _joint(graph, events) >= self.joint_threshold - ACCURACY
 
     def _id(self, players: Players) -> str:
         members = [[role, *row.name, row.fields["detected_at_us"]] for role, row in players.items()]
@@ -177,3 +190,14 @@ class SlowQuery:
 def _sensors_agree(rule: str, one: SlowRow, other: SlowRow) -> bool:
     same = one.fields["sensor"] == other.fields["sensor"]
     return rule == "any" or same == (rule == "same")
+
+
+@cache
+def _probability(u: Histogram, v: Histogram, offset_s: float, window: Window) -> float:
+    return float(match_probability(u, v, offset_s, window))
+
+
+@cache
+def _joint(graph: ConstraintGraph, events: tuple[tuple[Histogram, int], ...]) -> float:
+    templates, times_us = [[template] for template, _ in events], [[at_us] for _, at_us in events]
+    return float(joint_probabilities(graph, templates, [[0]] * len(events), times_us).value[0])

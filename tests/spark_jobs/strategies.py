@@ -112,7 +112,7 @@ def wide_queries(draw: st.DrawFn, name: str = "near") -> dict[str, Any]:
     roles = "abcd"[: draw(st.integers(3, 4))]
     streams = draw(st.sampled_from(["psts", "ppps", "pptt", "spsp", "tttt"]))
     query: dict[str, Any] = {"id": name, "from": dict(zip(roles, streams, strict=False))}
-    query["sensors"] = draw(st.sampled_from(["any", "any", "different", "same"]))
+    query["sensors"] = draw(st.sampled_from(["any", "any", "any", "different", "same"]))
     query["within"] = draw(_edges(roles))
     if draw(st.booleans()):
         query["joint_threshold"] = draw(st.sampled_from([0.013, 0.07, 0.31]))
@@ -129,8 +129,8 @@ def wide_queries(draw: st.DrawFn, name: str = "near") -> dict[str, Any]:
 
 @st.composite
 def _edges(draw: st.DrawFn, roles: str) -> list[dict[str, Any]]:
-    kinds = st.sampled_from([_edge(window, threshold) for window in WINDOWS[1:] for threshold in THRESHOLDS[:3]])
-    uniform = draw(st.sampled_from([_edge(3.0, 0.07), _edge(3.0, 0.31), _edge(1.5, 0.31)]))
+    kinds = st.sampled_from([_edge(window, threshold) for window in WINDOWS[1:] for threshold in THRESHOLDS[:2]])
+    uniform = draw(st.sampled_from([_edge(3.0, 0.07), _edge(3.0, 0.31), _edge(1.5, 0.07)]))
     is_uniform = draw(st.booleans())
     pairs = draw(st.sampled_from([list(pairwise(roles)), list(combinations(roles, 2)), list(combinations(roles, 2))]))
     return [{"between": [a, b], **(uniform if is_uniform else draw(kinds))} for a, b in pairs]
@@ -147,8 +147,8 @@ def bursts_in_order(draw: st.DrawFn) -> list[InputRecord]:
     made, start_s = [], 0
     for offset in range(draw(st.integers(1, 7))):
         start_s += draw(st.sampled_from([-4, 0, 3, 12]))
-        area, partition = draw(st.sampled_from([("bay", 0), ("bay", 0), ("hill", 3)]))
-        members = draw(st.lists(rows(BURST_SECONDS, "pst", start_s), min_size=1, max_size=5))
+        area, partition = draw(st.sampled_from([("bay", 0), ("bay", 0), ("bay", 0), ("hill", 3)]))
+        members = draw(st.lists(rows(BURST_SECONDS, "pst", start_s), min_size=1, max_size=6))
         made.append(frame(offset, members, area, partition, 1000 + start_s + draw(st.integers(0, 12))))
     return made
 
