@@ -124,6 +124,7 @@ def test_the_live_stream_from_the_beginning_leads_to_the_same(line: Line, scenar
         (view.add if kind == "match" else view.discard)(data["id"])
         if view == wanted:
             return
+    pytest.fail("the stream ended")
 
 
 def live_events(alerting: httpx.Client, query: str) -> Iterator[tuple[str, dict[str, Any]]]:
