@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from coincide.arrays import BoolArray, Int64Array
+from coincide.checked_arguments import checked_frame
 from coincide.detections import Detections, DetectionsError
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window_join.batch_tuples import BatchTuples
-from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.constraint_graph import ConstraintGraph, checked_graph
 from coincide.window_join.judged_edges import are_exact, with_thresholds
 from coincide.window_join.keyed_frames import Keys, keyed_frames
 from coincide.window_join.member_columns import MemberColumns
@@ -115,8 +116,13 @@ def _blocks(
     where: Where | None,
     sensors: SensorRule,
 ) -> Iterator[Int64Array]:
+    needed = f"a frame for each stream of the graph: {list(checked_graph(graph).streams)}"
+    if not isinstance(frames, Mapping):
+        raise DetectionsError("frames", frames, needed)
     if set(frames) != set(graph.streams):
-        raise DetectionsError("frames", sorted(frames), f"a frame for each stream of the graph: {list(graph.streams)}")
+        raise DetectionsError("frames", sorted(frames), needed)
+    for name, frame in frames.items():
+        checked_frame(f"frames[{name!r}]", frame)
     exact = {name: are_exact(frame.templates) for name, frame in frames.items()}
     thresholds = with_thresholds(graph, threshold, exact)
     join = BatchTuples(keyed_frames(frames, key), graph, thresholds, checked_sensor_rule(sensors))
