@@ -83,12 +83,13 @@ class Histogram(BucketDistribution):
     def normal(cls, sigma_s: float, buckets: int = 8) -> Histogram:
         """Gaussian error of standard deviation `sigma_s`, as `buckets` equally long buckets over +-4 sigma.
 
-        Each bucket has the mass that the Gaussian gives it; the 6e-5 beyond 4 sigma is spread in proportion.
+        Each has the Gaussian's mass, evenly spread: the standard deviation of 8 is 1.080 sigma, of 16 1.020, of 64
+        1.001; a match probability with an exact partner is off by up to 0.048, 0.014, 0.0009.
 
         Examples
         --------
-        >>> Histogram.normal(sigma_s=1.5, buckets=8).earliest_s
-        -6.0
+        >>> Histogram.normal(sigma_s=1.5).earliest_s, round(Histogram.normal(1).std_s, 4)
+        (-6.0, 1.0796)
         """
         return cls(*normal_buckets(sigma_s, buckets))
 

@@ -127,7 +127,7 @@ def test_no_graph(door: Callable[[Any], object]) -> None:
     ("door", "error", "message"),
     [
         (lambda: TimingJoin(HERE, None, WINDOW, 0.5, pair_limits=FIVE), CoincideError, "pair_limits is 5: PairLimits"),
-        (lambda: WindowJoin(PAIR, [Stream("x"), Stream("y")], pair_limits=FIVE), CoincideError, "pair_limits is 5: Pair"),
+        (lambda: WindowJoin(PAIR, [Stream("x"), Stream("y")], pair_limits=FIVE), CoincideError, "pair_limits is 5"),
         (lambda: Histogram.from_latency(FIVE), HistogramError, "latency is 5: adjacent buckets"),
         (lambda: Histogram.from_latency([FIVE]), HistogramError, "latency is 5: adjacent buckets"),
         (lambda: Histogram.from_latency([(NOTHING, 1, 1)]), HistogramError, "three numbers each"),
