@@ -114,10 +114,11 @@ class Histogram(BucketDistribution):
         """Template learnt from observed errors, with edges at the best places (Bayesian blocks).
 
         Of all histograms with at most `buckets` buckets it is the most likely one, less a cost for each bucket, so
-        few samples give few buckets. Outliers get a long, thin bucket of their own and stretch no other.
+        few samples give few buckets. An outlier gets a long, thin bucket of its own and stretches no other; so does a
+        gap between clusters, with the samples beside it: 2 of n, or 1 in 256.
 
         A value that many samples have becomes an atom if it stands out or the values are few (see `SampleCells`).
-        The support is the samples' range: of n samples the next one falls outside with probability 2 / (n + 1).
+        The support is the samples' range: of n the next one falls outside with probability 2 / (n + 1).
         `goodness_of_fit` says how well other samples agree.
 
         Parameters
@@ -164,9 +165,7 @@ class Histogram(BucketDistribution):
 
     @cached_property
     def id(self) -> str:
-        """Return "t-" and 16 hex digits that depend on the content alone.
-
-        They are the first 8 bytes of SHA-256 over the little-endian float64 edges followed by the masses.
+        """Return "t-" and 16 hex digits: the start of SHA-256 over the little-endian float64 edges, then the masses.
 
         Examples
         --------

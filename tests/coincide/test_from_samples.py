@@ -257,3 +257,14 @@ def test_a_clock_that_drifted_is_told() -> None:
 def test_a_template_is_learnt_from_a_whole_number_of_samples(fitted_to: int) -> None:
     with pytest.raises(HistogramError, match="fitted_to"):
         goodness_of_fit(Histogram.point(), [0.0], fitted_to=fitted_to)
+
+
+@pytest.mark.parametrize(("count", "in_the_gap"), [(30, 2 / 30), (300, 2 / 300), (10_000, 1 / 256)])
+def test_a_gap_between_clusters_holds_the_samples_beside_it(count: int, in_the_gap: float) -> None:
+    # said so in docs/adr/0012: the same rule gives outliers their thin bucket
+    random = np.random.default_rng(4)
+    near, far = random.uniform(0, 1, count // 2), random.uniform(100, 101, count // 2)
+    clusters = Histogram.from_samples(np.concatenate((near, far)))
+    beside_an_atom = Histogram.from_samples(np.concatenate((np.zeros(count // 2), far)))
+    assert np.ptp(clusters.cdf([1.5, 99.5])) == pytest.approx(in_the_gap, rel=0.05)
+    assert np.ptp(beside_an_atom.cdf([1.5, 99.5])) == pytest.approx(1 / count, rel=0.05)
