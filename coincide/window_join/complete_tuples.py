@@ -11,10 +11,11 @@ from coincide.arrays import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.events import Events
 from coincide.stream_buffers import StreamBuffers
 from coincide.timing_join.sensor_rule import SensorRule
-from coincide.window_join.enumeration import Enumeration, MemberRules, Partial
+from coincide.window_join.enumeration import Enumeration, Partial
 from coincide.window_join.installed_graph import InstalledGraph
 from coincide.window_join.member_columns import MemberColumns
 from coincide.window_join.member_labels import MemberLabels
+from coincide.window_join.member_rules import MemberRules
 from coincide.window_join.role_events import RoleEvents
 from coincide.window_join.tuples import Tuples
 

@@ -21,8 +21,7 @@ from coincide.window_join.installed_graph import InstalledGraph
 from coincide.window_join.judged_edges import with_thresholds
 from coincide.window_join.member_labels import MemberLabels
 from coincide.window_join.partial_sets import PartialSets
-from coincide.window_join.players import checked_at_least, players
-from coincide.window_join.retention import reach_by_stream
+from coincide.window_join.players import checked_at_least, players, reach_by_stream
 from coincide.window_join.tuples import Tuples
 
 Finder = CompleteTuples | PartialSets
@@ -94,16 +93,16 @@ class WindowJoin:
         roles = players(checked_graph(graph), streams)
         by_name = {stream.name: stream for stream in roles.values()}
         exact = {role: stream.longest_template_us == 0 for role, stream in roles.items()}
-        self._installed = InstalledGraph(
-            graph, roles, with_thresholds(graph, threshold, exact), checked_pair_limits(pair_limits)
-        )
+        names = {role: stream.name for role, stream in roles.items()}
+        thresholds = with_thresholds(graph, threshold, exact)
+        self._installed = InstalledGraph(graph, names, thresholds, checked_pair_limits(pair_limits))
         rule = checked_sensor_rule(sensors)
         orders_ties = self._installed.are_roles_alike and len(by_name) < len(roles)
         self._intake = FrameIntake(by_name, rule, orders_ties=orders_ties)
         self._labels = MemberLabels(self._intake.labels, is_keyed=keyed)
         self._held = StreamBuffers(by_name)
         self._finder = self._finder_of(at_least, None if all(exact.values()) else threshold, rule)
-        self._reach_us = reach_by_stream(graph, roles)
+        self._reach_us = reach_by_stream(graph, roles, may_be_absent=at_least is not None)
         self._max_buffered = checked_bound(max_buffered)
         self.dropped = 0
 
