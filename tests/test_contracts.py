@@ -165,7 +165,12 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "a threshold of 0": lambda r: r["query"]["within"][0].update(threshold=0),
         "two kinds of window": lambda r: r["query"]["within"][0].update(lo_s=-1, hi_s=1),
         "half a window": lambda r: (r["query"]["within"][0].pop("window_s"), r["query"]["within"][0].update(lo_s=1)),
-        "three roles": lambda r: r["query"]["from"].update(third="seismic"),
+        "seventeen roles": lambda r: r["query"]["from"].update({f"r{n}": "seismic" for n in range(15)}),
+        "no threshold at all": lambda r: r["query"]["within"][0].pop("threshold"),
+        "an edge between nothing": lambda r: r["query"]["within"][0].pop("between"),
+        "a form that is none": lambda r: r["query"].update(form="ring"),
+        "one of so many": lambda r: r["query"].update(at_least=1),
+        "an attribute by another name": lambda r: r["query"].update(equal="object"),
         "what is not built yet": lambda r: r["query"].update(coalesce={"gap_s": 1}),
     },
     "sensors": {
