@@ -49,4 +49,5 @@ def test_the_python_block_says_what_it_shows() -> None:
     [block] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, Any] = {}
     exec(block, names)
+    assert names["join"].push("imb", names["a"]).insert.probability.round(4).tolist() == [0.3571] * 2
     assert names["cc"].timing_join(names["a"], names["b"], names["cc"].Window(10), 0.3).probability.max() > 0.35
