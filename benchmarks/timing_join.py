@@ -13,10 +13,8 @@ system after each round, what is measured is how fast the system hands it out ag
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -24,6 +22,7 @@ from importlib.metadata import version
 import numpy as np
 import psutil
 
+from benchmarks.kept_memory import with_memory_kept
 from benchmarks.range_join_peers import Answer, Join, Kind, RangeJoin, Sums, duckdb_joins, polars_joins, spark_joins
 from coincide import Histogram, Window, satisfaction_offsets
 from coincide.detections import Detections
@@ -33,7 +32,6 @@ SPACING_US = 10_000
 TEMPLATE = Histogram.uniform(-0.001, 0.001)
 THRESHOLD = 0.5
 PEERS = ("duckdb", "polars", "spark")
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**33), "MALLOC_TRIM_THRESHOLD_": str(2**35)}  # glibc's
 
 
 def our_joins(wanted: RangeJoin, window: Window) -> Iterator[Join]:
@@ -141,15 +139,6 @@ def main() -> None:
             print(f"| {arguments.events:,} | {order} | {kind} | {partners} | {row} |", flush=True)
 
 
-def with_memory_kept() -> None:
-    """Begin again with allocators that keep what is freed: they read the environment before Python starts."""
-    if os.environ.items() >= KEEP_MEMORY.items():
-        return
-    threads = sys.argv[sys.argv.index("--threads") + 1] if "--threads" in sys.argv else "1"
-    wanted = {**KEEP_MEMORY, "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1", "POLARS_MAX_THREADS": threads}
-    os.execve(sys.executable, [sys.executable, "-m", "benchmarks.timing_join", *sys.argv[1:]], {**os.environ, **wanted})
-
-
 if __name__ == "__main__":
-    with_memory_kept()
+    with_memory_kept("benchmarks.timing_join")
     main()

@@ -19,15 +19,31 @@ from coincide.satisfaction_table import SatisfactionTable
 from coincide.stream import Stream, StreamError
 from coincide.timing_join import PairLimits, SensorRuleError, TimingJoin, timing_join, timing_join_blocks
 from coincide.window import Window
+from coincide.window_join import (
+    ConstraintGraph,
+    Edge,
+    GraphError,
+    JointProbability,
+    Tuples,
+    WindowJoin,
+    joint_at_least,
+    joint_probabilities,
+    window_join,
+    window_join_blocks,
+)
 
 __all__ = [
     "Changes",
     "CoincideError",
+    "ConstraintGraph",
     "Detections",
     "DetectionsError",
+    "Edge",
     "Fit",
+    "GraphError",
     "Histogram",
     "HistogramError",
+    "JointProbability",
     "Occurred",
     "Occurrences",
     "OffsetError",
@@ -41,10 +57,14 @@ __all__ = [
     "StreamError",
     "ThresholdError",
     "TimingJoin",
+    "Tuples",
     "Window",
     "WindowError",
+    "WindowJoin",
     "chance_rate",
     "goodness_of_fit",
+    "joint_at_least",
+    "joint_probabilities",
     "match_probabilities",
     "match_probability",
     "occurred",
@@ -52,4 +72,6 @@ __all__ = [
     "satisfaction_offsets",
     "timing_join",
     "timing_join_blocks",
+    "window_join",
+    "window_join_blocks",
 ]

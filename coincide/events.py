@@ -96,6 +96,10 @@ class SortedEvents:
         at = slice(first, last)
         return SortedEvents(self.codec, self.keys[at], self.template[at], self.sensor[at], self.ref[at])
 
+    def take(self, rows: PositionArray) -> SortedEvents:
+        """Return the given rows, which rise."""
+        return SortedEvents(self.codec, self.keys[rows], self.template[rows], self.sensor[rows], self.ref[rows])
+
 
 def sorted_events(events: Events) -> SortedEvents:
     """Key events that are sorted already."""

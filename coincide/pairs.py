@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from coincide.arrays import FloatArray, Int64Array, LabelArray
+
+Answer = TypeVar("Answer")
 
 
 class Pairs:
@@ -43,20 +46,20 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Changes:
+class Changes(Generic[Answer]):
     """How the answer of a streaming operator changed with one frame.
 
     Attributes
     ----------
-    insert, retract : Pairs
-        Pairs that are new, and pairs that no longer hold (a timing join never retracts).
+    insert, retract : Pairs or Tuples
+        What is new, and what no longer holds (a timing join never retracts).
     late : ndarray of int64, shape (l,)
         Rows of the frame that came too late and were not joined.
     late_by_us : ndarray of int64, shape (l,)
         How far each lay behind the last acceptable time.
     """
 
-    insert: Pairs
-    retract: Pairs
+    insert: Answer
+    retract: Answer
     late: Int64Array
     late_by_us: Int64Array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -46,8 +46,7 @@ def expanded(
         rows = np.repeat(np.arange(first + first_row, last + first_row), counts)
         at = np.repeat(shift[first:last] + start, counts)
     else:
-        rows_ending = np.bincount(ends[first : last - 1] - start, minlength=stop - start)
-        rows = np.cumsum(rows_ending[: stop - start])
+        rows = _rows_of_pairs(ends[first:last], start)
         at = shift[first:last].take(rows)
         at += start
         rows += first + first_row
@@ -66,6 +65,25 @@ def expanded_blocks(
         yield expanded(first, last, ends, shift, first_row)
 
 
+def expanded_beside(
+    columns: Sequence[PositionArray], start: PositionArray, stop: PositionArray
+) -> Iterator[list[PositionArray]]:
+    """Write out, in blocks, each row of the columns beside every stored row of its own start : stop."""
+    counts = np.maximum(stop - start, 0)
+    ends = np.cumsum(counts)
+    shift = start - ends + counts
+    for first, last in cuts_at(ends):
+        begin, end = ends[first] - counts[first], ends[last - 1]
+        parts = [*(column[first:last] for column in columns), shift[first:last] + begin]
+        if end - begin >= REPEAT_FROM * (last - first):
+            block = [np.repeat(part, counts[first:last]) for part in parts]
+        else:
+            rows = _rows_of_pairs(ends[first:last], begin)
+            block = [part.take(rows) for part in parts]
+        block[-1] += _count_up_to(end - begin)
+        yield block
+
+
 def expanded_columns(start: PositionArray, stop: PositionArray) -> tuple[PositionArray, PositionArray]:
     """Write out all pairs (row, stored row) at once: row r has the stored rows start[r] : stop[r].
 
@@ -80,6 +98,13 @@ def expanded_columns(start: PositionArray, stop: PositionArray) -> tuple[Positio
         before = start[first:last] - (ends[first:last] - counts[first:last] - begin)
         np.add(np.repeat(before, counts[first:last]), _count_up_to(end - begin), out=at[begin:end])
     return np.repeat(np.arange(len(counts)), counts), at
+
+
+def _rows_of_pairs(ends: PositionArray, start: int) -> PositionArray:
+    """Return the row of each pair from number `start` to the last row's end, counted from the first row."""
+    rows_ending = np.bincount(ends[:-1] - start, minlength=ends[-1] - start)
+    rows: PositionArray = np.cumsum(rows_ending[: ends[-1] - start])
+    return rows
 
 
 def _count_up_to(count: int) -> PositionArray:

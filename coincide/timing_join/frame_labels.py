@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.area_keys import one_area
-from coincide.arrays import BoolArray, CodeArray, Int64Array
+from coincide.arrays import BoolArray, CodeArray, Int64Array, LabelArray
 from coincide.detections import Detections
 from coincide.pairs import Pairs
 from coincide.timing_join.label_codes import LabelCodes, LabelLog
@@ -61,6 +61,13 @@ class FrameLabels:
         if len(self._ids) == 0:
             return pairs
         return Pairs(self._ids.of(pairs.left), self._ids.of(pairs.right), lambda: pairs.probability)
+
+    def names(self, rows: Int64Array) -> LabelArray:
+        """Return the ids of rows, or their numbers if there are no ids; of row -1, which is nobody, "" or -1."""
+        if len(self._ids) == 0:
+            return rows
+        ids = self._ids.of(np.maximum(rows, self._ids.first))
+        return np.where(rows < 0, np.array(-1 if ids.dtype.kind == "i" else "", ids.dtype), ids)
 
     def goes_first(self, rows: Int64Array, others: Int64Array) -> BoolArray:
         """Whether each row goes before the other by (sensor, id), else by number."""

@@ -88,6 +88,16 @@ class LabelLog:
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def kind(self) -> str:
+        """Return what numpy calls the kind of the labels: "i" or "U"."""
+        return self._labels.dtype.kind
+
+    @property
+    def first(self) -> int:
+        """Number of the first row that is not forgotten."""
+        return self._first
+
     def append(self, labels: LabelArray) -> None:
         """Add the labels of the next rows."""
         if len(labels) == 0:

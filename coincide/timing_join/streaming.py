@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from coincide.detections import Detections, DetectionsError
-from coincide.events import Events
-from coincide.histogram import Histogram
 from coincide.offset_cache import LookUps
 from coincide.pairs import Changes, Pairs
 from coincide.stream import Stream
 from coincide.timing_join.condition import JoinCondition
-from coincide.timing_join.frame_labels import FrameLabels
+from coincide.timing_join.frame_intake import FrameIntake
 from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits
-from coincide.timing_join.retention import ROUNDING_US, checked_bound
-from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError
+from coincide.timing_join.retention import checked_bound
+from coincide.timing_join.sensor_rule import SensorRule
 from coincide.timing_join.shared_joins import SharedJoins
-from coincide.watermark import BEFORE_ALL_US, Watermark
 from coincide.window import Window
-
-EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew
 
 
 class TimingJoin:
@@ -79,16 +70,13 @@ class TimingJoin:
         if len(self._streams) < len(streams):
             raise DetectionsError("b", b, f"a stream named otherwise than a, or a itself: {a}")
         self._condition = JoinCondition(a.name, streams[-1].name, window, threshold, sensors)
-        self._labels = FrameLabels(orders_ties=self._condition.is_unordered)
-        self._joins = SharedJoins(streams, self._labels.goes_first, pair_limits)
+        self._intake = FrameIntake(self._streams, sensors, orders_ties=self._condition.is_unordered)
+        self._joins = SharedJoins(streams, self._intake.labels.goes_first, pair_limits)
         self._joins.install("join", self._condition)
-        self._watermark = Watermark()
-        self._checked: dict[str, Sequence[Histogram]] = {}
-        self._rows = self._rows_at_eviction = 0
         self._max_buffered = checked_bound(max_buffered)
         self.dropped = 0
 
-    def push(self, stream: str, frame: Detections) -> Changes:
+    def push(self, stream: str, frame: Detections) -> Changes[Pairs]:
         """Take a frame of one stream in; return the pairs that it completes.
 
         Parameters
@@ -109,19 +97,9 @@ class TimingJoin:
             A stream not named at the start, a template longer than its stream declares, labels of another kind
             than before, sensors missing where the rule is "same". Nothing of the frame has been taken in then.
         """
-        declared = self._declared(stream)
-        self._check(declared, frame)
-        area, sensor = self._labels.append(frame)
-        refs = np.arange(self._rows, self._rows + len(frame))
-        self._rows += len(frame)
-        late_by_us = self._watermark.advance(area, frame.latest_us, frame.received_at_us)
-        late_by_us -= declared.max_delay_us + frame.latest_us
-        late = np.flatnonzero(late_by_us > 0)
-        batch = Events(area, frame.detected_at_us, frame.template_index, sensor, refs)
-        if len(late):
-            batch = batch.take(np.flatnonzero(late_by_us <= 0))
-        pairs = self._joins.push(stream, batch, frame.templates).get("join", Pairs.none())
-        changes = Changes(self._labels.named(pairs), Pairs.none(), late, late_by_us[late])
+        accepted = self._intake.take(stream, frame)
+        pairs = self._joins.push(stream, accepted.batch, frame.templates).get("join", Pairs.none())
+        changes = Changes(self._intake.labels.named(pairs), Pairs.none(), accepted.late, accepted.late_by_us)
         self._evict(stream)
         return changes
 
@@ -141,41 +119,20 @@ class TimingJoin:
 
     def watermark_us(self, area: int | str | None = None) -> int:
         """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
-        code = self._labels.area_code(area)
-        return BEFORE_ALL_US if code is None else self._watermark.us(code)
-
-    def _declared(self, stream: str) -> Stream:
-        if stream not in self._streams:
-            raise DetectionsError("stream", stream, f"one of {sorted(self._streams)}")
-        return self._streams[stream]
-
-    def _check(self, stream: Stream, frame: Detections) -> None:
-        if frame.sensor is None and len(frame) and self._condition.sensors == "same":
-            raise SensorRuleError("sensors", "same", "'different' or 'any' for detections without a sensor")
-        self._labels.check(frame)
-        if self._checked.get(stream.name) is frame.templates:
-            return
-        for template in frame.templates:
-            if template.latest_us - template.earliest_us > stream.longest_template_us + ROUNDING_US:
-                allowed = f"at most {stream.longest_template_s} s long, as stream {stream.name!r} declares"
-                raise DetectionsError("templates", template, allowed)
-        self._checked[stream.name] = frame.templates
+        return self._intake.watermark_us(area)
 
     def _evict(self, pushed: str) -> None:
         if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
-            self._joins.evict(self._watermark.state_us)  # first what no event that is on time can match any more
+            self._joins.evict(self._intake.watermark.state_us)  # first what no event that is on time can match any more
             self.dropped += len(self._joins.evict_oldest(pushed, self.buffered(pushed) - self._max_buffered))
         held = sum(self.buffered(stream) for stream in self._streams)
-        if EVICT_EVERY * (self._rows - self._rows_at_eviction) < held:
-            return
-        self._rows_at_eviction = self._rows
-        self._joins.evict(self._watermark.state_us)
-        self._forget_labels(held)
+        if self._intake.is_eviction_due(held):
+            self._joins.evict(self._intake.watermark.state_us)
+            self._forget_labels(held)
 
     def _forget_labels(self, held: int) -> None:
         """Forget labels of events that are not held, once they are many."""
-        if self._labels.is_log_long(held):
-            self._labels.forget_before(self._joins.least_ref(default=self._rows))
-        if self._labels.are_many:
-            for code in self._labels.keep_only(*self._joins.codes_held()):
-                self._watermark.put(code, BEFORE_ALL_US)
+        if self._intake.labels.is_log_long(held):
+            self._intake.labels.forget_before(self._joins.least_ref(default=self._intake.rows))
+        if self._intake.labels.are_many:
+            self._intake.forget_areas_and_sensors(*self._joins.codes_held())

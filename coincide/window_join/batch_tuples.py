@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +15,28 @@ from coincide.events import Events, sorted_events
 from coincide.timing_join.batch_join import BatchJoin
 from coincide.timing_join.labels import effective_rule
 from coincide.timing_join.sensor_rule import SensorRule
-from coincide.timing_join.sorted_frames import by_time, events_of, in_role_order, positions_in
+from coincide.timing_join.sorted_frames import by_time, events_of, in_role_order, is_in_order, positions_in
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.enumeration import Enumeration, MemberRules
+from coincide.window_join.enumeration import NEAR, Enumeration
 from coincide.window_join.judged_edges import judged_frames
+from coincide.window_join.member_rules import MemberRules
 from coincide.window_join.reach import Reach
 from coincide.window_join.role_events import RoleEvents
+
+
+class Block(NamedTuple):
+    """Some tuples.
+
+    Attributes
+    ----------
+    members : ndarray of int64, shape (n, k)
+        Positions in the frames.
+    is_in_order : bool
+        Whether they are known to be in lexicographic order, and after those of the blocks before.
+    """
+
+    members: Int64Array
+    is_in_order: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,26 +57,28 @@ class BatchTuples:
     thresholds: Sequence[float]
     sensors: SensorRule
 
-    def blocks(self) -> Iterator[Int64Array]:
-        """Yield positions of members in their frames, int64 (n, k), in any order."""
+    def blocks(self) -> Iterator[Block]:
+        """Yield all tuples."""
         yield from self._pairs() if len(self.frames) == 2 else self._tuples()
 
-    def _pairs(self) -> Iterator[Int64Array]:
+    def _pairs(self) -> Iterator[Block]:
         """One edge is a timing join."""
         [edge], [threshold] = self.graph.edges, self.thresholds
         a, b = self.frames[edge.a], self.frames[edge.b]
         join = BatchJoin.of(a, None if b is a else b, edge.window, threshold, self.sensors)
         a_first = edge.a == self.graph.streams[0] or (b is a and edge.window.is_symmetric)
         for left, right in join.blocks():
-            yield np.column_stack((left, right) if a_first else (right, left))
+            yield Block(np.array((left, right) if a_first else (right, left)).T, is_in_order=False)
 
-    def _tuples(self) -> Iterator[Int64Array]:
+    def _tuples(self) -> Iterator[Block]:
         events = self._sorted_events()
         reach = Reach.of(self.graph, judged_frames(self.graph, self.frames, self.thresholds))
         stored = {id(rows): sorted_events(rows) for rows in events}
         roles = [RoleEvents(stored[id(rows)]) for rows in events]
-        for tuples in Enumeration(roles, reach, self._rules(events)).tuples(_root(roles, reach)):
-            yield np.column_stack([positions_in(rows, tuples[role]) for role, rows in enumerate(events)])
+        are_in_order = all(is_in_order(rows) for rows in events)
+        for tuples in Enumeration(roles, reach, self._rules(events)).tuples(_root(roles)):
+            members = np.array([positions_in(rows, tuples[role]) for role, rows in enumerate(events)]).T
+            yield Block(members, are_in_order and list(tuples) == sorted(tuples))
 
     def _sorted_events(self) -> list[Events]:
         """By stream; streams that share a frame share them."""
@@ -80,6 +99,7 @@ class BatchTuples:
         return MemberRules(sensors, twins=twins, twins_in_order=are_alike)
 
 
-def _root(roles: Sequence[RoleEvents], reach: Reach) -> int:
-    """Return the stream with the fewest events, of several that from which the others are nearest."""
-    return min(range(len(roles)), key=lambda role: (len(roles[role]), int(reach.implied_us[role].sum())))
+def _root(roles: Sequence[RoleEvents]) -> int:
+    """Return the first stream, or the smallest where that is much smaller."""
+    smallest = min(range(len(roles)), key=lambda role: len(roles[role]))
+    return smallest if NEAR * len(roles[smallest]) < len(roles[0]) else 0

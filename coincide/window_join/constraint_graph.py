@@ -11,6 +11,7 @@ import numpy as np
 from coincide.arrays import Int64Array
 from coincide.window import Window
 from coincide.window_join.edge import Edge, GraphError
+from coincide.window_join.graph_checks import refuse_bad_edges, refuse_bad_streams
 from coincide.window_join.implied_bounds import UNBOUNDED_US, implied_bounds
 
 EdgeLike = Edge | tuple[str, str, Window] | tuple[str, str, Window, float | None]
@@ -44,8 +45,8 @@ class ConstraintGraph:
     edges: tuple[Edge, ...]
 
     def __post_init__(self) -> None:
-        _refuse_bad_streams(self.streams)
-        _refuse_bad_edges(self.streams, self.edges)
+        refuse_bad_streams(self.streams)
+        refuse_bad_edges(self.streams, self.edges)
         apart = self._apart()
         if apart:
             raise GraphError("edges", sorted(apart), f"chains of edges from every stream to {self.streams[0]!r}")
@@ -181,22 +182,3 @@ class ConstraintGraph:
 
     def _windows(self) -> list[str]:
         return [f"{edge.a}-{edge.b}: {edge.window.lo_s} to {edge.window.hi_s} s" for edge in self.edges]
-
-
-def _refuse_bad_streams(streams: tuple[str, ...]) -> None:
-    if len(streams) < 2:
-        raise GraphError("streams", streams, "two or more")
-    twice = [name for at, name in enumerate(streams) if name in streams[:at]]
-    if twice:
-        raise GraphError("streams", twice[0], "each named once: give every role a name of its own")
-
-
-def _refuse_bad_edges(streams: tuple[str, ...], edges: tuple[Edge, ...]) -> None:
-    pairs = set()
-    for edge in edges:
-        for name in (edge.a, edge.b):
-            if name not in streams:
-                raise GraphError("edges", name, f"one of the streams {list(streams)}")
-        if edge.pair in pairs:
-            raise GraphError("edges", (edge.a, edge.b), "one edge for each pair of streams: this is the second")
-        pairs.add(edge.pair)

@@ -14,39 +14,17 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays import BoolArray, PositionArray
-from coincide.timing_join.expansion import expanded_blocks
-from coincide.timing_join.sensor_rule import SensorRule, allowed
+from coincide.timing_join.expansion import expanded_beside, expanded_blocks
+from coincide.timing_join.sensor_rule import allowed
+from coincide.window_join.look_up import LookUp, Ranges
+from coincide.window_join.member_rules import MemberRules
 from coincide.window_join.reach import Reach
 from coincide.window_join.role_events import RoleEvents
 
 ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
 
-Ranges = tuple[PositionArray, PositionArray]  # stored rows start : stop of each partial tuple
 Partial = dict[int, PositionArray]  # row of each role that has joined
-
-
-@dataclass(frozen=True)
-class MemberRules:
-    """Which events may be members of one tuple, whatever their times.
-
-    Attributes
-    ----------
-    sensors : SensorRule
-    since_ref : int
-        Events with a smaller ref do not count.
-    twins : tuple of (int, int)
-        Pairs of roles, the first before the second, that one stream plays: their members are different events.
-    twins_in_order : bool
-        Twins play no part of their own: the member of the first role is the one that is sorted before the other.
-    root_arrived_last : bool
-        Only tuples whose root has the greatest ref count.
-    """
-
-    sensors: SensorRule = "any"
-    since_ref: int = 0
-    twins: tuple[tuple[int, int], ...] = ()
-    twins_in_order: bool = False
-    root_arrived_last: bool = False
+NEAR = 4  # roles whose numbers of candidates differ by no more join in their own order: tuples then come sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +50,7 @@ class Enumeration:
         root : int
             The role that is tried event by event.
         events : RoleEvents, optional
-            Other events for the root than its own: new ones.
+            Some of the root's own, to try only those.
         """
         probing = self.roles[root] if events is None else events
         if self.reach.is_empty:
@@ -106,14 +84,20 @@ class _Part:
         yield from self._joined(partial, ranges, self._order(ranges))
 
     def _order(self, ranges: Mapping[int, Ranges]) -> list[int]:
-        """Roles with the fewest candidates first: they leave the least to try the others on."""
-        return sorted(ranges, key=lambda role: int((ranges[role][1] - ranges[role][0]).sum()))
+        """Roles with by far the fewest candidates first: they leave the least to try the others on."""
+        totals = {role: int((stop - start).sum()) for role, (start, stop) in ranges.items()}
+        if max(totals.values()) <= NEAR * min(totals.values()):
+            return sorted(ranges)
+        return sorted(ranges, key=lambda role: totals[role])
 
     def _joined(self, partial: Partial, ranges: Mapping[int, Ranges], order: Sequence[int]) -> Iterator[Partial]:
         if not order:
-            yield {role: rows + self.roles[role].first for role, rows in partial.items()}
+            yield {role: self.roles[role].positions(rows) for role, rows in partial.items()}
             return
         role, *rest = order
+        if not rest and not self._is_tested(role):
+            yield from self._written_out(partial, role, *ranges[role])
+            return
         for rows, at in expanded_blocks(*ranges[role]):
             joined = {other: column.take(rows) for other, column in partial.items()}
             keep = self._tested(joined, role, at)
@@ -125,6 +109,13 @@ class _Part:
                 left = {other: ranges[other] for other in rest}
                 ranges_left = self._reached_from(role, joined[role], extended, left)
                 yield from self._joined(*self._alive(joined, ranges_left), rest)
+
+    def _written_out(self, partial: Partial, role: int, start: PositionArray, stop: PositionArray) -> Iterator[Partial]:
+        """Join the last role where every candidate may: nothing is left but to write the tuples."""
+        first = self.roles[role].first
+        columns = [self.roles[other].positions(rows) for other, rows in partial.items()]
+        for block in expanded_beside(columns, start + first, stop + first):
+            yield dict(zip((*partial, role), block, strict=True))
 
     def _reached_from(
         self, role: int, at: PositionArray, rows: PositionArray | None, before: Mapping[int, Ranges]
@@ -152,7 +143,7 @@ class _Part:
         pair = (min(role, other), max(role, other))
         if not self.rules.twins_in_order or pair not in self.rules.twins:
             return ranges
-        position = at + (self.roles[role].first - self.roles[other].first)
+        position = self.roles[role].positions(at) - self.roles[other].first
         start, stop = ranges
         return (np.maximum(start, position + 1), stop) if role < other else (start, np.minimum(stop, position))
 
@@ -167,6 +158,15 @@ class _Part:
             {role: rows[keep] for role, rows in partial.items()},
             {role: (start[keep], stop[keep]) for role, (start, stop) in ranges.items()},
         )
+
+    def _is_tested(self, role: int) -> bool:
+        """Whether some candidates of a role may not join."""
+        rules = self.rules
+        if rules.since_ref > 0 or rules.root_arrived_last or rules.sensors != "any":
+            return True
+        if not rules.twins_in_order and any(role in pair for pair in rules.twins):
+            return True
+        return any(self.reach.test(other, role) is not None for other in range(len(self.roles)) if other != role)
 
     def _tested(self, partial: Partial, role: int, at: PositionArray) -> BoolArray | None:
         """Which rows `at` of a role may join the partial tuples beside them; None if all may."""
@@ -185,7 +185,7 @@ class _Part:
         if self.rules.sensors != "any":
             keep = allowed(self.rules.sensors, one.stored.sensor[rows], new.stored.sensor[at])
         if not self.rules.twins_in_order and (min(role, other), max(role, other)) in self.rules.twins:
-            apart = rows + one.first != at + new.first
+            apart = one.positions(rows) != new.positions(at)
             keep = apart if keep is None else keep & apart
         edge = self.reach.test(other, role)
         if edge is not None:
@@ -195,36 +195,6 @@ class _Part:
         return keep
 
     @cached_property
-    def _look_ups(self) -> dict[tuple[int, int], _LookUp]:
+    def _look_ups(self) -> dict[tuple[int, int], LookUp]:
         roles = range(len(self.roles))
-        return {
-            (i, j): _LookUp(self.roles[i], self.roles[j], *self.reach.bounds_us(i, j)) for i in roles for j in roles
-        }
-
-
-class _LookUp:
-    """Where each event of one role finds its candidates of another: worked out for all once that is less work."""
-
-    def __init__(self, events: RoleEvents, others: RoleEvents, lo_us: PositionArray, hi_us: PositionArray) -> None:
-        self._events, self._others, self._lo_us, self._hi_us = events, others, lo_us, hi_us
-        self._all: Ranges | None = None
-        self._asked = 0
-
-    def ranges(self, rows: PositionArray) -> Ranges:
-        """Rows start : stop of the other role for each of these rows."""
-        self._asked += len(rows)
-        if self._all is None and self._asked < len(self._events):
-            return self._found(rows)
-        if self._all is None:
-            self._all = self._found(slice(None))
-        start, stop = self._all
-        return start.take(rows), stop.take(rows)
-
-    def _found(self, rows: PositionArray | slice) -> Ranges:
-        events = self._events
-        lo_us, hi_us = self._lo_us, self._hi_us
-        if len(lo_us) > 1:
-            template = events.stored.template[rows]
-            lo_us, hi_us = lo_us[template], hi_us[template]
-        time_us = events.time_us[rows]
-        return self._others.within(events.area[rows], time_us + lo_us, time_us + hi_us)
+        return {(i, j): LookUp(self.roles[i], self.roles[j], *self.reach.bounds_us(i, j)) for i in roles for j in roles}

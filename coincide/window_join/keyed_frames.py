@@ -27,7 +27,7 @@ def keyed_frames(frames: Mapping[str, Detections], key: Keys | None) -> dict[str
     for name in frames:
         if name not in key:
             raise DetectionsError("key", sorted(key), f"keys for every stream: {name!r} has none")
-    labels = [_labels(name, key[name], len(frame)) for name, frame in frames.items()]
+    labels = [key_labels(name, key[name], len(frame)) for name, frame in frames.items()]
     groups = _groups(area_codes(list(frames.values())), label_codes("key", labels, SPARSE_FROM))
     keyed: dict[int, Detections] = {}
     for frame, group in zip(frames.values(), groups, strict=True):
@@ -35,7 +35,8 @@ def keyed_frames(frames: Mapping[str, Detections], key: Keys | None) -> dict[str
     return {name: keyed[id(frame)] for name, frame in frames.items()}
 
 
-def _labels(stream: str, keys: npt.ArrayLike, rows: int) -> LabelArray:
+def key_labels(stream: str, keys: npt.ArrayLike, rows: int) -> LabelArray:
+    """Return a stream's keys as an array of int64 or text, one a row; else raise DetectionsError."""
     labels = np.asarray(keys)
     if labels.shape != (rows,):
         raise DetectionsError(f"key[{stream!r}]", f"an array of shape {labels.shape}", f"one key a row: {rows}")
@@ -43,7 +44,7 @@ def _labels(stream: str, keys: npt.ArrayLike, rows: int) -> LabelArray:
         labels = labels.astype(np.str_)
     if labels.dtype.kind not in "iuU" and rows:
         raise DetectionsError(f"key[{stream!r}]", f"an array of {labels.dtype}", "integers or strings")
-    return labels
+    return labels if labels.dtype.kind == "U" else labels.astype(np.int64)
 
 
 def _groups(areas: Sequence[CodeArray], keys: Sequence[CodeArray]) -> list[CodeArray]:

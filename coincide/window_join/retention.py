@@ -44,6 +44,22 @@ def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Ar
     return _reaches(apart_us, graph, streams)
 
 
+def edge_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    """`reaches_us` of a clique whose members may be absent: what is absent bounds nothing, so each edge counts alone.
+
+    Parameters are those of `reaches_us`.
+
+    Examples
+    --------
+    >>> from coincide.window import Window
+    >>> graph = ConstraintGraph.clique("abc", {("a", "b"): Window(1), ("b", "c"): Window(1), ("a", "c"): Window(9)})
+    >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
+    >>> reaches_us(graph, declared).tolist(), edge_reaches_us(graph, declared).tolist()
+    ([-16000004, -13000002, -16000004], [-21000002, -13000002, -21000002])
+    """
+    return _reaches(_latest_bounds_us(graph, streams), graph, streams)
+
+
 def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
     """`reaches_us` of a clique whose members may be absent, for whoever asks which sets were maximal before an event.
 

@@ -14,17 +14,21 @@ from coincide.timing_join.key_grid import Search, search_in
 
 @dataclass(frozen=True, eq=False)
 class RoleEvents:
-    """Rows first : first + n of a stream's sorted events.
+    """Some rows of a stream's sorted events, in their order.
 
     Attributes
     ----------
     stored : SortedEvents
-        The stretch itself.
+        The rows themselves.
     first : int
+        Position of the first one, where they are a stretch.
+    chosen : ndarray of intp, shape (n,), or None
+        Their positions, where they are not.
     """
 
     stored: SortedEvents
     first: int = 0
+    chosen: PositionArray | None = None
 
     def __len__(self) -> int:
         return len(self.stored)
@@ -40,8 +44,17 @@ class RoleEvents:
         return self.stored.codec.time_us(self.stored.keys)
 
     def rows(self, first: int, last: int) -> RoleEvents:
-        """Return rows first : last of this stretch, not copied."""
-        return RoleEvents(self.stored.rows(first, last), self.first + first)
+        """Return rows first : last of these, not copied."""
+        chosen = None if self.chosen is None else self.chosen[first:last]
+        return RoleEvents(self.stored.rows(first, last), self.first + first, chosen)
+
+    def take(self, rows: PositionArray) -> RoleEvents:
+        """Return the given rows, which rise."""
+        return RoleEvents(self.stored.take(rows), chosen=self.positions(rows))
+
+    def positions(self, rows: PositionArray) -> PositionArray:
+        """Return the positions of some of these rows in the stream."""
+        return rows + self.first if self.chosen is None else self.chosen[rows]
 
     def within(self, area: CodeArray, from_us: Int64Array, to_us: Int64Array) -> tuple[PositionArray, PositionArray]:
         """Find the rows start : stop of each area reported in a closed range of time; all arrays of shape (n,)."""

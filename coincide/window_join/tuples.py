@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
-import numpy.typing as npt
+import numpy as np
 
-from coincide.arrays import FloatArray
+from coincide.arrays import BoolArray, FloatArray, LabelArray
 
 
 class Tuples:
@@ -17,33 +16,42 @@ class Tuples:
     Parameters
     ----------
     members : ndarray, shape (n, k)
-        One event of each stream, in the order of the graph's streams: positions (int64) in a batch, ids or refs in a
-        stream.
+        One event of each stream, in the order of the graph's streams: positions (int64) in a batch, ids or row numbers
+        in a stream. Where a stream has no part in the tuple (`at_least`): -1, or "" if ids are text.
     probabilities, edge_probabilities : callable
         Compute the two attributes below.
+    present : ndarray of bool, shape (n, k), optional
+        Which streams have a part; by default all.
     """
 
     def __init__(
         self,
-        members: npt.NDArray[Any],
+        members: LabelArray,
         probabilities: Callable[[], FloatArray],
         edge_probabilities: Callable[[], FloatArray],
+        present: BoolArray | None = None,
     ) -> None:
         self.members = members
+        self.present = np.broadcast_to(np.True_, members.shape) if present is None else present
         self._probabilities = probabilities
         self._edge_probabilities = edge_probabilities
+
+    @classmethod
+    def none(cls, streams: int, edges: int) -> Tuples:
+        """Return no tuples."""
+        return cls(np.empty((0, streams), np.int64), lambda: np.empty(0), lambda: np.empty((0, edges)))
 
     def __len__(self) -> int:
         return len(self.members)
 
     @cached_property
     def probability(self) -> FloatArray:
-        """P of all edges at once, float64 (n,)."""
+        """P of all edges between present members at once, float64 (n,)."""
         return self._probabilities()
 
     @cached_property
     def edge_probability(self) -> FloatArray:
-        """P(lo <= Xb - Xa <= hi) of each edge, in the order of the graph's edges, float64 (n, edges)."""
+        """P(lo <= Xb - Xa <= hi) by edge, in the graph's order, float64 (n, edges); NaN where a member is absent."""
         return self._edge_probabilities()
 
     def __repr__(self) -> str:

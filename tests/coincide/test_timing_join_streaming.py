@@ -297,7 +297,7 @@ def test_the_ids_of_a_pair_are_known_even_if_its_frame_lets_its_events_go() -> N
 
 
 def labels_held(join: TimingJoin) -> tuple[int, int]:
-    return len(join._labels._areas), len(join._labels._sensors)
+    return len(join._intake.labels._areas), len(join._intake.labels._sensors)
 
 
 @pytest.mark.parametrize("kind", [str, int])
@@ -327,7 +327,7 @@ def test_areas_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[in
         assert labels_held(join)[0] <= SPARE_LABELS + 4 * per_frame
 
     assert found == 10_000
-    assert len(join._watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_frame)
+    assert len(join._intake.watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_frame)
     assert (join.watermark_us(kind(0)), join.watermark_us(kind(9999))) == (BEFORE_ALL_US, 9950 * SECOND)
 
 
@@ -362,7 +362,7 @@ def test_frames_that_do_not_fit_are_refused_and_change_nothing() -> None:
             join.push(stream, bad)
 
     assert join.buffered("y") == 0
-    assert join._labels.area_code("new") is None
+    assert join._intake.labels.area_code("new") is None
     pairs = join.push("y", good).insert
     assert pairs.right.tolist() == ["n1"]
 

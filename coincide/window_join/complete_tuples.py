@@ -1,0 +1,137 @@
+"""CompleteTuples: the tuples of one event of every stream that new events complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from coincide.arrays import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.events import Events
+from coincide.stream_buffers import StreamBuffers
+from coincide.timing_join.sensor_rule import SensorRule
+from coincide.window_join.enumeration import Enumeration, Partial
+from coincide.window_join.installed_graph import InstalledGraph
+from coincide.window_join.member_columns import MemberColumns
+from coincide.window_join.member_labels import MemberLabels
+from coincide.window_join.member_rules import MemberRules
+from coincide.window_join.role_events import RoleEvents
+from coincide.window_join.tuples import Tuples
+
+
+@dataclass(frozen=True, eq=False)
+class FoundTuples:
+    """Members of tuples; all arrays of shape (k, n).
+
+    Attributes
+    ----------
+    ref : ndarray of int64
+    template : ndarray of int32
+        Code of each member's template in its stream.
+    detected_at_us : ndarray of int64
+    """
+
+    ref: Int64Array
+    template: CodeArray
+    detected_at_us: Int64Array
+
+    def take(self, keep: BoolArray) -> FoundTuples:
+        """Return the tuples to keep."""
+        return FoundTuples(self.ref[:, keep], self.template[:, keep], self.detected_at_us[:, keep])
+
+
+class CompleteTuples:
+    """Finds tuples when their last member arrives.
+
+    Parameters
+    ----------
+    installed : InstalledGraph
+    threshold : float or None
+        Least joint probability.
+    sensors : SensorRule
+    labels : MemberLabels
+    """
+
+    def __init__(
+        self, installed: InstalledGraph, threshold: float | None, sensors: SensorRule, labels: MemberLabels
+    ) -> None:
+        self._installed, self._threshold, self._labels = installed, threshold, labels
+        numbered = list(enumerate(installed.players))
+        self._twins = tuple((i, j) for (i, one), (j, other) in combinations(numbered, 2) if one == other)
+        self._rules = MemberRules(
+            sensors,
+            twins=self._twins,
+            twins_in_order=installed.are_roles_alike,
+            root_arrived_last=bool(self._twins),
+        )
+
+    def changes(self, stream: str, batch: Events, held: StreamBuffers) -> tuple[Tuples, Tuples]:
+        """Take a sorted batch in; return the tuples whose last member is in it, and none that it retracts."""
+        held.insert(stream, batch)
+        found = self._completed_by(stream, batch, held)
+        if self._rules.twins_in_order:
+            self._put_ties_in_order(found)
+        for i, j in combinations(range(len(found.ref)), 2) if self._labels.is_keyed else ():
+            found = found.take(self._labels.have_equal_keys(found.ref[i], found.ref[j]))
+        graph, columns = self._installed.graph, self._columns(found, held)
+        if self._threshold is not None:
+            found = found.take(columns.at_least(graph, self._threshold))
+            columns = self._columns(found, held)
+        insert = Tuples(
+            self._labels.names(found.ref.T),
+            lambda: columns.probabilities(graph),
+            lambda: columns.edge_probabilities(graph),
+        )
+        return insert, Tuples.none(len(graph.streams), len(graph.edges))
+
+    def forget(self, refs: Int64Array) -> None:
+        """Forget events that are not held any more: nothing but the buffers knows them."""
+
+    def _completed_by(self, stream: str, batch: Events, held: StreamBuffers) -> FoundTuples:
+        players = self._installed.players
+        events = {name: RoleEvents(held.view(name)) for name in players}
+        roles = [events[name] for name in players]
+        new = _rows_of(events[stream], batch)
+        enumeration = Enumeration(roles, self._installed.reach(held.templates), self._rules)
+        roots = [role for role, name in enumerate(players) if name == stream]
+        parts = [_found(roles, part) for root in roots for part in enumeration.tuples(root, new)]
+        none = [np.empty((len(roles), 0), kind) for kind in (np.int64, np.int32, np.int64)]
+        columns = zip(none, *((part.ref, part.template, part.detected_at_us) for part in parts), strict=True)
+        return FoundTuples(*(np.concatenate(column, axis=1) for column in columns))
+
+    def _put_ties_in_order(self, found: FoundTuples) -> None:
+        """Swap members of one stream that were reported at the same time into the order of (sensor, id)."""
+        for _ in self._twins:  # as many rounds as sorting by swaps can need
+            for i, j in self._twins:
+                ties = np.flatnonzero(found.detected_at_us[i] == found.detected_at_us[j])
+                wrong = ties[self._labels.goes_first(found.ref[j][ties], found.ref[i][ties])]
+                for columns in (found.ref, found.template):
+                    columns[i, wrong], columns[j, wrong] = columns[j, wrong], columns[i, wrong].copy()
+
+    def _columns(self, found: FoundTuples, held: StreamBuffers) -> MemberColumns:
+        templates = [held.templates[name].templates for name in self._installed.players]
+        return MemberColumns(templates, found.template, found.detected_at_us)
+
+
+def _rows_of(events: RoleEvents, batch: Events) -> RoleEvents:
+    """Return the rows of a batch, found again among all that is held."""
+    if len(batch) == 0:
+        return events.rows(0, 0)
+    ends, area = batch.detected_at_us[[0, -1]], batch.area[[0, -1]]
+    start, stop = events.within(area, ends, ends)
+    stretch = events.rows(int(start[0]), int(stop[1]))
+    return stretch.take(np.flatnonzero(stretch.stored.ref >= batch.ref.min()))
+
+
+def _found(roles: list[RoleEvents], part: Partial) -> FoundTuples:
+    rows = [part[role] for role in range(len(roles))]
+    return FoundTuples(
+        np.array([events.stored.ref[at] for events, at in zip(roles, rows, strict=True)]),
+        np.array([events.stored.template[at] for events, at in zip(roles, rows, strict=True)]),
+        np.array([_times_us(events, at) for events, at in zip(roles, rows, strict=True)]),
+    )
+
+
+def _times_us(events: RoleEvents, at: PositionArray) -> Int64Array:
+    return events.stored.codec.time_us(events.stored.keys[at])

@@ -1,0 +1,41 @@
+"""LCA over FEW: each stream's largest window, then refine."""
+
+from __future__ import annotations
+
+from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.paper.answer import Answer, Predicate
+from coincide.window_join.paper.conservative import local_reach
+from coincide.window_join.paper.forward import ForwardEvaluation
+from coincide.window_join.paper.replay import Arrivals
+from coincide.window_join.paper.work import Measured
+
+
+def lca_few(arrivals: Arrivals, graph: ConstraintGraph, predicate: Predicate | None = None) -> Measured:
+    """Join any graph forwards by the local conservative approach of the window join paper.
+
+    `local_reach` says which windows filter.
+
+    Parameters
+    ----------
+    arrivals : Arrivals
+    graph : ConstraintGraph
+        Any.
+    predicate : callable, optional
+        See `Predicate`.
+
+    Raises
+    ------
+    DetectionsError
+        The streams that arrive are not those of the graph.
+
+    Examples
+    --------
+    >>> exact = [Histogram.point()]
+    >>> times_us = {"a": [10, 30], "b": [12, 90], "c": [14, 31]}
+    >>> arrivals = Arrivals({name: Detections(times, exact) for name, times in times_us.items()})
+    >>> found = lca_few(arrivals, ConstraintGraph.path(["a", "b", "c"], Window(2e-6)))
+    >>> found.members.tolist(), found.work.windows_tested, found.work.longest_wait_us
+    ([[0, 0, 0]], 16, 60)
+    """
+    answer, reach = Answer(arrivals, graph, predicate, hashed=True), local_reach(graph)
+    return ForwardEvaluation(answer, reach, refined=True).run()

@@ -1,0 +1,38 @@
+"""The algorithms' table of docs/window-join.md holds what they count, and its Python says what it shows."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.window_join_costs import UNIFORM, USUAL, WIDE, Setting, works
+from coincide.window_join.algorithms import ALGORITHMS, PaperAlgorithm
+from docs.generate import ROOT
+
+PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")
+SECTION = PAGE[PAGE.index("## The paper's algorithms") :]
+
+
+def shown_setting(algorithm: PaperAlgorithm) -> Setting:
+    return USUAL if algorithm.name in UNIFORM else replace(WIDE, wide_s=2.0)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
+    work = works(shown_setting(algorithm), [algorithm.name])[algorithm.name]
+    counts = [f"{count:,}" for count in (work.touched, work.windows_tested, work.predicates, work.buffered)]
+
+    row = re.search(rf"^\| `{algorithm.name}` \|.*$", SECTION, re.MULTILINE)
+
+    assert row is not None, f"{algorithm.name} has no row"
+    assert row[0].rsplit(" | ", 5)[1:] == [*counts, f"{work.longest_wait_us / 1e6:.2f} s |"]
+
+
+def test_the_python_shown_says_what_it_shows() -> None:
+    session = "\n".join(re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(session, {}, "window-join.md", "docs/window-join.md", 0)
+    assert len(test.examples) >= 6
+    assert doctest.DocTestRunner().run(test).failed == 0

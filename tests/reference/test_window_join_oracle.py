@@ -1,0 +1,142 @@
+"""The window join's oracle against cases worked out by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import Detections, Histogram, Window
+from coincide.window_join import ConstraintGraph
+from tests.reference.window_join import (
+    ABSENT,
+    joint_probabilities,
+    sure_and_possible,
+    window_join_oracle,
+)
+from tests.reference.window_join_cases import WindowJoinCase, self_joins, window_joins
+
+POINT = [Histogram.point()]
+SECOND = 1_000_000
+ABC = ["a", "b", "c"]
+
+
+def seconds(*times_s: float, **columns: Any) -> Detections:
+    return Detections([round(time_s * SECOND) for time_s in times_s], POINT, **columns)
+
+
+def test_each_form_asks_for_its_own_windows() -> None:
+    frames = {"a": seconds(0), "b": seconds(1, 2), "c": seconds(2, -1)}
+    one_s = Window(1)
+    assert window_join_oracle(frames, ConstraintGraph.binary("a", "b", one_s)) == {(0, 0)}
+    # a 0 - b 1 - c 2: a and c may lie 2 s apart
+    assert window_join_oracle(frames, ConstraintGraph.path(ABC, one_s)) == {(0, 0, 0)}
+    assert window_join_oracle(frames, ConstraintGraph.clique(ABC, one_s)) == set()
+    # b 2 is out of reach of a; c -1 is within 1 s of a, and c 2 is not
+    assert window_join_oracle(frames, ConstraintGraph.path(["b", "a", "c"], one_s)) == {(0, 0, 1)}
+    assert window_join_oracle(frames, ConstraintGraph.clique(ABC, Window(2))) == {(0, 0, 0), (0, 1, 0), (0, 0, 1)}
+
+
+def test_an_ordered_window_is_of_the_second_stream_minus_the_first() -> None:
+    frames = {"a": seconds(5), "b": seconds(4, 5, 7, 8)}
+    after = ConstraintGraph.binary("a", "b", Window(lo_s=0, hi_s=2))
+    assert window_join_oracle(frames, after) == {(0, 1), (0, 2)}
+    before = ConstraintGraph.graph([("b", "a", Window(lo_s=0, hi_s=2))], streams=["a", "b"])
+    assert window_join_oracle(frames, before) == {(0, 0), (0, 1)}
+
+
+def test_members_share_area_and_key_and_no_sensor() -> None:
+    pair = ConstraintGraph.binary("a", "b", Window(1))
+    frames = {
+        "a": seconds(0, 0, area=["bay", "sea"], sensor=["s1", "s2"]),
+        "b": seconds(0, 0, 0, area=["bay", "bay", "sea"], sensor=["s1", "s2", "s2"]),
+    }
+    assert window_join_oracle(frames, pair) == {(0, 1)}
+    assert window_join_oracle(frames, pair, sensors="same") == {(0, 0), (1, 2)}
+    assert window_join_oracle(frames, pair, sensors="any") == {(0, 0), (0, 1), (1, 2)}
+    assert window_join_oracle(frames, pair, key={"a": [7, 8], "b": [7, 0, 8]}, sensors="any") == {(0, 0), (1, 2)}
+    late_a = window_join_oracle(frames, pair, where=lambda members: members[:, 0] == 1, sensors="any")
+    assert late_a == {(1, 2)}
+
+
+def test_members_that_share_no_edge_share_no_sensor_either() -> None:
+    frames = {"a": seconds(0, sensor=["s1"]), "b": seconds(0, sensor=["s2"]), "c": seconds(0, 0, sensor=["s1", "s3"])}
+    assert window_join_oracle(frames, ConstraintGraph.path(ABC, Window(1))) == {(0, 0, 1)}
+    unknown = {**frames, "c": seconds(0)}
+    assert window_join_oracle(unknown, ConstraintGraph.path(ABC, Window(1))) == {(0, 0, 0)}
+
+
+def test_one_frame_under_several_names_is_a_self_join() -> None:
+    own = seconds(2, 0, 1)
+    frames = dict.fromkeys(ABC, own)
+    assert window_join_oracle(frames, ConstraintGraph.clique(ABC, Window(2))) == {(1, 2, 0)}  # once, in order of time
+    # a path's ends are no middle: both ways through 1 s
+    assert window_join_oracle(frames, ConstraintGraph.path(ABC, Window(1))) == {(1, 2, 0), (0, 2, 1)}
+    tied = seconds(0, 0, sensor=["s2", "s1"])
+    assert window_join_oracle({"a": tied, "b": tied}, ConstraintGraph.binary("a", "b", Window(0))) == {(1, 0)}
+
+
+def test_uncertain_times_need_a_threshold() -> None:
+    frames = {"a": seconds(0), "b": Detections([0], [Histogram.uniform(0, 1)])}
+    with pytest.raises(ValueError, match="a-b has no threshold"):
+        window_join_oracle(frames, ConstraintGraph.binary("a", "b", Window(1)))
+
+
+@settings(deadline=None, max_examples=20)
+@given(case=self_joins(most_rows=4))
+def test_alike_roles_of_one_frame_count_each_set_of_events_once(case: WindowJoinCase) -> None:
+    found = window_join_oracle(case.frames, case.graph, **case.asked)
+    events = [
+        frozenset((id(case.frames[name]), row) for name, row in zip(case.graph.streams, positions, strict=True))
+        for positions in found
+    ]
+    assert all(len(members) == len(case.graph.streams) for members in events)
+    if case.graph.uniform_window is not None and len({id(frame) for frame in case.frames.values()}) == 1:
+        assert len(set(events)) == len(events)
+
+
+SN1987A = {
+    "imb": Detections([41_374_000], [Histogram.uniform(-0.05, 0.05)]),
+    "baksan": Detections([71_818_000], [Histogram.uniform(-54, 2)]),
+    "kamiokande": Detections([35 * SECOND], [Histogram.uniform(-60, 60)]),
+}
+
+
+def test_the_first_neutrinos_of_sn1987a() -> None:
+    all_three = ConstraintGraph.clique(list(SN1987A), Window(10))
+    assert joint_probabilities(SN1987A, all_three, [(0, 0, 0)]) == [Fraction(5, 112)]
+    assert joint_probabilities(SN1987A, all_three, [(0, 0, ABSENT), (0, ABSENT, 0)]) == [
+        Fraction(20, 56),
+        Fraction(20, 120),
+    ]
+    assert window_join_oracle(SN1987A, all_three, threshold=5 / 112) == {(0, 0, 0)}
+    assert window_join_oracle(SN1987A, all_three, threshold=5 / 112 + 1e-9) == set()
+    assert sure_and_possible(SN1987A, all_three, threshold=5 / 112) == (set(), {(0, 0, 0)})
+
+
+@settings(deadline=None, max_examples=20)
+@given(case=window_joins(most_choices=60))
+def test_every_result_passes_every_pair_it_has_an_edge_for(case: WindowJoinCase) -> None:
+    key = case.key
+    for positions in window_join_oracle(case.frames, case.graph, **case.asked):
+        chosen = dict(zip(case.graph.streams, positions, strict=True))
+        for edge in case.graph.edges:
+            least = case.threshold if edge.threshold is None else edge.threshold
+            pair = ConstraintGraph.binary(edge.a, edge.b, edge.window, least)
+            found = window_join_oracle(case.frames, pair, key, sensors=case.sensors)
+            assert (chosen[edge.a], chosen[edge.b]) in found
+
+
+@settings(deadline=None, max_examples=20)
+@given(case=window_joins(most=4, most_choices=60, with_joint=False), threshold=st.sampled_from([0.5, 0.2, 0.01]))
+def test_a_joint_threshold_keeps_what_reaches_it(case: WindowJoinCase, threshold: float) -> None:
+    found = sorted(window_join_oracle(case.frames, case.graph, case.key, sensors=case.sensors))
+    joint = joint_probabilities(case.frames, case.graph, found)
+    kept = {each for each, probability in zip(found, joint, strict=True) if probability >= threshold}
+    asked = {**case.asked, "threshold": threshold}
+    assert window_join_oracle(case.frames, case.graph, **asked) == kept
+    sure, possible = sure_and_possible(case.frames, case.graph, **asked)
+    assert sure <= kept <= possible

@@ -1,0 +1,151 @@
+"""Hypothesis strategies for window joins: a graph, small frames with everything that ties, and how they arrive.
+
+Template edges, windows and times are whole halves of a second, so that joint probabilities can be counted exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+from coincide import Detections, Histogram
+from coincide.timing_join import SensorRule
+from coincide.window_join import ConstraintGraph
+from tests.reference.constraint_graphs import EDGE_THRESHOLDS, FORMS, Form, satisfied_graphs
+
+HALF_SECOND_US = 500_000
+EXACT = (Histogram.point(), Histogram.point().shift(0.5))
+UNCERTAIN = (
+    Histogram.uniform(-1, 0),
+    Histogram.uniform(-0.5, 1),
+    Histogram.from_latency([(0, 0.5, 0.6), (0.5, 1, 0.3), (1, 2, 0.1)]),
+    Histogram([-1, -0.5, 0.5, 1], [0.5, 0, 0.5]),  # no mass inside
+    Histogram([-0.5, 0, 0, 0.5], [0.25, 0.5, 0.25]),  # an atom inside
+)
+# no ratio of small numbers, as joint probabilities are: none lies within 1e-12 of them
+JOINT_THRESHOLDS = (0.5 + 1e-7, 0.25 - 1e-7, 0.1 + 1e-7, 0.75 + 1e-7, 0.02 - 1e-7, 0.95 + 1e-7, 1e-9)
+
+# a rule, and whether one sensor reports everything; else each stream has its own beside one that all share
+SENSORS: tuple[tuple[SensorRule, bool], ...] = (
+    ("different", False),
+    ("different", False),
+    ("any", False),
+    ("any", True),
+    ("same", True),
+    ("same", False),
+)
+MOST_WITH_JOINT = 4  # streams; the cells of more are too many to count for every example
+
+
+@dataclass(frozen=True)
+class WindowJoinCase:
+    """What a window join is asked; `asked` are its keyword arguments."""
+
+    frames: dict[str, Detections]
+    graph: ConstraintGraph
+    key: dict[str, npt.NDArray[np.str_]] | None
+    threshold: float | None
+    sensors: SensorRule
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {"key": self.key, "threshold": self.threshold, "sensors": self.sensors}
+
+
+@st.composite
+def detections(
+    draw: st.DrawFn,
+    templates: tuple[Histogram, ...] = EXACT[:1] + UNCERTAIN,
+    most_rows: int = 4,
+    near_s: int = 0,
+    areas: tuple[str, ...] = ("bay", "bay", "sea"),
+    sensors: tuple[str, ...] = ("s1", "s2", "s3"),
+) -> Detections:
+    """Up to `most_rows` events in any order of time, around `near_s` and 3 s later, ties many.
+
+    Often the first one is at `near_s`, in the first area and of the first sensor: a member of some result.
+    """
+    rows = draw(st.sampled_from([*range(most_rows, 0, -1), *range(most_rows, -1, -1)]))
+    planted = min(rows, draw(st.sampled_from([1, 1, 0])))
+    chosen = draw(st.lists(st.sampled_from(templates), min_size=1, max_size=3, unique=True))
+
+    def column(values: Sequence[Any]) -> list[Any]:
+        others = st.lists(st.sampled_from(values), min_size=rows - planted, max_size=rows - planted)
+        return [values[0]] * planted + draw(others)
+
+    return Detections(
+        [near_s * 1_000_000 + half * HALF_SECOND_US for half in column([0, 0, 0, 1, -1, 2, 6, 7])],
+        chosen,
+        column(range(len(chosen))),
+        area=column(areas),
+        sensor=column(sensors),
+        id=list(range(rows)),
+    )
+
+
+@st.composite
+def window_joins(
+    draw: st.DrawFn,
+    forms: tuple[Form, ...] = FORMS,
+    fewest: int = 2,
+    most: int = 6,
+    *,
+    certain: bool = False,
+    with_joint: bool | None = None,
+    most_choices: int = 800,
+) -> WindowJoinCase:
+    """Graphs, frames and what else is asked; `certain`: exact times, and windows without a threshold too.
+
+    `with_joint`: a joint threshold, of uncertain times and up to 4 streams; None: now and then. There are at most about
+    `most_choices` of one event a stream.
+    """
+    if with_joint is None:
+        with_joint = fewest <= MOST_WITH_JOINT and not certain and draw(st.booleans())
+    some: tuple[float | None, ...] = (None, None, None, 0.05, 0.5) if with_joint else (None, None, *EDGE_THRESHOLDS)
+    largest = min(most, MOST_WITH_JOINT) if with_joint else most
+    thresholds = some if with_joint or certain else EDGE_THRESHOLDS
+    graph, near_s = draw(satisfied_graphs(forms, fewest, largest, thresholds))
+    rows = max(2, int(most_choices ** (1 / len(graph.streams))))
+    templates = EXACT if certain else EXACT[:1] + UNCERTAIN
+    areas = draw(st.sampled_from([("bay",), ("bay", "bay", "bay", "sea")]))
+    rule, everywhere = draw(st.sampled_from(SENSORS))
+    sensors = {name: ("everywhere",) if everywhere else (name, name, name, "s1") for name in graph.streams}
+    frames = {name: draw(detections(templates, rows, near_s[name], areas, sensors[name])) for name in graph.streams}
+    return WindowJoinCase(
+        frames,
+        graph,
+        key={name: draw(_keys(len(frame))) for name, frame in frames.items()} if draw(st.integers(0, 3)) == 0 else None,
+        threshold=draw(st.sampled_from(JOINT_THRESHOLDS)) if with_joint else None,
+        sensors=rule,
+    )
+
+
+def _keys(rows: int) -> st.SearchStrategy[npt.NDArray[np.str_]]:
+    return st.lists(st.sampled_from("xxxy"), min_size=rows, max_size=rows).map(lambda key: np.array(key, dtype=np.str_))
+
+
+@st.composite
+def self_joins(draw: st.DrawFn, most_rows: int = 6) -> WindowJoinCase:
+    """Exact times of one frame in 2 to 4 roles, of two frames beside each other, in graphs of any form."""
+    graph, _ = draw(satisfied_graphs(FORMS, 2, 4, (None, 1.0)))
+    both = [draw(detections(EXACT, most_rows, sensors=("s1", "s2", "s3", "s4"))) for _ in range(2)]
+    frames = {name: both[draw(st.sampled_from([0, 0, 1]))] for name in graph.streams}
+    return WindowJoinCase(frames, graph, None, None, draw(st.sampled_from([rule for rule, _ in SENSORS])))
+
+
+@st.composite
+def pushes(draw: st.DrawFn, frames: dict[str, Detections], most_together: int = 1) -> list[tuple[str, list[int]]]:
+    """Every event of every stream once, in any order: in pushes of up to `most_together` of one stream."""
+    events = draw(st.permutations([(name, row) for name, frame in frames.items() for row in range(len(frame))]))
+    made: list[tuple[str, list[int]]] = []
+    for stream, row in events:
+        if made and made[-1][0] == stream and len(made[-1][1]) < most_together:
+            made[-1][1].append(row)
+        else:
+            made.append((stream, [row]))
+    return made
