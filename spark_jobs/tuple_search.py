@@ -10,7 +10,8 @@ import numpy as np
 from coincide.arrays import PositionArray
 from coincide.events import sorted_events
 from coincide.timing_join.probe_bounds import ProbeBounds
-from coincide.window_join.enumeration import Enumeration, MemberRules
+from coincide.window_join.enumeration import Enumeration
+from coincide.window_join.member_rules import MemberRules
 from coincide.window_join.reach import Reach
 from coincide.window_join.role_events import RoleEvents
 from spark_jobs.edge_bounds import judged_bounds
