@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from coincide.arrays import BoolArray, Int64Array
+from coincide.checked_arguments import checked_frame
 from coincide.detections import Detections, DetectionsError
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window_join.batch_sets import maximal_tuples
 from coincide.window_join.batch_tuples import BatchTuples, Block
-from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.constraint_graph import ConstraintGraph, checked_graph
 from coincide.window_join.judged_edges import are_exact, with_thresholds
 from coincide.window_join.keyed_frames import Keys, keyed_frames
 from coincide.window_join.member_columns import MemberColumns
@@ -155,8 +156,13 @@ def _thresholds(
     frames: Mapping[str, Detections], graph: ConstraintGraph, threshold: float | None
 ) -> tuple[list[float], float | None]:
     """Return the threshold of each edge, and the joint one if the edges leave it open; checks the frames' names."""
+    needed = f"a frame for each stream of the graph: {list(checked_graph(graph).streams)}"
+    if not isinstance(frames, Mapping):
+        raise DetectionsError("frames", frames, needed)
     if set(frames) != set(graph.streams):
-        raise DetectionsError("frames", sorted(frames), f"a frame for each stream of the graph: {list(graph.streams)}")
+        raise DetectionsError("frames", sorted(frames), needed)
+    for name, frame in frames.items():
+        checked_frame(f"frames[{name!r}]", frame)
     exact = {name: are_exact(frame.templates) for name, frame in frames.items()}
     is_open = len(graph.edges) > 1 and not all(exact.values())
     return with_thresholds(graph, threshold, exact), threshold if is_open else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from coincide.checked_arguments import checked_stream
 from coincide.histogram_checks import is_whole
 from coincide.stream import Stream
 from coincide.window_join.constraint_graph import ConstraintGraph
@@ -14,7 +15,12 @@ from coincide.window_join.retention import edge_reaches_us, reaches_us
 
 def players(graph: ConstraintGraph, streams: Iterable[Stream] | Mapping[str, Stream]) -> dict[str, Stream]:
     """Return who plays each of the graph's streams."""
-    named = dict(streams) if isinstance(streams, Mapping) else {stream.name: stream for stream in streams}
+    if not isinstance(streams, Iterable):
+        raise GraphError("streams", streams, f"those of the graph: {list(graph.streams)}")
+    if isinstance(streams, Mapping):
+        named = {role: checked_stream(f"streams[{role!r}]", stream) for role, stream in streams.items()}
+    else:
+        named = {checked_stream("streams", stream).name: stream for stream in streams}
     if set(named) != set(graph.streams):
         raise GraphError("streams", sorted(named), f"those of the graph: {list(graph.streams)}")
     declared: dict[str, Stream] = {}
