@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET, Raw
 
 from coincide.arrays import PositionArray
+from coincide.query import Query
 from spark_jobs.backgrounds import Backgrounds
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
@@ -36,22 +37,24 @@ def _matches_of(state: ShardState, active: ActiveQuery, backgrounds: Backgrounds
     found = state.finder.find(active, state.table)
     said = _verdicts(state, active, found.members, backgrounds)
     is_pair = len(query.roles) == 2
-    for nth, (at, before) in enumerate(zip(found.members.tolist(), found.supersedes.tolist(), strict=True)):
-        members = _members(state, active, rows, at)
+    enlarged = [()] * len(found.members) if found.supersedes is None else found.supersedes.tolist()
+    for nth, at in enumerate(found.members.tolist()):
+        members = _members(state, query, rows, at)
+        present = [each for each in at if each != ABSENT]
         yield Match(
             id=match_id(query.id, members),
             query=query.id,
             query_version=active.version,
-            area=state.areas.area_of(rows.area[_present(at)[0]]).name,
+            area=state.areas.area_of(rows.area[present[0]]).name,
             probability=said.probability[nth],
             earliest_us=min(member.earliest_us for member in members),
             latest_us=max(member.latest_us for member in members),
-            received_at_us=max(int(rows.received_at_us[each]) for each in _present(at)),
+            received_at_us=int(max(rows.received_at_us[each] for each in present)),
             occurred=said.occurred[nth],
             chance_rate_hz=said.chance_rate_hz[nth],
             members=members,
             edges=UNSET if is_pair else said.edges[nth],
-            supersedes=UNSET if is_pair else _ids(state, active, rows, before),
+            supersedes=UNSET if is_pair else _ids(query, _members(state, query, rows, enlarged[nth])),
         )
 
 
@@ -63,19 +66,16 @@ def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, ba
     return PairJudge(query, streams, rows, state.templates, backgrounds, state.rivals).verdicts(members)
 
 
-def _present(at: list[int]) -> list[int]:
-    return [each for each in at if each != ABSENT]
+def _ids(query: Query, members: Sequence[Member]) -> list[str]:
+    """Return the id of the match of these members, if there are any."""
+    return [match_id(query.id, members)] if members else []
 
 
-def _ids(state: ShardState, active: ActiveQuery, rows: EventColumns, at: list[int]) -> list[str]:
-    """Return the id of the match with these members, if there are any."""
-    return [match_id(active.query.id, _members(state, active, rows, at))] if _present(at) else []
-
-
-def _members(state: ShardState, active: ActiveQuery, rows: EventColumns, at: list[int]) -> tuple[Member, ...]:
+def _members(state: ShardState, query: Query, rows: EventColumns, at: Sequence[int]) -> tuple[Member, ...]:
+    """Return the members of a match, one position for each role; none of no position at all."""
     return tuple(
         _member(state, rows, role, stream, each)
-        for (role, stream), each in zip(active.query.roles, at, strict=True)
+        for (role, stream), each in zip(query.roles, at, strict=False)
         if each != ABSENT
     )
 

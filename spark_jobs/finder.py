@@ -98,7 +98,7 @@ def _groupings(queries: Iterable[ActiveQuery]) -> Collection[Equal]:
 def _matches_of(search: Search) -> FoundTuples:
     roles = len(search.query.roles)
     if not any(len(search.new(role)) for role in range(roles)):
-        return FoundTuples.joined([], roles)
+        return FoundTuples.none(roles)
     if search.query.at_least is not None:
         return sets_found(search)
     return pairs_found(search) if roles == 2 else tuples_found(search)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
+import numpy as np
+
+from coincide.arrays import PositionArray
 from coincide.events import sorted_events
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.window_join.enumeration import Enumeration
@@ -20,10 +24,10 @@ from spark_jobs.search import Search
 def pairs_found(search: Search) -> FoundTuples:
     """Find the pairs of a query of two roles."""
     [edge] = search.offsets.edges
-    found = [FoundTuples.of(search.pairs(edge, search.new(edge.first), probing_first=True))]
+    found = [search.pairs(edge, search.new(edge.first), probing_first=True)]
     if not edge.is_unordered:  # there one orientation finds every pair
-        found.append(FoundTuples.of(search.pairs(edge, search.new(edge.second), probing_first=False)))
-    return FoundTuples.joined(found, 2)
+        found.append(search.pairs(edge, search.new(edge.second), probing_first=False))
+    return FoundTuples(np.concatenate([np.array(pairs).T for pairs in found]))
 
 
 def tuples_found(search: Search) -> FoundTuples:
@@ -31,27 +35,23 @@ def tuples_found(search: Search) -> FoundTuples:
     stored = {stream: RoleEvents(search.stored(role)) for role, stream in enumerate(search.query.streams)}
     roles = [stored[stream] for stream in search.query.streams]
     reach = Reach.of(search.query.graph, [_bounds(search, edge) for edge in search.offsets.edges])
-    found = [
-        part
-        for group in search.query.alike
-        for part in _tuples_with(search, Enumeration(roles, reach, _rules(search, group[0])), group[0])
-    ]
-    return FoundTuples.joined(found, len(roles))
+    found = FoundTuples.none(len(roles)).members
+    for group in search.query.alike:
+        enumeration = Enumeration(roles, reach, _rules(search, group[0]))
+        found = np.concatenate([found, *_tuples_with(search, enumeration, group[0])])
+    return FoundTuples(found)
 
 
-def _tuples_with(search: Search, enumeration: Enumeration, root: int) -> list[FoundTuples]:
+def _tuples_with(search: Search, enumeration: Enumeration, root: int) -> Iterator[PositionArray]:
     """Find the tuples whose last member plays the root role before those of alike roles are put in order."""
     query, new = search.query, search.new(root)
     if len(new) == 0:
-        return []
+        return
     events = sorted_events(new.sorted())
-    found = []
     for block in enumeration.tuples(root, RoleEvents(events)):
         seqs = [events.ref[at] if role == root else search.stored(role).ref[at] for role, at in sorted(block.items())]
-        members = search.order.columns([search.table.positions(seq) for seq in seqs], query.alike)
-        tuples = FoundTuples.of(members)
-        found.append(tuples.where(hold_jointly(query, tuples.members, search.rows, search.templates)))
-    return found
+        members = np.column_stack(search.order.columns([search.table.positions(seq) for seq in seqs], query.alike))
+        yield members[hold_jointly(query, members, search.rows, search.templates)]
 
 
 def _rules(search: Search, root: int) -> MemberRules:
