@@ -58,7 +58,8 @@ def costs(settings: list[Setting]) -> dict[str, list[Work | None]]:
 
 def main() -> None:
     """Print the table."""
-    print(f"{EVENTS} events and {TEMPLATES} templates a side; counts for each event that arrives")
+    print(f"{EVENTS} events and {TEMPLATES} templates a side; counts for each event that arrives, and the most held")
+    print(f"{'varied':>10} {'value':<6} {'algorithm':<18} scanned  evaluated  looked up  held")
     for varied, settings in sweeps().items():
         for algorithm, works in costs(settings).items():
             for setting, work in zip(settings, works, strict=True):
@@ -85,8 +86,9 @@ def _work(algorithm: PaperAlgorithm, arrivals: Arrivals, setting: Setting) -> Wo
 
 
 def _print_row(varied: str, value: float, algorithm: str, work: Work) -> None:
-    each = [count / (2 * EVENTS) for count in (work.scanned, work.probabilities, work.lookups)]
-    print(f"{varied:>10} {value:<6g} {algorithm:<18}" + "".join(f"{count:8.1f}" for count in each), work.buffered)
+    scanned, evaluated, looked_up = (count / (2 * EVENTS) for count in (work.scanned, work.probabilities, work.lookups))
+    counts = f"{scanned:8.1f} {evaluated:10.1f} {looked_up:10.1f} {work.buffered:5d}"
+    print(f"{varied:>10} {value:<6g} {algorithm:<18}{counts}")
 
 
 if __name__ == "__main__":

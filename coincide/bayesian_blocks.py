@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def checked_samples(samples_s: Sequence[float] | FloatArray, least: int) -> Floa
     except ValueError:
         samples = np.empty((0, 0))
     if samples.ndim != 1 or (samples.dtype.kind not in "iuf" and len(samples)):
-        raise HistogramError("samples_s", type(samples_s).__name__, "a flat list of numbers")
+        raise _no_flat_list_of_numbers(samples_s)
     if len(samples) < least:
         raise HistogramError("samples_s", samples.tolist(), f"at least {least} samples; there are {len(samples)}")
     unusable = np.flatnonzero(~(np.abs(samples) <= FURTHEST_EDGE_S))  # "not <=" also finds NaN
@@ -59,6 +60,14 @@ def checked_samples(samples_s: Sequence[float] | FloatArray, least: int) -> Floa
         allowed = f"finite and at most {FURTHEST_EDGE_S:g} s either way"
         raise HistogramError(f"samples_s[{unusable[0]}]", float(samples[unusable[0]]), allowed)
     return samples.astype(np.float64)
+
+
+def _no_flat_list_of_numbers(samples_s: object) -> HistogramError:
+    if isinstance(samples_s, list | tuple):
+        for position, sample in enumerate(samples_s):
+            if isinstance(sample, bool) or not isinstance(sample, Real):
+                return HistogramError(f"samples_s[{position}]", sample, "a number")
+    return HistogramError("samples_s", samples_s, "a flat list of numbers")
 
 
 def _cost_of_a_bucket(samples: int) -> float:

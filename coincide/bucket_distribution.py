@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from coincide.arrays import FloatArray
 from coincide.errors import HistogramError
+from coincide.real_numbers import real_numbers
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -73,7 +74,7 @@ class BucketDistribution:
         >>> Histogram.uniform(0, 4).cdf([-1, 1, 9]).tolist()
         [0.0, 0.25, 1.0]
         """
-        x = np.asarray(x_s, dtype=np.float64)
+        x = real_numbers("x_s", x_s, "numbers of seconds", HistogramError)
         bucket = np.searchsorted(self.edges_s, x, side="right") - 1
         inside = np.clip(bucket, 0, len(self.mass) - 1)
         length = np.diff(self.edges_s)[inside]
@@ -93,9 +94,10 @@ class BucketDistribution:
         >>> Histogram.uniform(0, 4).quantile(0.25)
         1.0
         """
-        p_array = np.asarray(p, dtype=np.float64)
+        allowed = "probabilities from 0 to 1"
+        p_array = real_numbers("p", p, allowed, HistogramError)
         if not np.all((p_array >= 0) & (p_array <= 1)):
-            raise HistogramError("p", p, "probabilities from 0 to 1")
+            raise HistogramError("p", p, allowed)
         below = np.concatenate(([0.0], np.cumsum(self.mass)))
         below[-1] = 1.0
         bucket = np.clip(np.searchsorted(below, p_array, side="left") - 1, 0, len(self.mass) - 1)

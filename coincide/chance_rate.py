@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays import BoolArray, FloatArray
+from coincide.checked_arguments import checked_template
 from coincide.errors import RateError, WindowError
 from coincide.histogram import Histogram
 from coincide.histogram_checks import is_number
-from coincide.offsets import checked_threshold, offset_ranges
+from coincide.offsets import checked_threshold, checked_window, offset_ranges
 from coincide.template_pairs import TemplatePairs
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window import MICROSECONDS_PER_SECOND, Window
@@ -31,8 +32,8 @@ class SensorRate:
 
     Raises
     ------
-    RateError
-        `rate_hz` is not a finite number, or below 0.
+    HistogramError, RateError
+        `template` is no Histogram, or `rate_hz` is not a finite number, or below 0.
     """
 
     sensor: str | None
@@ -40,6 +41,7 @@ class SensorRate:
     rate_hz: float
 
     def __post_init__(self) -> None:
+        checked_template("template", self.template)
         if not is_number(self.rate_hz) or not self.rate_hz >= 0:
             raise RateError("rate_hz", self.rate_hz, "a finite number of detections per second, at least 0")
 
@@ -82,7 +84,7 @@ def chance_rate(
     Raises
     ------
     ThresholdError, SensorRuleError, WindowError
-        The threshold is not in (0, 1], the rule is none, the window is open to one side.
+        The threshold is not in (0, 1], the rule is none, the window is none or open to one side.
 
     Examples
     --------
@@ -94,7 +96,7 @@ def chance_rate(
     0.02
     """
     rule, threshold = checked_sensor_rule(sensors), checked_threshold(threshold)
-    if window.is_open:
+    if checked_window(window).is_open:
         raise WindowError("window", window, "a window with two ends: without end so is the rate")
     others = a if b is None else b
     u_index, v_index = np.divmod(np.arange(len(a) * len(others)), max(1, len(others)))

@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import FloatArray, OffsetArray
+from coincide.checked_arguments import checked_template, checked_templates
 from coincide.errors import OffsetError
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import Histogram
+from coincide.offsets import checked_window
+from coincide.real_numbers import real_numbers
 from coincide.template_columns import TemplateColumns
 from coincide.template_pairs import TemplatePairs
 from coincide.trapezoids import ELEMENTS_PER_STEP, Trapezoids, in_steps
@@ -42,7 +45,9 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
     Raises
     ------
     OffsetError
-        An offset is not finite, or beyond 7e9 s: no two detections are as far apart.
+        An offset is no finite number, or beyond 7e9 s: no two detections are as far apart.
+    HistogramError, WindowError
+        What is to be a template or the window is none.
 
     References
     ----------
@@ -57,9 +62,11 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
     >>> round(match_probability(imb, baksan, 30.444, Window(10)), 4)
     0.3571
     """
-    offset = np.asarray(offset_s, dtype=np.float64)
+    checked_template("u", u), checked_template("v", v), checked_window(window)
+    allowed = f"numbers of seconds, at most {FURTHEST_OFFSET_S:g} either way"
+    offset = real_numbers("offset_s", offset_s, allowed, OffsetError)
     if not (np.abs(offset) <= FURTHEST_OFFSET_S).all():  # "not <=" also refuses NaN
-        raise OffsetError("offset_s", offset_s, f"numbers of seconds, at most {FURTHEST_OFFSET_S:g} either way")
+        raise OffsetError("offset_s", offset_s, allowed)
     exact = ExactSum(offset.ravel(), np.zeros(offset.size))
     probability = _of_one_template_pair(u, v, exact, window).reshape(offset.shape)
     return float(probability) if probability.ndim == 0 else probability
@@ -92,9 +99,11 @@ def match_probabilities(
     Raises
     ------
     HistogramError
-        An index is no position in its list of templates.
+        A template is no Histogram, or an index no position in its list of templates.
     OffsetError
         Offsets are not whole numbers, one for each pair, or 2**53 and more.
+    WindowError
+        The window is none.
 
     Examples
     --------
@@ -102,6 +111,8 @@ def match_probabilities(
     >>> match_probabilities(us, vs, [0, 0], [0, 1], [0, 0], Window(1)).tolist()
     [1.0, 0.25]
     """
+    us, vs = checked_templates("us", us), checked_templates("vs", vs)
+    checked_window(window)
     u_position = positions_of("u_index", u_index, (np.size(u_index),), len(us))
     v_position = positions_of("v_index", v_index, u_position.shape, len(vs))
     pairs = TemplatePairs(us, vs, u_position, v_position)

@@ -10,6 +10,7 @@ import numpy as np
 
 from coincide.arrays import FloatArray
 from coincide.bayesian_blocks import checked_samples
+from coincide.checked_arguments import checked_template
 from coincide.errors import HistogramError
 from coincide.histogram import Histogram
 from coincide.histogram_checks import is_whole
@@ -61,7 +62,7 @@ def goodness_of_fit(template: Histogram, samples_s: Sequence[float] | FloatArray
     Raises
     ------
     HistogramError
-        No samples, one that is not finite, or `fitted_to` below 1.
+        No Histogram, no samples, one that is not finite, or `fitted_to` below 1.
 
     References
     ----------
@@ -75,6 +76,7 @@ def goodness_of_fit(template: Histogram, samples_s: Sequence[float] | FloatArray
     >>> goodness_of_fit(Histogram.uniform(0, 1), [2.0] * 20).p_value < 1e-6
     True
     """
+    checked_template("template", template)
     ordered = np.sort(checked_samples(samples_s, least=1))
     if fitted_to is not None and (not is_whole(fitted_to) or fitted_to < 1):
         raise HistogramError("fitted_to", fitted_to, "a whole number of samples, at least 1")

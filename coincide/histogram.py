@@ -83,12 +83,13 @@ class Histogram(BucketDistribution):
     def normal(cls, sigma_s: float, buckets: int = 8) -> Histogram:
         """Gaussian error of standard deviation `sigma_s`, as `buckets` equally long buckets over +-4 sigma.
 
-        Each bucket has the mass that the Gaussian gives it; the 6e-5 beyond 4 sigma is spread in proportion.
+        Each has the Gaussian's mass, evenly spread: the standard deviation of 8 is 1.080 sigma, of 16 1.020, of 64
+        1.001; a match probability with an exact partner is off by up to 0.048, 0.014, 0.0009.
 
         Examples
         --------
-        >>> Histogram.normal(sigma_s=1.5, buckets=8).earliest_s
-        -6.0
+        >>> Histogram.normal(sigma_s=1.5).earliest_s, round(Histogram.normal(1).std_s, 4)
+        (-6.0, 1.0796)
         """
         return cls(*normal_buckets(sigma_s, buckets))
 
@@ -113,10 +114,11 @@ class Histogram(BucketDistribution):
         """Template learnt from observed errors, with edges at the best places (Bayesian blocks).
 
         Of all histograms with at most `buckets` buckets it is the most likely one, less a cost for each bucket, so
-        few samples give few buckets. Outliers get a long, thin bucket of their own and stretch no other.
+        few samples give few buckets. An outlier gets a long, thin bucket of its own and stretches no other; so does a
+        gap between clusters, with the samples beside it: 2 of n, or 1 in 256.
 
         A value that many samples have becomes an atom if it stands out or the values are few (see `SampleCells`).
-        The support is the samples' range: of n samples the next one falls outside with probability 2 / (n + 1).
+        The support is the samples' range: of n the next one falls outside with probability 2 / (n + 1).
         `goodness_of_fit` says how well other samples agree.
 
         Parameters
@@ -163,9 +165,7 @@ class Histogram(BucketDistribution):
 
     @cached_property
     def id(self) -> str:
-        """Return "t-" and 16 hex digits that depend on the content alone.
-
-        They are the first 8 bytes of SHA-256 over the little-endian float64 edges followed by the masses.
+        """Return "t-" and 16 hex digits: the start of SHA-256 over the little-endian float64 edges, then the masses.
 
         Examples
         --------

@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import FloatArray, IndexArray, Int64Array
+from coincide.checked_arguments import checked_templates
+from coincide.difference import EXACT_OFFSET_US
 from coincide.errors import HistogramError, OffsetError, WindowError
 from coincide.exact_sums import seconds_of
 from coincide.histogram import Histogram
+from coincide.offsets import checked_window
 from coincide.posterior_members import Members
 from coincide.posterior_pieces import PosteriorPieces
 from coincide.template_pairs import StackedTemplates
@@ -19,6 +22,7 @@ from coincide.whole_numbers import positions_of, whole_numbers
 from coincide.window import Window
 
 ELEMENTS_PER_STEP = 32_768  # break points times matches: temporaries that stay in the processor's cache
+FURTHEST_TIME_US = 2**62  # differences of two such times fit into int64
 LEAST_MASS = 1e-300  # below it the density of an onset is not worth its rounding
 
 
@@ -68,11 +72,11 @@ def occurrences(
     Raises
     ------
     HistogramError
-        An index is no position in its role's list of templates.
+        A template is no Histogram, or an index no position in its role's list of templates.
     OffsetError
-        Reported times are not whole numbers, one for each index.
+        Reported times are not whole numbers, one for each index, or too far apart.
     WindowError
-        The window is not symmetric and the members are more than two.
+        The window is none, or it is not symmetric and the members are more than two.
 
     Examples
     --------
@@ -81,9 +85,12 @@ def occurrences(
     >>> found.probability.tolist(), found.mean_us.tolist()
     ([0.25, 1.0], [-500000, 9750000])
     """
+    if not isinstance(templates, Sequence):
+        raise HistogramError("templates", templates, "a list of Histogram for each role")
+    templates = [checked_templates(f"templates[{role}]", known) for role, known in enumerate(templates)]
     index = _checked_index(templates, template_index)
-    times = whole_numbers("detected_at_us", detected_at_us, index.shape, OffsetError)
-    if len(templates) != 2 and not window.is_symmetric:
+    times = _checked_times(detected_at_us, index.shape)
+    if not checked_window(window).is_symmetric and len(templates) != 2:
         raise WindowError("window", window, f"symmetric, for {len(templates)} members")
     relative = np.zeros((5, index.shape[1]))
     for rows, members in _blocks(templates, index, times, window):
@@ -100,6 +107,20 @@ def _checked_index(templates: Sequence[Sequence[Histogram]], template_index: npt
     for role, (own, known) in enumerate(zip(index, templates, strict=True)):
         positions_of(f"template_index[{role}]", own, None, len(known))
     return index
+
+
+def _checked_times(detected_at_us: npt.ArrayLike, shape: tuple[int, ...]) -> Int64Array:
+    times = whole_numbers("detected_at_us", detected_at_us, shape, OffsetError)
+    if not times.size:
+        return times
+    beyond = (times <= -FURTHEST_TIME_US) | (times >= FURTHEST_TIME_US)
+    if beyond.any():
+        raise OffsetError("detected_at_us", int(times[beyond][0]), "microseconds, below 2**62 either way")
+    apart = np.ptp(times, axis=0)
+    if apart.max() >= EXACT_OFFSET_US:
+        first = times[:, int(apart.argmax())].tolist()
+        raise OffsetError("detected_at_us", first, "times of one match less than 2**53 microseconds apart")
+    return times
 
 
 def _columns(pieces: PosteriorPieces) -> FloatArray:

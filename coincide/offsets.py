@@ -14,6 +14,7 @@ import numpy as np
 
 from coincide.any_window import AnyWindowSearch
 from coincide.arrays import FloatArray, IndexArray, OffsetArray
+from coincide.checked_arguments import checked_template
 from coincide.errors import ThresholdError, WindowError
 from coincide.histogram import Histogram
 from coincide.ranges import Ranges, joined
@@ -26,7 +27,7 @@ ELEMENTS_PER_SEARCH = 65_536  # bucket pairs times template pairs: pieces of the
 
 def checked_threshold(threshold: object) -> float:
     """Return `threshold` as a float if it is in (0, 1], else raise ThresholdError."""
-    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 < float(threshold) <= 1:
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not threshold <= 1 or threshold <= 0:
         raise ThresholdError("threshold", threshold, "a number above 0 and at most 1")
     return float(threshold)
 
@@ -58,8 +59,8 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
 
     Raises
     ------
-    WindowError, ThresholdError
-        `window` is no Window, or `threshold` not in (0, 1].
+    HistogramError, WindowError, ThresholdError
+        A template is no Histogram, `window` no Window, or `threshold` not in (0, 1].
 
     References
     ----------
@@ -78,7 +79,7 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
            [ -1200000,    200000]])
     """
     only = np.zeros(1, dtype=np.int64)
-    pairs = TemplatePairs([u], [v], only, only)
+    pairs = TemplatePairs([checked_template("u", u)], [checked_template("v", v)], only, only)
     found = offset_ranges(pairs, checked_window(window), checked_threshold(threshold))
     return np.column_stack((found.left, found.right))
 

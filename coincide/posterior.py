@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coincide.checked_arguments import checked_templates
 from coincide.errors import OffsetError
 from coincide.histogram import Histogram
 from coincide.histogram_checks import is_whole
-from coincide.occurrences import occurrences
+from coincide.occurrences import FURTHEST_TIME_US, occurrences
 from coincide.window import Window
 
 
@@ -65,10 +66,13 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
 
     Raises
     ------
+    HistogramError
+        A template is no Histogram.
     OffsetError
-        There is not one whole number for each template, or at these times the members cannot lie in the window.
+        There is not one whole number for each template, below 2**62 either way and less than 2**53 apart, or at these
+        times the members cannot lie in the window.
     WindowError
-        The window is not symmetric and the members are more than two.
+        The window is none, or it is not symmetric and the members are more than two.
 
     References
     ----------
@@ -86,12 +90,13 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
     >>> round(onset.probability, 4)
     0.3571
     """
+    templates = checked_templates("templates", templates)
     if len(templates) < 2 or len(templates) != len(detected_at_us):
         raise OffsetError(
             "detected_at_us", detected_at_us, f"one time for each of {len(templates)} templates, two or more"
         )
-    if not all(map(is_whole, detected_at_us)):
-        raise OffsetError("detected_at_us", detected_at_us, "whole microseconds")
+    if not all(is_whole(time_us) and abs(time_us) < FURTHEST_TIME_US for time_us in detected_at_us):
+        raise OffsetError("detected_at_us", detected_at_us, "whole microseconds, below 2**62 either way")
     index = np.zeros((len(templates), 1), dtype=np.int64)
     times = np.array(detected_at_us, dtype=np.int64)[:, None]
     found = occurrences([[template] for template in templates], index, times, window)

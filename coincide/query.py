@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from typing import Literal
 
-from coincide.stream import NAME
+from coincide.query_checks import (
+    refuse_unless_at_least,
+    refuse_unless_between_roles,
+    refuse_unless_equal,
+    refuse_unless_name,
+    refuse_unless_roles,
+    refuse_unless_thresholds,
+)
+from coincide.query_edges import Form, edges_of, refuse_unless_of_form
 from coincide.window import Window
-from coincide.within import QueryError, Within, object_fields, refuse_unknown
+from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.edge import Edge, GraphError
+from coincide.within import (
+    QueryError,
+    Within,
+    as_float,
+    object_fields,
+    refuse_unknown,
+    refuse_unless_probability,
+)
 
 Sensors = Literal["different", "same", "any"]
 
-ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-LONGEST_NAME = 100
 SENSORS: tuple[Sensors, ...] = ("different", "same", "any")
-FIELDS = ("id", "from", "within", "sensors")
+OPTIONAL = ("form", "joint_threshold", "at_least", "equal")
+FIELDS = ("id", "from", "within", "sensors", *OPTIONAL)
 
 
 @dataclass(frozen=True)
@@ -27,11 +44,19 @@ class Query:
     id : str
         1 to 100 letters, digits, ``.``, ``_`` or ``-``, starting with a letter or digit.
     roles : tuple of (role, stream)
-        Exactly two, in the order of "from"; both may name the same stream (a self-join).
-    within : Within
-        The one edge between the two roles.
+        2 to 16, in the order of "from"; several may name the same stream (a self-join).
+    within : tuple of Within
+        The edges of the constraint graph, which hold all roles together.
     sensors : {"different", "same", "any"}
         Which sensors the members of a match come from, compared with each other.
+    form : {"path", "clique", "graph"}, optional
+        What the edges are to make, checked: a path in the order of the roles, or one edge for every two roles.
+    joint_threshold : float, optional
+        In (0, 1]: the least probability that all edges hold at once.
+    at_least : int, optional
+        From 2 to less than the number of roles, in a clique: so many members will do.
+    equal : str, optional
+        "attributes." and a name: members have equal values (JSON scalars other than null) of that attribute.
 
     Raises
     ------
@@ -42,45 +67,93 @@ class Query:
     --------
     >>> query = Query.from_json({"id": "intruder", "from": {"s": "seismic", "a": "acoustic"},
     ...     "within": [{"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}]})
-    >>> query.streams, query.within.window.hi_us, query.sensors
+    >>> query.streams, query.window.hi_us, query.sensors
     (('seismic', 'acoustic'), 2000000, 'different')
     >>> Query.from_json(query.to_json()) == query
     True
+
+    One edge stands for all edges of its form:
+
+    >>> burst = Query.from_json({"id": "burst", "from": {"a": "neutrino", "b": "neutrino", "c": "neutrino"},
+    ...     "form": "clique", "within": [{"window_s": 10}], "joint_threshold": 0.04, "at_least": 2})
+    >>> len(burst.within), burst.graph.form, burst.alike
+    (3, 'clique', ((0, 1, 2),))
     """
 
     id: str
     roles: tuple[tuple[str, str], ...]
-    within: Within
+    within: tuple[Within, ...]
     sensors: Sensors = "different"
+    form: Form | None = None
+    joint_threshold: float | None = None
+    at_least: int | None = None
+    equal: str | None = None
 
     def __post_init__(self) -> None:
-        _refuse_unless_name("id", self.id)
-        _refuse_unless_two_roles(self.roles)
-        for end in (self.within.first, self.within.second):
-            if end not in dict(self.roles):
-                raise QueryError("within[0].between", f"names {end!r}, which is no role of from")
+        refuse_unless_name("id", self.id)
+        refuse_unless_roles(self.roles)
+        names = [role for role, _ in self.roles]
+        refuse_unless_between_roles(self.within, names)
         if self.sensors not in SENSORS:
             raise QueryError("sensors", f"is {self.sensors!r}: one of different, same, any")
+        refuse_unless_of_form(self.within, self.form, names)
+        if self.joint_threshold is not None:
+            refuse_unless_probability("joint_threshold", self.joint_threshold)
+        refuse_unless_thresholds(self.within, self.joint_threshold)
+        graph = self.graph
+        if self.at_least is not None:
+            refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
+        if self.equal is not None:
+            refuse_unless_equal(self.equal)
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The stream of each role, in the order of "from"."""
         return tuple(stream for _, stream in self.roles)
 
-    @property
-    def is_self_join(self) -> bool:
-        """Whether both roles read the same stream."""
-        return len(set(self.streams)) == 1
+    @cached_property
+    def graph(self) -> ConstraintGraph:
+        """The constraint graph of the roles; an edge's threshold is its own, and at least the joint one.
+
+        No edge of a tuple can be less probable than all edges together, so that costs no match.
+        """
+        least = self.joint_threshold or 0.0
+        edges = (Edge(one.first, one.second, one.window, max(one.threshold or 0.0, least)) for one in self.within)
+        try:
+            return ConstraintGraph(tuple(role for role, _ in self.roles), tuple(edges))
+        except GraphError as error:
+            raise QueryError("within", f"makes no graph: {error}") from None
 
     @property
     def window(self) -> Window:
-        """The window of X of the second role of "from" minus X of its first."""
-        first_role = self.roles[0][0]
-        return self.within.window if self.within.first == first_role else self.within.window.swapped()
+        """Of two roles: the window of X of the second role of "from" minus X of its first."""
+        [edge] = self.within
+        return edge.window if edge.first == self.roles[0][0] else edge.window.swapped()
+
+    @cached_property
+    def alike(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of roles in groups: those of one stream that nothing tells apart, all others alone.
+
+        In a uniform clique with one threshold a match is a set of events: its members take the roles of their
+        stream in the order of (detected_at, sensor, id).
+        """
+        graph = self.graph
+        is_uniform = graph.uniform_window is not None and len({edge.threshold for edge in graph.edges}) == 1
+        if not is_uniform:
+            return tuple((role,) for role in range(len(self.roles)))
+        streams = dict.fromkeys(self.streams)
+        return tuple(tuple(at for at, other in enumerate(self.streams) if other == name) for name in streams)
 
     def keeps_activation(self, changed: Query) -> bool:
-        """Whether `changed` may match what was processed before it: same roles, streams, window and sensors."""
-        return (self.roles, self.window, self.sensors) == (changed.roles, changed.window, changed.sensors)
+        """Whether `changed` may match what was processed before it: nothing but thresholds differs."""
+        return self._scope() == changed._scope()
+
+    def _scope(self) -> tuple[object, ...]:
+        windows = {(edge.a, edge.b): edge.window for edge in self.graph.edges}
+        windows |= {(b, a): window.swapped() for (a, b), window in windows.items()}
+        names = [role for role, _ in self.roles]
+        by_pair = tuple((pair, windows[pair]) for pair in combinations(names, 2) if pair in windows)
+        return self.roles, by_pair, self.sensors, self.at_least, self.equal
 
     @classmethod
     def from_json(cls, obj: object) -> Query:
@@ -97,40 +170,23 @@ class Query:
             if required not in fields:
                 raise QueryError(required, "is missing")
         roles = tuple(object_fields("from", fields["from"]).items())
-        return cls(fields["id"], roles, _within(fields["within"]), fields.get("sensors", "different"))
+        refuse_unless_roles(roles)  # before one edge is written out for every two of them
+        given = {name: fields[name] for name in OPTIONAL if name in fields}
+        for name, value in given.items():
+            if value is None:
+                raise QueryError(name, "is null: leave it out")
+        if "joint_threshold" in given:
+            given["joint_threshold"] = as_float(given["joint_threshold"])
+        within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
+        return cls(fields["id"], roles, within, fields.get("sensors", "different"), **given)
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object, every field present."""
+        """Return the JSON object: every edge by itself, and of the optional fields those that are given."""
+        optional = {name: getattr(self, name) for name in OPTIONAL}
         return {
             "id": self.id,
             "from": dict(self.roles),
-            "within": [self.within.to_json()],
+            "within": [edge.to_json() for edge in self.within],
             "sensors": self.sensors,
+            **{name: value for name, value in optional.items() if value is not None},
         }
-
-
-def _within(edges: object) -> Within:
-    if not isinstance(edges, list):
-        raise QueryError("within", f"is {edges!r}: a list of one edge")
-    if len(edges) != 1:
-        raise QueryError("within", f"has {len(edges)} edges: one for now (more than two roles are not available yet)")
-    try:
-        return Within.from_json(edges[0])
-    except QueryError as error:
-        raise QueryError(f"within[0].{error.field}".rstrip("."), error.message) from None
-
-
-def _refuse_unless_two_roles(roles: tuple[tuple[str, str], ...]) -> None:
-    if len(roles) > 2:
-        raise QueryError("from", f"has {len(roles)} roles: two for now (more are not available yet)")
-    if len(roles) < 2:
-        raise QueryError("from", f"has {len(roles)} roles: exactly two")
-    for role, stream in roles:
-        if len(role) > LONGEST_NAME or not ROLE.fullmatch(role):
-            raise QueryError("from", f"has the role {role!r}: letters, digits and '_', starting with a letter")
-        _refuse_unless_name(f"from.{role}", stream)
-
-
-def _refuse_unless_name(field: str, name: object) -> None:
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or not NAME.fullmatch(name):
-        raise QueryError(field, f"is {name!r}: 1 to {LONGEST_NAME} letters, digits, '.', '_' or '-'")

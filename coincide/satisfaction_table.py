@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import BoolArray, IndexArray, OffsetArray
+from coincide.checked_arguments import checked_templates
 from coincide.histogram import Histogram
-from coincide.offsets import checked_threshold, offset_ranges
+from coincide.offsets import checked_threshold, checked_window, offset_ranges
 from coincide.ranges import Ranges, joined
 from coincide.template_pairs import TemplatePairs
 from coincide.window import Window
@@ -66,13 +67,15 @@ class SatisfactionTable:
 
         Raises
         ------
-        ThresholdError
-            `threshold` is not in (0, 1].
+        HistogramError, WindowError, ThresholdError
+            A template is no Histogram, `window` no Window, or `threshold` not in (0, 1].
         """
         threshold = checked_threshold(threshold)
-        every_pair = np.arange(len(us) * len(vs))
-        found = _ranges_at(tuple(us), tuple(vs), every_pair, window, threshold)
-        return cls._of(tuple(us), tuple(vs), window, threshold, found)
+        checked_window(window)
+        u_tuple, v_tuple = checked_templates("us", us), checked_templates("vs", vs)
+        every_pair = np.arange(len(u_tuple) * len(v_tuple))
+        found = _ranges_at(u_tuple, v_tuple, every_pair, window, threshold)
+        return cls._of(u_tuple, v_tuple, window, threshold, found)
 
     def extend(self, us: Sequence[Histogram] = (), vs: Sequence[Histogram] = ()) -> SatisfactionTable:
         """Return a table with `us` and `vs` appended; only the new pairs are computed, positions stay.
@@ -83,7 +86,7 @@ class SatisfactionTable:
         >>> table.extend(vs=[Histogram.uniform(-2, 0)]).hi_us.tolist()
         [[5000000, 6000000]]
         """
-        all_us, all_vs = (*self.us, *us), (*self.vs, *vs)
+        all_us, all_vs = (*self.us, *checked_templates("us", us)), (*self.vs, *checked_templates("vs", vs))
         is_known = np.zeros((len(all_us), len(all_vs)), dtype=np.bool_)
         is_known[: len(self.us), : len(self.vs)] = True
         known = Ranges(np.repeat(np.flatnonzero(is_known), np.diff(self.starts)), *self.intervals_us.T)

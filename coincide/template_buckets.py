@@ -52,12 +52,15 @@ def latency_buckets(latency: Iterable[tuple[float, float, float]]) -> tuple[list
     >>> latency_buckets([(0, 10, 0.6), (10, 20, 0.4)])
     ([-20, -10, 0], [0.4, 0.6])
     """
-    rows = [tuple(bucket) for bucket in latency]
+    allowed = "adjacent buckets (shortest_s, longest_s, mass), three numbers each"
+    if not isinstance(latency, Iterable):
+        raise HistogramError("latency", latency, allowed)
+    rows = [tuple(bucket) if isinstance(bucket, Iterable) else bucket for bucket in latency]
     if not rows:
         raise HistogramError("latency", rows, "at least one bucket")
     for row in rows:
-        if len(row) != 3:
-            raise HistogramError("latency", row, "buckets of (shortest_s, longest_s, mass)")
+        if not isinstance(row, tuple) or len(row) != 3 or not all(map(is_number, row)):
+            raise HistogramError("latency", row, allowed)
     for earlier, later in pairwise(rows):
         if earlier[1] != later[0]:
             raise HistogramError("latency", (earlier, later), "each bucket starts where the last one ends")

@@ -66,7 +66,7 @@ class Window:
         Examples
         --------
         >>> Window.deadline(5.0)
-        Window(lo_s=-9000000000.0, hi_s=5.0)
+        Window.deadline(5.0)
         """
         return cls._between(-OPEN_S, _finite("within_s", within_s))
 
@@ -111,6 +111,11 @@ class Window:
         """
         return Window._between(-self.hi_s, -self.lo_s)
 
+    def __repr__(self) -> str:
+        if not self.is_open:
+            return f"Window(lo_s={self.lo_s!r}, hi_s={self.hi_s!r})"
+        return f"Window.deadline({self.hi_s!r})" if self.lo_s == -OPEN_S else f"Window.delay({self.lo_s!r})"
+
     @classmethod
     def _between(cls, lo_s: float, hi_s: float) -> Window:
         """Return a window of bounds that are known to be good, open ends among them."""
@@ -127,6 +132,6 @@ class Window:
 def _finite(field: str, seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, Real):
         raise WindowError(field, seconds, "a number of seconds")
-    if not abs(float(seconds)) <= LONGEST_WINDOW_S:  # "not <=" also refuses NaN
+    if not seconds <= LONGEST_WINDOW_S or seconds < -LONGEST_WINDOW_S:  # "not <=" also refuses NaN
         raise WindowError(field, seconds, f"finite and at most {LONGEST_WINDOW_S:g} s either way")
     return float(seconds)

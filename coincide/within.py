@@ -10,7 +10,7 @@ from coincide.errors import WindowError
 from coincide.window import Window
 
 EDGE_FIELDS = ("between", "window_s", "lo_s", "hi_s", "threshold")
-NOT_YET = ("coalesce", "form", "joint_threshold", "at_least", "equal")
+NOT_YET = ("coalesce",)
 
 
 class QueryError(ValueError):
@@ -43,29 +43,30 @@ class Within:
         Two different roles.
     window : Window
         Closed at both ends; a deadline or a delay is refused.
-    threshold : float
-        Above 0, at most 1.
+    threshold : float, optional
+        Above 0, at most 1. None: the query's joint threshold alone decides.
     """
 
     first: str
     second: str
     window: Window
-    threshold: float
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         if self.first == self.second:
             raise QueryError("between", f"names {self.first!r} twice: name two different roles")
-        if not is_number(self.threshold) or not 0 < self.threshold <= 1:
-            raise QueryError("threshold", f"is {self.threshold!r}: above 0 and at most 1")
+        if self.threshold is not None:
+            refuse_unless_probability("threshold", self.threshold)
         if self.window.is_open:
             raise QueryError("window", f"is {self.window!r}: closed at both ends, or no event could ever be dropped")
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object; a symmetric window is written as `window_s`."""
+        """Return the JSON object; a symmetric window is written as `window_s`, no threshold as none."""
         between = {"between": [self.first, self.second]}
+        threshold = {} if self.threshold is None else {"threshold": self.threshold}
         if self.window.is_symmetric:
-            return {**between, "window_s": self.window.hi_s, "threshold": self.threshold}
-        return {**between, "lo_s": self.window.lo_s, "hi_s": self.window.hi_s, "threshold": self.threshold}
+            return {**between, "window_s": self.window.hi_s, **threshold}
+        return {**between, "lo_s": self.window.lo_s, "hi_s": self.window.hi_s, **threshold}
 
     @classmethod
     def from_json(cls, obj: object) -> Within:
@@ -85,6 +86,17 @@ class Within:
 def is_number(value: object) -> bool:
     """Whether `value` is an int or float, finite, of any sane size; a bool is none."""
     return not isinstance(value, bool) and isinstance(value, int | float) and -1e300 < value < 1e300
+
+
+def refuse_unless_probability(field: str, value: object) -> None:
+    """Refuse what is no number above 0 and at most 1."""
+    if not is_number(value) or not 0 < value <= 1:  # type: ignore[operator]
+        raise QueryError(field, f"is {value!r}: above 0 and at most 1")
+
+
+def as_float(value: Any) -> Any:
+    """Return a number as a float, and what is none as it is, to be refused later."""
+    return float(value) if is_number(value) else value
 
 
 def object_fields(field: str, obj: object) -> Mapping[str, Any]:
@@ -122,8 +134,9 @@ def _window(edge: Mapping[str, Any]) -> Window:
         raise QueryError(error.field, f"is {error.value!r}: {error.allowed}") from None
 
 
-def _threshold(edge: Mapping[str, Any]) -> float:
+def _threshold(edge: Mapping[str, Any]) -> float | None:
     if "threshold" not in edge:
-        raise QueryError("threshold", "is missing: above 0 and at most 1")
-    threshold = edge["threshold"]
-    return float(threshold) if is_number(threshold) else threshold  # Within refuses what is no number
+        return None
+    threshold: float = as_float(edge["threshold"])
+    refuse_unless_probability("threshold", threshold)
+    return threshold

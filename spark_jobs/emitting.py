@@ -1,57 +1,83 @@
-"""Emitting: from pairs of buffered rows to match records."""
+"""Emitting: from tuples of buffered rows to match records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
-from coincide.events import Events
+from coincide.arrays import PositionArray
+from coincide.query import Query
 from spark_jobs.backgrounds import Backgrounds
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
+from spark_jobs.found import ABSENT
 from spark_jobs.matches import Match, Member, match_id
+from spark_jobs.pair_verdicts import PairJudge
 from spark_jobs.records import OutputRecord
 from spark_jobs.shard_state import ShardState
-from spark_jobs.verdicts import Judge
+from spark_jobs.verdicts import TupleJudge, Verdicts
 
 
-def matches(state: ShardState, new: list[Events], backgrounds: Backgrounds) -> list[OutputRecord]:
+def matches(state: ShardState, backgrounds: Backgrounds) -> list[OutputRecord]:
     """Return the matches that the new rows complete, by query in the order of their creation, then of arrival."""
     records: list[OutputRecord] = []
     for active in state.control.active.values():
         if active.paused:
             continue
-        found = [match.to_record() for match in _matches_of(state, active, new, backgrounds)]
+        found = [match.to_record() for match in _matches_of(state, active, backgrounds)]
         active.matches += len(found)
         state.totals.matches += len(found)
         records += found
     return records
 
 
-def _matches_of(state: ShardState, active: ActiveQuery, new: list[Events], backgrounds: Backgrounds) -> Iterator[Match]:
+def _matches_of(state: ShardState, active: ActiveQuery, backgrounds: Backgrounds) -> Iterator[Match]:
     rows, query = state.table.columns, active.query
-    pairs = state.pairing.find(active, new, state.table).in_order()
-    streams = (state.stream_codes[query.streams[0]], state.stream_codes[query.streams[1]])
-    said = Judge(query, streams, rows, state.templates, backgrounds, state.rivals).verdicts(pairs)
-    for nth, (first, second) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
-        members = tuple(
-            _member(state, rows, role, stream, at)
-            for (role, stream), at in zip(query.roles, (first, second), strict=True)
-        )
+    found = state.finder.find(active, state.table)
+    said = _verdicts(state, active, found.members, backgrounds)
+    is_pair = len(query.roles) == 2
+    enlarged = [()] * len(found.members) if found.supersedes is None else found.supersedes.tolist()
+    for nth, at in enumerate(found.members.tolist()):
+        members = _members(state, query, rows, at)
+        present = [each for each in at if each != ABSENT]
         yield Match(
             id=match_id(query.id, members),
             query=query.id,
             query_version=active.version,
-            area=state.areas.area_of(rows.area[first]).name,
+            area=state.areas.area_of(rows.area[present[0]]).name,
             probability=said.probability[nth],
             earliest_us=min(member.earliest_us for member in members),
             latest_us=max(member.latest_us for member in members),
-            received_at_us=int(max(rows.received_at_us[first], rows.received_at_us[second])),
+            received_at_us=int(max(rows.received_at_us[each] for each in present)),
             occurred=said.occurred[nth],
             chance_rate_hz=said.chance_rate_hz[nth],
             members=members,
+            edges=UNSET if is_pair else said.edges[nth],
+            supersedes=UNSET if is_pair else _ids(query, _members(state, query, rows, enlarged[nth])),
         )
+
+
+def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, backgrounds: Backgrounds) -> Verdicts:
+    rows, query = state.table.columns, active.query
+    if len(query.roles) > 2:
+        return TupleJudge(query, rows, state.templates).verdicts(members)
+    streams = tuple(state.stream_codes[stream] for stream in query.streams)
+    return PairJudge(query, streams, rows, state.templates, backgrounds, state.rivals).verdicts(members)
+
+
+def _ids(query: Query, members: Sequence[Member]) -> list[str]:
+    """Return the id of the match of these members, if there are any."""
+    return [match_id(query.id, members)] if members else []
+
+
+def _members(state: ShardState, query: Query, rows: EventColumns, at: Sequence[int]) -> tuple[Member, ...]:
+    """Return the members of a match, one position for each role; none of no position at all."""
+    return tuple(
+        _member(state, rows, role, stream, each)
+        for (role, stream), each in zip(query.roles, at, strict=False)
+        if each != ABSENT
+    )
 
 
 def _member(state: ShardState, rows: EventColumns, role: str, stream: str, at: int) -> Member:

@@ -53,7 +53,8 @@ class FusionCore:
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
         intake = Intake(self._state)
         accepted, backgrounds = intake.take([record for record in ordered if record.topic == "detections"])
-        found = matches(self._state, self._state.pairing.insert(accepted), backgrounds)
+        self._state.finder.insert(accepted, self._state.control.active.values())
+        found = matches(self._state, backgrounds)
         self._write_journal(accepted)
         self._drop_needless()
         letters += intake.letters_in_order()
@@ -128,7 +129,7 @@ class FusionCore:
 
     def _status(self) -> Status:
         state = self._state
-        look_ups = state.pairing.look_ups
+        look_ups = state.finder.look_ups
         watermarks = [us for area in state.areas if (us := state.areas.watermark.us(area.code)) != BEFORE_ALL_US]
         return Status(
             shard=state.shard,

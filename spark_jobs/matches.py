@@ -1,11 +1,11 @@
-"""Match records: what fusion says about two detections that happened together."""
+"""Match records: what fusion says about detections that happened together."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 
-from msgspec import Raw, Struct, json
+from msgspec import UNSET, Raw, Struct, UnsetType, json
 
 from spark_jobs.records import OutputRecord
 
@@ -33,14 +33,23 @@ class WhenOccurred(Struct, frozen=True):
     p95_us: int
 
 
+class EdgeProbability(Struct, frozen=True):
+    """How probable it is that the window between two roles holds."""
+
+    between: tuple[str, str]
+    probability: float
+
+
 class Match(Struct, frozen=True, kw_only=True):
     """An immutable match.
 
     `earliest_us` and `latest_us` are the hull of the members' histogram timestamps: from the earliest possible
     occurrence of any member to the latest of any. `received_at_us` is when ingest had the last of them in hand: from
-    then on the match could be known. `chance_rate_hz` is advisory and None as long as nothing is known of the area,
-    or where the members' templates have very many buckets:
-    how many matches of this query at least as probable as this one chance alone would give in this area per second.
+    then on the match could be known. `occurred` is None for constraint graphs of which the library does not tell it.
+    `chance_rate_hz` is advisory: how many matches of this query at least as probable as this one chance alone would
+    give in this area per second. It is None as long as nothing is known of the area, where the members' templates have
+    very many buckets, where an attribute has to be equal, and for more than two roles. `edges` and `supersedes` are
+    those of queries of more than two roles.
     """
 
     v: int = 1
@@ -52,9 +61,11 @@ class Match(Struct, frozen=True, kw_only=True):
     earliest_us: int
     latest_us: int
     received_at_us: int
-    occurred: WhenOccurred
+    occurred: WhenOccurred | None
     chance_rate_hz: float | None
     members: Sequence[Member]
+    edges: Sequence[EdgeProbability] | UnsetType = UNSET
+    supersedes: Sequence[str] | UnsetType = UNSET
 
     def to_record(self) -> OutputRecord:
         """Return the record to write, keyed by area."""

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from coincide.arrays import BoolArray, Int64Array
+from coincide.query import Query
 from coincide.stream import Stream
-from coincide.timing_join.retention import reach_us
+from coincide.window_join.retention import reaches_us, set_reaches_us
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
 
@@ -33,7 +34,8 @@ def needed(
         All in force, paused ones too.
     """
     by_activation = sorted(queries, key=lambda active: active.activation_seq)
-    reach = np.array([_reaches(streams, by_activation[:count]) for count in range(len(by_activation) + 1)], np.int64)
+    none = -_delays_us(streams)
+    reach = np.minimum.accumulate([none, *(_reach_us(active.query, streams) for active in by_activation)])
     activations = np.array([active.activation_seq for active in by_activation], np.int64)
     of_queries = np.searchsorted(activations, rows.seq, side="right")
     keep: BoolArray = rows.latest_us >= watermark_us + reach[of_queries, rows.stream]
@@ -42,14 +44,19 @@ def needed(
 
 def late_by_now(rows: EventColumns, watermark_us: Int64Array, streams: Mapping[str, Stream]) -> BoolArray:
     """Whether each row would be late if it came now, so that its id need not be remembered."""
-    delay = np.array([stream.max_delay_us for stream in streams.values()], np.int64)
-    late: BoolArray = rows.latest_us < watermark_us - delay[rows.stream]
+    late: BoolArray = rows.latest_us < watermark_us - _delays_us(streams)[rows.stream]
     return late
 
 
-def _reaches(streams: Mapping[str, Stream], queries: Iterable[ActiveQuery]) -> list[int]:
-    joins = []
-    for active in queries:
-        first, second = active.query.streams
-        joins.append((first, second, active.query.window))
-    return [reach_us(stream, streams, joins) for stream in streams.values()]
+def _delays_us(streams: Mapping[str, Stream]) -> Int64Array:
+    return np.array([stream.max_delay_us for stream in streams.values()], np.int64)
+
+
+def _reach_us(query: Query, streams: Mapping[str, Stream]) -> Int64Array:
+    """How far behind the watermark one query needs events, by stream code; no nearer than they are on time."""
+    played = {role: streams[stream] for role, stream in query.roles}
+    of_roles = reaches_us(query.graph, played) if query.at_least is None else set_reaches_us(query.graph, played)
+    reach = -_delays_us(streams)
+    codes = {name: code for code, name in enumerate(streams)}
+    np.minimum.at(reach, [codes[stream] for stream in query.streams], of_roles)
+    return reach

@@ -101,7 +101,7 @@ def _restore_rows(state: ShardState, slots: Iterable[bytes]) -> None:
     state.table.append(rows)
     for detection_id, sensor, seq in zip(rows.ids, rows.sensor.tolist(), rows.seq.tolist(), strict=True):
         state.areas.sensor_of(sensor).remembered[detection_id] = seq  # the last of an id counts
-    state.pairing.rebuild(rows)
+    state.finder.rebuild(rows, state.control.active.values())
 
 
 def _rows_of(state: ShardState, slot: Slot) -> EventColumns:

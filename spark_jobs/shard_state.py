@@ -9,8 +9,8 @@ from coincide.stream import Stream
 from spark_jobs.areas import Areas
 from spark_jobs.control import Control
 from spark_jobs.events import EventTable
+from spark_jobs.finder import Finder
 from spark_jobs.limits import Limits
-from spark_jobs.pairing import Pairing
 from spark_jobs.rival_offsets import RivalOffsets
 from spark_jobs.templates import Templates
 from spark_jobs.totals import Totals
@@ -45,7 +45,7 @@ class ShardState:
     areas: Areas
     templates: Templates
     table: EventTable
-    pairing: Pairing
+    finder: Finder
     control: Control
     stream_codes: dict[str, int]
     buffered: list[int]
@@ -70,7 +70,7 @@ class ShardState:
             areas=areas,
             templates=templates,
             table=EventTable(),
-            pairing=Pairing(codes, areas, templates, limits.max_cached_pairs),
+            finder=Finder(codes, areas, templates, limits.max_cached_pairs),
             control=Control(streams, limits),
             stream_codes=codes,
             buffered=[0] * len(codes),

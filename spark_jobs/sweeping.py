@@ -32,7 +32,7 @@ def sweep(state: ShardState) -> None:
     forget(rows, ~keep | late_by_now(rows, watermark_us, state.streams), state.areas)
     state.table.keep(keep)
     rows = state.table.columns
-    state.pairing.rebuild(rows)
+    state.finder.rebuild(rows, state.control.active.values())
     _forget_unused(state)
     state.live_slots = set(np.unique(rows.slot).tolist())
     state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()
@@ -77,4 +77,4 @@ def _forget_unused(state: ShardState) -> None:
 
 def _forget_templates(state: ShardState) -> None:
     used = np.unique(state.table.columns.template)
-    state.pairing.forget(state.templates.forget_all_but(used), state.control.active)
+    state.finder.forget(state.templates.forget_all_but(used), state.control.active)

@@ -40,6 +40,17 @@ QUERY = {
     "from": {"s": "seismic", "a": "acoustic"},
     "within": [{"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}],
 }
+VALLEY = {
+    "id": "valley",
+    "from": {"s": "seismic", "a": "acoustic", "b": "acoustic"},
+    "within": [{"window_s": 2.0, "threshold": 0.5}],
+    "form": "clique",
+    "joint_threshold": 0.1,
+    "at_least": 2,
+    "sensors": "any",
+}
+SAME_OBJECT = {**VALLEY, "id": "same", "form": "path", "equal": "attributes.object"}
+del SAME_OBJECT["at_least"]
 NOON_US = 1_700_000_000_000_000
 SENSORS = {
     "geophone": Sensor("geophone", "bay", MappingProxyType({"seismic": Histogram.normal(sigma_s=0.2, buckets=4)})),
@@ -84,6 +95,7 @@ def records() -> dict[str, list[bytes]]:
     sent = post(
         detection("geophone", NOON_US, attributes={"depth_m": 3}),
         detection("hydrophone", NOON_US + 300_000, id="h1", uncertainty={"sigma_s": 0.5}),
+        detection("hydrophone", NOON_US + 400_000, id="h2"),
         detection("hydrophone", NOON_US + 600_000_000),
         detection("nobody", NOON_US),
         detection("geophone", 12),
@@ -91,9 +103,9 @@ def records() -> dict[str, list[bytes]]:
         "no object",
     )
     late = post(detection("geophone", NOON_US, id="late"))
-    query = Query.from_json(QUERY)
+    queries = [Query.from_json(query) for query in (QUERY, VALLEY, SAME_OBJECT)]
     changes = [
-        QueryChange(1, "intruder", 1, NOON_US, paused=False, query=query.to_json()),
+        *(QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries),
         QueryChange(1, "gone", 2, NOON_US, removed=True),
     ]
     inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
@@ -146,6 +158,22 @@ def test_the_scenario_has_every_kind_of_dead_letter_worth_having(records: dict[s
     assert wanted <= reasons
 
 
+@pytest.mark.parametrize("query", [QUERY, VALLEY, SAME_OBJECT])
+def test_a_query_validates_as_it_is_written_by_hand(query: dict[str, Any]) -> None:
+    assert [error.message for error in validator("query").iter_errors(query)] == []
+
+
+def test_the_scenario_has_matches_of_two_and_three_members_and_one_that_supersedes(
+    records: dict[str, list[bytes]],
+) -> None:
+    found = [json.loads(value) for value in records["matches"]]
+    of_two = [match for match in found if match["query"] == "intruder"]
+    assert {len(match["members"]) for match in found} == {2, 3}
+    assert of_two
+    assert not any({"edges", "supersedes"} & match.keys() for match in of_two)
+    assert any(match.get("supersedes") for match in found)
+
+
 Spoil = Callable[[dict[str, Any]], object]
 SPOILED: dict[str, dict[str, Spoil]] = {
     "detections": {
@@ -165,7 +193,16 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "a threshold of 0": lambda r: r["query"]["within"][0].update(threshold=0),
         "two kinds of window": lambda r: r["query"]["within"][0].update(lo_s=-1, hi_s=1),
         "half a window": lambda r: (r["query"]["within"][0].pop("window_s"), r["query"]["within"][0].update(lo_s=1)),
-        "three roles": lambda r: r["query"]["from"].update(third="seismic"),
+        "seventeen roles": lambda r: r["query"]["from"].update({f"r{n}": "seismic" for n in range(15)}),
+        "no threshold at all": lambda r: r["query"]["within"][0].pop("threshold"),
+        "an edge between nothing": lambda r: r["query"]["within"][0].pop("between"),
+        "one edge for all of any graph": lambda r: (
+            r["query"].update(form="graph"),
+            r["query"]["within"][0].pop("between"),
+        ),
+        "a form that is none": lambda r: r["query"].update(form="ring"),
+        "one of so many": lambda r: r["query"].update(at_least=1),
+        "an attribute by another name": lambda r: r["query"].update(equal="object"),
         "what is not built yet": lambda r: r["query"].update(coalesce={"gap_s": 1}),
     },
     "sensors": {
@@ -179,6 +216,11 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "an id of another kind": lambda r: r.update(id="h-" + "0" * 32),
         "a member without a sensor": lambda r: r["members"][0].pop("sensor"),
         "half an occurrence": lambda r: r.update(occurred={"mean_us": 1}),
+        "edges and nothing superseded": lambda r: r.update(edges=[{"between": ["s", "a"], "probability": 0.5}]),
+        "an impossible edge": lambda r: r.update(supersedes=[], edges=[{"between": ["s", "a"], "probability": 0}]),
+        "superseding itself by name": lambda r: r.update(
+            supersedes=["intruder"], edges=[{"between": ["s", "a"], "probability": 1}]
+        ),
     },
     "dead-letters": {
         "another source": lambda r: r.update(source="gateway"),

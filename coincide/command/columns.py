@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -35,11 +35,14 @@ class Chunk:
         Number of each row; the first of the file is 1.
     place : ndarray of int64, shape (n,)
         Where a person finds each row: its line, or in Parquet its row.
+    names : sequence of str
+        All columns that the file has, wanted or not.
     """
 
     columns: Mapping[str, Column]
     row: Int64Array
     place: Int64Array
+    names: Sequence[str]
 
 
 _NUMBERS = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal)

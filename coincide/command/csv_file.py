@@ -13,7 +13,7 @@ import numpy as np
 
 from coincide.arrays import Int64Array
 from coincide.command.bad_rows import BadRows
-from coincide.command.columns import Chunk
+from coincide.command.columns import Chunk, Column
 from coincide.command.errors import CommandError
 from coincide.command.text_files import Advance, opened_text
 
@@ -38,16 +38,19 @@ def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance
         header_line = text.readline()
         delimiter = max(DELIMITERS, key=header_line.count)
         header = next(csv.reader([header_line], delimiter=delimiter, skipinitialspace=True), [])
-        at = _positions(path, [name.strip() for name in header], wanted)
+        names = [name.strip() for name in header]
+        at = _positions(path, names, wanted)
         # strict: else a last quote that nobody closed would take every row after it into its cell, without a word
         reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
-        yield _chunk([], np.empty(0, np.int64), np.empty(0, np.int64), at)  # tells the columns if there are no rows
+        none = np.empty(0, np.int64)
+        yield Chunk(_columns([], at), none, none, names)  # tells the columns if there are no rows
         first_row, first_line = 1, 2
         while part := _read(path, reader, first_line):
             lines = first_line + _lines_before(part, reader.line_num + 2 - first_line)
             rows = first_row + np.cumsum([bool(cells) for cells in part]) - 1
             sound = _sound(part, len(header), lines, bad)
-            yield _chunk([part[position] for position in sound.tolist()], rows[sound], lines[sound], at)
+            columns = _columns([part[position] for position in sound.tolist()], at)
+            yield Chunk(columns, rows[sound], lines[sound], names)
             first_row, first_line = int(rows[-1]) + 1, reader.line_num + 2  # the reader has not seen the header
             advance(share_read())
 
@@ -93,5 +96,6 @@ def _sound(rows: list[list[str]], width: int, lines: Int64Array, bad: BadRows) -
     return np.flatnonzero(widths == width)
 
 
-def _chunk(rows: list[list[str]], row: Int64Array, line: Int64Array, at: dict[str, int]) -> Chunk:
-    return Chunk({name: [cells[position] for cells in rows] for name, position in at.items()}, row, line)
+def _columns(rows: list[list[str]], at: dict[str, int]) -> dict[str, Column]:
+    """Return the cells of each column; the reader has dropped blanks before them, so those after go as well."""
+    return {name: [cells[position].rstrip() for cells in rows] for name, position in at.items()}

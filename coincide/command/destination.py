@@ -42,6 +42,20 @@ def format_of_answer(out: Path | None) -> Format:
     return "csv" if out is None else format_of(out)
 
 
+def check_destination(out: Path | None) -> None:
+    """Refuse an answer's name that says no format, a folder, or a name in a folder that is not there.
+
+    Raises
+    ------
+    CommandError
+    """
+    format_of_answer(out)
+    if out is not None and not out.parent.is_dir():
+        raise CommandError(f"{out}: there is no folder {out.parent}")
+    if out is not None and out.is_dir():
+        raise CommandError(f"{out}: is a folder")
+
+
 def is_terminal(out: Path | None) -> bool:
     """Whether the answer goes where a person reads it; `out` None is standard output."""
     if out is None:
@@ -77,8 +91,6 @@ def _sink(out: Path | None) -> Iterator[IO[bytes]]:
         with out.open("wb") as sink:
             yield sink
         return
-    if not out.parent.is_dir():
-        raise CommandError(f"{out}: there is no folder {out.parent}")
     unfinished = out.with_name(f".{out.name}.unfinished")
     try:
         with unfinished.open("wb") as sink:

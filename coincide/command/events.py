@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from coincide.arrays import Int64Array
 from coincide.command.bad_rows import BadRows
-from coincide.command.columns import LABEL_COLUMNS, TIME_COLUMNS, UNCERTAINTY_COLUMNS, Chunk, labels
+from coincide.command.columns import LABEL_COLUMNS, TIME_COLUMNS, UNCERTAINTY_COLUMNS, Chunk, Column, labels
 from coincide.command.errors import CommandError
 from coincide.command.faults import Faults
 from coincide.command.formats import read_chunks
@@ -21,6 +21,7 @@ from coincide.command.own_uncertainty import OwnUncertainty, own_uncertainty
 from coincide.command.text_files import Advance
 
 Labels = dict[str, pa.Array]
+SHOWN_NAMES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,12 @@ def read_events(path: Path, time_column: str | None, bad: BadRows, advance: Adva
     """
     times = TIME_COLUMNS if time_column is None else (time_column,)
     wanted = tuple(dict.fromkeys((*times, *LABEL_COLUMNS, *UNCERTAINTY_COLUMNS)))
-    parts = [_part(path, chunk, times, bad, assume_utc) for chunk in read_chunks(path, wanted, bad, advance)]
+    parts: list[Events] = []
+    decided = None
+    for chunk in read_chunks(path, wanted, bad, advance):
+        chosen = decided or _time_column(path, chunk, times)
+        parts.append(_part(path, chunk, chosen, bad, assume_utc))
+        decided = chosen if len(chunk.row) else None  # the first rows decide for the whole file
     if not parts:
         return _none(path)
     row, place, time_us = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
@@ -84,10 +90,10 @@ def _none(path: Path) -> Events:
     return Events(path, none, none, none, OwnUncertainty(np.empty(0), none, none), {})
 
 
-def _part(path: Path, chunk: Chunk, times: Sequence[str], bad: BadRows, assume_utc: bool) -> Events:
-    time_column = _time_column(path, chunk, times)
+def _part(path: Path, chunk: Chunk, time_column: str, bad: BadRows, assume_utc: bool) -> Events:
+    values = chunk.columns.get(time_column, [None] * len(chunk.row))
     try:
-        time_us, faults = instants_us(chunk.columns[time_column], time_column, assume_utc=assume_utc)
+        time_us, faults = instants_us(values, time_column, assume_utc=assume_utc)
         own = own_uncertainty(chunk, faults, assume_utc=assume_utc)
     except CommandError as error:
         raise CommandError(f"{path}: {error}") from None
@@ -106,17 +112,21 @@ def without(events: Events, faults: Faults, bad: BadRows) -> Events:
 
 
 def _time_column(path: Path, chunk: Chunk, times: Sequence[str]) -> str:
+    """Return the one of `times` that has the first value; an empty one if all are."""
     present = [name for name in times if name in chunk.columns]
-    filled = [name for name in present if not _is_empty(chunk.columns[name])]
     if present:
-        return (filled or present)[0]
-    raise CommandError(f"{path} has no column {' or '.join(times)}: --time names the column with the times")
+        return min(present, key=lambda name: _first_filled(chunk.columns[name]))
+    there = ", ".join(map(repr, chunk.names[:SHOWN_NAMES])) + ", …" * (len(chunk.names) > SHOWN_NAMES)
+    capitals = {name.lower() for name in chunk.names} & {name.lower() for name in times}
+    hint = " (capitals count)" * bool(capitals)
+    raise CommandError(
+        f"{path} has no column {' or '.join(times)}: --time names the column with the times; there are {there}{hint}"
+    )
 
 
-def _is_empty(values: pa.Array | list[Any]) -> bool:
-    if isinstance(values, list):
-        return all(value is None for value in values)
-    return bool(values.null_count == len(values))
+def _first_filled(values: Column) -> int:
+    column = values if isinstance(values, list) else (value.as_py() for value in values)
+    return next((n for n, value in enumerate(column) if value is not None and value != ""), len(values))
 
 
 def _label(chunk: Chunk, name: str, faults: Faults) -> pa.Array:

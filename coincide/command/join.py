@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow.compute as pc
@@ -13,7 +12,7 @@ from coincide.arrays import FloatArray
 from coincide.command.answer import DIGITS, PairBlock, shown_columns
 from coincide.command.assignment import Assignment, assigned, missing_labels, says_nothing
 from coincide.command.bad_rows import LISTED, BadRows
-from coincide.command.destination import format_of_answer, is_terminal, opened_answer
+from coincide.command.destination import check_destination, is_terminal, opened_answer
 from coincide.command.errors import CommandError
 from coincide.command.events import Events, read_events, without
 from coincide.command.faults import Faults
@@ -26,7 +25,6 @@ from coincide.command.role_order import in_wrong_order
 from coincide.command.templates_file import Templates, load_templates, parse_template
 from coincide.command.text_files import Advance
 from coincide.detections import Detections
-from coincide.errors import CoincideError
 from coincide.histogram import Histogram
 from coincide.pairs import Pairs
 from coincide.timing_join import timing_join_blocks
@@ -52,7 +50,7 @@ def run_join(request: JoinRequest) -> int:
 
 
 def _check_paths(request: JoinRequest) -> None:
-    format_of_answer(request.out)
+    check_destination(request.out)
     for each in request.inputs:
         if request.out is not None and request.out.exists() and each.path.exists() and request.out.samefile(each.path):
             raise CommandError(f"{request.out} is read and cannot be written as well: give --out another name")
@@ -88,7 +86,7 @@ def _tell_bad_rows(bad: Sequence[BadRows], skip: bool) -> None:
                 _note(f"{each.path}: {each.count} bad {each.unit}{'s' * (each.count != 1)} left out; the first:")
                 _note(each.messages()[0])
     elif count:
-        unit = "row" if all(each.unit == "row" for each in bad) else "line"
+        unit = "line" if any(each.unit == "line" for each in bad if each.count) else "row"
         for message in [message for each in bad for message in each.messages()][:LISTED]:
             _note(message)
         raise CommandError(
@@ -101,7 +99,8 @@ def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | N
     a, *others = frames(sides)
     _note_one_sensor(request, [first, second])
     advance, place = _advance(stages, "joining"), None if stages is None else _place_in_order(a)
-    blocks = _blocks(request, a, others[0] if others else None)
+    # called before the answer is opened: what is wrong shows before anything is written
+    blocks = timing_join_blocks(a, others[0] if others else None, request.window, request.threshold, request.sensors)
     count = 0
     with opened_answer(request.out, shown_columns(first, second)) as answer:
         for pairs in blocks:
@@ -128,16 +127,6 @@ def _note_one_sensor(request: JoinRequest, events: Sequence[Events]) -> None:
     names = {name for column in sensors for name in pc.unique(column).to_pylist()}
     if len(names) == 1:
         _note(f"all events are of one sensor, {names.pop()}, so none make a pair: --sensors same or any joins them")
-
-
-def _blocks(request: JoinRequest, a: Detections, b: Detections | None) -> Iterator[Pairs]:
-    """Return the pairs in blocks, the first of them found already: what is wrong shows before anything is written."""
-    blocks = timing_join_blocks(a, b, request.window, request.threshold, request.sensors)
-    try:
-        first = list(islice(blocks, 1))
-    except CoincideError as error:
-        raise CommandError(str(error)) from None
-    return chain(first, blocks)
 
 
 def _pair_block(pairs: Pairs, a: Events, b: Events, request: JoinRequest) -> PairBlock:

@@ -1,14 +1,16 @@
 """The console command ``coincide``: from the command line to an exit status.
 
 0: the answer is written. 1: the files cannot be used, or the answer not written. 2: the command line is wrong, or the
-extra is missing. 130: interrupted. 141: whoever read the answer stopped reading.
+extra is missing. 130: interrupted. 141: whoever read the answer stopped reading. 143: told to end (SIGTERM).
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -18,7 +20,7 @@ from coincide.command.errors import CommandError
 from coincide.errors import CoincideError
 
 EXTRA = ("pyarrow", "rich")
-DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+DONE, FAILED, MISUSED, INTERRUPTED, UNREAD, TERMINATED = 0, 1, 2, 130, 141, 143
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,20 +32,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     from coincide.command.join import run_join  # noqa: PLC0415 - needs the extra
 
     try:
-        with _no_garbage_collection():
+        with _ended_by_sigterm(), _no_garbage_collection():
             run_join(arguments.request())
         if sys.stdout is not None:
             sys.stdout.flush()
     except (CommandError, CoincideError) as error:
         return _fail(str(error), FAILED)
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        return _fail("interrupted", TERMINATED if isinstance(interrupt, _Terminated) else INTERRUPTED)
     except BrokenPipeError:
         _give_up_stdout()
         return UNREAD
     except OSError as error:
         return _fail(f"the answer cannot be written: {error.filename or ''} {error.strerror or error}", FAILED)
     return DONE
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the run as Ctrl-C does, so that no unfinished answer stays behind."""
+    if threading.current_thread() is not threading.main_thread():  # only there may handlers be set
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

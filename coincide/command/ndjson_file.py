@@ -46,15 +46,17 @@ def _chunk(lines: list[tuple[int, str]], first: int, wanted: Sequence[str], bad:
         places.append(line)
     there = set().union(*objects)
     columns = {name: [each.get(name) for each in objects] for name in wanted if name in there}
-    return Chunk(columns, np.array(rows, np.int64), np.array(places, np.int64))
+    return Chunk(columns, np.array(rows, np.int64), np.array(places, np.int64), sorted(there))
 
 
 def _object(content: str) -> dict[str, Any]:
     try:
-        obj = json.loads(content)
+        obj = json.loads(content.rstrip())
     except RecursionError:
         raise ValueError("JSON nested too deep") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:  # its own line number is always 1
+        raise ValueError(f"no JSON: {error.msg} at character {error.pos + 1}") from None
+    except ValueError as error:  # a number of thousands of digits
         raise ValueError(f"no JSON: {error}") from None
     if not isinstance(obj, dict):
         raise ValueError("JSON, but no object")  # noqa: TRY004 - of a value, not of an argument

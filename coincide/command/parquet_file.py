@@ -22,22 +22,33 @@ def parquet_chunks(path: Path, wanted: Sequence[str], advance: Advance) -> Itera
     Raises
     ------
     CommandError
-        No Parquet file, or a damaged one.
+        No Parquet file, a damaged one, a pipe, or two wanted columns of one name.
     """
     try:
-        with path.open("rb") as raw, pq.ParquetFile(raw) as file:
-            present = [name for name in wanted if name in file.schema_arrow.names]
-            total, first = max(file.metadata.num_rows, 1), 1
-            yield _chunk(file.schema_arrow.empty_table().select(present), first, 0)
-            for batch in file.iter_batches(ROWS, columns=present):
-                yield _chunk(pa.Table.from_batches([batch]), first, batch.num_rows)
-                first += batch.num_rows
-                advance((first - 1) / total)
+        with path.open("rb") as raw:
+            if not raw.seekable():
+                raise CommandError(f"{path}: Parquet cannot be read from a pipe")
+            with pq.ParquetFile(raw) as file:
+                yield from _chunks(path, file, wanted, advance)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise CommandError(f"{path}: {error}") from None
 
 
-def _chunk(table: pa.Table, first: int, rows: int) -> Chunk:
+def _chunks(path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
+    names = file.schema_arrow.names
+    for name in wanted:
+        if names.count(name) > 1:
+            raise CommandError(f"{path}: the schema names {name!r} twice")
+    present = [name for name in wanted if name in names]
+    total, first = max(file.metadata.num_rows, 1), 1
+    yield _chunk(file.schema_arrow.empty_table().select(present), first, names)
+    for batch in file.iter_batches(ROWS, columns=present):
+        yield _chunk(pa.Table.from_batches([batch]), first, names)
+        first += batch.num_rows
+        advance((first - 1) / total)
+
+
+def _chunk(table: pa.Table, first: int, names: Sequence[str]) -> Chunk:
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-    row = np.arange(first, first + rows, dtype=np.int64)
-    return Chunk(columns, row, row)
+    row = np.arange(first, first + table.num_rows, dtype=np.int64)
+    return Chunk(columns, row, row, names)

@@ -13,14 +13,27 @@ from coincide.histogram import Histogram
 
 Templates = Mapping[str, Histogram]
 
+
+def _point(said: object) -> Histogram:
+    if said is not True:
+        raise TypeError
+    return Histogram.point()
+
+
 # the forms of config/sensors.yaml
 _FORMS: dict[str, Callable[[Any], Histogram]] = {
     "uniform": lambda bounds: Histogram.uniform(*bounds),
     "normal": lambda parameters: Histogram.normal(**parameters),
     "latency": Histogram.from_latency,
-    "point": lambda _true: Histogram.point(),
+    "point": _point,
 }
-SHORT_FORMS = "a name in the templates file, uniform:LO,HI (seconds), normal:SIGMA (seconds) or point"
+_PARAMETERS = {
+    "uniform": "[earliest, latest] in seconds",
+    "normal": '{"sigma_s": seconds}, and "buckets" if there are to be more than 8',
+    "latency": "[[shortest, longest, probability], ...] in seconds",
+    "point": "true",
+}
+SHORT_FORMS = "a name in the templates file, uniform:LO,HI (seconds), normal:SIGMA or normal:SIGMA,BUCKETS, or point"
 
 
 def load_templates(path: Path) -> dict[str, Histogram]:
@@ -84,20 +97,22 @@ def parse_template(text: str, templates: Templates) -> Histogram:
         return _template(where, {"uniform": numbers})
     if (kind, len(numbers)) == ("normal", 1):
         return _template(where, {"normal": {"sigma_s": numbers[0]}})
+    if (kind, len(numbers)) == ("normal", 2):
+        buckets = int(numbers[1]) if numbers[1].is_integer() else numbers[1]
+        return _template(where, {"normal": {"sigma_s": numbers[0], "buckets": buckets}})
     if (kind, len(numbers)) == ("point", 0):
         return Histogram.point()
     raise CommandError(f"{where}: {SHORT_FORMS}")
 
 
 def _template(where: str, form: object) -> Histogram:
+    has_edges = isinstance(form, dict) and form.keys() == {"edges_s", "mass"}
+    if not isinstance(form, dict) or not (has_edges or (len(form) == 1 and form.keys() <= _FORMS.keys())):
+        raise CommandError(f"{where}: {shown(form)}: one of {', '.join(_FORMS)}, or edges_s with mass")
+    kind, parameters = next(iter(form.items()))
     try:
-        if isinstance(form, dict) and form.keys() == {"edges_s", "mass"}:
-            return Histogram(form["edges_s"], form["mass"])
-        if isinstance(form, dict) and len(form) == 1 and form.keys() <= _FORMS.keys():
-            [(kind, parameters)] = form.items()
-            return _FORMS[kind](parameters)
+        return Histogram(form["edges_s"], form["mass"]) if has_edges else _FORMS[kind](parameters)
     except HistogramError as error:
         raise CommandError(f"{where}: {error}") from None
     except (TypeError, ValueError):
-        raise CommandError(f"{where}: {shown(form)}: parameters that do not fit this form") from None
-    raise CommandError(f"{where}: {shown(form)}: one of {', '.join(_FORMS)}, or edges_s with mass")
+        raise CommandError(f"{where}: {shown(form)}: {kind} takes {_PARAMETERS[kind]}") from None

@@ -20,7 +20,7 @@ def opened_text(path: Path) -> Iterator[tuple[TextIOWrapper, Callable[[], float]
     Bytes that are no UTF-8 come as lone surrogates, for the column that holds them to refuse.
     """
     with path.open("rb") as raw:
-        size = max(path.stat().st_size, 1)
+        size = path.stat().st_size if raw.seekable() else 0  # nobody knows how long a pipe is
         binary = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if path.suffix.lower() == ".gz" else raw
         with TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-            yield text, lambda: min(raw.tell() / size, 1.0)
+            yield text, lambda: min(raw.tell() / size, 1.0) if size else 0.0

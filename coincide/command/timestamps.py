@@ -34,7 +34,8 @@ def timestamps_us(array: pa.Array, column: str, *, assume_utc: bool) -> tuple[In
     whole = array.cast(pa.timestamp("us", array.type.tz), safe=False)  # cuts off parts of a microsecond
     times: Int64Array = whole.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     faults = Faults()
-    for position in np.flatnonzero(empty | ~in_range(times)).tolist():
-        given = None if empty[position] else str(np.datetime64(int(times[position]), "us"))
+    faults.add_all(np.flatnonzero(empty), str(ValueRefused(column, None, "a time")))
+    for position in np.flatnonzero(~in_range(times)).tolist():
+        given = str(np.datetime64(int(times[position]), "us"))
         faults.add(position, ValueRefused(column, given, EARLIEST if times[position] < YEAR_1980_US else LATEST))
     return times, faults

@@ -70,5 +70,4 @@ def timing_join_blocks(
     190900
     """
     join = BatchJoin.of(a, b, window, threshold, sensors)
-    for left, right in join.blocks():
-        yield Pairs(left, right, join.probabilities(left, right))
+    return (Pairs(left, right, join.probabilities(left, right)) for left, right in join.blocks())

@@ -9,6 +9,7 @@ from itertools import chain, islice
 import numpy as np
 
 from coincide.arrays import FloatArray, PositionArray
+from coincide.checked_arguments import checked_frame
 from coincide.coded_templates import TemplatesInOrder
 from coincide.detections import Detections
 from coincide.difference import match_probabilities
@@ -52,7 +53,8 @@ class BatchJoin:
     ) -> BatchJoin:
         """Judge the templates, by a table or as pairs meet: whichever is less work."""
         checked_window(window)
-        partner = a if b is None else b
+        checked_frame("a", a)
+        partner = a if b is None else checked_frame("b", b)
         us, vs = a.templates, partner.templates
         empty = SatisfactionTable.build((), (), window, threshold)
         as_given, events, others = sorted_frames(a, b)

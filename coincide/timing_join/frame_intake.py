@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays import CodeArray, Int64Array
+from coincide.checked_arguments import checked_frame
 from coincide.detections import Detections, DetectionsError
 from coincide.events import Events
 from coincide.histogram import Histogram
@@ -68,7 +69,7 @@ class FrameIntake:
     def take(self, stream: str, frame: Detections) -> Accepted:
         """Take a frame in; if it raises a CoincideError, nothing of it has been."""
         declared = self._declared(stream)
-        self._check(declared, frame)
+        self._check(declared, checked_frame("frame", frame))
         area, sensor = self.labels.append(frame)
         refs = np.arange(self.rows, self.rows + len(frame))
         self.rows += len(frame)

@@ -40,3 +40,10 @@ class PairLimits:
 
 
 USUAL_LIMITS = PairLimits()
+
+
+def checked_pair_limits(limits: object) -> PairLimits:
+    """Return `limits` if they are PairLimits, else raise CoincideError."""
+    if not isinstance(limits, PairLimits):
+        raise CoincideError("pair_limits", limits, "PairLimits, such as PairLimits(cached=10_000)")
+    return limits

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from coincide.checked_arguments import checked_stream
 from coincide.detections import Detections, DetectionsError
 from coincide.offset_cache import LookUps
 from coincide.pairs import Changes, Pairs
 from coincide.stream import Stream
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.frame_intake import FrameIntake
-from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits
+from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits, checked_pair_limits
 from coincide.timing_join.retention import checked_bound
 from coincide.timing_join.sensor_rule import SensorRule
 from coincide.timing_join.shared_joins import SharedJoins
@@ -65,13 +66,14 @@ class TimingJoin:
         max_buffered: int | None = None,
         pair_limits: PairLimits = USUAL_LIMITS,
     ) -> None:
-        streams = [a] if b is None or b == a else [a, b]
+        checked_stream("a", a)
+        streams = [a] if b is None or b == a else [a, checked_stream("b", b)]
         self._streams = {stream.name: stream for stream in streams}
         if len(self._streams) < len(streams):
             raise DetectionsError("b", b, f"a stream named otherwise than a, or a itself: {a}")
         self._condition = JoinCondition(a.name, streams[-1].name, window, threshold, sensors)
         self._intake = FrameIntake(self._streams, sensors, orders_ties=self._condition.is_unordered)
-        self._joins = SharedJoins(streams, self._intake.labels.goes_first, pair_limits)
+        self._joins = SharedJoins(streams, self._intake.labels.goes_first, checked_pair_limits(pair_limits))
         self._joins.install("join", self._condition)
         self._max_buffered = checked_bound(max_buffered)
         self.dropped = 0

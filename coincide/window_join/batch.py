@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from coincide.arrays import BoolArray, Int64Array
+from coincide.checked_arguments import checked_frame
 from coincide.detections import Detections, DetectionsError
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
+from coincide.window_join.batch_sets import maximal_tuples
 from coincide.window_join.batch_tuples import BatchTuples, Block
-from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.constraint_graph import ConstraintGraph, checked_graph
 from coincide.window_join.judged_edges import are_exact, with_thresholds
 from coincide.window_join.keyed_frames import Keys, keyed_frames
 from coincide.window_join.member_columns import MemberColumns
@@ -27,6 +29,8 @@ def window_join(
     threshold: float | None = None,
     where: Where | None = None,
     sensors: SensorRule = "different",
+    *,
+    at_least: int | None = None,
 ) -> Tuples:
     """Tuples of one event a stream that satisfy every edge of the graph, and all of them at once.
 
@@ -45,11 +49,14 @@ def window_join(
         Any other condition: takes positions of members, int64 (n, k), returns which to keep, bool (n,).
     sensors : {"different", "same", "any"}
         Which sensors the members may come from. Detections without a sensor differ from all others.
+    at_least : int, optional
+        Cliques only: so many members are enough, at least 2. The answer is then the sets of compatible events, at most
+        one of each stream, that cannot grow. Found event by event in Python, as a stream's are; without `where`.
 
     Returns
     -------
     Tuples
-        Positions of the rows, in lexicographic order.
+        Positions of the rows, in lexicographic order; -1 where a member is absent.
 
     Raises
     ------
@@ -76,6 +83,8 @@ def window_join(
     >>> found.members.tolist(), found.edge_probability.tolist()
     ([[0, 0, 0]], [[1.0, 1.0]])
     """
+    if at_least is not None:
+        return _sets(frames, graph, key, threshold, where, sensors, at_least)
     blocks = list(_blocks(frames, graph, key, threshold, where, sensors))
     nobody = np.empty((len(graph.streams), 0), np.int64)
     members = np.hstack([nobody, *(block.members.T for block in blocks)]).T
@@ -118,18 +127,45 @@ def _blocks(
     where: Where | None,
     sensors: SensorRule,
 ) -> Iterator[Block]:
-    if set(frames) != set(graph.streams):
-        raise DetectionsError("frames", sorted(frames), f"a frame for each stream of the graph: {list(graph.streams)}")
-    exact = {name: are_exact(frame.templates) for name, frame in frames.items()}
-    thresholds = with_thresholds(graph, threshold, exact)
+    thresholds, joint = _thresholds(frames, graph, threshold)
     join = BatchTuples(keyed_frames(frames, key), graph, thresholds, checked_sensor_rule(sensors))
-    asks_jointly = threshold is not None and len(graph.edges) > 1 and not all(exact.values())
     for members, is_in_order in join.blocks():
         kept = members if where is None else members[_kept(where, members)]
-        if threshold is not None and asks_jointly:
-            kept = kept[_columns(frames, graph, kept).at_least(graph, threshold)]
+        if joint is not None:
+            kept = kept[_columns(frames, graph, kept).at_least(graph, joint)]
         if len(kept):
             yield Block(kept, is_in_order)
+
+
+def _sets(
+    frames: Mapping[str, Detections],
+    graph: ConstraintGraph,
+    key: Keys | None,
+    threshold: float | None,
+    where: Where | None,
+    sensors: SensorRule,
+    at_least: int,
+) -> Tuples:
+    if where is not None:
+        raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
+    thresholds, joint = _thresholds(frames, graph, threshold)
+    return maximal_tuples(keyed_frames(frames, key), graph, thresholds, joint, checked_sensor_rule(sensors), at_least)
+
+
+def _thresholds(
+    frames: Mapping[str, Detections], graph: ConstraintGraph, threshold: float | None
+) -> tuple[list[float], float | None]:
+    """Return the threshold of each edge, and the joint one if the edges leave it open; checks the frames' names."""
+    needed = f"a frame for each stream of the graph: {list(checked_graph(graph).streams)}"
+    if not isinstance(frames, Mapping):
+        raise DetectionsError("frames", frames, needed)
+    if set(frames) != set(graph.streams):
+        raise DetectionsError("frames", sorted(frames), needed)
+    for name, frame in frames.items():
+        checked_frame(f"frames[{name!r}]", frame)
+    exact = {name: are_exact(frame.templates) for name, frame in frames.items()}
+    is_open = len(graph.edges) > 1 and not all(exact.values())
+    return with_thresholds(graph, threshold, exact), threshold if is_open else None
 
 
 def _kept(where: Where, members: Int64Array) -> BoolArray:

@@ -182,3 +182,10 @@ class ConstraintGraph:
 
     def _windows(self) -> list[str]:
         return [f"{edge.a}-{edge.b}: {edge.window.lo_s} to {edge.window.hi_s} s" for edge in self.edges]
+
+
+def checked_graph(graph: object) -> ConstraintGraph:
+    """Return `graph` if it is a ConstraintGraph, else raise GraphError."""
+    if not isinstance(graph, ConstraintGraph):
+        raise GraphError("graph", graph, "a ConstraintGraph, such as ConstraintGraph.binary('a', 'b', Window(5))")
+    return graph

@@ -8,7 +8,7 @@ no intermediate result outgrows what the constraints allow.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,11 +19,13 @@ from coincide.timing_join.sensor_rule import allowed
 from coincide.window_join.look_up import LookUp, Ranges
 from coincide.window_join.member_rules import MemberRules
 from coincide.window_join.reach import Reach
+from coincide.window_join.reduction import reduced
 from coincide.window_join.role_events import RoleEvents
 
 ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
 
 Partial = dict[int, PositionArray]  # row of each role that has joined
+MANY = 3  # candidates for each event: then it pays to look first which events can be members at all
 NEAR = 4  # roles whose numbers of candidates differ by no more join in their own order: tuples then come sorted
 
 
@@ -65,9 +67,12 @@ class Enumeration:
         ends, area = events.time_us[[0, -1]], events.area[[0, -1]]
         stretches = []
         for role, stored in enumerate(self.roles):
+            if role == root:
+                stretches.append(events)
+                continue
             lo_us, hi_us = self.reach.span_us(root, role)
             start, stop = stored.within(area, ends + lo_us, ends + hi_us)
-            stretches.append(events if role == root else stored.rows(int(start[0]), max(int(start[0]), int(stop[1]))))
+            stretches.append(stored.rows(int(start[0]), max(int(start[0]), int(stop[1]))))
         return _Part(stretches, self.reach, self.rules, root)
 
 
@@ -79,16 +84,34 @@ class _Part:
     root: int
 
     def tuples(self) -> Iterator[Partial]:
-        rows = np.arange(len(self.roles[self.root]))
-        partial, ranges = self._alive({self.root: rows}, self._reached_from(self.root, rows, None, {}))
+        ranges = self._reached_from_root()
+        if max(_total(each) for each in ranges.values()) > MANY * sum(map(len, self.roles)):
+            yield from replace(self, roles=reduced(self.roles, self.reach, self.root))._tuples()
+        else:
+            yield from self._tuples()
+
+    def _tuples(self) -> Iterator[Partial]:
+        ranges = self._reached_from_root()
+        partial, ranges = self._alive({self.root: np.arange(len(self.roles[self.root]))}, ranges)
         yield from self._joined(partial, ranges, self._order(ranges))
 
+    def _reached_from_root(self) -> dict[int, Ranges]:
+        return self._reached_from(self.root, np.arange(len(self.roles[self.root])), None, {})
+
     def _order(self, ranges: Mapping[int, Ranges]) -> list[int]:
-        """Roles with by far the fewest candidates first: they leave the least to try the others on."""
-        totals = {role: int((stop - start).sum()) for role, (start, stop) in ranges.items()}
-        if max(totals.values()) <= NEAR * min(totals.values()):
-            return sorted(ranges)
-        return sorted(ranges, key=lambda role: totals[role])
+        """Roles along the edges; of several those with by far the fewest candidates first, they leave least to try."""
+        totals = {role: _total(each) for role, each in ranges.items()}
+        in_turn = (
+            sorted(totals)
+            if max(totals.values()) <= NEAR * min(totals.values())
+            else sorted(totals, key=totals.__getitem__)
+        )
+        joined = [self.root]
+        while in_turn:
+            linked = next(role for role in in_turn if any((other, role) in self.reach.edges for other in joined))
+            in_turn.remove(linked)
+            joined.append(linked)
+        return joined[1:]
 
     def _joined(self, partial: Partial, ranges: Mapping[int, Ranges], order: Sequence[int]) -> Iterator[Partial]:
         if not order:
@@ -112,10 +135,9 @@ class _Part:
 
     def _written_out(self, partial: Partial, role: int, start: PositionArray, stop: PositionArray) -> Iterator[Partial]:
         """Join the last role where every candidate may: nothing is left but to write the tuples."""
-        first = self.roles[role].first
         columns = [self.roles[other].positions(rows) for other, rows in partial.items()]
-        for block in expanded_beside(columns, start + first, stop + first):
-            yield dict(zip((*partial, role), block, strict=True))
+        for *joined, at in expanded_beside(columns, start, stop):
+            yield dict(zip((*partial, role), (*joined, self.roles[role].positions(at)), strict=True))
 
     def _reached_from(
         self, role: int, at: PositionArray, rows: PositionArray | None, before: Mapping[int, Ranges]
@@ -143,9 +165,10 @@ class _Part:
         pair = (min(role, other), max(role, other))
         if not self.rules.twins_in_order or pair not in self.rules.twins:
             return ranges
-        position = self.roles[role].positions(at) - self.roles[other].first
-        start, stop = ranges
-        return (np.maximum(start, position + 1), stop) if role < other else (start, np.minimum(stop, position))
+        positions, (start, stop) = self.roles[role].positions(at), ranges
+        if role < other:
+            return np.maximum(start, self.roles[other].row_at(positions + 1)), stop
+        return start, np.minimum(stop, self.roles[other].row_at(positions))
 
     def _alive(self, partial: Partial, ranges: dict[int, Ranges]) -> tuple[Partial, dict[int, Ranges]]:
         """Leave out partial tuples that some role to come has no candidate for."""
@@ -198,3 +221,9 @@ class _Part:
     def _look_ups(self) -> dict[tuple[int, int], LookUp]:
         roles = range(len(self.roles))
         return {(i, j): LookUp(self.roles[i], self.roles[j], *self.reach.bounds_us(i, j)) for i in roles for j in roles}
+
+
+def _total(ranges: Ranges) -> int:
+    """Count the candidates in all ranges."""
+    start, stop = ranges
+    return int(np.maximum(stop - start, 0).sum())

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from coincide.arrays import CodeArray
 from coincide.offset_cache import LookUps
-from coincide.stream import Stream
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.installed_join import InstalledJoin
@@ -21,8 +20,8 @@ class InstalledGraph:
     Parameters
     ----------
     graph : ConstraintGraph
-    streams : mapping of str to Stream
-        Who plays each role.
+    players : mapping of str to str
+        Name of the stream that plays each role.
     thresholds : sequence of float
         Of each edge.
     limits : PairLimits
@@ -31,17 +30,17 @@ class InstalledGraph:
     ----------
     edges : list of InstalledJoin
     players : list of str
-        Name of the stream that plays each role.
+        Names of the streams in the order of their roles.
     are_roles_alike : bool
         Whether roles that one stream plays may be swapped: each set of events then counts once.
     """
 
     def __init__(
-        self, graph: ConstraintGraph, streams: Mapping[str, Stream], thresholds: Sequence[float], limits: PairLimits
+        self, graph: ConstraintGraph, players: Mapping[str, str], thresholds: Sequence[float], limits: PairLimits
     ) -> None:
         self.graph = graph
-        self._names = {role: stream.name for role, stream in streams.items()}
-        self.players = [self._names[role] for role in graph.streams]
+        self._names = dict(players)
+        self.players = [players[role] for role in graph.streams]
         self.are_roles_alike = graph.uniform_window is not None and len(set(thresholds)) == 1
         conditions = [
             JoinCondition(edge.a, edge.b, edge.window, threshold, "any")

@@ -21,10 +21,14 @@ class LookUp:
         self._asked += len(rows)
         if self._all is None and self._asked < len(self._events):
             return self._found(rows)
+        start, stop = self.all_ranges()
+        return start.take(rows), stop.take(rows)
+
+    def all_ranges(self) -> Ranges:
+        """Return `ranges` of all events."""
         if self._all is None:
             self._all = self._found(slice(None))
-        start, stop = self._all
-        return start.take(rows), stop.take(rows)
+        return self._all
 
     def _found(self, rows: PositionArray | slice) -> Ranges:
         events = self._events

@@ -13,7 +13,7 @@ from coincide.timing_join.matching import Probe, matching_pairs
 from coincide.timing_join.sensor_rule import SensorRule
 from coincide.window_join.installed_graph import InstalledGraph
 from coincide.window_join.joint import induced
-from coincide.window_join.maximal_sets import MaximalSets, MemberSet
+from coincide.window_join.maximal_sets import Growth, MaximalSets, MemberSet
 from coincide.window_join.member_labels import MemberLabels
 from coincide.window_join.partial_probabilities import MemberEvent, PartialProbabilities, columns_of
 from coincide.window_join.tuples import Tuples
@@ -47,14 +47,18 @@ class PartialSets:
 
     def changes(self, stream: str, batch: Events, held: StreamBuffers) -> tuple[Tuples, Tuples]:
         """Take a sorted batch in; return the sets that it brings, and those that they supersede."""
+        grown = self.grow(stream, batch, held)
+        return self.tuples([each for each, _ in grown]), self.tuples([before for _, before in grown if before])
+
+    def grow(self, stream: str, batch: Events, held: StreamBuffers) -> list[Growth]:
+        """Return what `changes` does as sets of refs."""
         partners: dict[int, list[int]] = {}
         for new, old in self._compatible(stream, batch, held):
             keep = self._labels.have_equal_keys(new, old) if self._labels.is_keyed else slice(None)
             for one, other in zip(new[keep].tolist(), old[keep].tolist(), strict=True):
                 partners.setdefault(one, []).append(other)
         held.insert(stream, batch)
-        grown = [growth for ref in sorted(partners) for growth in self._sets.add(ref, partners[ref])]
-        return self._tuples([each for each, _ in grown]), self._tuples([before for _, before in grown if before])
+        return [growth for ref in sorted(partners) for growth in self._sets.add(ref, partners[ref])]
 
     def forget(self, refs: Int64Array) -> None:
         """Forget events that are not held any more."""
@@ -63,7 +67,8 @@ class PartialSets:
         for ref in known:
             del self._events[ref]
 
-    def _tuples(self, sets: Sequence[MemberSet]) -> Tuples:
+    def tuples(self, sets: Sequence[MemberSet]) -> Tuples:
+        """Return sets of refs as tuples."""
         refs = np.full((len(sets), len(self._installed.players)), -1)
         for row, members in zip(refs, sets, strict=True):
             for ref in members:

@@ -1,4 +1,4 @@
-"""Retention: how long an event may still become a member of a tuple that is not complete."""
+"""Retention of window joins: how long an event may still become a member together with one that is not late."""
 
 from __future__ import annotations
 
@@ -13,55 +13,87 @@ from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.implied_bounds import implied_bounds
 
 
-def latest_bounds_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    """Return the greatest latest_j - latest_i of two members of a tuple, int64 (k, k).
-
-    An edge holds with some probability only if earliest_b <= latest_a + hi, and latest_b is at most the longest
-    template later; what that implies for the other pairs, `implied_bounds` tells.
-
-    Parameters
-    ----------
-    graph : ConstraintGraph
-    streams : mapping of str to Stream
-        The stream that plays each of the graph's roles.
-    """
-    edges = []
-    for edge in graph.edges:
-        a, b = streams[edge.a], streams[edge.b]
-        lo_us = edge.window.lo_us - a.longest_template_us - ROUNDING_US
-        edges.append((lo_us, edge.window.hi_us + b.longest_template_us + ROUNDING_US))
-    return implied_bounds(graph.upper_us(edges))
-
-
-def reach_us(graph: ConstraintGraph, streams: Mapping[str, Stream], *, at_least: bool = False) -> dict[str, int]:
+def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
     """How far behind the watermark events of each role are needed: keep while ``latest >= watermark + this``.
 
-    A member of j that is on time has latest_j >= W - D_j, and latest_i >= latest_j - bound(i, j). Never nearer than the
-    role's own delay, within which a repeated detection must still be known as one.
+    An event of role j that is on time has latest >= W - D_j, and the edges on any chain from i to j bound
+    latest_j - latest_i: one that is later may still complete a tuple with i. Never nearer than the role's own delay,
+    within which a repeated detection must still be known as one.
 
     Parameters
     ----------
     graph : ConstraintGraph
     streams : mapping of str to Stream
-    at_least : bool
-        Keep twice as far: long enough to tell, from what is kept alone, whether a set of members could grow.
+        What is declared of each of the graph's streams (roles).
+
+    Returns
+    -------
+    ndarray of int64, shape (k,)
+        Negative, in the order of the graph's streams.
 
     Examples
     --------
     >>> from coincide.window import Window
-    >>> p, s = Stream("p", max_delay_s=10, longest_template_s=2), Stream("s", max_delay_s=20, longest_template_s=3)
-    >>> reach_us(ConstraintGraph.binary("p", "s", Window(lo_s=0, hi_s=5)), {"p": p, "s": s})
-    {'p': -28000002, 's': -20000000}
+    >>> graph = ConstraintGraph.path("abc", Window(lo_s=0, hi_s=5))
+    >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
+    >>> reaches_us(graph, declared).tolist()
+    [-24000004, -17000002, -14000004]
     """
-    bounds = latest_bounds_us(graph, streams) * (2 if at_least else 1)
-    delays_us = np.array([streams[role].max_delay_us for role in graph.streams])
-    reach = -delays_us - bounds
-    np.fill_diagonal(reach, -delays_us)
-    return dict(zip(graph.streams, reach.min(axis=1).tolist(), strict=True))
+    apart_us = implied_bounds(_latest_bounds_us(graph, streams))
+    np.fill_diagonal(apart_us, 0)  # its own delay
+    return _reaches(apart_us, graph, streams)
 
 
-def reach_by_stream(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> dict[str, int]:
-    """Return `reach_us` by name of stream: the farthest of the roles that it plays."""
-    reach = reach_us(graph, streams)
-    names = {stream.name for stream in streams.values()}
-    return {name: min(reach[role] for role, stream in streams.items() if stream.name == name) for name in names}
+def edge_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    """`reaches_us` of a clique whose members may be absent: what is absent bounds nothing, so each edge counts alone.
+
+    Parameters are those of `reaches_us`.
+
+    Examples
+    --------
+    >>> from coincide.window import Window
+    >>> graph = ConstraintGraph.clique("abc", {("a", "b"): Window(1), ("b", "c"): Window(1), ("a", "c"): Window(9)})
+    >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
+    >>> reaches_us(graph, declared).tolist(), edge_reaches_us(graph, declared).tolist()
+    ([-16000004, -13000002, -16000004], [-21000002, -13000002, -21000002])
+    """
+    return _reaches(_latest_bounds_us(graph, streams), graph, streams)
+
+
+def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    """`reaches_us` of a clique whose members may be absent, for whoever asks which sets were maximal before an event.
+
+    An event decides about a set that it fits into, and the set's members may be joined by one to come: two edges lie
+    between those two events, which may play the same role. What is absent bounds nothing.
+
+    Parameters are those of `reaches_us`.
+
+    Examples
+    --------
+    >>> from coincide.window import Window
+    >>> graph = ConstraintGraph.clique("abc", Window(5))
+    >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
+    >>> set_reaches_us(graph, declared).tolist()
+    [-24000004, -24000004, -24000004]
+    """
+    edge_us = _latest_bounds_us(graph, streams)
+    apart_us, roles = edge_us.copy(), np.arange(len(edge_us))
+    for through in roles:
+        others = roles[roles != through]
+        at = np.ix_(others, others)
+        apart_us[at] = np.maximum(apart_us[at], edge_us[others, through, None] + edge_us[through, others])
+    return _reaches(apart_us, graph, streams)
+
+
+def _latest_bounds_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    """Greatest latest_j - latest_i by each edge alone: latest_b - pi_b <= X_b <= X_a + hi <= latest_a + hi."""
+    length_us = {name: streams[name].longest_template_us + ROUNDING_US for name in graph.streams}
+    return graph.upper_us(
+        (edge.window.lo_us - length_us[edge.a], edge.window.hi_us + length_us[edge.b]) for edge in graph.edges
+    )
+
+
+def _reaches(apart_us: Int64Array, graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    delay_us = np.array([streams[name].max_delay_us for name in graph.streams])
+    reaches: Int64Array = np.minimum(-delay_us, -(apart_us + delay_us).max(axis=1))
+    return reaches

@@ -56,6 +56,10 @@ class RoleEvents:
         """Return the positions of some of these rows in the stream."""
         return rows + self.first if self.chosen is None else self.chosen[rows]
 
+    def row_at(self, positions: PositionArray) -> PositionArray:
+        """Return the first of these rows at or after each position in the stream."""
+        return positions - self.first if self.chosen is None else np.searchsorted(self.chosen, positions)
+
     def within(self, area: CodeArray, from_us: Int64Array, to_us: Int64Array) -> tuple[PositionArray, PositionArray]:
         """Find the rows start : stop of each area reported in a closed range of time; all arrays of shape (n,)."""
         lower, upper = (self.stored.codec.encode_bound(area, time_us) for time_us in (from_us, to_us))

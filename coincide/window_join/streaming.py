@@ -12,17 +12,16 @@ from coincide.pairs import Changes
 from coincide.stream import Stream
 from coincide.stream_buffers import StreamBuffers
 from coincide.timing_join.frame_intake import FrameIntake
-from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits
+from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits, checked_pair_limits
 from coincide.timing_join.retention import checked_bound
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window_join.complete_tuples import CompleteTuples
-from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.constraint_graph import ConstraintGraph, checked_graph
 from coincide.window_join.installed_graph import InstalledGraph
 from coincide.window_join.judged_edges import with_thresholds
 from coincide.window_join.member_labels import MemberLabels
 from coincide.window_join.partial_sets import PartialSets
-from coincide.window_join.players import checked_at_least, players
-from coincide.window_join.retention import reach_by_stream
+from coincide.window_join.players import checked_at_least, players, reach_by_stream
 from coincide.window_join.tuples import Tuples
 
 Finder = CompleteTuples | PartialSets
@@ -91,17 +90,19 @@ class WindowJoin:
         max_buffered: int | None = None,
         pair_limits: PairLimits = USUAL_LIMITS,
     ) -> None:
-        roles = players(graph, streams)
+        roles = players(checked_graph(graph), streams)
         by_name = {stream.name: stream for stream in roles.values()}
         exact = {role: stream.longest_template_us == 0 for role, stream in roles.items()}
-        self._installed = InstalledGraph(graph, roles, with_thresholds(graph, threshold, exact), pair_limits)
+        names = {role: stream.name for role, stream in roles.items()}
+        thresholds = with_thresholds(graph, threshold, exact)
+        self._installed = InstalledGraph(graph, names, thresholds, checked_pair_limits(pair_limits))
         rule = checked_sensor_rule(sensors)
         orders_ties = self._installed.are_roles_alike and len(by_name) < len(roles)
         self._intake = FrameIntake(by_name, rule, orders_ties=orders_ties)
         self._labels = MemberLabels(self._intake.labels, is_keyed=keyed)
         self._held = StreamBuffers(by_name)
         self._finder = self._finder_of(at_least, None if all(exact.values()) else threshold, rule)
-        self._reach_us = reach_by_stream(graph, roles)
+        self._reach_us = reach_by_stream(graph, roles, may_be_absent=at_least is not None)
         self._max_buffered = checked_bound(max_buffered)
         self.dropped = 0
 

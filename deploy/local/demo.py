@@ -5,17 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
+from coincide.query import Query
+from deploy.local.demo_table import table_of
 from deploy.local.failure import LocalError
 from deploy.local.progress import shown
-from deploy.local.sn1987a import DETECTORS, DetectorPair, by_detectors, expected_matches, posts
+from deploy.local.sn1987a import ANY_TWO, DETECTORS, QUERIES, TWO_OF_THREE, expected_matches, posts
 from deploy.local.system import System
 from deploy.local.waiting import wait_until
 
-QUERY = "sn1987a"
 MATCHES_TIMEOUT_S = 60.0
 
 
@@ -42,11 +41,13 @@ def run_demo(system: System, *, detach: bool) -> None:
 def _show(system: System) -> None:
     with shown() as report:
         system.up(report)
-    window_s, threshold = applied_query(system)
+    queries = {id_: applied_query(system, id_) for id_ in QUERIES}
     post_all(system)
-    matches = wait_for_matches(system, expected_matches(window_s, threshold))
-    console = Console()
-    console.print(_table(by_detectors(matches, window_s), window_s, threshold))
+    matches = {id_: wait_for_matches(system, id_, expected_matches(query)) for id_, query in queries.items()}
+    taken_back = served_matches(system, TWO_OF_THREE, superseded="true")
+    Console().print(table_of(queries, matches))
+    print(f"{TWO_OF_THREE}: {len(matches[TWO_OF_THREE])} matches, all of three detectors; while they came in,")
+    print(f"{len(taken_back)} of two were live until the third detector's event superseded them.\n")
     _print_urls(system)
 
 
@@ -57,22 +58,24 @@ def _stop(system: System) -> None:
     print(f"Down; these had to be killed: {', '.join(killed)}" if killed else "Down.")
 
 
-def applied_query(system: System) -> tuple[float, float]:
-    """Return window (seconds) and threshold of the demo's query once the fusion job has applied it.
+def applied_query(system: System, id_: str) -> Query:
+    """Return one of the demo's queries once the fusion job has applied it.
 
     Raises
     ------
     LocalError
         It has not, within `MATCHES_TIMEOUT_S`.
     """
-    if not wait_until(lambda: _is_applied(_query(system)), MATCHES_TIMEOUT_S):
-        raise LocalError(f"the fusion job has not applied query {QUERY} within {MATCHES_TIMEOUT_S:.0f} s")
-    edge = _query(system)["query"]["within"][0]
-    return edge["window_s"], edge["threshold"]
+    if not wait_until(lambda: _is_applied(_query(system, id_)), MATCHES_TIMEOUT_S):
+        raise LocalError(
+            f"the fusion job has not applied query {id_} within {MATCHES_TIMEOUT_S:.0f} s; was it removed, or was this "
+            "system first started before the demo had it? `make clean` starts afresh"
+        )
+    return Query.from_json(_query(system, id_)["query"])
 
 
-def _query(system: System) -> dict[str, Any]:
-    answer = system.alerting.get(f"/v1/queries/{QUERY}")
+def _query(system: System, id_: str) -> dict[str, Any]:
+    answer = system.alerting.get(f"/v1/queries/{id_}")
     return dict(answer.json()) if answer.status_code == httpx.codes.OK else {}
 
 
@@ -93,64 +96,43 @@ def _post(system: System, body: bytes) -> httpx.Response:
     return system.ingest.post("/v1/detections", content=body, headers=headers)
 
 
-def wait_for_matches(system: System, expected: set[frozenset[str]]) -> list[dict[str, Any]]:
-    """Return every match of the demo's query once those between the pairs of ids in ``expected`` are served.
+def wait_for_matches(system: System, query: str, expected: set[frozenset[str]]) -> list[dict[str, Any]]:
+    """Return every live match of a query once those between the detections in ``expected`` are served.
 
     Raises
     ------
     LocalError
         They are not, within `MATCHES_TIMEOUT_S`.
     """
-    if not wait_until(lambda: expected <= _ids(_matches(system)), MATCHES_TIMEOUT_S):
-        found = len(expected & _ids(_matches(system)))
+    if not wait_until(lambda: expected <= _ids(served_matches(system, query)), MATCHES_TIMEOUT_S):
+        found = len(expected & _ids(served_matches(system, query)))
         raise LocalError(
-            f"{found} of {len(expected)} matches came within {MATCHES_TIMEOUT_S:.0f} s; was query {QUERY} changed, "
+            f"{found} of {len(expected)} matches came within {MATCHES_TIMEOUT_S:.0f} s; was query {query} changed, "
             "paused or removed after the detections were first posted? `make clean` starts afresh"
         )
-    return _matches(system)
+    return served_matches(system, query)
 
 
 def _ids(matches: list[dict[str, Any]]) -> set[frozenset[str]]:
     return {frozenset(member["id"] for member in match["members"]) for match in matches}
 
 
-def _matches(system: System) -> list[dict[str, Any]]:
+def served_matches(system: System, query: str, **filters: str) -> list[dict[str, Any]]:
+    """Return every match of a query, page by page; live ones unless ``filters`` say otherwise."""
     matches: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:
-        page = system.alerting.get("/v1/matches", params={"query": QUERY, "limit": 1000, **cursor}).json()
+        parameters = {"query": query, "limit": "1000", **filters, **cursor}
+        page = system.alerting.get("/v1/matches", params=parameters).json()
         matches += page["items"]
         if page["next_cursor"] is None:
             return matches
         cursor = {"cursor": page["next_cursor"]}
 
 
-def _table(pairs: list[DetectorPair], window_s: float, threshold: float) -> Table:
-    table = Table(
-        title="SN1987A, 1987-02-23 07:35 UT: three detectors, three clocks that disagree",
-        caption=f"apart: by the detectors' own clocks; P: that they came within {window_s:g} s of each other",
-        box=SIMPLE_HEAD,
-    )
-    table.add_column("detectors", no_wrap=True)
-    table.add_column("first events\napart", justify="right")
-    table.add_column("first events\nP", justify="right")
-    table.add_column(f"matches\nP >= {threshold:g}", justify="right")
-    table.add_column(f"plain window\n{window_s:g} s", justify="right")
-    for pair in pairs:
-        sure = pair.first_events_probability
-        table.add_row(
-            " - ".join(DETECTORS[each] for each in pair.detectors),
-            f"{abs(pair.first_events_apart_s):.3f} s",
-            "none" if sure is None else f"{sure:.4f}",
-            str(pair.matches),
-            str(pair.point_matches),
-        )
-    return table
-
-
 def _print_urls(system: System) -> None:
     ingest, alerting = system.layout.url("ingest"), system.layout.url("alerting")
-    print(f"matches      {alerting}/v1/matches?query={QUERY}")
+    print(f"matches      {alerting}/v1/matches?query={ANY_TWO}")
     print(f"live stream  {alerting}/v1/live")
     print(f"queries      {alerting}/v1/queries")
     print(f"sensors      {ingest}/v1/sensors")

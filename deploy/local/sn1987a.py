@@ -1,14 +1,16 @@
-"""The demo's detections (config/examples/sn1987a) and what to see in their matches, pair of detectors by pair."""
+"""The demo's detections (config/examples/sn1987a) and what to see in their matches, detectors by detectors."""
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from coincide import Window, match_probability
+from coincide import Detections
+from coincide.query import Query
+from coincide.window_join import ConstraintGraph, window_join
 from deploy.local.paths import ROOT
 from services.common.streams import load_streams
 from services.ingest.sensors_file import load_sensors
@@ -17,25 +19,27 @@ EXAMPLES = ROOT / "config" / "examples" / "sn1987a"
 #: Ids as in config/sensors.yaml, and the names that people know.
 DETECTORS = {"kamiokande-ii": "Kamiokande II", "imb": "IMB", "baksan": "Baksan"}
 STREAM = "neutrino"
+#: Ids as in config/queries.yaml.
+ANY_TWO, ALL_THREE, TWO_OF_THREE = QUERIES = ("sn1987a", "sn1987a-all", "sn1987a-two-of-three")
 
 
 @dataclass(frozen=True)
-class DetectorPair:
-    """What was found between two detectors.
+class DetectorGroup:
+    """What was found between some detectors.
 
     Attributes
     ----------
     first_events_apart_s
-        Between their first events, as their own clocks put them; positive where the second's is later.
+        From the earliest to the latest of their first events, as their own clocks put them.
     first_events_probability
         Of the match of their first events; None where there is none.
     matches
-        How many pairs of their events match.
+        How many sets of one event of each match.
     point_matches
         How many would, were every clock believed: reported times at most the window apart.
     """
 
-    detectors: tuple[str, str]
+    detectors: tuple[str, ...]
     first_events_apart_s: float
     first_events_probability: float | None
     matches: int
@@ -47,35 +51,53 @@ def posts() -> dict[str, bytes]:
     return {sensor: _file(sensor).read_bytes() for sensor in DETECTORS}
 
 
-def expected_matches(window_s: float, threshold: float) -> set[frozenset[str]]:
-    """Return the detection ids of each pair that must match, worked out with the library alone, pair by pair."""
-    sensors = load_sensors(ROOT / "config/sensors.yaml", load_streams(ROOT / "config/streams.yaml"))
-    window, expected = Window(window_s), set()
-    for first, second in itertools.combinations(DETECTORS, 2):
-        u, v = sensors[first].streams[STREAM], sensors[second].streams[STREAM]
-        for (a, a_s), (b, b_s) in itertools.product(_reported_s(first).items(), _reported_s(second).items()):
-            if match_probability(u, v, b_s - a_s, window) >= threshold:
-                expected.add(frozenset({a, b}))
+def expected_matches(query: Query) -> set[frozenset[str]]:
+    """Return the detection ids of each match that must be live in the end, worked out by the library's batch join.
+
+    All edges of `query` have the same window and threshold, as those of the demo's queries have.
+    """
+    expected: set[frozenset[str]] = set()
+    for members in range(len(query.roles), (query.at_least or len(query.roles)) - 1, -1):
+        for detectors in itertools.combinations(DETECTORS, members):
+            found = set(_joined(query, detectors))
+            expected |= {each for each in found if not any(each < larger for larger in expected)}
     return expected
 
 
-def by_detectors(matches: Iterable[Mapping[str, Any]], window_s: float) -> list[DetectorPair]:
-    """Sum up ``matches``, as GET /v1/matches serves them, for each pair of detectors."""
+def _joined(query: Query, detectors: Sequence[str]) -> Iterator[frozenset[str]]:
+    edge = query.graph.edges[0]
+    graph = ConstraintGraph.clique(detectors, edge.window, edge.threshold)
+    found = window_join({each: _frame(each) for each in detectors}, graph, threshold=query.joint_threshold)
+    ids = [list(_reported_s(each)) for each in detectors]
+    for positions in found.members.tolist():
+        yield frozenset(names[at] for names, at in zip(ids, positions, strict=True))
+
+
+def by_detectors(matches: Iterable[Mapping[str, Any]], window_s: float, members: int = 2) -> list[DetectorGroup]:
+    """Sum up ``matches``, as GET /v1/matches serves them, for every so many detectors."""
     probability = {frozenset(each["id"] for each in match["members"]): match["probability"] for match in matches}
-    return [_sum_up(pair, probability, window_s) for pair in itertools.combinations(DETECTORS, 2)]
+    return [_sum_up(group, probability, window_s) for group in itertools.combinations(DETECTORS, members)]
 
 
-def _sum_up(pair: tuple[str, str], probability: Mapping[frozenset[str], float], window_s: float) -> DetectorPair:
-    events = list(itertools.product(_reported_s(pair[0]).items(), _reported_s(pair[1]).items()))
-    apart_s = {frozenset({a, b}): b_s - a_s for (a, a_s), (b, b_s) in events}
+def _sum_up(group: tuple[str, ...], probability: Mapping[frozenset[str], float], window_s: float) -> DetectorGroup:
+    apart_s = {}
+    for events in itertools.product(*(_reported_s(each).items() for each in group)):
+        times_s = [time_s for _, time_s in events]
+        apart_s[frozenset(id_ for id_, _ in events)] = max(times_s) - min(times_s)
     first_events = next(iter(apart_s))  # a file is in the order of time
-    return DetectorPair(
-        detectors=pair,
+    return DetectorGroup(
+        detectors=group,
         first_events_apart_s=apart_s[first_events],
         first_events_probability=probability.get(first_events),
         matches=len(apart_s.keys() & probability.keys()),
-        point_matches=sum(abs(each_s) <= window_s for each_s in apart_s.values()),
+        point_matches=sum(each_s <= window_s for each_s in apart_s.values()),
     )
+
+
+def _frame(sensor: str) -> Detections:
+    template = load_sensors(ROOT / "config/sensors.yaml", load_streams(ROOT / "config/streams.yaml"))[sensor]
+    detected_at_us = [round(each_s * 1e6) for each_s in _reported_s(sensor).values()]
+    return Detections(detected_at_us, [template.streams[STREAM]], sensor=[sensor] * len(detected_at_us))
 
 
 def _reported_s(sensor: str) -> dict[str, float]:

@@ -2,10 +2,14 @@
 
 import time
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from services.alerting.metrics import Metrics
-from services.alerting.store.retention import delete_old_dead_letters, delete_old_matches
+from services.alerting.store.retention import (
+    delete_old_dead_letters,
+    delete_old_matches,
+    delete_old_supersessions,
+)
 
 
 class Expiry:
@@ -35,12 +39,18 @@ class Expiry:
             return
         now_s = time.time()
         with self._engine.begin() as connection:
-            matches = delete_old_matches(connection, _us(now_s - self._matches_kept_s), self._chunk_rows)
-            letters = delete_old_dead_letters(connection, _us(now_s - self._dead_letters_kept_s), self._chunk_rows)
-        self._metrics.expired.labels("matches").inc(matches)
-        self._metrics.expired.labels("dead_letters").inc(letters)
-        if max(matches, letters) < self._chunk_rows:
+            deleted = self._delete(connection, now_s)
+        for table, rows in deleted.items():
+            self._metrics.expired.labels(table).inc(rows)
+        if max(deleted.values()) < self._chunk_rows:
             self._due_at_s = time.monotonic() + self._every_s
+
+    def _delete(self, connection: Connection, now_s: float) -> dict[str, int]:
+        limit, before_us = self._chunk_rows, _us(now_s - self._matches_kept_s)
+        matches = delete_old_matches(connection, before_us, limit)
+        letters = delete_old_dead_letters(connection, _us(now_s - self._dead_letters_kept_s), limit)
+        supersessions = delete_old_supersessions(connection, before_us, limit) if matches < limit else 0
+        return {"matches": matches, "dead_letters": letters, "supersessions": supersessions}
 
 
 def _us(seconds: float) -> int:

@@ -93,3 +93,6 @@ class Intake:
             self._metrics.match_delay.observe(max(0.0, now_s - match.received_at_us / 1e6))
         for query, matches in Counter(match.query for match in new).items():
             self._metrics.matches.labels(query).inc(matches)
+        for match in new:
+            if match.supersedes:
+                self._metrics.superseded.labels(match.query).inc(len(match.supersedes))

@@ -19,10 +19,16 @@ class LiveFilter:
 
     query: str | None = None
     area: str | None = None
+    with_superseded: bool = False
 
     def wants(self, match: StoredMatch) -> bool:
-        """Whether `match` is one of them."""
-        return self.query in (None, match.query) and self.area in (None, match.area)
+        """Whether anything is to be said of `match`: it is to be shown, or another not any longer."""
+        is_asked_for = self.query in (None, match.query) and self.area in (None, match.area)
+        return is_asked_for and (self.shows(match) or bool(match.supersedes))
+
+    def shows(self, match: StoredMatch) -> bool:
+        """Whether `match` itself is sent, if it is of this query and area."""
+        return self.with_superseded or match.superseded_by is None
 
 
 class Reader:

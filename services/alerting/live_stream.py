@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from services.alerting.live import LiveFilter, LiveHub, Reader, TooManyReadersError
+from services.alerting.live_events import events_of
 from services.alerting.metrics import Metrics
 from services.alerting.store.match_rows import MatchFilter, StoredMatch, newest_sequence, read_after
 from services.common.problem import problem_response
@@ -112,5 +113,6 @@ class LiveStream(EventSourceResponse):
         return missed, max([after, newest, *(match.sequence for match in missed[-1:])])
 
     def _encoded(self, matches: Sequence[StoredMatch]) -> bytes:
-        self._metrics.live_sent.inc(len(matches))
-        return "".join(f"id: {match.sequence}\nevent: match\ndata: {match.body}\n\n" for match in matches).encode()
+        wanted = [(match, self._wanted.shows(match)) for match in matches if self._wanted.wants(match)]
+        self._metrics.live_sent.inc(sum(is_shown for _, is_shown in wanted))
+        return "".join(events_of(match, is_shown) for match, is_shown in wanted).encode()

@@ -15,6 +15,7 @@ class Metrics:
         self.duplicates = self._counter("records_duplicate", "Kafka records that were stored already.", "topic")
         self.malformed = self._counter("records_malformed", "Kafka records skipped because unreadable.", "topic")
         self.matches = self._counter("matches", "Matches stored.", "query")
+        self.superseded = self._counter("matches_superseded", "Matches that a larger one of them supersedes.", "query")
         self.expired = self._counter("rows_expired", "Rows deleted by retention.", "table")
         self.failures = self._counter("follower_failures", "Times that following Kafka failed and began again.")
         self.lag = Gauge(

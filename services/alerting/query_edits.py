@@ -1,7 +1,8 @@
 """Edits of a query: each makes, of the query as it is, what it shall become."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from coincide.query import Query
 from coincide.within import QueryError
@@ -40,14 +41,24 @@ def patched(id_: str, patch: object, streams: Streams) -> Edit:
     return edit
 
 
-def with_threshold(id_: str, threshold: float, streams: Streams) -> Edit:
-    """Change the threshold of the query's edge, and nothing else."""
+def with_threshold(id_: str, threshold: float, between: Sequence[str] | None, streams: Streams) -> Edit:
+    """Change the threshold of every edge, or of the one `between` two roles named in either order."""
 
     def edit(current: QueryVersion | None) -> Wanted:
         found = _found(id_, current)
         document = found.query or {}
-        edges = [{**edge, "threshold": threshold} for edge in document.get("within", [])]
+        edges = _edges_with(document.get("within", []), threshold, between)
         return Wanted(_readable({**document, "within": edges}, streams), found.paused)
+
+    return edit
+
+
+def with_joint_threshold(id_: str, threshold: float, streams: Streams) -> Edit:
+    """Change the threshold of all edges holding at once; the edges keep their own."""
+
+    def edit(current: QueryVersion | None) -> Wanted:
+        found = _found(id_, current)
+        return Wanted(_readable({**(found.query or {}), "joint_threshold": threshold}, streams), found.paused)
 
     return edit
 
@@ -75,6 +86,14 @@ def changes_nothing(current: QueryVersion, wanted: Wanted) -> bool:
         return Query.from_json(current.query) == wanted.query
     except QueryError:
         return False  # written by a newer version of alerting
+
+
+def _edges_with(edges: Sequence[Mapping[str, Any]], threshold: float, between: Sequence[str] | None) -> list[object]:
+    named = [edge for edge in edges if between is None or set(between) == set(edge["between"])]
+    if not named:
+        allowed = ", ".join(str(edge["between"]) for edge in edges)
+        raise Problem(422, f"between: is {between}: no edge of the query; there are {allowed}", field="between")
+    return [{**edge, "threshold": threshold} if edge in named else edge for edge in edges]
 
 
 def _readable(document: object, streams: Streams) -> Query:

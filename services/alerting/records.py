@@ -40,6 +40,11 @@ class Match(msgspec.Struct):
     latest_us: Microseconds
     received_at_us: Microseconds
     members: Annotated[list[Member], msgspec.Meta(min_length=1)]
+    supersedes: list[Name] = []
+
+    def __post_init__(self) -> None:
+        if self.id in self.supersedes:
+            raise ValueError("supersedes itself")
 
 
 class DeadLetter(msgspec.Struct):

@@ -28,7 +28,8 @@ BELL = QueryVersion("bell", 1, (("one", "bell"), ("other", "bell")), -0.001, 0.0
 """Two exact detections in one area: their match says that all that went before them is dealt with."""
 
 STREAMS = {
-    name: {"max_delay_s": 120, "longest_template_s": 10} for name in ("p_pick", "s_pick", "p_live", "s_live", "bell")
+    name: {"max_delay_s": 120, "longest_template_s": 10}
+    for name in ("p_pick", "s_pick", "p_live", "s_live", "p_many", "bell")
 }
 POINT = Template((0.0, 0.0), (1.0,))
 
@@ -46,7 +47,7 @@ def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
         {
             "id": sensor_id(area, station),
             "area": area,
-            "streams": {"p_pick": "P", "s_pick": "S", "p_live": "P", "s_live": "S"},
+            "streams": {"p_pick": "P", "s_pick": "S", "p_live": "P", "s_live": "S", "p_many": "P"},
         }
         for area in areas
         for station in stations
@@ -82,7 +83,7 @@ def arrivals(seed: int, picks: list[Pick] | None = None) -> list[Pick]:
 
 
 def posted(area: str, pick: Pick, streams: str = "pick") -> dict[str, Any]:
-    """Return a pick as a gateway posts it; ``streams`` is "pick" or "live"."""
+    """Return a pick as a gateway posts it; ``streams`` is "pick", "live" or "many"."""
     return {
         "sensor": sensor_id(area, pick.station),
         "stream": f"{pick.phase.lower()}_{streams}",

@@ -66,13 +66,14 @@ class Line:
 
     def matches(self, query: str, area: str) -> list[dict[str, Any]]:
         """Return every match that REST serves."""
-        return self._pages("/v1/matches", {"query": query, "area": area})
+        return self.pages("/v1/matches", {"query": query, "area": area})
 
     def dead_letters(self, area: str) -> list[dict[str, Any]]:
         """Return every dead letter of an area that REST serves."""
-        return self._pages("/v1/dead-letters", {"area": area})
+        return self.pages("/v1/dead-letters", {"area": area})
 
-    def _pages(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
+    def pages(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
+        """Return every item of a list, page by page."""
         found: list[dict[str, Any]] = []
         parameters = {**filters, "limit": "1000"}
         while True:

@@ -193,8 +193,9 @@ def _gain(learnt: Histogram, count: int) -> float:
         ([], 8, r"at least 30 samples; there are 0"),
         ([0.0] * 30 + [math.nan], 8, r"samples_s\[30\] is nan: finite and at most 1e\+09 s either way"),
         ([0.0] * 30 + [2e9], 8, r"samples_s\[30\] is 2000000000.0: finite"),
-        ([[0.0] * 30], 8, r"samples_s is 'list': a flat list of numbers"),
-        (["0"] * 30, 8, r"a flat list of numbers"),
+        ([[0.0] * 30], 8, r"samples_s\[0\] is \[0.0, .*\]: a number"),
+        ([0.0] * 30 + ["a"], 8, r"samples_s\[30\] is 'a': a number"),
+        (5, 8, r"samples_s is 5: a flat list of numbers"),
         ([0.0] * 30, 0, r"buckets is 0: a whole number from 1 to 1000"),
         ([0.0] * 30, True, r"buckets is True"),
     ],
@@ -256,3 +257,14 @@ def test_a_clock_that_drifted_is_told() -> None:
 def test_a_template_is_learnt_from_a_whole_number_of_samples(fitted_to: int) -> None:
     with pytest.raises(HistogramError, match="fitted_to"):
         goodness_of_fit(Histogram.point(), [0.0], fitted_to=fitted_to)
+
+
+@pytest.mark.parametrize(("count", "in_the_gap"), [(30, 2 / 30), (300, 2 / 300), (10_000, 1 / 256)])
+def test_a_gap_between_clusters_holds_the_samples_beside_it(count: int, in_the_gap: float) -> None:
+    # said so in docs/adr/0012: the same rule gives outliers their thin bucket
+    random = np.random.default_rng(4)
+    near, far = random.uniform(0, 1, count // 2), random.uniform(100, 101, count // 2)
+    clusters = Histogram.from_samples(np.concatenate((near, far)))
+    beside_an_atom = Histogram.from_samples(np.concatenate((np.zeros(count // 2), far)))
+    assert np.ptp(clusters.cdf([1.5, 99.5])) == pytest.approx(in_the_gap, rel=0.05)
+    assert np.ptp(beside_an_atom.cdf([1.5, 99.5])) == pytest.approx(1 / count, rel=0.05)

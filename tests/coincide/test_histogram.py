@@ -4,7 +4,9 @@ import hashlib
 import json
 import math
 import pickle
+import re
 import struct
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram, HistogramError
+from coincide import Histogram, HistogramError, Window, match_probability
+from docs.generate import ROOT
 from tests.reference.templates import templates
 
 
@@ -20,6 +23,40 @@ def test_a_latency_becomes_a_template_that_looks_back() -> None:
     # Example 3 of the paper: reported at 60, occurred 0 to 40 earlier
     u = Histogram.from_latency([(0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1)])
     assert u == Histogram(edges_s=[-40, -20, -10, 0], mass=[0.1, 0.3, 0.6])
+
+
+@pytest.mark.parametrize(
+    ("buckets", "std", "exact_partner", "like_partner"),
+    [
+        (8, "1.0796", "0.0479", "0.0460"),
+        (16, "1.0201", "0.0141", "0.0119"),
+        (32, "1.0047", "0.0037", "0.0025"),
+        (64, "1.0008", "0.0009", "0.0006"),
+    ],
+)
+def test_how_far_a_gaussian_in_buckets_is_from_a_gaussian(
+    buckets: int, std: str, exact_partner: str, like_partner: str
+) -> None:
+    u = Histogram.normal(1.0, buckets)
+    likes = [(Histogram.normal(sigma, buckets), sigma) for sigma in (0.1, 0.25, 0.5, 0.8, 1, 1.25, 2, 4, 10)]
+    worst = [_twice_the_distance(u, [(Histogram.point(), 0.0)]), _twice_the_distance(u, likes)]
+
+    figures = [f"{each:.4f}" for each in (u.std_s, *worst)]
+
+    assert figures == [std, exact_partner, like_partner]
+    page = (ROOT / "docs/semantics.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| {buckets}[^|]* \|{'[|]'.join(f' {each} ' for each in figures)}\|$", page, re.MULTILINE)
+
+
+def _twice_the_distance(u: Histogram, partners: list[tuple[Histogram, float]]) -> float:
+    """Greatest error of a match probability: a window has two ends, and the error is odd."""
+    worst = 0.0
+    for partner, sigma in partners:
+        normal = NormalDist(sigma=math.hypot(1.0, sigma))
+        apart_s = np.linspace(0, 4 * normal.stdev, 1601)
+        found = match_probability(u, partner, -apart_s, Window.deadline(0.0))
+        worst = max(worst, float(np.abs(found - [normal.cdf(each) for each in apart_s.tolist()]).max()))
+    return 2 * worst
 
 
 def test_masses_are_normalised_within_the_tolerance() -> None:

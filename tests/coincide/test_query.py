@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from typing import Any
 
@@ -24,7 +25,7 @@ def edge(**changes: Any) -> dict[str, Any]:
 def test_a_query_is_read_and_written_back() -> None:
     query = Query.from_json(intruder())
     assert query.roles == (("s", "seismic"), ("a", "acoustic"))
-    assert (query.window.lo_us, query.window.hi_us, query.within.threshold) == (-2_000_000, 2_000_000, 0.6)
+    assert (query.window.lo_us, query.window.hi_us, query.within[0].threshold) == (-2_000_000, 2_000_000, 0.6)
     assert query.sensors == "different"
     assert query.to_json() == {**intruder(), "sensors": "different"}
     assert Query.from_json(query.to_json()) == query
@@ -43,7 +44,7 @@ def test_between_gives_the_direction_of_the_window() -> None:
 
 
 def test_a_whole_number_is_a_threshold_too() -> None:
-    assert Query.from_json(edge(threshold=1)).within.threshold == 1.0
+    assert Query.from_json(edge(threshold=1)).within[0].threshold == 1.0
 
 
 @pytest.mark.parametrize(
@@ -61,11 +62,154 @@ def test_what_keeps_the_activation(changed: dict[str, Any], keeps: bool) -> None
     assert Query.from_json(intruder()).keeps_activation(Query.from_json(changed)) is keeps
 
 
-@pytest.mark.parametrize("name", ["coalesce", "form", "joint_threshold", "at_least", "equal"])
-def test_what_is_not_built_yet_is_refused_by_name(name: str) -> None:
+def test_what_is_not_built_yet_is_refused_by_name() -> None:
     with pytest.raises(QueryError, match="not available yet") as refused:
-        Query.from_json(intruder(**{name: 1}))
-    assert refused.value.field == name
+        Query.from_json(intruder(coalesce={"gap_s": 5}))
+    assert refused.value.field == "coalesce"
+
+
+def test_the_json_of_two_roles_is_as_ever() -> None:
+    """Stored queries and the state's header hold it."""
+    written = json.dumps(Query.from_json(edge(between=["a", "s"], window_s=None, lo_s=-1, hi_s=9)).to_json())
+    assert written == (
+        '{"id": "intruder", "from": {"s": "seismic", "a": "acoustic"}, '
+        '"within": [{"between": ["a", "s"], "lo_s": -1.0, "hi_s": 9.0, "threshold": 0.6}], "sensors": "different"}'
+    )
+
+
+def valley(**changes: Any) -> dict[str, Any]:
+    """Three roles, two of them on one stream."""
+    made = {
+        "id": "valley",
+        "from": {"gate": "gas", "bridge": "gas", "tower": "wind"},
+        "within": [{"lo_s": 0, "hi_s": 60, "threshold": 0.5}],
+        "form": "path",
+        **changes,
+    }
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def between(*pairs: str, **more: Any) -> list[dict[str, Any]]:
+    names = {"g": "gate", "b": "bridge", "t": "tower", "x": "nowhere"}
+    return [{"between": [names[end] for end in pair], "window_s": 5, "threshold": 0.5, **more} for pair in pairs]
+
+
+LATER = {"between": ["gate", "tower"], "lo_s": 20, "hi_s": 30, "threshold": 0.5}
+UNSURE = {"between": ["bridge", "tower"], "window_s": 5}
+
+
+def test_one_edge_stands_for_all_of_a_path() -> None:
+    query = Query.from_json(valley())
+    assert [(edge.first, edge.second, edge.window.lo_us) for edge in query.within] == [
+        ("gate", "bridge", 0),
+        ("bridge", "tower", 0),
+    ]
+    assert (query.graph.form, query.graph.streams) == ("path", ("gate", "bridge", "tower"))
+    assert query.to_json()["form"] == "path"
+    assert Query.from_json(query.to_json()) == query
+
+
+def test_one_edge_stands_for_all_of_a_clique() -> None:
+    query = Query.from_json(valley(form="clique", within=[{"window_s": 5}], joint_threshold=1, at_least=2))
+    assert [edge.threshold for edge in query.within] == [None] * 3
+    assert [edge.threshold for edge in query.graph.edges] == [1.0] * 3  # none can be less probable than all together
+    assert query.to_json() == {
+        "id": "valley",
+        "from": {"gate": "gas", "bridge": "gas", "tower": "wind"},
+        "within": [
+            {"between": ["gate", "bridge"], "window_s": 5.0},
+            {"between": ["gate", "tower"], "window_s": 5.0},
+            {"between": ["bridge", "tower"], "window_s": 5.0},
+        ],
+        "sensors": "different",
+        "form": "clique",
+        "joint_threshold": 1.0,
+        "at_least": 2,
+    }
+    assert Query.from_json(query.to_json()) == query
+
+
+def test_edges_make_any_graph_and_a_form_checks_them() -> None:
+    wedge = Query.from_json(valley(form=None, within=between("bg", "tb"), equal="attributes.object"))
+    assert (wedge.graph.form, wedge.equal) == ("path", "attributes.object")
+    assert Query.from_json(valley(form="graph", within=between("gb", "gt"))).graph.form == "path"
+    assert Query.from_json(valley(form="path", within=between("tb", "bg"))).form == "path"
+    assert Query.from_json(valley(form="clique", within=between("tb", "bg", "gt"))).form == "clique"
+
+
+def test_roles_of_one_stream_are_alike_in_a_uniform_clique_with_one_threshold() -> None:
+    assert Query.from_json(valley(form="clique", within=[{"window_s": 5, "threshold": 0.5}])).alike == ((0, 1), (2,))
+    assert Query.from_json(valley()).alike == ((0,), (1,), (2,))
+    uneven = between("gb", "gt", "bt")
+    uneven[0]["threshold"] = 0.6
+    assert Query.from_json(valley(form=None, within=uneven)).alike == ((0,), (1,), (2,))
+    at_least_joint = Query.from_json(valley(form=None, within=uneven, joint_threshold=0.7))
+    assert at_least_joint.alike == ((0, 1), (2,))  # 0.7 for every edge
+
+
+@pytest.mark.parametrize(
+    ("changed", "keeps"),
+    [
+        (valley(within=[{"lo_s": 0, "hi_s": 60, "threshold": 0.4}]), True),
+        (valley(joint_threshold=0.4), True),
+        (valley(within=[{"lo_s": 0, "hi_s": 60}], joint_threshold=0.4), True),
+        (valley(form=None, within=Query.from_json(valley()).to_json()["within"]), True),
+        (valley(within=[{"lo_s": 0, "hi_s": 61, "threshold": 0.5}]), False),
+        (valley(form="clique"), False),
+        (valley(equal="attributes.object"), False),
+        (valley(**{"from": {"gate": "gas", "bridge": "wind", "tower": "gas"}}), False),
+    ],
+)
+def test_what_keeps_the_activation_of_three_roles(changed: dict[str, Any], keeps: bool) -> None:
+    assert Query.from_json(valley()).keeps_activation(Query.from_json(changed)) is keeps
+
+
+def test_another_number_of_members_starts_anew() -> None:
+    burst = valley(form="clique")
+    assert not Query.from_json(burst).keeps_activation(Query.from_json({**burst, "at_least": 2}))
+
+
+@pytest.mark.parametrize(
+    ("obj", "field", "what"),
+    [
+        (valley(form="ring"), "form", "path, clique, graph"),
+        (valley(form=["path"]), "form", "path, clique, graph"),
+        (valley(form="graph"), "within[0].between", "a path or a clique only"),
+        (valley(form=None), "within[0].between", "two roles"),
+        (valley(within=between("gb")), "within", "lacks the edge 'bridge' - 'tower'"),
+        (valley(within=between("gb", "gt")), "within", "lacks the edge 'bridge' - 'tower'"),
+        (valley(within=between("gb", "bt", "gt")), "within", "has the edge 'gate' - 'tower'"),
+        (valley(form="clique", within=between("gb", "bt")), "within", "lacks the edge 'gate' - 'tower'"),
+        (valley(form=None, within=between("gb")), "within", "chains of edges"),
+        (valley(form=None, within=between("gb", "bg", "bt")), "within", "one edge for each pair"),
+        (valley(form=None, within=[*between("gb", "bt"), LATER]), "within", "these contradict"),
+        (valley(form=None, within=between("gb", "bx")), "within[1].between", "no role"),
+        (valley(within=[{"lo_s": 0, "hi_s": 60}]), "within[0].threshold", "joint_threshold"),
+        (valley(form=None, within=[*between("gb"), UNSURE]), "within[1].threshold", "joint_threshold"),
+        (valley(joint_threshold=0), "joint_threshold", "above 0 and at most 1"),
+        (valley(joint_threshold=True), "joint_threshold", "above 0 and at most 1"),
+        (valley(joint_threshold="0.5"), "joint_threshold", "above 0 and at most 1"),
+        ({**valley(), "joint_threshold": None}, "joint_threshold", "leave it out"),
+        ({**valley(), "form": None}, "form", "leave it out"),
+        (valley(at_least=2), "at_least", "in a path"),
+        (valley(form="clique", at_least=1), "at_least", "from 2 to less than the 3 roles"),
+        (valley(form="clique", at_least=3), "at_least", "from 2 to less than the 3 roles"),
+        (valley(form="clique", at_least=2.0), "at_least", "whole number"),
+        (valley(form="clique", at_least=True), "at_least", "whole number"),
+        (intruder(at_least=2), "at_least", "less than the 2 roles"),
+        (valley(equal="object"), "equal", "'attributes.'"),
+        (valley(equal="attributes."), "equal", "'attributes.'"),
+        (valley(equal="attributes." + "x" * 101), "equal", "at most 100"),
+        (valley(equal=1), "equal", "'attributes.'"),
+        (valley(**{"from": {f"r{n}": "gas" for n in range(17)}}), "from", "2 to 16"),
+        (valley(**{"from": {f"r{n}": "gas" for n in range(100_000)}}, form="clique"), "from", "2 to 16"),
+    ],
+)
+def test_what_no_graph_can_be_made_of_is_refused(obj: dict[str, Any], field: str, what: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        Query.from_json(obj)
+    assert refused.value.field == field
+    assert what in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -83,7 +227,7 @@ def test_what_is_not_built_yet_is_refused_by_name(name: str) -> None:
         (intruder(id=7), "id"),
         (intruder(**{"from": []}), "from"),
         (intruder(**{"from": {"s": "seismic"}}), "from"),
-        (intruder(**{"from": {"s": "x", "a": "x", "b": "x"}}), "from"),
+        (intruder(**{"from": {"s": "x", "a": "x", "b": "x"}}), "within"),
         (intruder(**{"from": {"s": "seismic", "a": 1}}), "from.a"),
         (intruder(**{"from": {"s": "seismic", "a-b": "x"}}), "from"),
         (intruder(within={}), "within"),

@@ -7,7 +7,23 @@ from typing import Any
 
 import pytest
 
-from coincide import Detections, Histogram, Stream, TimingJoin, Window, WindowError, satisfaction_offsets, timing_join
+from coincide import (
+    Detections,
+    Histogram,
+    SatisfactionTable,
+    SensorRate,
+    Stream,
+    TimingJoin,
+    Window,
+    WindowError,
+    chance_rate,
+    match_probabilities,
+    match_probability,
+    occurred,
+    occurrences,
+    satisfaction_offsets,
+    timing_join,
+)
 from coincide.timing_join import JoinCondition, timing_join_blocks
 
 
@@ -34,6 +50,13 @@ def test_equal_windows_look_equal() -> None:
     assert hash(Window(2)) == hash(Window(lo_s=-2.0, hi_s=2.0))
 
 
+def test_an_open_window_reads_as_it_is_written() -> None:
+    assert repr(Window.deadline(1)) == "Window.deadline(1.0)"
+    assert repr(Window.delay(-2.5)) == "Window.delay(-2.5)"
+    with pytest.raises(WindowError, match=r"window is Window.deadline\(1.0\): closed at both ends in a stream"):
+        TimingJoin(Stream("x"), Stream("y"), Window.deadline(1.0), 0.5)
+
+
 def test_it_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(Window(2.0))) == Window(2.0)
 
@@ -47,6 +70,8 @@ def test_it_survives_pickling() -> None:
         ({"window_s": "5"}, "window_s"),
         ({"window_s": True}, "window_s"),
         ({"window_s": 2e9}, "window_s"),
+        ({"window_s": 10**400}, "window_s"),
+        ({"lo_s": -(10**400), "hi_s": 0}, "lo_s"),
         ({"window_s": 1.0, "lo_s": 0.0}, "window_s"),
         ({"lo_s": 0.0}, "lo_s, hi_s"),
         ({}, "lo_s, hi_s"),
@@ -65,7 +90,7 @@ def test_bad_bounds_are_refused_by_name(arguments: dict[str, Any], field: str) -
 POINT, NOW = Histogram.point(), Detections([0], [Histogram.point()])
 
 
-@pytest.mark.parametrize("window", [5.0, None, (-5, 5)])
+@pytest.mark.parametrize("window", [5, 5.0, None, "5", (-1, 1)])
 @pytest.mark.parametrize(
     "door",
     [
@@ -74,6 +99,12 @@ POINT, NOW = Histogram.point(), Detections([0], [Histogram.point()])
         lambda window: list(timing_join_blocks(NOW, None, window, 0.5)),
         lambda window: TimingJoin(Stream("x"), Stream("y"), window, 0.5),
         lambda window: JoinCondition("x", "y", window, 0.5),
+        lambda window: match_probability(POINT, POINT, 0.0, window),
+        lambda window: match_probabilities([POINT], [POINT], [], [], [], window),
+        lambda window: SatisfactionTable.build([], [], window, 0.5),
+        lambda window: occurred([POINT, POINT], [0, 0], window),
+        lambda window: occurrences([[POINT], [POINT]], [[0], [0]], [[0], [0]], window),
+        lambda window: chance_rate([SensorRate("s", POINT, 1.0)], None, window, 0.5),
     ],
 )
 def test_a_number_is_no_window(door: Callable[[Any], object], window: Any) -> None:

@@ -17,6 +17,17 @@ from tests.reference.recorded_streams import long_recording
 PAGE = (ROOT / "docs/algorithms.md").read_text(encoding="utf-8")
 
 
+def test_the_example_runs_as_pasted(capsys: pytest.CaptureFixture[str]) -> None:
+    [block] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    pairs = len(timing_join(names["a"], names["b"], names["window"], names["threshold"], sensors="any"))
+    assert [name for name, *_ in said] == [each.name for each in ALGORITHMS if not each.uniform_templates_only]
+    assert {int(found) for _, found, _ in said} == {pairs}
+    assert pairs > 0
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
 def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
     streams = long_recording()

@@ -191,6 +191,11 @@ def acoustic(numbers: Iterable[int], areas: int = 16) -> list[tuple[bytes, bytes
     return [_one("acoustic", number, 500_000, areas) for number in numbers]
 
 
+def neutrinos(numbers: Iterable[int], areas: int = 16) -> list[tuple[bytes, bytes]]:
+    """Return the frames of a third detection with each of `seismic`'s: a quarter of a second later."""
+    return [_one("neutrino", number, 250_000, areas) for number in numbers]
+
+
 def _one(stream: str, number: int, later_us: int, areas: int) -> tuple[bytes, bytes]:
     area = f"area-{number % areas}"
     return area.encode(), frame(area, detection(stream, number, START_US + number * 1_000_000 + later_us))

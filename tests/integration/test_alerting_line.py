@@ -14,6 +14,7 @@ from kafka import KafkaProducer
 from deploy.local.broker import Broker
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
+from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
 from services.alerting.topics import Topics
 from services.common.create_topics import create_topics
 from services.common.kafka import create_admin, create_producer
@@ -62,7 +63,7 @@ def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path:
     with running_alerting(broker.bootstrap, tmp_path) as alerting:
         alerting.wait_for("/readyz", 200)
         seeded = alerting.get("/v1/queries")["items"]
-        assert [(query["id"], query["version"]) for query in seeded] == [("sn1987a", 1)]
+        assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in QUERIES]
 
         write(producer, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
         write(producer, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
@@ -77,8 +78,9 @@ def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path:
         assert alerting.call("DELETE", "/v1/queries/sn1987a", headers={"If-Match": "*"}).status_code == 204
         alerting.kill()
 
-    write(producer, TOPICS.matches, match("m-50"))
-    written.append("m-50")
+    # One that supersedes a match of before the kill, and one that is still to come.
+    write(producer, TOPICS.matches, match("m-50", supersedes=["m-0", "m-51"]), match("m-51"))
+    written = [*written[1:], "m-50"]
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # what came meanwhile is read, and nothing twice
         alerting.wait_for("/readyz", 200)
         until(lambda: sorted(alerting.match_ids()) == sorted(written))
@@ -88,10 +90,12 @@ def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path:
         file.unlink()
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
         alerting.wait_for("/readyz", 200)
-        (only,) = alerting.get("/v1/queries")["items"]  # and what was removed is not seeded again
-        assert (only["id"], only["version"]) == ("intruder", 2)
-        assert only["query"]["within"][0]["threshold"] == 0.7
+        intruder, *others = alerting.get("/v1/queries")["items"]  # and what was removed is not seeded again
+        assert (intruder["id"], intruder["version"]) == ("intruder", 2)
+        assert intruder["query"]["within"][0]["threshold"] == 0.7
+        assert [each["id"] for each in others] == [ALL_THREE, TWO_OF_THREE]
         until(lambda: sorted(alerting.match_ids()) == sorted(written))
+        assert alerting.get("/v1/matches/m-51")["superseded_by"] == "m-50"
         recreated = alerting.call("PUT", "/v1/queries/sn1987a", json={**query("sn1987a")})
         assert recreated.json()["version"] == 3
 

@@ -1,4 +1,4 @@
-"""Fusion written from the definition: one row at a time, every pair tried, nothing ever dropped."""
+"""Fusion written from the definition: one row at a time, every choice of members tried, nothing ever dropped."""
 
 from __future__ import annotations
 
@@ -6,39 +6,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from coincide.difference import match_probability
 from coincide.histogram import Histogram
 from coincide.stream import Stream
-from coincide.window import Window
 from spark_jobs.records import InputRecord
+from tests.reference.fusion_query import Names, SlowQuery, SlowRow
 
-Found = tuple[str, int, str, tuple[tuple[str, str], ...]]  # query, version, area, (sensor, id) in role order
-
-
-@dataclass
-class SlowQuery:
-    streams: tuple[str, str]
-    window: Window
-    threshold: float
-    sensors: str
-    version: int
-    paused: bool
-    activation: int
-
-    def scope(self) -> tuple[object, ...]:
-        return self.streams, self.window, self.sensors
-
-
-@dataclass
-class SlowRow:
-    number: int
-    area: str
-    fields: dict[str, Any]
-    template: Histogram
-
-    @property
-    def name(self) -> tuple[str, str]:
-        return self.fields["sensor"], self.fields["id"]
+Found = tuple[str, str, int, str, Names, tuple[str, ...]]
+"""Id of the match, query, version, area, (role, sensor, id) of each member, ids that it supersedes."""
 
 
 @dataclass
@@ -69,12 +43,8 @@ class SlowFusion:
         if change.get("removed"):
             self.queries.pop(change["id"], None)
             return
-        query = change["query"]
-        edge = query["within"][0]
-        window = Window(edge["window_s"]) if "window_s" in edge else Window(lo_s=edge["lo_s"], hi_s=edge["hi_s"])
-        a, b = query["from"].values()
         paused = change.get("paused", False)
-        new = SlowQuery((a, b), window, edge["threshold"], query["sensors"], change["version"], paused, len(self.rows))
+        new = SlowQuery.of(change["query"], change["version"], len(self.rows), paused=paused)
         old = self.queries.get(change["id"])
         if old is not None and old.scope() == new.scope():
             new.activation = old.activation
@@ -101,34 +71,12 @@ class SlowFusion:
             self.conflicts += not same
             return
         self.rows.append(row)
-        for query_id, query in self.queries.items():
+        for query in self.queries.values():
             if not query.paused:
-                self.found += [(query_id, query.version, row.area, pair) for pair in self._pairs(query, row)]
+                self.found += [
+                    (identity, query.id, query.version, row.area, members, supersedes)
+                    for identity, members, supersedes in query.completed_by(row, self.rows)
+                ]
 
     def _is_late_by_now(self, row: SlowRow, now_us: int) -> bool:
         return bool(row.fields["latest_us"] < now_us - self.streams[row.fields["stream"]].max_delay_us)
-
-    def _pairs(self, query: SlowQuery, row: SlowRow) -> list[tuple[tuple[str, str], ...]]:
-        pairs: list[tuple[tuple[str, str], ...]] = []
-        for other in self.rows[query.activation : -1]:
-            if other.area != row.area or not _sensors_agree(query.sensors, row, other):
-                continue
-            for a, b in self._role_orders(query, row, other):
-                offset_s = (b.fields["detected_at_us"] - a.fields["detected_at_us"]) / 1e6
-                if match_probability(a.template, b.template, offset_s, query.window) >= query.threshold - 1e-12:
-                    pairs.append((a.name, b.name))
-        return pairs
-
-    def _role_orders(self, query: SlowQuery, row: SlowRow, other: SlowRow) -> list[tuple[SlowRow, SlowRow]]:
-        both = [
-            (a, b) for a, b in ((row, other), (other, row)) if (a.fields["stream"], b.fields["stream"]) == query.streams
-        ]
-        if len(both) == 2 and query.window.is_symmetric:
-            a, b = sorted((row, other), key=lambda member: (member.fields["detected_at_us"], *member.name))
-            return [(a, b)]
-        return both
-
-
-def _sensors_agree(rule: str, one: SlowRow, other: SlowRow) -> bool:
-    same = one.fields["sensor"] == other.fields["sensor"]
-    return rule == "any" or same == (rule == "same")

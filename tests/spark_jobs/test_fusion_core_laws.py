@@ -2,126 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.histogram import Histogram
 from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
 from spark_jobs.records import InputRecord, Output
-from tests.reference.fusion import Found, SlowFusion
-from tests.spark_jobs.building import STREAMS, Row, control, frame, letters, matches, put, query_json, removal, status
-
-# drop at every push, a few rows a slot, merge as soon as two slots have less than three rows
-SWEEPING = Limits(sweep_after=1, max_slot_bytes=1_000, merge_slots_from=2)
-TEMPLATES = [
-    Histogram.point(),
-    Histogram.uniform(-2, 1),
-    Histogram(edges_s=[-4, -3, 1, 2], mass=[0.5, 0, 0.5]),
-    Histogram.uniform(-7, 0.5),
-]
-THRESHOLDS = [0.07, 0.31, 0.53, 0.83, 1.0]  # no probability of these templates comes near the first four by chance
-WINDOWS: list[Any] = [0.0, 0.7, 3.0, (-1.0, 2.5), (0.5, 6.0)]
-LONG_SECONDS = 120  # several times every delay: late ones and dropped ones are common
-SHORT_SECONDS = 9  # less than every delay: nobody is late
-
-T = TypeVar("T")
-Pushes = list[list[InputRecord]]
-
-
-def rows(seconds: int) -> st.SearchStrategy[Row]:
-    return st.builds(
-        Row,
-        id=st.sampled_from("abcdefgh"),
-        at_s=st.integers(0, seconds * 10).map(lambda tenths: 1000 + tenths / 10),
-        template=st.sampled_from(TEMPLATES),
-        stream=st.sampled_from(["p", "s"]),
-        sensor=st.sampled_from(["north", "south", "east"]),
-    )
-
-
-queries = st.builds(
-    query_json,
-    window_s=st.sampled_from(WINDOWS),
-    threshold=st.sampled_from(THRESHOLDS),
-    streams=st.sampled_from([("p", "s"), ("s", "p"), ("p", "p")]),
-    sensors=st.sampled_from(["any", "different", "same"]),
-    name=st.sampled_from(["near", "far"]),
+from tests.reference.fusion import SlowFusion
+from tests.spark_jobs.building import STREAMS, Row, control, frame, letters, put, query_json, status
+from tests.spark_jobs.comparing import but_for_template_pairs, found
+from tests.spark_jobs.strategies import (
+    SHORT_SECONDS,
+    SWEEPING,
+    Pushes,
+    frames_in_order,
+    queries,
+    rows,
+    runs,
+    split,
 )
-
-
-@st.composite
-def frames_in_order(draw: st.DrawFn, seconds: int = LONG_SECONDS) -> list[InputRecord]:
-    """Frames of two areas, each area in its own partition."""
-    made = []
-    for offset in range(draw(st.integers(1, 8))):
-        area, partition = draw(st.sampled_from([("bay", 0), ("hill", 3)]))
-        members = draw(st.lists(rows(seconds), min_size=1, max_size=6))
-        received_at_s = 1000 + draw(st.integers(0, seconds))
-        made.append(frame(offset, members, area, partition, received_at_s))
-    return made
-
-
-@st.composite
-def controls(draw: st.DrawFn) -> list[InputRecord]:
-    """Changes of queries: created, changed, paused, resumed, removed, replayed."""
-    made = []
-    for offset in range(draw(st.integers(0, 5))):
-        version = draw(st.integers(1, 6))
-        if draw(st.integers(0, 4)) == 0:
-            made.append(removal(offset, draw(st.sampled_from(["near", "far"])), version))
-        else:
-            made.append(put(offset, draw(queries), version, paused=draw(st.booleans())))
-    return made
-
-
-class Draw(Protocol):
-    """What `st.DrawFn` and `st.DataObject.draw` have in common."""
-
-    def __call__(self, strategy: st.SearchStrategy[T], label: object = None, /) -> T: ...
-
-
-def split(draw: Draw, records: Sequence[InputRecord], pushes: int) -> Pushes:
-    """Cut records into consecutive batches, each in any order."""
-    cuts = sorted(draw(st.lists(st.integers(0, len(records)), min_size=pushes - 1, max_size=pushes - 1)))
-    edges = [0, *cuts, len(records)]
-    return [draw(st.permutations(list(records[a:b]))) for a, b in pairwise(edges)]
-
-
-@st.composite
-def runs(draw: st.DrawFn) -> Pushes:
-    """Batches with frames and changes of queries among them."""
-    count = draw(st.integers(1, 5))
-    frames, changes = split(draw, draw(frames_in_order()), count), split(draw, draw(controls()), count)
-    return [a + b for a, b in zip(changes, frames, strict=True)]
 
 
 def started(*setup: InputRecord) -> FusionCore:
     core = FusionCore(STREAMS, SWEEPING, 0)
     core.push(list(setup))
     return core
-
-
-def found(output: Output) -> list[Found]:
-    return [
-        (
-            match["query"],
-            match["query_version"],
-            match["area"],
-            tuple((member["sensor"], member["id"]) for member in match["members"]),
-        )
-        for match in matches(output)
-    ]
-
-
-def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, object]:
-    """What a restart must not change: how many template pairs had to be computed it may."""
-    known = {name: value for name, value in status(output).items() if name != "template_pairs"}
-    return known, output.matches, output.dead_letters
 
 
 def late(output: Output) -> list[tuple[str, str, int]]:

@@ -1,6 +1,6 @@
 """GET /v1/live: matches as server-sent events, as soon as they are stored."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,6 +22,9 @@ class LiveParameters(BaseModel):
 
     query: str | None = Field(None, max_length=200, description="Only matches of this query.")
     area: str | None = Field(None, max_length=200, description="Only matches in this area.")
+    superseded: Literal["false", "any"] = Field(
+        "false", description="any: also matches that were superseded already when they were stored, or caught up with."
+    )
     last_event_id: int | None = Field(
         None,
         ge=0,
@@ -46,11 +49,14 @@ def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: Settin
     ) -> Response:
         """Stream server-sent events of type `match`; the data is the match as in /v1/matches/{id}.
 
+        An event of type `superseded`, `{"id": ..., "superseded_by": ...}`, says that a match sent before is live no
+        longer, because a larger one of its query comes with the events that follow. Some name a match never sent.
+
         With Last-Event-ID the stream begins after that match and misses none; without, at the next one stored. A
         reader who is too slow is disconnected, and can come back with the last id it has.
         """
         return LiveStream(
-            LiveFilter(parameters.query, parameters.area),
+            LiveFilter(parameters.query, parameters.area, parameters.superseded == "any"),
             parameters.last_event_id if last_event_id is None else last_event_id,
             hub,
             engine,

@@ -1,6 +1,6 @@
 """GET /v1/matches: what happened together."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +16,8 @@ from services.alerting.store import match_rows
 from services.alerting.store.match_rows import MatchFilter
 from services.common.problem import Problem
 
+SUPERSEDED = {"false": False, "true": True, "any": None}
+
 
 class MatchParameters(BaseModel):
     """Filters and page of GET /v1/matches."""
@@ -28,12 +30,24 @@ class MatchParameters(BaseModel):
     from_: Instant | None = Field(None, alias="from", description="Only what may have happened at or after this time.")
     to: Instant | None = Field(None, description="Only what may have happened at or before this time.")
     min_probability: float | None = Field(None, ge=0, le=1, description="Only matches at least as probable.")
+    superseded: Literal["false", "true", "any"] = Field(
+        "false",
+        description="false: only live matches; true: only those that a larger match superseded; any: both.",
+    )
     limit: int | None = Field(None, ge=1, description="Items on the page.")
     cursor: str | None = Field(None, max_length=200, description="`next_cursor` of the page before.")
 
     def filter(self) -> MatchFilter:
         """Return what the database is asked for."""
-        return MatchFilter(self.query, self.area, self.sensor, self.from_, self.to, self.min_probability)
+        return MatchFilter(
+            self.query,
+            self.area,
+            self.sensor,
+            self.from_,
+            self.to,
+            self.min_probability,
+            SUPERSEDED[self.superseded],
+        )
 
 
 def matches_router(engine: Engine, settings: Settings) -> APIRouter:
@@ -42,7 +56,10 @@ def matches_router(engine: Engine, settings: Settings) -> APIRouter:
 
     @router.get("", response_model=MatchPage, responses=problems(422), summary="Matches, newest stored first")
     def list_matches(parameters: Annotated[MatchParameters, Query()]) -> Response:
-        """Return the matches that pass every filter. New ones never shift the pages of a cursor."""
+        """Return the matches that pass every filter, live ones unless asked otherwise.
+
+        New ones never shift the pages of a cursor; what is superseded meanwhile is left out of those still to come.
+        """
         wanted = parameters.filter()
         limit = page_limit(parameters.limit, settings)
         before = decode_cursor(wanted, parameters.cursor)
@@ -50,10 +67,12 @@ def matches_router(engine: Engine, settings: Settings) -> APIRouter:
             newest = match_rows.newest_sequence(connection)
             rows = match_rows.read_newest_first(connection, wanted, before, limit + 1)
         more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
-        return json_page([row.body for row in rows[:limit]], next_cursor=more, last_event_id=str(newest))
+        bodies = [match_rows.served(row.body, row.superseded_by) for row in rows[:limit]]
+        return json_page(bodies, next_cursor=more, last_event_id=str(newest))
 
     @router.get("/{id}", response_model=Match, responses=problems(404, 422), summary="One match")
     def get_match(id: str) -> Response:  # noqa: A002 - the path's name for it
+        """Return the match, superseded or not; `superseded_by` says by which."""
         with engine.connect() as connection:
             body = match_rows.read_match(connection, id)
         if body is None:

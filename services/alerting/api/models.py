@@ -32,6 +32,13 @@ class WhenOccurred(BaseModel):
     p95_us: int = Field(description="95 % quantile.")
 
 
+class EdgeProbability(BaseModel):
+    """How probable it is that the window between two members holds."""
+
+    between: list[str] = Field(min_length=2, max_length=2, description="Two roles.")
+    probability: float = Field(gt=0, le=1)
+
+
 class Match(BaseModel):
     """Detections that happened together, as the fusion job found them."""
 
@@ -42,19 +49,32 @@ class Match(BaseModel):
     query: str
     query_version: int
     area: str
-    probability: float = Field(ge=0, le=1)
+    probability: float = Field(ge=0, le=1, description="That all windows between its members hold at once.")
     earliest_us: int
     latest_us: int
     received_at_us: int = Field(description="When ingest had the last of its members in hand.")
-    occurred: WhenOccurred | None = Field(None, description="Absent from matches of fusion jobs before it was known.")
+    occurred: WhenOccurred | None = Field(
+        None, description="Null for graphs of more than two roles other than cliques in one window."
+    )
     chance_rate_hz: float | None = Field(
         None,
         ge=0,
         description="Advisory false-alarm rate: matches of this query at least as probable as this one that chance "
         "alone would give in this area per second. Null until a whole minute of the area has been counted, and for "
-        "templates of very many buckets.",
+        "templates of very many buckets; always null for more than two roles.",
     )
-    members: list[Member]
+    members: list[Member] = Field(
+        min_length=2, max_length=16, description="In the order of the query's roles; at_least leaves some out."
+    )
+    edges: list[EdgeProbability] | None = Field(
+        None, description="The query's edges between these members; absent for queries of two roles."
+    )
+    supersedes: list[str] | None = Field(
+        None, description="Ids of the matches that this one enlarges; absent for queries of two roles."
+    )
+    superseded_by: str | None = Field(
+        None, description="Id of the match that enlarges this one; absent while the match is live."
+    )
 
 
 class DeadLetter(BaseModel):
@@ -93,69 +113,6 @@ class MatchPage(Page[Match]):
 
 class DeadLetterPage(Page[DeadLetter]):
     """Dead letters, newest stored first."""
-
-
-class Edge(BaseModel):
-    """Two roles that must be near in time: P(lo <= X of the second - X of the first <= hi) >= threshold."""
-
-    between: list[str] = Field(min_length=2, max_length=2)
-    window_s: float | None = Field(None, description="Symmetric window, instead of lo_s and hi_s.")
-    lo_s: float | None = None
-    hi_s: float | None = None
-    threshold: float = Field(gt=0, le=1)
-
-
-class QueryDocument(BaseModel):
-    """A continuous query."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    id: str | None = Field(None, description="May be left out of a body: the path names it.")
-    streams: dict[str, str] = Field(alias="from", description="Stream of each role.")
-    within: list[Edge] = Field(min_length=1, max_length=1)
-    sensors: str = Field("different", description="different, same or any: the sensors that members may come from.")
-
-
-class QueryState(BaseModel):
-    """A query as it is now."""
-
-    id: str
-    version: int
-    paused: bool
-    changed_at_us: int
-    applied_version: int | None = Field(description="Version that every shard of the fusion job has applied; or null.")
-    query: dict[str, Any] = Field(description="The query as accepted, in the form of QueryDocument.")
-
-
-class QueryList(BaseModel):
-    """Every query, by id."""
-
-    items: list[QueryState]
-
-
-class QueryVersion(BaseModel):
-    """A query as it was from one version on."""
-
-    version: int
-    paused: bool
-    removed: bool
-    changed_at_us: int
-    query: dict[str, Any] | None
-
-
-class QueryHistory(BaseModel):
-    """Every version that was seen of a query, newest first."""
-
-    id: str
-    items: list[QueryVersion]
-
-
-class Threshold(BaseModel):
-    """A new threshold."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    threshold: float = Field(gt=0, le=1, allow_inf_nan=False)
 
 
 class ProblemDocument(BaseModel):

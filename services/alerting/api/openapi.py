@@ -6,7 +6,8 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from services.alerting.api.models import ProblemDocument, QueryDocument
+from services.alerting.api.models import ProblemDocument
+from services.alerting.api.query_models import QueryDocument
 
 
 def describe_all_bodies(app: FastAPI) -> None:

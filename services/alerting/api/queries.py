@@ -9,8 +9,8 @@ from starlette.concurrency import run_in_threadpool
 from services.alerting import query_edits
 from services.alerting.api.errors import problems
 from services.alerting.api.json_body import json_body
-from services.alerting.api.models import QueryDocument, QueryHistory, QueryList, QueryState, Threshold
-from services.alerting.api.models import QueryVersion as Version
+from services.alerting.api.query_models import QueryDocument, QueryHistory, QueryList, QueryState, Threshold
+from services.alerting.api.query_models import QueryVersion as Version
 from services.alerting.preconditions import Precondition, entity_tag
 from services.alerting.query_changes import QueryChanges
 from services.alerting.query_edits import Edit
@@ -104,9 +104,10 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
         """Remove it; its matches and its versions can still be read."""
         await changes.make(id, query_edits.removal(id), seen)
 
-    @router.patch("/{id}/threshold", responses=CHANGE_PROBLEMS, summary="Change the threshold of a query")
+    @router.patch("/{id}/threshold", responses=CHANGE_PROBLEMS, summary="Change a threshold of a query")
     async def patch_threshold(id: Id, body: Threshold, seen: Seen, response: Response) -> QueryState:  # noqa: A002
-        return await make(id, query_edits.with_threshold(id, body.threshold, streams), seen, response)
+        """Change one threshold and nothing else: the query goes on, with what it has seen since its activation."""
+        return await make(id, _threshold_edit(id, body, streams), seen, response)
 
     @router.post("/{id}/pause", responses=CHANGE_PROBLEMS, summary="Pause a query")
     async def pause_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
@@ -116,6 +117,13 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
     @router.post("/{id}/resume", responses=CHANGE_PROBLEMS, summary="Resume a query")
     async def resume_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
         return await make(id, query_edits.with_pause(id, False, streams), seen, response)
+
+
+def _threshold_edit(id_: str, body: Threshold, streams: Streams) -> Edit:
+    if body.threshold is not None:
+        return query_edits.with_threshold(id_, body.threshold, body.between, streams)
+    assert body.joint_threshold is not None  # noqa: S101 - the model takes one of the two
+    return query_edits.with_joint_threshold(id_, body.joint_threshold, streams)
 
 
 def _applied(engine: Engine, id_: str) -> int | None:

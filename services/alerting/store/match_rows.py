@@ -1,14 +1,20 @@
 """Matches in the database: written in batches, read newest first."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, exists, func, insert, select
+from sqlalchemy import Column, Connection, Row, Select, exists, func, insert, select
 
 from services.alerting.records import Match
 from services.alerting.store.dialect import insert_ignoring_duplicates
-from services.alerting.store.tables import match_sensors, matches
+from services.alerting.store.supersession_rows import (
+    insert_supersessions,
+    read_superseded_since,
+    read_supersessions,
+)
+from services.alerting.store.tables import match_sensors, matches, supersessions
 
 
 @dataclass(frozen=True)
@@ -21,13 +27,19 @@ class ReceivedMatch:
 
 @dataclass(frozen=True)
 class StoredMatch:
-    """A stored match, as the live stream wants it; `sequence` is its place in the order of insertion."""
+    """A stored match, as the live stream wants it; `sequence` is its place in the order of insertion.
+
+    `superseded_by` is None while it is live; `supersedes` are the ids for which it was the first to do so.
+    """
 
     sequence: int
+    id: str
     query: str
     area: str
     received_at_us: int
     body: str
+    superseded_by: str | None
+    supersedes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,7 @@ class MatchFilter:
     from_us: int | None = None
     to_us: int | None = None
     min_probability: float | None = None
+    superseded: bool | None = None
 
 
 def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) -> list[StoredMatch]:
@@ -57,7 +70,9 @@ def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) ->
     ]
     if sensors:
         connection.execute(insert(match_sensors), sensors)
-    return [_stored(sequence, match) for sequence, match in new]
+    # Of all that was received: one found again after a rebuild may supersede what was not found before.
+    supersedes = insert_supersessions(connection, [match.record for match in by_id.values()])
+    return _stored(connection, new, supersedes)
 
 
 def newest_sequence(connection: Connection) -> int:
@@ -66,15 +81,16 @@ def newest_sequence(connection: Connection) -> int:
 
 
 def read_match(connection: Connection, id_: str) -> str | None:
-    """Return the JSON of the match `id_`; None when there is none."""
-    return connection.execute(select(matches.c.body).where(matches.c.id == id_)).scalar()
+    """Return the JSON of the match `id_`, superseded or not; None when there is none."""
+    row = connection.execute(_select(matches.c.body).where(matches.c.id == id_)).first()
+    return None if row is None else served(row.body, row.superseded_by)
 
 
 def read_newest_first(
     connection: Connection, wanted: MatchFilter, before: int | None, limit: int
 ) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return up to `limit` (sequence, body) with a sequence below `before`, newest first."""
-    statement = _filtered(select(matches.c.sequence, matches.c.body), wanted).order_by(matches.c.sequence.desc())
+    """Return up to `limit` (sequence, body, superseded_by) with a sequence below `before`, newest first."""
+    statement = _filtered(_select(matches.c.sequence, matches.c.body), wanted).order_by(matches.c.sequence.desc())
     if before is not None:
         statement = statement.where(matches.c.sequence < before)
     return connection.execute(statement.limit(limit)).all()
@@ -82,14 +98,40 @@ def read_newest_first(
 
 def read_after(connection: Connection, wanted: MatchFilter, after: int, limit: int) -> list[StoredMatch]:
     """Return up to `limit` matches with a sequence above `after`, oldest first."""
-    columns = select(matches.c.sequence, matches.c.query, matches.c.area, matches.c.received_at_us, matches.c.body)
-    statement = _filtered(columns, wanted).where(matches.c.sequence > after).order_by(matches.c.sequence)
-    return [StoredMatch(*row) for row in connection.execute(statement.limit(limit))]
+    m = matches.c
+    columns = _select(m.sequence, m.id, m.query, m.area, m.received_at_us, m.body)
+    statement = _filtered(columns, wanted).where(m.sequence > after).order_by(m.sequence)
+    rows = connection.execute(statement.limit(limit)).all()
+    supersedes = read_supersessions(connection, [row.id for row in rows])
+    return [replace(StoredMatch(*row), supersedes=supersedes.get(row.id, ())) for row in rows]
 
 
-def _stored(sequence: int, match: ReceivedMatch) -> StoredMatch:
-    record = match.record
-    return StoredMatch(sequence, record.query, record.area, record.received_at_us, match.body)
+def served(body: str, superseded_by: str | None) -> str:
+    """Return the JSON of a match as it is served: as it was written, and by which it is superseded where it is."""
+    if superseded_by is None:
+        return body
+    return f'{body.rstrip()[:-1]},"superseded_by":{json.dumps(superseded_by)}}}'
+
+
+def _stored(
+    connection: Connection, new: Sequence[tuple[int, ReceivedMatch]], supersedes: Mapping[str, Sequence[str]]
+) -> list[StoredMatch]:
+    if not new:
+        return []
+    superseded_by = read_superseded_since(connection, new[0][0])
+    return [
+        StoredMatch(
+            sequence,
+            match.record.id,
+            match.record.query,
+            match.record.area,
+            match.record.received_at_us,
+            match.body,
+            superseded_by.get(match.record.id),
+            supersedes.get(match.record.id, ()),
+        )
+        for sequence, match in new
+    ]
 
 
 def _rows(received: Iterable[ReceivedMatch]) -> list[dict[str, object]]:
@@ -109,6 +151,12 @@ def _rows(received: Iterable[ReceivedMatch]) -> list[dict[str, object]]:
     ]
 
 
+def _select(*columns: Column[Any]) -> Select[Any]:
+    """Select `columns` and, last, `superseded_by`, which is NULL of a live match."""
+    whether = supersessions.c.superseded == matches.c.id
+    return select(*columns, supersessions.c.superseded_by).select_from(matches.outerjoin(supersessions, whether))
+
+
 def _filtered(statement: Select[Any], wanted: MatchFilter) -> Select[Any]:
     for column, value in ((matches.c.query, wanted.query), (matches.c.area, wanted.area)):
         if value is not None:
@@ -122,4 +170,7 @@ def _filtered(statement: Select[Any], wanted: MatchFilter) -> Select[Any]:
         statement = statement.where(matches.c.earliest_us <= wanted.to_us)
     if wanted.min_probability is not None:
         statement = statement.where(matches.c.probability >= wanted.min_probability)
+    if wanted.superseded is not None:
+        by = supersessions.c.superseded_by
+        statement = statement.where(by.is_not(None) if wanted.superseded else by.is_(None))
     return statement

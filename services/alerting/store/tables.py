@@ -58,6 +58,17 @@ match_sensors = Table(
     sqlite_with_rowid=False,
 )
 
+supersessions = Table(
+    "supersessions",
+    metadata,
+    Column("superseded", Text, primary_key=True),  # id of a match: stored, still to come, or never
+    Column("superseded_by", Text, nullable=False),  # id of the stored match that enlarges it
+    Column("received_at_us", BigInteger, nullable=False),  # that of the latter
+    Index("ix_supersessions_superseded_by", "superseded_by"),
+    Index("ix_supersessions_received_at_us", "received_at_us"),
+    sqlite_with_rowid=False,
+)
+
 dead_letters = Table(
     "dead_letters",
     metadata,

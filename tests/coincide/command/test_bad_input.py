@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide.command.main import main
-from tests.coincide.command.files import read, text
+from coincide.command.ndjson_file import ROWS
+from tests.coincide.command.files import read, text, write
 
 TIME = "1987-02-23T07:35:35Z"
 GOOD = f"id,detected_at\n1,{TIME}\n"
@@ -44,7 +46,8 @@ def failing(*arguments: object, capsys: pytest.CaptureFixture[str], status: int 
         ("a.csv", f"detected_at,earliest,latest,sigma_s\n{TIME},{TIME},{TIME},1\n", "either it or earliest and latest"),
         ("a.csv", f"detected_at,earliest,latest\n{TIME},{TIME},2111-01-01T00:00:00Z\n", "latest: more than 1e+09 s"),
         ("a.csv", f"detected_at,template\n{TIME},t\n", "line 2: template: 't': no template of that name is given"),
-        ("a.ndjson", '{"detected_at": 1\n', "a.ndjson line 1: no JSON: "),
+        ("a.ndjson", '{"detected_at": 1\n', "a.ndjson line 1: no JSON: Expecting ',' delimiter at character 18"),
+        ("a.ndjson", f'{{"id": {"9" * 5000}}}\n', "a.ndjson line 1: no JSON: Exceeds the limit"),
         ("a.ndjson", "[1]\n", "a.ndjson line 1: JSON, but no object"),
         ("a.ndjson", "[" * 100_000 + "\n", "a.ndjson line 1: "),
         ("a.ndjson", f'{{"detected_at": "{TIME}"}}\n\n{{"detected_at": true}}\n', "line 3: detected_at: True: RFC"),
@@ -65,7 +68,11 @@ def test_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
     ("name", "content", "message"),
     [
         ("a.csv", "", "has no header"),
-        ("a.csv", "time\n1\n", "has no column detected_at or detected_at_us: --time names the column"),
+        ("a.csv", "time\n1\n", "has no column detected_at or detected_at_us: --time names the column with the times"),
+        ("a.csv", "id,time\n1,2\n", "; there are 'id', 'time'"),
+        ("a.csv", "id,Detected_At\n1,2\n", "; there are 'id', 'Detected_At' (capitals count)"),
+        ("a.csv", ",".join("abcdefghijklm") + "\n", "'i', 'j', …"),
+        ("a.ndjson", '{"time": 1, "id": 2}\n', "; there are 'id', 'time'"),
         ("a.csv", "time\n", "has no column detected_at or detected_at_us"),
         ("a.csv", f"detected_at,detected_at\n{TIME},{TIME}\n", "names 'detected_at' twice"),
         ("a.csv", f'detected_at\n{TIME}\n"{"x" * 1_100_000}', "a.csv line 3: field larger than"),
@@ -118,6 +125,12 @@ def test_parquet_counts_rows_and_needs_a_zone(tmp_path: Path, capsys: pytest.Cap
         "row 3: detected_at: 'no': RFC 3339 or epoch microseconds",
     ]
     assert "2 bad rows in all" in said[-1]
+    pq.write_table(pa.table({"detected_at": pa.array([None], pa.timestamp("us", "UTC"))}), path)
+    said = failing(path, text(tmp_path / "b.csv", GOOD), capsys=capsys)
+    assert said[0].endswith("row 1: detected_at: empty: a time")
+    assert "1 bad row in all" in said[-1]
+    pq.write_table(pa.table([[1], [2], [3]], ["id", "detected_at", "id"]), path)
+    assert "a.parquet: the schema names 'id' twice" in failing(path, capsys=capsys)[0]
     pq.write_table(pa.table({"detected_at": pa.array([0], pa.timestamp("us"))}), path)
     assert "without a time zone: --assume-utc" in failing(path, capsys=capsys)[0]
     pq.write_table(pa.table({"detected_at": [541064135e6]}), path)
@@ -131,6 +144,29 @@ def test_the_first_ten_bad_lines_are_listed_in_order_and_all_are_counted(
     said = failing(text(tmp_path / "a.csv", f"detected_at\n{lines}"), capsys=capsys)
     assert [int(line.split("line ")[1].split(":")[0]) for line in said[:-1]] == list(range(3, 23, 2))
     assert "35000 bad lines in all" in said[-1]
+
+
+@pytest.mark.parametrize("before", [0, 1, ROWS - 1, ROWS, ROWS + 1])
+def test_one_line_without_its_time_is_a_bad_line_wherever_it_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], before: int
+) -> None:
+    a = tmp_path / "a.ndjson"
+    first, good = '{"detected_at": "1987-02-23T07:35:35Z"}', '{"detected_at": "1999-02-23T07:35:35Z"}'
+    for line in ('{"id": "last"}', '{"detected_at_us": 541064135000000}', '{"detected_at": null}'):
+        text(a, f"{first}\n" + f"{good}\n" * before + f"{line}\n")
+        said = failing(a, capsys=capsys)
+        assert said[0].endswith(f"line {before + 2}: detected_at: empty: RFC 3339 or epoch microseconds")
+        assert "1 bad line in all" in said[-1]
+
+
+def test_the_first_time_there_is_tells_the_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given: list[dict[str, object]] = [
+        {"detected_at": None, "detected_at_us": 541064135000000},
+        {"detected_at": TIME, "detected_at_us": None},
+    ]
+    for name in ("a.ndjson", "a.csv", "a.parquet"):
+        said = failing(write(tmp_path / name, given), capsys=capsys)
+        assert "2: detected_at_us: empty" in said[0] or "3: detected_at_us: empty" in said[0]
 
 
 def test_skip_bad_leaves_them_out_and_says_how_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,8 +192,11 @@ def test_outputs_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "is read and cannot be written" in failing(a, "--out", a, capsys=capsys)[0]
     assert "its name should end in" in failing(a, "--out", tmp_path / "out.txt", capsys=capsys)[0]
     assert "leave out .gz" in failing(a, "--out", tmp_path / "out.csv.gz", capsys=capsys)[0]
-    [said] = failing(a, "--out", tmp_path / "nowhere" / "out.csv", capsys=capsys)
+    unread = tmp_path / "none.csv"  # before any file is read
+    [said] = failing(unread, "--out", tmp_path / "nowhere" / "out.csv", capsys=capsys)
     assert f"out.csv: there is no folder {tmp_path / 'nowhere'}" in said
+    (tmp_path / "folder.csv").mkdir()
+    assert "folder.csv: is a folder" in failing(unread, "--out", tmp_path / "folder.csv", capsys=capsys)[0]
 
 
 def test_files_that_do_not_fit_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,7 +218,12 @@ def _note(a: Path, capsys: pytest.CaptureFixture[str]) -> str:
         ("{", "no JSON"),
         ("[]", "an object of templates by name was expected"),
         ('{"s": {"point": true}, "s": {"uniform": [0, 1]}}', "t.json: 's' is there twice"),
-        ('{"s": {"uniform": [1]}}', "template 's': {'uniform': [1]}: parameters that do not fit this form"),
+        ('{"s": {"uniform": [-1]}}', "template 's': {'uniform': [-1]}: uniform takes [earliest, latest] in seconds"),
+        ('{"s": {"normal": {"sigma": 1}}}', '\'sigma\': 1}}: normal takes {"sigma_s": seconds}, and "buckets" if'),
+        ('{"s": {"normal": 1.5}}', "{'normal': 1.5}: normal takes {\"sigma_s\": seconds}"),
+        ('{"s": {"latency": 1}}', "template 's': latency is 1: adjacent buckets (shortest_s, longest_s, mass)"),
+        ('{"s": {"point": false}}', "template 's': {'point': False}: point takes true"),
+        ('{"s": {"edges_s": 1, "mass": [1]}}', "template 's': edges_s is 1: a flat list of numbers"),
         ('{"s": {"uniform": [2, 1]}}', "template 's': edges_s is [2, 1]: in order"),
         ('{"s": {"gauss": 1}}', "one of uniform, normal, latency, point, or edges_s with mass"),
         ('{"s": 1}', "one of uniform"),
@@ -199,4 +243,13 @@ def test_templates_that_nothing_chooses(tmp_path: Path, capsys: pytest.CaptureFi
     assert "uncertainty 'x': a name in the templates file" in failing(a, "--uncertainty", "x", capsys=capsys)[0]
     assert "uncertainty 'uniform:1'" in failing(a, "--uncertainty", "uniform:1", capsys=capsys)[0]
     assert "sigma_s" in failing(a, "--uncertainty", "normal:-1", capsys=capsys)[0]
+    assert "buckets is 1.5: a whole" in failing(a, "--uncertainty", "normal:1,1.5", capsys=capsys)[0]
+    assert "uncertainty 'normal:1,2,3'" in failing(a, "--uncertainty", "normal:1,2,3", capsys=capsys)[0]
     assert "none.json: No such file" in failing(a, "--templates", tmp_path / "none.json", capsys=capsys)[0]
+
+
+def test_parquet_from_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "a.parquet")
+    both_ends = os.open(tmp_path / "a.parquet", os.O_RDWR)  # so that opening it waits for nobody
+    assert "a.parquet: Parquet cannot be read from a pipe" in failing(tmp_path / "a.parquet", capsys=capsys)[0]
+    os.close(both_ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -148,6 +149,16 @@ def test_an_interrupt(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
+def test_sigterm(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    a = text(tmp_path / "a.csv", f"detected_at\n{TIME}\n{TIME}\n")
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("coincide.command.text_answer.TextAnswer.write", lambda *_: signal.raise_signal(signal.SIGTERM))
+    assert main(["join", str(a), "--window", "1", "--threshold", "1", "--out", str(tmp_path / "out.csv")]) == 143
+    assert capsys.readouterr().err.endswith("coincide: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 @pytest.mark.parametrize(
     ("text", "window"),
     [
@@ -194,5 +205,14 @@ def test_the_help_explains_every_option_and_status(capsys: pytest.CaptureFixture
         main(["join", "--help"])
     assert ended.value.code == 0
     said = capsys.readouterr().out
-    for word in ("--skip-bad", "--assume-utc", "--templates", "exit status: 0 done", "coincide join imb.csv", "0.3"):
+    for word in (
+        "--skip-bad",
+        "Of 8 the standard deviation is 1.08",
+        "normal:SIGMA,BUCKETS",
+        "--assume-utc",
+        "--templates",
+        "exit status: 0 done",
+        "coincide join imb.csv",
+        "0.3",
+    ):
         assert word in said

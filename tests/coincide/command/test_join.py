@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
+import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -237,3 +240,22 @@ def test_standard_output_is_csv(tmp_path: Path, capfdbinary: pytest.CaptureFixtu
     assert main(["join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point"]) == 0
     (tmp_path / "stdout.csv").write_bytes(capfdbinary.readouterr().out)
     assert read(tmp_path / "stdout.csv") == answer
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson.gz"])
+def test_a_pipe_is_read_as_a_file_is(tmp_path: Path, name: str) -> None:
+    rows = [{"id": each, "detected_at": "1987-02-23T07:35:35Z"} for each in ("x", "y")]
+    whole = write(tmp_path / name.removesuffix(".gz"), rows).read_bytes()
+    pipe = tmp_path / f"pipe-{name}"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(gzip.compress(whole) if name.endswith(".gz") else whole,))
+    writer.start()
+    [pair] = join(pipe, "--window", "1", "--threshold", "1", out=tmp_path / "out.csv")
+    writer.join()
+    assert (pair["id_a"], pair["id_b"]) == ("x", "y")
+
+
+def test_blanks_around_cells_are_dropped(tmp_path: Path) -> None:
+    a = text(tmp_path / "a.csv", "id ,detected_at\n x ,1987-02-23T07:35:35Z \n y, 1987-02-23T07:35:35Z\t \n")
+    [pair] = join(a, "--window", "1", "--threshold", "1", out=tmp_path / "out.csv")
+    assert (pair["id_a"], pair["id_b"]) == ("x", "y")

@@ -24,32 +24,29 @@ def declared(names: Iterable[str], longest_template_s: float) -> dict[str, Strea
 
 
 def part_of(frame: Detections, rows: list[int] | Iterable[int]) -> Detections:
-    """Some rows in that order, called by their positions."""
-    listed = list(rows)
-    part = frame.take(np.array(listed, dtype=np.int64))
-    columns = {"area": part.area, "sensor": part.sensor}
-    return Detections(part.detected_at_us, part.templates, part.template_index, **columns)
+    """Some rows in that order, called by their positions: so ties of time are ordered as the oracle orders them."""
+    listed = np.array(list(rows), dtype=np.int64)
+    part = frame.take(listed)
+    return Detections(part.detected_at_us, part.templates, part.template_index, part.area, part.sensor, id=listed)
 
 
 class Pushing:
-    """A join, and which row of which frame each row pushed was."""
+    """A join that answers in positions."""
 
     def __init__(self, join: WindowJoin) -> None:
         self.join = join
-        self.rows: list[int] = []
 
     def push(
         self, frames: Mapping[str, Detections], pushed: Push, key: Mapping[str, np.ndarray] | None = None
     ) -> tuple[set[Positions], set[Positions]]:
         stream, rows = pushed
-        self.rows += rows
         own_key = None if key is None else key[stream][list(rows)]
         changes = self.join.push(stream, part_of(frames[stream], rows), own_key)
         assert len(changes.late) == 0
         return self.positions(changes.insert), self.positions(changes.retract)
 
     def positions(self, tuples: Tuples) -> set[Positions]:
-        listed = [tuple(-1 if row < 0 else self.rows[row] for row in each) for each in tuples.members.tolist()]
+        listed = list(map(tuple, tuples.members.tolist()))
         assert len(listed) == len(set(listed))
         return set(listed)
 

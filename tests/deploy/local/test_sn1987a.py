@@ -1,11 +1,27 @@
 """The demo's example file says what the papers say, and the library's own answer about it."""
 
+import io
 import itertools
 import json
 
 import pytest
+from rich.console import Console
 
-from deploy.local.sn1987a import DETECTORS, by_detectors, expected_matches, posts
+from coincide.query import Query
+from deploy.local.demo_table import table_of
+from deploy.local.paths import ROOT
+from deploy.local.sn1987a import (
+    ALL_THREE,
+    ANY_TWO,
+    DETECTORS,
+    QUERIES,
+    TWO_OF_THREE,
+    by_detectors,
+    expected_matches,
+    posts,
+)
+from services.alerting.query_documents import load_queries
+from services.common.streams import load_streams
 
 
 def test_the_example_has_every_event_in_order() -> None:
@@ -16,10 +32,48 @@ def test_the_example_has_every_event_in_order() -> None:
         assert sorted(each, key=lambda event: event["detected_at"]) == each
 
 
+def query(**changes: object) -> Query:
+    roles = {"a": "neutrino", "b": "neutrino", "c": "neutrino"}
+    return Query.from_json({"id": "q", "from": roles, "form": "clique", "within": [{"window_s": 10}], **changes})
+
+
+def pair_query(threshold: float) -> Query:
+    roles = {"a": "neutrino", "b": "neutrino"}
+    return query(**{"from": roles, "within": [{"between": ["a", "b"], "window_s": 10, "threshold": threshold}]})
+
+
 def test_every_pair_is_expected_at_the_shipped_threshold_and_none_at_certainty() -> None:
-    assert len(expected_matches(10, 0.15)) == 11 * 8 + 11 * 5 + 8 * 5
-    assert len(expected_matches(10, 0.3)) == 8 * 5  # only IMB and Baksan know the time well enough
-    assert expected_matches(10, 1.0) == set()
+    assert len(expected_matches(pair_query(0.15))) == 11 * 8 + 11 * 5 + 8 * 5
+    assert len(expected_matches(pair_query(0.3))) == 8 * 5  # only IMB and Baksan know the time well enough
+    assert expected_matches(pair_query(1.0)) == set()
+
+
+def test_every_three_are_expected_below_their_joint_probability_and_pairs_only_where_no_third_fits() -> None:
+    triples = 11 * 8 * 5  # each of probability 5/112
+    assert len(expected_matches(query(joint_threshold=0.044))) == triples
+    assert expected_matches(query(joint_threshold=0.045)) == set()
+    assert {len(each) for each in expected_matches(query(joint_threshold=0.044, at_least=2))} == {3}
+    assert len(expected_matches(query(joint_threshold=0.045, at_least=2))) == 11 * 8 + 11 * 5 + 8 * 5
+
+
+def test_the_shipped_queries_are_those_that_the_demo_shows() -> None:
+    shipped = load_queries(ROOT / "config/queries.yaml", load_streams(ROOT / "config/streams.yaml"))
+    assert tuple(query.id for query in shipped) == QUERIES
+    found = {query.id: len(expected_matches(query)) for query in shipped}
+    assert found == {ANY_TWO: 183, ALL_THREE: 440, TWO_OF_THREE: 440}
+
+
+def test_the_table_has_a_row_for_every_pair_and_one_for_all_three() -> None:
+    shipped = load_queries(ROOT / "config/queries.yaml", load_streams(ROOT / "config/streams.yaml"))
+    first = [{"id": f"{detector}-1"} for detector in DETECTORS]
+    matches = {ANY_TWO: [{"probability": 20 / 56, "members": first[1:]}]}
+    matches[ALL_THREE] = [{"probability": 5 / 112, "members": first}]
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(table_of({query.id: query for query in shipped}, matches))
+    rows = [line.split() for line in console.export_text().splitlines()]
+    assert ["Kamiokande", "II", "-", "IMB", "-", "Baksan", "36.818", "s", "0.0446", "0.04", "1", "0"] in rows
+    assert ["IMB", "-", "Baksan", "30.444", "s", "0.3571", "0.15", "1", "0"] in rows
+    assert ["Kamiokande", "II", "-", "IMB", "6.374", "s", "none", "0.15", "0", "75"] in rows
 
 
 def test_the_summary_counts_what_was_served() -> None:

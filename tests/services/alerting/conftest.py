@@ -1,6 +1,7 @@
 """Fixtures of the alerting tests: a database of their own, and an app whose Kafka is a list."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from services.alerting.intake import Intake
 from services.alerting.metrics import Metrics
 from services.alerting.store.dialect import open_engine
 from services.alerting.store.migrate import migrate
+from tests.services.alerting.live_clients import Live, OpenLive
 from tests.services.alerting.records import TOPICS
 
 
@@ -31,3 +33,15 @@ def metrics() -> Metrics:
 @pytest.fixture
 def intake(engine: Engine, metrics: Metrics) -> Intake:
     return Intake(engine, TOPICS, metrics, Sorter(TOPICS, metrics))
+
+
+@pytest.fixture
+def live(engine: Engine, intake: Intake, metrics: Metrics) -> OpenLive:
+    @asynccontextmanager
+    async def open_live(readers_max: int = 100, queue_matches: int = 10_000) -> AsyncIterator[Live]:
+        opened = Live(engine, intake, metrics, readers_max, queue_matches)
+        yield opened
+        opened.hub.close()
+        await opened.ended()
+
+    return open_live

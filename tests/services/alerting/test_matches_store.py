@@ -32,13 +32,14 @@ def test_filters_agree_with_their_definition(engine: Engine, intake: Intake) -> 
     chance = random.Random(1987)
     matches = [_random_match(chance, number) for number in range(120)]
     intake.store([record(TOPICS.matches, m) for m in matches], [])
+    superseded = {id_ for m in matches for id_ in m["supersedes"]}
     seen = 0
     for _ in range(200):
         wanted = _random_filter(chance)
         with engine.connect() as connection:
             rows = read_newest_first(connection, wanted, None, 1000)
             forward = read_after(connection, wanted, 0, 1000)
-        expected = [m["id"] for m in matches if _passes(m, wanted)]
+        expected = [m["id"] for m in matches if _passes(m, wanted, m["id"] in superseded)]
         assert [_id(row.body) for row in reversed(rows)] == expected
         assert [_id(stored.body) for stored in forward] == expected
         seen += len(expected)
@@ -55,6 +56,7 @@ def _random_match(chance: random.Random, number: int) -> dict[str, Any]:
         probability=chance.choice([0.2, 0.5, 1.0]),
         earliest_us=earliest_us,
         latest_us=earliest_us + chance.randrange(30),
+        supersedes=[f"m-{chance.randrange(number)}"] if number and chance.random() < 0.4 else [],
     )
 
 
@@ -70,10 +72,11 @@ def _random_filter(chance: random.Random) -> MatchFilter:
         from_us=maybe(from_us),
         to_us=maybe(to_us),
         min_probability=maybe(chance.choice([0.2, 0.3, 0.5, 1.0])),
+        superseded=maybe(chance.choice([True, False])),
     )
 
 
-def _passes(m: dict[str, Any], wanted: MatchFilter) -> bool:
+def _passes(m: dict[str, Any], wanted: MatchFilter, is_superseded: bool) -> bool:
     return (
         wanted.query in (None, m["query"])
         and wanted.area in (None, m["area"])
@@ -81,6 +84,7 @@ def _passes(m: dict[str, Any], wanted: MatchFilter) -> bool:
         and (wanted.from_us is None or m["latest_us"] >= wanted.from_us)
         and (wanted.to_us is None or m["earliest_us"] <= wanted.to_us)
         and (wanted.min_probability is None or m["probability"] >= wanted.min_probability)
+        and wanted.superseded in (None, is_superseded)
     )
 
 

@@ -2,7 +2,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, insert
 from sqlalchemy.dialects.postgresql.base import PGDialect
@@ -10,7 +12,8 @@ from sqlalchemy.schema import CreateTable
 
 from services.alerting.intake import Intake
 from services.alerting.store.dialect import open_engine, upsert
-from services.alerting.store.migrate import migrate
+from services.alerting.store.match_rows import MatchFilter, read_after
+from services.alerting.store.migrate import MIGRATIONS, migrate
 from services.alerting.store.tables import matches, metadata, positions
 from tests.services.alerting.records import match_record
 
@@ -44,6 +47,18 @@ def test_migrating_again_keeps_what_is_stored(engine: Engine, intake: Intake) ->
     intake.store([match_record()], [])
     migrate(engine)
     assert intake.store([match_record()], []) == []
+
+
+def test_matches_stored_before_supersession_was_known_stay_and_are_live(engine: Engine, intake: Intake) -> None:
+    intake.store([match_record()], [])
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0001")
+    migrate(engine)
+    with engine.connect() as connection:
+        assert len(read_after(connection, MatchFilter(superseded=False), 0, 10)) == 1
 
 
 def test_a_database_made_anew_goes_on_above_the_old_sequences(tmp_path: Path, engine: Engine, intake: Intake) -> None:

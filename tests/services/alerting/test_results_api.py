@@ -2,6 +2,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -9,7 +10,7 @@ from sqlalchemy import Engine
 from services.alerting.intake import Intake
 from services.alerting.metrics import Metrics
 from tests.services.alerting.line import Line, line
-from tests.services.alerting.records import RECEIVED_AT_MS, dead_letter_record, match, match_record
+from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, dead_letter_record, match, match_record, record
 
 Steps = Callable[[Line], Awaitable[None]]
 Run = Callable[[Steps], None]
@@ -70,6 +71,39 @@ def test_a_match_is_served_as_it_was_written(run: Run, intake: Intake) -> None:
     run(steps)
 
 
+def test_live_matches_are_shown_and_superseded_ones_where_asked_for(run: Run, intake: Intake) -> None:
+    pair = match("m-2", edges=[{"between": ["a", "b"], "probability": 0.5}], supersedes=[])
+    triple = match("m-3", sensors=("imb", "baksan", "kamiokande-ii"), supersedes=["m-2"], occurred=None)
+    intake.store([record(TOPICS.matches, each) for each in (pair, triple)], [])
+    taken_back = {**pair, "superseded_by": "m-3"}
+
+    async def steps(api: Line) -> None:
+        async def items(**filters: str) -> list[dict[str, Any]]:
+            served: list[dict[str, Any]] = (await api.client.get("/v1/matches", params=filters)).json()["items"]
+            return served
+
+        assert await items() == await items(superseded="false") == [triple]
+        assert await items(superseded="true") == [taken_back]
+        assert await items(superseded="any") == [triple, taken_back]
+        assert await items(sensor="kamiokande-ii") == [triple]
+        assert (await api.client.get("/v1/matches/m-2")).json() == taken_back
+        assert (await api.client.get("/v1/matches/m-3")).json() == triple
+
+    run(steps)
+
+
+def test_a_match_superseded_between_two_pages_is_left_out(run: Run, intake: Intake) -> None:
+    intake.store([match_record(f"m-{n}") for n in range(3)], [])
+
+    async def steps(api: Line) -> None:
+        first = (await api.client.get("/v1/matches?limit=1")).json()
+        await asyncio.to_thread(intake.store, [match_record("m-9", supersedes=["m-1"])], [])
+        rest = (await api.client.get("/v1/matches", params={"cursor": first["next_cursor"]})).json()
+        assert [item["id"] for item in rest["items"]] == ["m-0"]
+
+    run(steps)
+
+
 def test_times_overlap_with_closed_ends(run: Run, intake: Intake) -> None:
     at_us = 541_064_135_000_000  # 1987-02-23T07:35:35Z
     intake.store([match_record("m-1", earliest_us=at_us, latest_us=at_us + 2_000_000)], [])
@@ -95,6 +129,7 @@ def test_times_overlap_with_closed_ends(run: Run, intake: Intake) -> None:
         ("/v1/matches?min_probability=1.1", "min_probability"),
         ("/v1/matches?min_probability=nan", "min_probability"),
         ("/v1/matches?from=1987", "from"),
+        ("/v1/matches?superseded=yes", "superseded"),
         ("/v1/matches?cursor=abc", "cursor"),
         ("/v1/matches?sensr=imb", "sensr"),
         ("/v1/dead-letters?cursor=abc", "cursor"),

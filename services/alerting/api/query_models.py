@@ -1,0 +1,97 @@
+"""What the API takes and answers about queries."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+
+
+class Edge(BaseModel):
+    """Two roles that must be near in time: P(lo <= X of the second - X of the first <= hi) >= threshold."""
+
+    between: list[str] | None = Field(
+        None,
+        min_length=2,
+        max_length=2,
+        description="Left out only where one edge stands for all those of a path or clique.",
+    )
+    window_s: float | None = Field(None, description="Symmetric window, instead of lo_s and hi_s.")
+    lo_s: float | None = None
+    hi_s: float | None = None
+    threshold: float | None = Field(None, gt=0, le=1, description="May be left out where there is a joint_threshold.")
+
+
+class QueryDocument(BaseModel):
+    """A continuous query over 2 to 16 roles."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: str | None = Field(None, description="May be left out of a body: the path names it.")
+    streams: dict[str, str] = Field(
+        alias="from", min_length=2, max_length=16, description="Stream of each role, in the order of a match's members."
+    )
+    within: list[Edge] = Field(min_length=1, max_length=120, description="Edges that hold all roles together.")
+    form: Literal["path", "clique", "graph"] | None = Field(None, description="What the edges are to make, checked.")
+    joint_threshold: float | None = Field(None, gt=0, le=1, description="Least probability of all edges at once.")
+    at_least: int | None = Field(
+        None, ge=2, le=15, description="So many members will do, in a clique; a larger match supersedes a smaller."
+    )
+    equal: str | None = Field(
+        None,
+        pattern=r"^attributes\..{1,100}$",
+        description="Members have equal values of this attribute, such as attributes.object.",
+    )
+    sensors: str = Field("different", description="different, same or any: the sensors that members may come from.")
+
+
+class QueryState(BaseModel):
+    """A query as it is now."""
+
+    id: str
+    version: int
+    paused: bool
+    changed_at_us: int
+    applied_version: int | None = Field(description="Version that every shard of the fusion job has applied; or null.")
+    query: dict[str, Any] = Field(description="The query as accepted, in the form of QueryDocument.")
+
+
+class QueryList(BaseModel):
+    """Every query, by id."""
+
+    items: list[QueryState]
+
+
+class QueryVersion(BaseModel):
+    """A query as it was from one version on."""
+
+    version: int
+    paused: bool
+    removed: bool
+    changed_at_us: int
+    query: dict[str, Any] | None
+
+
+class QueryHistory(BaseModel):
+    """Every version that was seen of a query, newest first."""
+
+    id: str
+    items: list[QueryVersion]
+
+
+class Threshold(BaseModel):
+    """A new threshold: of every edge, of the edge between two roles, or of all edges at once."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    threshold: Probability | None = Field(None, description="Of every edge, or of the one that `between` names.")
+    between: list[str] | None = Field(None, min_length=2, max_length=2, description="Two roles; with `threshold`.")
+    joint_threshold: Probability | None = Field(None, description="Of all edges at once; by itself.")
+
+    @model_validator(mode="after")
+    def _refuse_what_is_not_one_threshold(self) -> Self:
+        if self.model_fields_set not in ({"threshold"}, {"between", "threshold"}, {"joint_threshold"}):
+            raise ValueError("give threshold, or threshold and between, or joint_threshold")
+        if any(getattr(self, name) is None for name in self.model_fields_set):
+            raise ValueError("null is no threshold: change the query itself to leave one out")
+        return self

@@ -1,0 +1,140 @@
+"""Three stations at a time, out of order, with fusion and alerting killed half-way: REST and the live stream agree.
+
+What is to be expected is made of the oracle's pairs: a match of three is three pairs, one of two a pair that no third
+pick fits into; in a path it is two pairs that share a pick.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.acceptance import italy
+from tests.acceptance.line import Line, Scenario, posting
+from tests.reference.oracle import QueryVersion
+
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+
+Pick = tuple[str, str]
+"""Sensor and detection id."""
+
+ROLES = dict.fromkeys(("a", "b", "c"), "p_many")
+TWO_OF_THREE: dict[str, Any] = {
+    "from": ROLES,
+    "form": "clique",
+    "within": [{"window_s": 0.5, "threshold": 0.6}],
+    "at_least": 2,
+}
+PATH: dict[str, Any] = {"from": ROLES, "form": "path", "within": [{"lo_s": 0, "hi_s": 0.5, "threshold": 0.6}]}
+
+PAIR = (("a", "p_many"), ("b", "p_many"))
+NEAR = QueryVersion("near", 1, PAIR, -0.5, 0.5, 0.6)
+AFTER = QueryVersion("after", 1, PAIR, 0.0, 0.5, 0.6)
+
+
+@pytest.fixture(scope="module")
+def scenario(line: Line) -> Iterator[Scenario]:
+    queries = {"two-of-three": TWO_OF_THREE, "in-a-row": PATH}
+    for id_, document in queries.items():
+        assert line.system.alerting.put(f"/v1/queries/{id_}", json=document).status_code == 201
+    scenario = Scenario(line, "many", streams="many")
+    picks = [pick for pick in italy.arrivals(seed=8) if pick.phase == "P"]
+    scenario.post(picks[: len(picks) // 2])
+    with posting(scenario, picks[len(picks) // 2 :]):
+        line.system.kill("fusion")
+        line.system.kill("alerting")
+    scenario.wait_until_dealt_with()
+    line.system.wait_ready()
+    yield scenario
+    for id_ in queries:
+        line.system.alerting.delete(f"/v1/queries/{id_}", headers={"If-Match": "*"})
+
+
+def pairs(scenario: Scenario, version: QueryVersion) -> dict[tuple[Pick, Pick], float]:
+    """Return the oracle's probability of each pair."""
+    expected = scenario.expected(version)
+    assert not any(match.borderline for match in expected.values())
+    return {(a[1:], b[1:]): expected[query, (a, b)].probability for query, (a, b) in expected}
+
+
+def triples(near: dict[tuple[Pick, Pick], float]) -> set[frozenset[Pick]]:
+    neighbours: defaultdict[Pick, set[Pick]] = defaultdict(set)
+    for a, b in near:
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+    return {frozenset({a, b, c}) for a, b in near for c in neighbours[a] & neighbours[b]}
+
+
+def members(match: dict[str, Any]) -> tuple[Pick, ...]:
+    return tuple((member["sensor"], member["id"]) for member in match["members"])
+
+
+def test_live_matches_are_the_triples_and_the_pairs_without_a_third(line: Line, scenario: Scenario) -> None:
+    near = pairs(scenario, NEAR)
+    three = triples(near)
+    in_three = {frozenset(pair) for pair in near if any(frozenset(pair) < each for each in three)}
+    found = line.matches("two-of-three", "many")
+    sets = [frozenset(members(match)) for match in found]
+    assert len(sets) == len(set(sets))
+    assert set(sets) == three | ({frozenset(pair) for pair in near} - in_three)
+    assert (len(three), len(sets) - len(three)) == (2064, 206)
+
+
+def test_superseded_ones_are_part_of_what_superseded_them(line: Line, scenario: Scenario) -> None:
+    stored = {match["id"]: match for match in all_matches(line, "two-of-three")}
+    superseded = [match for match in stored.values() if "superseded_by" in match]
+    assert len(superseded) > 50  # as it happens: each pair waited for its third pick
+    for match in superseded:
+        larger = stored[match["superseded_by"]]
+        assert set(members(match)) < set(members(larger))
+        assert match["id"] in larger["supersedes"]
+    named = {id_ for match in stored.values() for id_ in match["supersedes"]}
+    assert named == {match["id"] for match in superseded}
+
+
+def all_matches(line: Line, query: str) -> list[dict[str, Any]]:
+    return line.pages("/v1/matches", {"query": query, "area": "many", "superseded": "any"})
+
+
+def test_a_path_is_two_pairs_that_share_a_pick(line: Line, scenario: Scenario) -> None:
+    after = pairs(scenario, AFTER)
+    seconds: defaultdict[Pick, list[Pick]] = defaultdict(list)
+    for first, second in after:
+        seconds[first].append(second)
+    rows = {(a, b, c) for a, b in after for c in seconds[b] if len({a[0], b[0], c[0]}) == 3}
+    found = {members(match): match for match in line.matches("in-a-row", "many")}
+    assert found.keys() == rows
+    assert len(rows) == 3712
+    for (a, b, c), match in found.items():
+        of_edges = [edge["probability"] for edge in match["edges"]]
+        assert of_edges == pytest.approx([after[a, b], after[b, c]], abs=1e-9)
+        assert match["probability"] <= min(of_edges) + 1e-12
+        assert (match["occurred"], match["chance_rate_hz"], match["supersedes"]) == (None, None, [])
+
+
+def test_the_live_stream_from_the_beginning_leads_to_the_same(line: Line, scenario: Scenario) -> None:
+    wanted = {match["id"] for match in line.matches("two-of-three", "many")}
+    view: set[str] = set()
+    for kind, data in live_events(line.system.alerting, "two-of-three"):
+        (view.add if kind == "match" else view.discard)(data["id"])
+        if view == wanted:
+            return
+    pytest.fail("the stream ended")
+
+
+def live_events(alerting: httpx.Client, query: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield events for as long as they come; a pause of 5 s is an error."""
+    headers = {"Last-Event-ID": "0"}
+    with alerting.stream("GET", "/v1/live", params={"query": query}, headers=headers, timeout=5.0) as response:
+        kind = ""
+        for line in response.iter_lines():
+            name, _, value = line.partition(": ")
+            if name == "event":
+                kind = value
+            elif name == "data":
+                yield kind, json.loads(value)

@@ -1,0 +1,175 @@
+"""What is of another kind than a function takes is refused by its name, with what was given and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from coincide import (
+    CoincideError,
+    Detections,
+    DetectionsError,
+    Histogram,
+    HistogramError,
+    OffsetError,
+    SatisfactionTable,
+    SensorRate,
+    Stream,
+    StreamError,
+    ThresholdError,
+    TimingJoin,
+    Window,
+    goodness_of_fit,
+    match_probabilities,
+    match_probability,
+    occurred,
+    occurrences,
+    satisfaction_offsets,
+    timing_join,
+    timing_join_blocks,
+)
+from coincide.window_join import ConstraintGraph, GraphError, WindowJoin, window_join, window_join_blocks
+
+POINT, WINDOW = Histogram.point(), Window(1)
+NOW, HERE = Detections([0], [POINT]), Stream("here")
+JOIN = TimingJoin(HERE, None, WINDOW, 0.5)
+FIVE: Any = 5
+NOTHING: Any = None
+PAIR = ConstraintGraph.binary("x", "y", WINDOW, 0.5)
+
+
+@pytest.mark.parametrize("template", [5, None, "uniform", {"edges_s": [0, 1], "mass": [1]}])
+@pytest.mark.parametrize(
+    ("door", "field"),
+    [
+        (lambda u: match_probability(u, POINT, 0.0, WINDOW), "u"),
+        (lambda v: match_probability(POINT, v, 0.0, WINDOW), "v"),
+        (lambda u: match_probabilities([POINT, u], [POINT], [0], [0], [0], WINDOW), "us[1]"),
+        (lambda v: match_probabilities([POINT], [v], [0], [0], [0], WINDOW), "vs[0]"),
+        (lambda u: satisfaction_offsets(u, POINT, WINDOW, 0.5), "u"),
+        (lambda v: satisfaction_offsets(POINT, v, WINDOW, 0.5), "v"),
+        (lambda u: SatisfactionTable.build([u], [POINT], WINDOW, 0.5), "us[0]"),
+        (lambda v: SatisfactionTable.build([], [], WINDOW, 0.5).extend(vs=[v]), "vs[0]"),
+        (lambda u: occurred([POINT, u], [0, 0], WINDOW), "templates[1]"),
+        (lambda u: occurrences([[POINT], [u]], [[0], [0]], [[0], [0]], WINDOW), "templates[1][0]"),
+        (lambda u: goodness_of_fit(u, [0.0]), "template"),
+        (lambda u: SensorRate("s", u, 1.0), "template"),
+    ],
+)
+def test_no_template(door: Callable[[Any], object], field: str, template: object) -> None:
+    with pytest.raises(HistogramError) as refusal:
+        door(template)
+    assert (refusal.value.field, refusal.value.value) == (field, template)
+    assert refusal.value.allowed.startswith("a Histogram")
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda: match_probabilities(POINT, [POINT], [0], [0], [0], WINDOW),  # type: ignore[arg-type]
+        lambda: SatisfactionTable.build(5, [POINT], WINDOW, 0.5),  # type: ignore[arg-type]
+        lambda: occurred(POINT, [0, 0], WINDOW),  # type: ignore[arg-type]
+        lambda: occurrences(POINT, [[0]], [[0]], WINDOW),  # type: ignore[arg-type]
+        lambda: occurrences([POINT, POINT], [[0], [0]], [[0], [0]], WINDOW),  # type: ignore[list-item]
+    ],
+)
+def test_no_list_of_templates(door: Callable[[], object]) -> None:
+    with pytest.raises(HistogramError, match="a list of Histogram"):
+        door()
+
+
+@pytest.mark.parametrize("frame", [5, None, [0], [POINT]])
+@pytest.mark.parametrize(
+    ("door", "field"),
+    [
+        (lambda frame: timing_join(frame, NOW, WINDOW, 0.5), "a"),
+        (lambda frame: timing_join(NOW, frame or FIVE, WINDOW, 0.5), "b"),
+        (lambda frame: timing_join_blocks(frame, None, WINDOW, 0.5), "a"),
+        (lambda frame: JOIN.push("here", frame), "frame"),
+        (lambda frame: window_join({"x": NOW, "y": frame}, PAIR), "frames['y']"),
+        (lambda frame: list(window_join_blocks({"x": NOW, "y": frame}, PAIR)), "frames['y']"),
+        (lambda frame: window_join(frame, PAIR), "frames"),
+        (lambda frame: WindowJoin(PAIR, [Stream("x"), Stream("y")]).push("x", frame), "frame"),
+    ],
+)
+def test_no_frame(door: Callable[[Any], object], field: str, frame: object) -> None:
+    with pytest.raises(DetectionsError) as refusal:
+        door(frame)
+    assert refusal.value.field == field
+    assert "a frame " in refusal.value.allowed
+
+
+@pytest.mark.parametrize("stream", [5, None, "here", NOW])
+@pytest.mark.parametrize(
+    ("door", "field"),
+    [
+        (lambda stream: TimingJoin(stream, HERE, WINDOW, 0.5), "a"),
+        (lambda stream: TimingJoin(HERE, stream or FIVE, WINDOW, 0.5), "b"),
+        (lambda stream: WindowJoin(PAIR, [Stream("x"), stream]), "streams"),
+        (lambda stream: WindowJoin(PAIR, {"x": Stream("x"), "y": stream}), "streams['y']"),
+    ],
+)
+def test_no_stream(door: Callable[[Any], object], field: str, stream: object) -> None:
+    with pytest.raises(StreamError, match=r"a Stream, such as Stream\('seismic'\)") as refusal:
+        door(stream)
+    assert refusal.value.field == field
+
+
+@pytest.mark.parametrize("door", [lambda five: window_join({}, five), lambda five: WindowJoin(five, [HERE])])
+def test_no_graph(door: Callable[[Any], object]) -> None:
+    with pytest.raises(GraphError, match="graph is 5: a ConstraintGraph, such as"):
+        door(5)
+
+
+@pytest.mark.parametrize(
+    ("door", "error", "message"),
+    [
+        (lambda: TimingJoin(HERE, None, WINDOW, 0.5, pair_limits=FIVE), CoincideError, "pair_limits is 5: PairLimits"),
+        (lambda: WindowJoin(PAIR, [Stream("x"), Stream("y")], pair_limits=FIVE), CoincideError, "pair_limits is 5"),
+        (lambda: Histogram.from_latency(FIVE), HistogramError, "latency is 5: adjacent buckets"),
+        (lambda: Histogram.from_latency([FIVE]), HistogramError, "latency is 5: adjacent buckets"),
+        (lambda: Histogram.from_latency([(NOTHING, 1, 1)]), HistogramError, "three numbers each"),
+        (lambda: POINT.cdf("x"), HistogramError, "x_s is 'x': numbers of seconds"),
+        (lambda: POINT.cdf([[0], [0, 1]]), HistogramError, "numbers of seconds"),
+        (lambda: POINT.quantile("x"), HistogramError, "p is 'x': probabilities"),
+        (lambda: match_probability(POINT, POINT, "0", WINDOW), OffsetError, "offset_s is '0': numbers of seconds"),
+        (lambda: match_probability(POINT, POINT, True, WINDOW), OffsetError, "offset_s is True: numbers of seconds"),
+        (lambda: match_probability(POINT, POINT, NOTHING, WINDOW), OffsetError, "offset_s is None: numbers of seconds"),
+        (lambda: match_probability(POINT, POINT, 10**400, WINDOW), OffsetError, "offset_s is 1"),
+        (lambda: satisfaction_offsets(POINT, POINT, WINDOW, 10**400), ThresholdError, "a number above 0"),
+        (lambda: satisfaction_offsets(POINT, POINT, WINDOW, -(10**400)), ThresholdError, "a number above 0"),
+        (lambda: timing_join_blocks(NOW, NOW, WINDOW, threshold=0), ThresholdError, "threshold is 0"),
+    ],
+)  # fmt: skip
+def test_other_arguments(door: Callable[[], object], error: type[CoincideError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        door()
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ([0, 2**53], "less than 2.*53 microseconds apart"),
+        ([2**53, 0], "less than 2.*53 microseconds apart"),
+        ([-(2**62) + 1, 2**62 - 1], "less than 2.*53 microseconds apart"),
+        ([0, 2**62], "below 2.*62 either way"),
+        ([-(2**63), 0], "below 2.*62 either way"),
+    ],
+)
+def test_times_too_far_apart(times: list[int], message: str) -> None:
+    with pytest.raises(OffsetError, match=message):
+        occurred([POINT, POINT], times, WINDOW)
+    with pytest.raises(OffsetError, match=message):
+        occurrences([[POINT], [POINT]], [[0], [0]], [[times[0]], [times[1]]], WINDOW)
+
+
+def test_a_time_beyond_int64() -> None:
+    with pytest.raises(OffsetError, match=r"whole microseconds, below 2.*62 either way"):
+        occurred([POINT, POINT], [2**63, 0], WINDOW)
+
+
+def test_times_just_near_enough() -> None:
+    found = occurrences([[POINT], [POINT]], [[0], [0]], [[0], [2**53 - 1]], WINDOW)
+    assert (found.probability.tolist(), found.mean_us.tolist()) == ([0.0], [0])

@@ -1,0 +1,46 @@
+"""docs/queries.md: its queries are accepted, its bodies are read, its events are those of the live stream."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from coincide.query import Query
+from docs.generate import ROOT
+from services.alerting.api.query_models import QueryDocument, Threshold
+from services.alerting.live_events import events_of
+from services.alerting.store.match_rows import StoredMatch
+
+PAGE = (ROOT / "docs/queries.md").read_text(encoding="utf-8")
+SHOWN: list[dict[str, Any]] = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+QUERIES = {document["id"]: document for document in SHOWN if "from" in document}
+FORMS = {"intruder": "binary", "burst": "clique", "gas-cloud": "path", "object": "graph"}
+
+
+def test_there_is_a_query_of_every_form() -> None:
+    assert {id_: Query.from_json(document).graph.form for id_, document in QUERIES.items()} == FORMS
+
+
+@pytest.mark.parametrize("document", QUERIES.values(), ids=QUERIES)
+def test_contract_and_api_accept_every_query(document: dict[str, Any]) -> None:
+    schema = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))
+    accepted = Query.from_json(document).to_json()
+    for written in (document, accepted):
+        assert [error.message for error in Draft202012Validator(schema).iter_errors(written)] == []
+        QueryDocument.model_validate(written)
+
+
+def test_each_way_to_change_a_threshold_is_shown_and_read() -> None:
+    bodies = [document for document in SHOWN if "from" not in document]
+    assert [set(body) for body in bodies] == [{"threshold"}, {"between", "threshold"}, {"joint_threshold"}]
+    for body in bodies:
+        Threshold.model_validate(body)
+
+
+def test_the_live_stream_says_what_is_shown() -> None:
+    [shown] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    pair = StoredMatch(1, "m-2", "q", "sky", 0, '{"id":"m-2"}', None)
+    triple = StoredMatch(2, "m-3", "q", "sky", 0, '{"id":"m-3","supersedes":["m-2"]}', None, ["m-2"])
+    assert events_of(pair, is_shown=True) + events_of(triple, is_shown=True) == shown

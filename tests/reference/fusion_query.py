@@ -1,0 +1,203 @@
+"""What a query matches, written from the definition: rows in order of arrival, every choice of members tried."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+from coincide.difference import match_probability
+from coincide.histogram import Histogram
+from coincide.window import Window
+from coincide.window_join import ConstraintGraph
+from coincide.window_join.joint import joint_probabilities
+
+ACCURACY = 1e-12
+
+Names = tuple[tuple[str, str, str], ...]  # role, sensor and id of each member
+
+
+@dataclass(frozen=True, eq=False)
+class SlowRow:
+    number: int
+    area: str
+    fields: dict[str, Any]
+    template: Histogram
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.fields["sensor"], self.fields["id"]
+
+    @property
+    def place(self) -> tuple[int, str, str]:
+        return self.fields["detected_at_us"], *self.name
+
+
+Players = Mapping[str, SlowRow]  # by role
+
+
+@dataclass
+class SlowEdge:
+    a: str
+    b: str
+    window: Window
+    threshold: float
+
+    def holds(self, players: Players) -> bool:
+        if not {self.a, self.b} <= players.keys():
+            return True
+        a, b = players[self.a], players[self.b]
+        offset_s = (b.fields["detected_at_us"] - a.fields["detected_at_us"]) / 1e6
+        return _probability(a.template, b.template, offset_s, self.window) >= self.threshold - ACCURACY
+
+    def scope(self) -> tuple[object, ...]:
+        return min((self.a, self.b, self.window), (self.b, self.a, self.window.swapped()), key=lambda side: side[:2])
+
+
+@dataclass
+class SlowQuery:
+    id: str
+    roles: dict[str, str]
+    edges: list[SlowEdge]
+    sensors: str
+    joint_threshold: float | None
+    at_least: int | None
+    equal: str | None
+    version: int
+    paused: bool
+    activation: int
+
+    @classmethod
+    def of(cls, query: dict[str, Any], version: int, activation: int, *, paused: bool) -> SlowQuery:
+        """Edges are written out one by one."""
+        joint = query.get("joint_threshold")
+        edges = [
+            SlowEdge(
+                edge["between"][0],
+                edge["between"][1],
+                Window(edge["window_s"]) if "window_s" in edge else Window(lo_s=edge["lo_s"], hi_s=edge["hi_s"]),
+                max(edge.get("threshold", 0), joint or 0),
+            )
+            for edge in query["within"]
+        ]
+        equal = query.get("equal", "").removeprefix("attributes.") or None
+        fixed = query["id"], query["from"], edges, query["sensors"], joint, query.get("at_least"), equal
+        return cls(*fixed, version, paused, activation)
+
+    def scope(self) -> tuple[object, ...]:
+        edges = sorted((edge.scope() for edge in self.edges), key=repr)
+        return list(self.roles.items()), edges, self.sensors, self.at_least, self.equal
+
+    def completed_by(self, new: SlowRow, rows: Sequence[SlowRow]) -> Iterator[tuple[str, Names, tuple[str, ...]]]:
+        """Yield id, members and superseded ids of each match whose last member is `new`, the last of the rows."""
+        earlier = [row for row in rows[self.activation : -1] if row.area == new.area]
+        fewest = self.at_least or len(self.roles)
+        for players in self._with(new, earlier):
+            if len(players) < fewest or self._grows(players, [*earlier, new]):
+                continue
+            before = self._in_order({role: row for role, row in players.items() if row is not new})
+            was_maximal = len(before) >= fewest and not self._grows(before, earlier)
+            names = tuple((role, *row.name) for role, row in players.items())
+            yield self._id(players), names, (self._id(before),) if self.at_least and was_maximal else ()
+
+    def _with(self, new: SlowRow, earlier: Sequence[SlowRow]) -> list[Players]:
+        """Return every compatible choice that contains the row, each once; without at_least the whole ones do."""
+        found = self._distinct([{role: new} for role, stream in self.roles.items() if new.fields["stream"] == stream])
+        if self.at_least is None:
+            return self._distinct([whole for players in found for whole in self._whole(players, earlier)])
+        for row in earlier:
+            found += self._distinct([grown for players in found for grown in self._grown(players, row)])
+        return found
+
+    def _whole(self, players: Players, earlier: Sequence[SlowRow]) -> list[Players]:
+        """Fill one role after the other, each beside one that is filled."""
+        missing = [role for role in self.roles if role not in players and self._is_beside(role, players)]
+        if not missing:
+            return [players]
+        tried = ({**players, missing[0]: row} for row in earlier if row.fields["stream"] == self.roles[missing[0]])
+        allowed = [each for each in tried if len({row.number for row in each.values()}) == len(each)]
+        return [whole for each in allowed if self._allows(each) for whole in self._whole(each, earlier)]
+
+    def _is_beside(self, role: str, players: Players) -> bool:
+        return any({edge.a, edge.b} <= {role, *players} and role in (edge.a, edge.b) for edge in self.edges)
+
+    def _grown(self, players: Players, row: SlowRow) -> Iterator[Players]:
+        if any(row is other for other in players.values()):
+            return
+        for role, stream in self.roles.items():
+            if role not in players and row.fields["stream"] == stream:
+                grown = self._in_order({**players, role: row})
+                if self._allows(grown):
+                    yield grown
+
+    def _grows(self, players: Players, rows: Sequence[SlowRow]) -> bool:
+        return any(True for row in rows for _ in self._grown(players, row))
+
+    def _distinct(self, choices: Sequence[Players]) -> list[Players]:
+        ordered = [self._in_order(players) for players in choices]
+        return list(
+            {tuple((role, row.number) for role, row in players.items()): players for players in ordered}.values()
+        )
+
+    def _in_order(self, players: Players) -> Players:
+        """Sort by role; where nothing tells roles of a stream apart the earliest reported comes first."""
+        if self._are_alike():
+            placed = sorted(players.values(), key=lambda row: row.place)
+            by_stream: dict[str, list[str]] = {}
+            for role, stream in self.roles.items():
+                by_stream.setdefault(stream, []).append(role)
+            players = {by_stream[row.fields["stream"]].pop(0): row for row in placed}
+        return {role: players[role] for role in self.roles if role in players}
+
+    def _are_alike(self) -> bool:
+        every_pair = len(self.edges) == len(self.roles) * (len(self.roles) - 1) // 2
+        kinds = {(edge.window, edge.threshold) for edge in self.edges}
+        return every_pair and len(kinds) == 1 and self.edges[0].window.is_symmetric
+
+    def _allows(self, players: Players) -> bool:
+        return (
+            all(_sensors_agree(self.sensors, one, other) for one, other in combinations(players.values(), 2))
+            and all(edge.holds(players) for edge in self.edges)
+            and self._is_equal(players)
+            and self._holds_jointly(players)
+        )
+
+    def _is_equal(self, players: Players) -> bool:
+        if self.equal is None:
+            return True
+        values = [json.dumps(row.fields["attributes"].get(self.equal)) for row in players.values()]
+        return len(set(values)) == 1 and values[0] != "null"
+
+    def _holds_jointly(self, players: Players) -> bool:
+        edges = [(e.a, e.b, e.window) for e in self.edges if {e.a, e.b} <= players.keys()]
+        whole = len(players) == len(self.roles) or self.at_least is not None
+        if self.joint_threshold is None or len(players) < 2 or not whole:
+            return True
+        graph = ConstraintGraph.graph(edges, list(players))
+        events = tuple((row.template, row.fields["detected_at_us"]) for row in players.values())
+        return _joint(graph, events) >= self.joint_threshold - ACCURACY
+
+    def _id(self, players: Players) -> str:
+        members = [[role, *row.name, row.fields["detected_at_us"]] for role, row in players.items()]
+        content = json.dumps([self.id, *members], separators=(",", ":"), ensure_ascii=False)
+        return "m-" + hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def _sensors_agree(rule: str, one: SlowRow, other: SlowRow) -> bool:
+    same = one.fields["sensor"] == other.fields["sensor"]
+    return rule == "any" or same == (rule == "same")
+
+
+@cache
+def _probability(u: Histogram, v: Histogram, offset_s: float, window: Window) -> float:
+    return float(match_probability(u, v, offset_s, window))
+
+
+@cache
+def _joint(graph: ConstraintGraph, events: tuple[tuple[Histogram, int], ...]) -> float:
+    templates, times_us = [[template] for template, _ in events], [[at_us] for _, at_us in events]
+    return float(joint_probabilities(graph, templates, [[0]] * len(events), times_us).value[0])

@@ -1,0 +1,176 @@
+"""What Hypothesis draws for the laws of the fusion core: rows, frames, queries, and how they come in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import Any, Protocol, TypeVar
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from coincide.histogram import Histogram
+from coincide.query import Query
+from coincide.stream import Stream
+from coincide.within import QueryError
+from spark_jobs.limits import Limits
+from spark_jobs.records import InputRecord
+from tests.spark_jobs.building import STREAMS, Row, frame, put, query_json, removal
+
+THREE_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=0, longest_template_s=8)}
+
+# drop at every push, a few rows a slot, merge as soon as two slots have less than three rows
+SWEEPING = Limits(sweep_after=1, max_slot_bytes=1_000, merge_slots_from=2)
+TEMPLATES = [
+    Histogram.point(),
+    Histogram.uniform(-2, 1),
+    Histogram(edges_s=[-4, -3, 1, 2], mass=[0.5, 0, 0.5]),
+    Histogram.uniform(-7, 0.5),
+]
+THRESHOLDS = [0.07, 0.31, 0.53, 0.83, 1.0]  # no probability of these templates comes near the first four by chance
+WINDOWS: list[Any] = [0.0, 0.7, 3.0, (-1.0, 2.5), (0.5, 6.0)]
+OBJECTS = [(), (("object", 1),), (("object", 1),), (("object", "1"),)]
+LONG_SECONDS = 120  # several times every delay: late ones and dropped ones are common
+SHORT_SECONDS = 9  # less than every delay: nobody is late
+BURST_SECONDS = 6  # several detections that may all belong together
+
+T = TypeVar("T")
+Pushes = list[list[InputRecord]]
+
+
+def rows(seconds: int, streams: str = "ps", start_s: float = 0) -> st.SearchStrategy[Row]:
+    return st.builds(
+        Row,
+        id=st.sampled_from("abcdefgh"),
+        at_s=st.integers(0, seconds * 10).map(lambda tenths: 1000 + start_s + tenths / 10),
+        template=st.sampled_from(TEMPLATES),
+        stream=st.sampled_from(streams),
+        sensor=st.sampled_from(["north", "south", "east"]),
+        attributes=st.sampled_from(OBJECTS) if len(streams) > 2 else st.just(()),
+    )
+
+
+queries = st.builds(
+    query_json,
+    window_s=st.sampled_from(WINDOWS),
+    threshold=st.sampled_from(THRESHOLDS),
+    streams=st.sampled_from([("p", "s"), ("s", "p"), ("p", "p")]),
+    sensors=st.sampled_from(["any", "different", "same"]),
+    name=st.sampled_from(["near", "far"]),
+)
+
+
+@st.composite
+def frames_in_order(draw: st.DrawFn, seconds: int = LONG_SECONDS) -> list[InputRecord]:
+    """Frames of two areas, each area in its own partition."""
+    made = []
+    for offset in range(draw(st.integers(1, 8))):
+        area, partition = draw(st.sampled_from([("bay", 0), ("hill", 3)]))
+        members = draw(st.lists(rows(seconds), min_size=1, max_size=6))
+        received_at_s = 1000 + draw(st.integers(0, seconds))
+        made.append(frame(offset, members, area, partition, received_at_s))
+    return made
+
+
+@st.composite
+def controls(draw: st.DrawFn) -> list[InputRecord]:
+    """Changes of queries: created, changed, paused, resumed, removed, replayed."""
+    made = []
+    for offset in range(draw(st.integers(0, 5))):
+        version = draw(st.integers(1, 6))
+        if draw(st.integers(0, 4)) == 0:
+            made.append(removal(offset, draw(st.sampled_from(["near", "far"])), version))
+        else:
+            made.append(put(offset, draw(queries), version, paused=draw(st.booleans())))
+    return made
+
+
+class Draw(Protocol):
+    """What `st.DrawFn` and `st.DataObject.draw` have in common."""
+
+    def __call__(self, strategy: st.SearchStrategy[T], label: object = None, /) -> T: ...
+
+
+def split(draw: Draw, records: Sequence[InputRecord], pushes: int) -> Pushes:
+    """Cut records into consecutive batches, each in any order."""
+    cuts = sorted(draw(st.lists(st.integers(0, len(records)), min_size=pushes - 1, max_size=pushes - 1)))
+    edges = [0, *cuts, len(records)]
+    return [draw(st.permutations(list(records[a:b]))) for a, b in pairwise(edges)]
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Pushes:
+    """Batches with frames and changes of queries among them."""
+    count = draw(st.integers(1, 5))
+    frames, changes = split(draw, draw(frames_in_order()), count), split(draw, draw(controls()), count)
+    return [a + b for a, b in zip(changes, frames, strict=True)]
+
+
+@st.composite
+def wide_queries(draw: st.DrawFn, name: str = "near") -> dict[str, Any]:
+    """Queries of three or four roles of any form, every edge written out."""
+    roles = "abcd"[: draw(st.integers(3, 4))]
+    streams = draw(st.sampled_from(["psts", "ppps", "pptt", "spsp", "tttt"]))
+    query: dict[str, Any] = {"id": name, "from": dict(zip(roles, streams, strict=False))}
+    query["sensors"] = draw(st.sampled_from(["any", "any", "any", "different", "same"]))
+    query["within"] = draw(_edges(roles))
+    if draw(st.booleans()):
+        query["joint_threshold"] = draw(st.sampled_from([0.013, 0.07, 0.31]))
+    if draw(st.booleans()):
+        query["equal"] = "attributes.object"
+    if (len(query["within"]) > len(roles) and draw(st.booleans())) or draw(st.booleans()):
+        query["at_least"] = 2
+    try:
+        return Query.from_json(query).to_json()
+    except QueryError:  # windows that contradict each other, at_least in a path
+        assume(False)
+        raise
+
+
+@st.composite
+def _edges(draw: st.DrawFn, roles: str) -> list[dict[str, Any]]:
+    kinds = st.sampled_from([_edge(window, threshold) for window in WINDOWS[1:] for threshold in THRESHOLDS[:2]])
+    uniform = draw(st.sampled_from([_edge(3.0, 0.07), _edge(3.0, 0.31), _edge(1.5, 0.07)]))
+    is_uniform = draw(st.booleans())
+    pairs = draw(st.sampled_from([list(pairwise(roles)), list(combinations(roles, 2)), list(combinations(roles, 2))]))
+    return [{"between": [a, b], **(uniform if is_uniform else draw(kinds))} for a, b in pairs]
+
+
+def _edge(window_s: Any, threshold: float) -> dict[str, Any]:
+    window = {"lo_s": window_s[0], "hi_s": window_s[1]} if isinstance(window_s, tuple) else {"window_s": window_s}
+    return {**window, "threshold": threshold}
+
+
+@st.composite
+def bursts_in_order(draw: st.DrawFn) -> list[InputRecord]:
+    """Frames of two areas: each the detections of a few seconds, one after the other or back again."""
+    made, start_s = [], 0
+    for offset in range(draw(st.integers(1, 7))):
+        start_s += draw(st.sampled_from([-4, 0, 3, 12]))
+        area, partition = draw(st.sampled_from([("bay", 0), ("bay", 0), ("bay", 0), ("hill", 3)]))
+        members = draw(st.lists(rows(BURST_SECONDS, "pst", start_s), min_size=1, max_size=6))
+        made.append(frame(offset, members, area, partition, 1000 + start_s + draw(st.integers(0, 12))))
+    return made
+
+
+@st.composite
+def changes_of_one(draw: st.DrawFn) -> list[InputRecord]:
+    """A query of many roles; its thresholds, and perhaps more, change; it is paused and resumed."""
+    query = draw(wide_queries())
+    made = [put(0, query)]
+    for version in range(2, draw(st.integers(2, 4))):
+        factor = draw(st.sampled_from([0.5, 1.7, 1]))
+        edges = [{**edge, "threshold": min(1, edge["threshold"] * factor)} for edge in query["within"]]
+        query = draw(st.sampled_from([{**query, "within": edges}] * 3 + [{**query, "sensors": "any"}]))
+        made.append(put(version, query, version, paused=draw(st.integers(0, 3)) == 0))
+    return made
+
+
+@st.composite
+def wide_runs(draw: st.DrawFn) -> Pushes:
+    """Batches with bursts and changes of a query of many roles among them."""
+    first, *changes = draw(changes_of_one())
+    frames = draw(bursts_in_order())
+    count = draw(st.integers(1, 5))
+    batches = [a + b for a, b in zip(split(draw, changes, count), split(draw, frames, count), strict=True)]
+    return [[first], *batches]

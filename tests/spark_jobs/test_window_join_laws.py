@@ -1,0 +1,174 @@
+"""Laws of queries of more than two roles, against the slow twin: batching, order, restarts, changed thresholds."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from spark_jobs.fusion_core import FusionCore
+from spark_jobs.records import InputRecord
+from tests.reference.fusion import SlowFusion
+from tests.spark_jobs.building import Row, frame, matches, put
+from tests.spark_jobs.comparing import but_for_template_pairs, found
+from tests.spark_jobs.strategies import (
+    BURST_SECONDS,
+    SWEEPING,
+    TEMPLATES,
+    THREE_STREAMS,
+    Pushes,
+    bursts_in_order,
+    rows,
+    split,
+    wide_queries,
+    wide_runs,
+)
+
+
+def started(*setup: InputRecord) -> FusionCore:
+    core = FusionCore(THREE_STREAMS, SWEEPING, 0)
+    core.push(list(setup))
+    return core
+
+
+@settings(max_examples=120, deadline=None)
+@given(wide_runs())
+def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes) -> None:
+    core, slow = started(), SlowFusion(THREE_STREAMS)
+    for batch in pushes:
+        known = len(slow.found)
+        output = core.push(batch)
+        slow.push(batch)
+        assert sorted(found(output)) == sorted(slow.found[known:])
+    event(f"some match: {bool(slow.found)}")
+    event(f"some superseded: {any(match[-1] for match in slow.found)}")
+
+
+@settings(max_examples=50, deadline=None)
+@given(bursts_in_order(), wide_queries(), st.data())
+def test_batching_never_changes_a_match(frames: list[InputRecord], query: dict[str, Any], data: st.DataObject) -> None:
+    at_once = started(put(0, query)).push(frames)
+    core = started(put(0, query))
+    batches = split(data.draw, frames, 4)
+    assert sorted(match for batch in batches for match in core.push(batch).matches) == sorted(at_once.matches)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(rows(BURST_SECONDS, "pst"), min_size=3, max_size=9, unique_by=lambda row: (row.sensor, row.id)),
+    wide_queries(),
+    st.data(),
+)
+def test_the_order_of_arrival_never_changes_what_is_left(
+    members: list[Row], query: dict[str, Any], data: st.DataObject
+) -> None:
+    def left(order: list[Row]) -> list[tuple[str, str]]:
+        """Everything of the records but what each superseded, which is gone."""
+        core = started(put(0, query))
+        records = [
+            match
+            for offset, row in enumerate(order)
+            for match in matches(core.push([frame(offset, [row], received_at_s=1000.0)]))
+        ]
+        gone = {each for match in records for each in match.pop("supersedes")}
+        return sorted((match["id"], repr(match)) for match in records if match["id"] not in gone)
+
+    assert left(data.draw(st.permutations(members))) == left(members)
+
+
+@settings(max_examples=60, deadline=None)
+@given(wide_runs(), st.data())
+def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
+    never, restarted = started(), started()
+    slots: dict[int, bytes] = {}
+    for batch in pushes:
+        assert but_for_template_pairs(restarted.push(batch)) == but_for_template_pairs(never.push(batch))
+        assert restarted.header() == never.header()
+        slots |= never.journal()
+        for number in never.dropped_slots():
+            del slots[number]
+        if data.draw(st.booleans()):
+            kept = data.draw(st.permutations(list(slots.values())))
+            restarted = FusionCore.restore(THREE_STREAMS, SWEEPING, 0, never.header(), kept)
+
+
+def test_an_event_that_may_play_two_roles_enlarges_a_set_in_both() -> None:
+    query = {
+        "id": "q",
+        "from": {"a": "p", "b": "s", "c": "t", "d": "s"},
+        "within": [
+            {"between": [one, other], "window_s": 0.7, "threshold": 0.07 if other == "d" else 0.3}
+            for one, other in combinations("abcd", 2)
+        ],
+        "sensors": "any",
+        "at_least": 2,
+    }
+    core = started(put(0, query))
+    both, *rest = matches(core.push([frame(0, [Row("p", 1000), Row("t", 1000, stream="t")])]))
+    grown = matches(core.push([frame(1, [Row("s", 1000, stream="s")])]))
+    assert rest == []
+    assert {"".join(member["role"] for member in match["members"]) for match in grown} == {"abc", "acd"}
+    assert [match["supersedes"] for match in grown] == [[both["id"]]] * 2
+
+
+FORMS: dict[str, tuple[list[str], dict[str, float]]] = {
+    "path": (["ab", "bc"], {"window_s": 1.3}),
+    "clique": (["ab", "ac", "bc"], {"window_s": 1.3}),
+    "ordered clique": (["ab", "bc", "ac"], {"lo_s": 0, "hi_s": 1.9}),
+    "ring of four": (["ab", "bc", "cd", "ad"], {"window_s": 1.3}),
+    "clique of four": (["ab", "ac", "ad", "bc", "bd", "cd"], {"window_s": 3}),
+}
+
+
+@pytest.mark.parametrize("streams", ["psts", "pppp"])
+@pytest.mark.parametrize(
+    ("form", "more"),
+    [
+        *((form, {}) for form in FORMS),
+        ("path", {"joint_threshold": 0.3}),
+        ("clique", {"at_least": 2}),
+        ("ordered clique", {"at_least": 2, "joint_threshold": 0.2}),
+        ("clique of four", {"at_least": 3, "joint_threshold": 0.3}),
+    ],
+)
+def test_dense_streams_over_a_long_time(form: str, more: dict[str, Any], streams: str) -> None:
+    """Many matches each, while rows are dropped and the core is restarted all the time."""
+    pairs, window = FORMS[form]
+    roles = sorted({role for pair in pairs for role in pair})
+    edges = [{"between": [*pair], **window, "threshold": 0.13} for pair in pairs]
+    query = {"id": "q", "from": dict(zip(roles, streams, strict=False)), "within": edges, "sensors": "any", **more}
+    rng = np.random.default_rng(5)
+    core, slow = started(put(0, query)), SlowFusion(THREE_STREAMS)
+    slow.push([put(0, query)])
+    slots: dict[int, bytes] = {}
+    for step in range(20):
+        at_s = 1000 + 2.5 * step
+        batch = [frame(step, _burst(rng, step, at_s), received_at_s=at_s)]
+        known = len(slow.found)
+        slow.push(batch)
+        assert sorted(found(core.push(batch))) == sorted(slow.found[known:])
+        slots |= core.journal()
+        slots = {number: slot for number, slot in slots.items() if number in core.live_slots()}
+        if step % 4 == 3:
+            core = FusionCore.restore(THREE_STREAMS, SWEEPING, 0, core.header(), slots.values())
+    assert len(slow.found) > 20
+    assert "at_least" not in more or any(match[-1] for match in slow.found)
+    assert len(core._state.table) < 85  # of 100
+
+
+def _burst(rng: np.random.Generator, step: int, at_s: float) -> list[Row]:
+    """Five detections, some of them older than those of bursts before."""
+    return [
+        Row(
+            f"d{step}-{nth}",
+            round(at_s - float(rng.choice([0, 0, 0, 4])) + float(rng.uniform(-1.5, 1.5)), 3),
+            TEMPLATES[rng.choice([0, 0, 1, 2])],
+            "pst"[rng.integers(3)],
+            f"sensor-{rng.integers(12)}",
+        )
+        for nth in range(5)
+    ]
