@@ -13,7 +13,6 @@ BENCHMARKS = (
     "occurred",
     "joint_probability",
     "timing_join",
-    "window_join",
     "streaming_join",
     "paper_costs",
     "window_join",

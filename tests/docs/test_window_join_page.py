@@ -5,12 +5,11 @@ from __future__ import annotations
 import doctest
 import json
 import re
-from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
 
-from coincide import ConstraintGraph, Edge, Window
+from coincide.query import Query
 from docs.generate import ROOT
 
 PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")
@@ -37,21 +36,8 @@ def test_every_query_has_its_graph() -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_query_asks_what_the_python_asks(name: str, shown: dict[str, Any]) -> None:
-    asked, graph = graph_of(QUERIES[name]), shown[GRAPHS[name]]
+    asked, graph = Query.from_json(QUERIES[name]).graph, shown[GRAPHS[name]]
     if name == "burst":  # roles of one stream there, detectors of their own here
         assert (asked.uniform_window, len(asked.streams)) == (graph.uniform_window, len(graph.streams))
     else:
         assert asked == graph
-    assert asked.form == QUERIES[name].get("form", "graph")
-
-
-def graph_of(query: dict[str, Any]) -> ConstraintGraph:
-    """Read a query's edges; one without `between` stands for all of its form."""
-    roles = tuple(query["from"])
-    pairs = {"path": list(pairwise(roles)), "clique": list(combinations(roles, 2))}.get(query.get("form", ""), [])
-    edges = [(between, each) for each in query["within"] for between in ([each["between"]] if pairs == [] else pairs)]
-    return ConstraintGraph(roles, tuple(Edge(a, b, window_of(each), each.get("threshold")) for (a, b), each in edges))
-
-
-def window_of(edge: dict[str, Any]) -> Window:
-    return Window(edge["window_s"]) if "window_s" in edge else Window(lo_s=edge["lo_s"], hi_s=edge["hi_s"])
