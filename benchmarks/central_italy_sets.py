@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from benchmarks.central_italy_picks import HALF_S, Pick, Templates
-from coincide import ConstraintGraph, Detections, Stream, Window, WindowJoin
+from coincide import ConstraintGraph, Detections, Window, window_join
 from tests.reference.central_italy import MIDNIGHT_US
 
 STATIONS, AT_LEAST = 12, 4
-FRAME_S = 300.0  # picks of a station that are pushed together: any split gives the same sets, this one is quick
 
 PickSet = tuple[int, ...]
 """Positions of picks, one of each station that has a part."""
@@ -27,31 +28,21 @@ def maximal_sets(
     picks: Sequence[Pick], stations: Sequence[str], templates: Templates, window_s: float, threshold: float
 ) -> list[PickSet]:
     """Return the sets that cannot grow of at least `AT_LEAST` picks, no two of one station, all near each other."""
-    longest_s = max(each.latest_s - each.earliest_s for each in templates.values())
+    own = {station: [row for row, pick in enumerate(picks) if pick.source[0] == station] for station in stations}
+    frames = {station: _frame(picks, rows, templates) for station, rows in own.items()}
     graph = ConstraintGraph.clique(stations, Window(window_s), threshold)
-    streams = [Stream(name, longest_template_s=longest_s, max_delay_s=2 * FRAME_S) for name in stations]
-    join = WindowJoin(graph, streams, at_least=AT_LEAST)
-    found: set[PickSet] = set()
-    for station, rows in _frames(picks):
-        changes = join.push(station, _frame(picks, rows, templates))
-        found.difference_update(map(tuple, changes.retract.members.tolist()))
-        found.update(map(tuple, changes.insert.members.tolist()))
-    return [tuple(row for row in members if row >= 0) for members in sorted(found)]
+    found = window_join(frames, graph, at_least=AT_LEAST)
+    rows = np.column_stack(
+        [np.array([*own[station], -1])[at] for station, at in zip(stations, found.members.T, strict=True)]
+    )
+    return [tuple(row for row in members if row >= 0) for members in rows.tolist()]
 
 
 def _frame(picks: Sequence[Pick], rows: Sequence[int], templates: Templates) -> Detections:
     sources = sorted({picks[row].source for row in rows})
     time_us = [MIDNIGHT_US + round(picks[row].second * 1e6) for row in rows]
     index = [sources.index(picks[row].source) for row in rows]
-    return Detections(time_us, [templates[source] for source in sources], index, id=rows)
-
-
-def _frames(picks: Sequence[Pick]) -> list[tuple[str, list[int]]]:
-    """Return picks of one station in five minutes, in order of time."""
-    rows: dict[tuple[float, str], list[int]] = defaultdict(list)
-    for row, pick in enumerate(picks):
-        rows[pick.second // FRAME_S, pick.source[0]].append(row)
-    return [(station, rows[at, station]) for at, station in sorted(rows)]
+    return Detections(time_us, [templates[source] for source in sources], index)
 
 
 def alarms(sets: Iterable[PickSet]) -> list[PickSet]:
