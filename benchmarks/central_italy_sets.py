@@ -93,16 +93,15 @@ class Found:
     def of(cls, sets: Sequence[PickSet], picks: Sequence[Pick]) -> Found:
         """Count."""
         raised = alarms(sets)
-        named = [name for members in raised if (name := _event([picks[row] for row in members])) is not None]
+        named = [names for members in raised if (names := _events([picks[row] for row in members]))]
         wanted = _wanted(picks)
-        return cls(len(sets), len(raised), len(named), len(wanted), len(wanted & set(named)))
+        return cls(len(sets), len(raised), len(named), len(wanted), len(wanted & set[str]().union(*named)))
 
 
-def _event(members: Sequence[Pick]) -> str | None:
-    """Return the event that more than half of the picks belong to."""
+def _events(members: Sequence[Pick]) -> set[str]:
+    """Return the event that more than half of the picks belong to: none, one, or two where picks have two labels."""
     votes = Counter(event for pick in members for event in pick.events)
-    leader, count = max(votes.items(), key=lambda vote: vote[1], default=("", 0))
-    return leader if 2 * count > len(members) else None
+    return {event for event, count in votes.items() if 2 * count > len(members)}
 
 
 def _wanted(picks: Sequence[Pick]) -> set[str]:
