@@ -15,6 +15,8 @@ BENCHMARKS = (
     "timing_join",
     "streaming_join",
     "paper_costs",
+    "window_join",
+    "window_join_streaming",
     "window_join_costs",
     "window_join_italy",
     "central_italy_precision",

@@ -31,6 +31,10 @@ from benchmarks.window_join_settings import (
 from coincide import Histogram
 from coincide.detections import Detections
 from coincide.window_join import window_join, window_join_blocks
+from coincide.window_join.paper import few_hash
+from coincide.window_join.paper.replay import Arrivals
+
+FEW_EVENTS = 5_000  # plain Python takes seconds for so many
 
 
 def our_joins(wanted: WindowJoinWanted) -> Iterator[Join]:
@@ -75,6 +79,20 @@ def measure(wanted: WindowJoinWanted, names: list[str], rounds: int) -> str:
     return " | ".join([f"{answers.pop()[0]:,}", *ratios, *(f"{s[name]:.3f}" for name in names)])
 
 
+def few_hash_row(form: str, streams: int, events: int, partners: float) -> str:
+    """Return a row of the second table: the paper's FEW-hash in plain Python beside us, on the same frames."""
+    wanted = wanted_of(form, streams, events, partners, "members")
+    frames = {name: Detections(time_us, [Histogram.point()]) for name, time_us in wanted.times_us.items()}
+    arrivals = Arrivals(frames)
+    taken = []
+    for join in (lambda: window_join(frames, wanted.graph).members, lambda: few_hash(arrivals, wanted.graph).members):
+        start = time.process_time()
+        members = join()
+        taken.append(time.process_time() - start)
+    ours_s, few_s = taken
+    return f"| {form} | {streams} | {events:,} | {len(members):,} | {few_s / ours_s:.0f} | {ours_s:.4f} | {few_s:.3f} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--answer", choices=["members", "sums"], nargs="+", default=["members", "sums"])
@@ -92,6 +110,10 @@ def main() -> None:
         for kind in kinds:
             row = measure(wanted_of(form, streams, events, partners, kind), names, arguments.rounds)
             print(f"| {form} | {streams} | {events:,} | {partners:g} | {kind} | {row} |", flush=True)
+    print("\n| form | streams | events a stream | tuples | vs FEW-hash in Python | coincide s | FEW-hash s |")
+    print("|---" * 7 + "|")
+    for streams, partners in ((3, 10.0), (4, 4.0), (5, 2.0)):
+        print(few_hash_row("clique", streams, FEW_EVENTS, partners), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from coincide.arrays import BoolArray, CodeArray, Int64Array, PositionArray
-from coincide.events import Events
+from coincide.events import Events, sorted_events
 from coincide.stream_buffers import StreamBuffers
+from coincide.timing_join.matching import Probe, matching_pairs
 from coincide.timing_join.sensor_rule import SensorRule
 from coincide.window_join.enumeration import Enumeration, Partial
 from coincide.window_join.installed_graph import InstalledGraph
@@ -35,6 +37,15 @@ class FoundTuples:
     ref: Int64Array
     template: CodeArray
     detected_at_us: Int64Array
+
+    @classmethod
+    def all_of(cls, parts: Sequence[FoundTuples], roles: int) -> FoundTuples:
+        """Return the tuples of all parts."""
+        if len(parts) == 1:
+            return parts[0]
+        none = [np.empty((roles, 0), kind) for kind in (np.int64, np.int32, np.int64)]
+        columns = zip(none, *((part.ref, part.template, part.detected_at_us) for part in parts), strict=True)
+        return cls(*(np.concatenate(column, axis=1) for column in columns))
 
     def take(self, keep: BoolArray) -> FoundTuples:
         """Return the tuples to keep."""
@@ -68,8 +79,13 @@ class CompleteTuples:
 
     def changes(self, stream: str, batch: Events, held: StreamBuffers) -> tuple[Tuples, Tuples]:
         """Take a sorted batch in; return the tuples whose last member is in it, and none that it retracts."""
-        held.insert(stream, batch)
-        found = self._completed_by(stream, batch, held)
+        if self._twins:
+            parts = self._by_twins(stream, batch, held)
+        else:
+            two_streams = len(self._installed.players) == 2
+            parts = self._pairs(stream, batch, held) if two_streams else self._by_one_role(stream, batch, held)
+            held.insert(stream, batch)
+        found = FoundTuples.all_of(parts, len(self._installed.players))
         if self._rules.twins_in_order:
             self._put_ties_in_order(found)
         for i, j in combinations(range(len(found.ref)), 2) if self._labels.is_keyed else ():
@@ -88,17 +104,35 @@ class CompleteTuples:
     def forget(self, refs: Int64Array) -> None:
         """Forget events that are not held any more: nothing but the buffers knows them."""
 
-    def _completed_by(self, stream: str, batch: Events, held: StreamBuffers) -> FoundTuples:
+    def _pairs(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
+        """Find the tuples of two streams, which are the pairs of a timing join."""
+        self._installed.reach(held.templates)  # has all templates judged
+        [edge] = self._installed.edges
+        root, players = self._installed.players.index(stream), self._installed.players
+        bounds = edge.as_a if self._installed.graph.streams[root] == edge.condition.a else edge.as_b
+        probe = Probe(batch, held.view(players[1 - root]), bounds, self._rules.sensors)
+        roles = [RoleEvents(probe.stored)] * 2
+        roles[root] = RoleEvents(sorted_events(batch))
+        return [_found(roles, {root: rows, 1 - root: at}) for rows, at in matching_pairs(probe)]
+
+    def _by_one_role(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
+        """Find tuples where every role has a stream of its own: the batch meets what is held of the others."""
+        root = self._installed.players.index(stream)
+        new = RoleEvents(sorted_events(batch))
+        roles = [new if name == stream else RoleEvents(held.view(name)) for name in self._installed.players]
+        enumeration = Enumeration(roles, self._installed.reach(held.templates), self._rules)
+        return [_found(roles, part) for part in enumeration.tuples(root)]
+
+    def _by_twins(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
+        """Find tuples where streams play several roles: new rows meet each other too, among all that is held."""
+        held.insert(stream, batch)
         players = self._installed.players
         events = {name: RoleEvents(held.view(name)) for name in players}
         roles = [events[name] for name in players]
         new = _rows_of(events[stream], batch)
         enumeration = Enumeration(roles, self._installed.reach(held.templates), self._rules)
         roots = [role for role, name in enumerate(players) if name == stream]
-        parts = [_found(roles, part) for root in roots for part in enumeration.tuples(root, new)]
-        none = [np.empty((len(roles), 0), kind) for kind in (np.int64, np.int32, np.int64)]
-        columns = zip(none, *((part.ref, part.template, part.detected_at_us) for part in parts), strict=True)
-        return FoundTuples(*(np.concatenate(column, axis=1) for column in columns))
+        return [_found(roles, part) for root in roots for part in enumeration.tuples(root, new)]
 
     def _put_ties_in_order(self, found: FoundTuples) -> None:
         """Swap members of one stream that were reported at the same time into the order of (sensor, id)."""

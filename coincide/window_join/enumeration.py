@@ -67,9 +67,12 @@ class Enumeration:
         ends, area = events.time_us[[0, -1]], events.area[[0, -1]]
         stretches = []
         for role, stored in enumerate(self.roles):
+            if role == root:
+                stretches.append(events)
+                continue
             lo_us, hi_us = self.reach.span_us(root, role)
             start, stop = stored.within(area, ends + lo_us, ends + hi_us)
-            stretches.append(events if role == root else stored.rows(int(start[0]), max(int(start[0]), int(stop[1]))))
+            stretches.append(stored.rows(int(start[0]), max(int(start[0]), int(stop[1]))))
         return _Part(stretches, self.reach, self.rules, root)
 
 
