@@ -19,6 +19,7 @@ BENCHMARKS = (
     "window_join_streaming",
     "window_join_costs",
     "window_join_italy",
+    "coalescing_costs",
     "central_italy_precision",
     "figures",
     "fusion_core",

@@ -46,12 +46,14 @@ def runs_in_extent(cp: npt.ArrayLike, w: int) -> FloatArray:
     [1.0, 1.0, 2.0, 1.0]
     """
     tuples = tuples_in_extent(len(_probabilities("cp", cp)), w)
-    return tuples - links_in_extent(cp, w)
+    runs: FloatArray = tuples - links_in_extent(cp, w)
+    return runs
 
 
 def tuples_in_extent(n: int, w: int) -> FloatArray:
     """Return min(k, w) for k from 1 to n."""
-    return np.minimum(np.arange(1.0, n + 1), _window(w))
+    held: FloatArray = np.minimum(np.arange(1.0, n + 1), _window(w))
+    return held
 
 
 def links_in_extent(cp: npt.ArrayLike, w: int) -> FloatArray:
@@ -106,16 +108,7 @@ def eager_update(costs: UnitCosts, cp: npt.ArrayLike, oop: npt.ArrayLike, w: int
     it charges a deletion for every tuple from the first on. Deletions begin after tuple w, and the oldest is detached
     if the next tuple was coalesced with it: cp[i-w+1].
 
-    Parameters
-    ----------
-    costs : UnitCosts
-    cp, oop : array_like of float, shape (n,)
-    w : int
-
-    Raises
-    ------
-    CostError
-        A probability is outside [0, 1], the arrays differ in length, or `w` is below 1.
+    Arrays of different lengths are refused as well.
 
     Examples
     --------
@@ -131,7 +124,8 @@ def eager_update(costs: UnitCosts, cp: npt.ArrayLike, oop: npt.ArrayLike, w: int
     split = np.multiply(late, costs.splitting(cp, oop), out=np.zeros(len(cp)), where=late > 0)
     split[:1] = 0  # nothing is there to be split
     arrivals = (1 - cp) * costs.insert + cp * costs.merging(cp, oop) + split
-    return np.cumsum(arrivals + _expiry(costs, cp, w))
+    spent: FloatArray = np.cumsum(arrivals + _expiry(costs, cp, w))
+    return spent
 
 
 def lazy_update(costs: UnitCosts, n: int, w: int) -> FloatArray:
@@ -147,7 +141,7 @@ def lazy_update(costs: UnitCosts, n: int, w: int) -> FloatArray:
     [1.915, 3.83, 5.851]
     """
     arrived = np.arange(1.0, n + 1)
-    return costs.insert * arrived + costs.delete * np.maximum(arrived - _window(w), 0)
+    return costs.insert * arrived + costs.delete * (arrived - tuples_in_extent(n, w))
 
 
 def eager_scan(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:
@@ -181,7 +175,7 @@ def lazy_scan(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:
 
 
 def _expiry(costs: UnitCosts, cp: FloatArray, w: int) -> FloatArray:
-    """Return what each arrival's expiring tuple costs: as tuple i (from 0) comes, i - w goes, which i - w + 1 follows."""
+    """Return what each arrival's expiring tuple costs: with tuple i (from 0) goes i - w, which i - w + 1 follows."""
     expiring = np.zeros(len(cp))
     following = cp[1 : max(len(cp) - _window(w) + 1, 1)]
     expiring[w:] = following * costs.detach + (1 - following) * costs.delete

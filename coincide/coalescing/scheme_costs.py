@@ -1,4 +1,4 @@
-"""Scheme costs: what each distinct coalescing query costs eagerly and lazily, normalised and weighed: Equations 7 to 10.
+"""Scheme costs: what each distinct query costs eagerly and lazily, normalised and weighed: Equations 7 to 10.
 
 Source: Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010), section 6.2.
 """
