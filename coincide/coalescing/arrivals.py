@@ -33,13 +33,13 @@ class Arrivals:
         self._next_id = 0
 
     def of(
-        self, ts_us: npt.ArrayLike, group: npt.ArrayLike | None, value: npt.ArrayLike | None, id: npt.ArrayLike | None
+        self, ts_us: npt.ArrayLike, group: npt.ArrayLike | None, value: npt.ArrayLike | None, ids: npt.ArrayLike | None
     ) -> Iterator[Arrival]:
         """Return the rows of a frame as plain tuples; without values all are 0."""
         times = times_of("ts_us", ts_us)
         rows = len(times)
-        ids = np.arange(self._next_id, self._next_id + rows) if id is None else labels_of("id", id, rows)
+        refs = np.arange(self._next_id, self._next_id + rows) if ids is None else labels_of("id", ids, rows)
         groups = np.zeros(rows, np.int64) if group is None else labels_of("group", group, rows)
         values = np.zeros(rows, np.int64) if value is None else values_of(value, rows, self._equivalence)
         self._next_id += rows
-        return zip(times.tolist(), groups.tolist(), values.tolist(), ids.tolist(), strict=True)
+        return zip(times.tolist(), groups.tolist(), values.tolist(), refs.tolist(), strict=True)

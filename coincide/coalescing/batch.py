@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import BoolArray, Int64Array, LabelArray, PositionArray
-from coincide.coalescing.columns import duration_of, group_codes, labels_of, time_order, times_of, values_of
+from coincide.arrays import Int64Array, LabelArray, PositionArray
+from coincide.coalescing.columns import duration_of, group_codes, labels_of, times_of, values_of
 from coincide.coalescing.equivalences import Equal, Equivalence
 from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.ordered_rows import OrderedRows
@@ -30,8 +30,8 @@ def coalesce(
     """Merge the intervals of each group that belong together and touch, overlap or lie at most `gap_us` apart.
 
     With `Equal`, intervals of one group and one value belong together, whatever lies between them. With another
-    equivalence the rows of a group are taken by (start, row), and neighbours belong together where the later one's value
-    goes on from the earlier one's. Intervals that belong together are united: a run ends where the next interval
+    equivalence the rows of a group are taken by (start, row), and neighbours belong together where the later one's
+    value goes on from the earlier one's. Intervals that belong together are united: a run ends where the next interval
     starts more than `gap_us` after all that came before it in the run have ended.
 
     Parameters

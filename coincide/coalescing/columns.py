@@ -23,7 +23,7 @@ def times_of(field: str, times_us: npt.ArrayLike, rows: int | None = None) -> In
     times = whole_numbers(field, times_us, None if rows is None else (rows,), CoalescingError)
     if times.ndim != 1:
         raise CoalescingError(field, f"an array of {times.ndim} dimensions", "one dimension")
-    if len(times) and not (-FARTHEST_US <= times.min() and times.max() <= FARTHEST_US):
+    if len(times) and not (times.min() >= -FARTHEST_US and times.max() <= FARTHEST_US):
         beyond = times[(times < -FARTHEST_US) | (times > FARTHEST_US)][0]
         raise CoalescingError(field, int(beyond), "microseconds from -2**61 to 2**61")
     return times

@@ -62,7 +62,7 @@ class EagerCoalescing:
         ts_us: npt.ArrayLike,
         group: npt.ArrayLike | None = None,
         value: npt.ArrayLike | None = None,
-        id: npt.ArrayLike | None = None,
+        id: npt.ArrayLike | None = None,  # noqa: A002 - as in Detections
     ) -> Changes[Runs]:
         """Take readings in any order.
 
@@ -93,8 +93,10 @@ class EagerCoalescing:
         rows, late_by_us = np.array(late, np.int64).reshape(-1, 2).T
         return Changes(Runs.of(_listed(changes.inserted)), Runs.of(_listed(changes.retracted)), rows, late_by_us)
 
-    def add(self, ts_us: int, group: Label, value: Any, id: Label, changes: RunChanges) -> int | None:
+    def add(self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges) -> int | None:
         """Take one reading as plain values, unchecked, the fastest way; say in `changes` what it changes.
+
+        `ref` is its id.
 
         Returns
         -------
@@ -102,24 +104,24 @@ class EagerCoalescing:
             By how many microseconds it is too late to count; None where it counts.
         """
         scope = group if self._extent.per_group else None
-        late_by = self._late_by((ts_us, group, id), scope)
+        late_by = self._late_by((ts_us, group, ref), scope)
         if late_by is not None:
             return late_by
         readings = self._groups.get(group)
         if readings is None:
             readings = self._groups[group] = GroupRuns(group, self._equivalence, self._hold_us)
-        if not readings.add(ts_us, id, value, changes):
+        if not readings.add(ts_us, ref, value, changes):
             return None
         self._sizes[scope] = self._sizes.get(scope, 0) + 1
         self._latest[scope] = max(ts_us, self._latest.get(scope, ts_us))
-        if not self._extent.per_group and readings.oldest == (ts_us, id):
-            heappush(self._oldest_first, (ts_us, group, id))
+        if not self._extent.per_group and readings.oldest == (ts_us, ref):
+            heappush(self._oldest_first, (ts_us, group, ref))
         self._drop_expired(scope, changes)
         return None
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
-        return Runs.of([run for group in sorted(self._groups) for run in self._groups[group].runs()])  # type: ignore[type-var]
+        return Runs.of([run for group in sorted(self._groups) for run in self._groups[group].runs()])
 
     def _late_by(self, key: Key, scope: Label | None) -> int | None:
         if self._extent.duration_us is not None:
@@ -133,8 +135,8 @@ class EagerCoalescing:
     def _oldest(self, scope: Label | None) -> Key:
         """Return the key of the reading of an extent that goes first; there must be one."""
         if scope is not None:
-            ts, id = self._groups[scope].oldest
-            return ts, scope, id
+            ts, ref = self._groups[scope].oldest
+            return ts, scope, ref
         while True:
             key = self._oldest_first[0]
             readings = self._groups.get(key[1])
@@ -161,8 +163,8 @@ class EagerCoalescing:
         if readings.is_empty:
             del self._groups[group]
         elif scope is None:
-            ts, id = readings.oldest
-            heappush(self._oldest_first, (ts, group, id))
+            ts, ref = readings.oldest
+            heappush(self._oldest_first, (ts, group, ref))
 
 
 def _listed(runs: dict[Any, Any]) -> list[Any]:

@@ -1,8 +1,8 @@
 """Equivalences: which value goes on from the one before it, so that both belong to one run.
 
-All of them compare neighbours in time only. A run is therefore a function of the readings and not of the order in
-which they arrived. "Within epsilon of the run's first value" is no such rule: to drop one reading would regroup all
-that follow. It is left out for that reason.
+All of them look at two neighbours in time alone, so that a reading that comes or goes, in any order, changes only the
+runs beside it. "Within epsilon of the run's first value" is no such rule: to drop one reading would regroup all that
+follow. It is left out for that reason.
 """
 
 from __future__ import annotations

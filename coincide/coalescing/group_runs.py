@@ -28,7 +28,9 @@ class GroupRuns:
     [(0, 10), (10, 20), (20, 20)]
     """
 
-    __slots__ = ("_equivalence", "_first_run", "_group", "_hold_us", "_ids", "_starts", "_ties", "_times", "_values", "head")
+    __slots__ = (
+        "_equivalence", "_first_run", "_group", "_hold_us", "_ids", "_starts", "_ties", "_times", "_values", "head",
+    )  # fmt: skip
 
     def __init__(self, group: Label, equivalence: Equivalence, hold_us: int | None) -> None:
         self._group = group
@@ -61,18 +63,18 @@ class GroupRuns:
         """Return all runs, by start."""
         return [self._run(place) for place in range(self._first_run, len(self._starts))]
 
-    def add(self, ts_us: int, id: Label, value: Any, changes: RunChanges) -> bool:
+    def add(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         """Add a reading; return False if it was there already."""
         times = self._times
         if self.is_empty or ts_us > times[-1]:
-            self._append(ts_us, id, value, changes)
+            self._append(ts_us, ref, value, changes)
             return True
         place = bisect_left(times, ts_us, self.head)
         if times[place] == ts_us:
-            return self._add_tie(place, id, value, changes)
+            return self._add_tie(place, ref, value, changes)
         before = self._around(max(place - 1, self.head), place)
         times.insert(place, ts_us)
-        self._ids.insert(place, id)
+        self._ids.insert(place, ref)
         self._values.insert(place, value)
         self._relink(place, before, changes)
         return True
@@ -88,9 +90,7 @@ class GroupRuns:
         changes.retract(self._run(self._first_run))
         self.head = head = head + 1
         starts, first_run = self._starts, self._first_run
-        if head == len(self._times):
-            self._first_run += 1
-        elif first_run + 1 < len(starts) and starts[first_run + 1] == self._times[head]:
+        if head == len(self._times) or starts[first_run + 1 : first_run + 2] == [self._times[head]]:
             self._first_run += 1
         else:
             starts[first_run] = self._times[head]
@@ -98,35 +98,35 @@ class GroupRuns:
         if head > ROOM and 2 * head > len(self._times):
             self._compact()
 
-    def _append(self, ts_us: int, id: Label, value: Any, changes: RunChanges) -> None:
+    def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
         was_empty = self.is_empty
         newest = None if was_empty else self._run(len(self._starts) - 1)
         goes_on = not was_empty and self._goes_on(self._times[-1], self._values[-1], ts_us, value)
         self._times.append(ts_us)
-        self._ids.append(id)
+        self._ids.append(ref)
         self._values.append(value)
         if newest is not None:
             changes.retract(newest)
         if newest is not None and goes_on:
             group, start_us, _, first_value, count, first, _, _ = newest
-            changes.insert(Run(group, start_us, ts_us, first_value, count + 1, first, id, True))
+            changes.insert(Run(group, start_us, ts_us, first_value, count + 1, first, ref, True))
             return
         self._starts.append(ts_us)
         if newest is not None:
             changes.insert(newest._replace(end_us=self._held_until(newest.end_us, ts_us), is_open=False))
-        changes.insert(Run(self._group, ts_us, ts_us, value, 1, id, id, True))
+        changes.insert(Run(self._group, ts_us, ts_us, value, 1, ref, ref, True))
 
-    def _add_tie(self, place: int, id: Label, value: Any, changes: RunChanges) -> bool:
+    def _add_tie(self, place: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         ts = self._times[place]
         waiting = self._ties.get(ts, [])
-        if id == self._ids[place] or any(id == other for other, _ in waiting):
+        if ref == self._ids[place] or any(ref == other for other, _ in waiting):
             return False
-        if id > self._ids[place]:  # type: ignore[operator]
-            insort(self._ties.setdefault(ts, []), (id, value), key=_id_of)
+        if ref > self._ids[place]:  # type: ignore[operator]
+            insort(self._ties.setdefault(ts, []), (ref, value), key=_id_of)
             return True
         before = self._around(max(place - 1, self.head), min(place + 1, len(self._times) - 1))
         insort(self._ties.setdefault(ts, []), (self._ids[place], self._values[place]), key=_id_of)
-        self._ids[place], self._values[place] = id, value
+        self._ids[place], self._values[place] = ref, value
         self._relink(place, before, changes)
         return True
 

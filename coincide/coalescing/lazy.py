@@ -52,7 +52,7 @@ class LazyCoalescing:
         ts_us: npt.ArrayLike,
         group: npt.ArrayLike | None = None,
         value: npt.ArrayLike | None = None,
-        id: npt.ArrayLike | None = None,
+        id: npt.ArrayLike | None = None,  # noqa: A002 - as in Detections
     ) -> tuple[Int64Array, Int64Array]:
         """Take readings in any order; columns as in `EagerCoalescing.push`.
 

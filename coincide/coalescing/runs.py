@@ -25,7 +25,7 @@ class Run(NamedTuple):
     start_us: int
     end_us: int
     value: Any
-    count: int
+    count: int  # type: ignore[assignment]  # nobody counts equal fields of a run
     first: Label
     last: Label
     is_open: bool

@@ -48,7 +48,8 @@ def validity(
     ([0, 10, 25], [10, 22, 25])
     """
     start_us = times_of("ts_us", ts_us)
-    codes = group_codes(labels_of("group", np.zeros(len(start_us), np.int64) if group is None else group, len(start_us)))
+    labels = np.zeros(len(start_us), np.int64) if group is None else labels_of("group", group, len(start_us))
+    codes = group_codes(labels)
     order = time_order(codes, start_us)
     code, start = codes[order], start_us[order]
     end = np.empty_like(start_us)

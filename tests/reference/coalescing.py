@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from coincide.coalescing import Equivalence, Run, Runs
+from coincide.coalescing import Equivalence, Run
 
 
 class Reading(NamedTuple):
@@ -26,11 +26,6 @@ class Fact(NamedTuple):
     end_us: int
     group: int
     value: Any = None
-
-
-def by_columns(runs: Runs) -> list[Run]:
-    """Return the runs of a columnar answer as plain tuples."""
-    return list(runs)
 
 
 def in_tuple_scope(readings: Iterable[Reading], size: int) -> list[Reading]:
@@ -62,8 +57,7 @@ def coalesced_readings(readings: Iterable[Reading], equivalence: Equivalence, ho
         in_group = [reading for reading in listed if reading.group == group]
         instants = sorted({reading.ts_us for reading in in_group})
         counted = [min((r for r in in_group if r.ts_us == ts), key=lambda r: r.id) for ts in instants]
-        for members in _linked(counted, equivalence, hold_us):
-            runs.append(_run(members, counted, hold_us))
+        runs += [_run(members, counted, hold_us) for members in _linked(counted, equivalence, hold_us)]
     return runs
 
 

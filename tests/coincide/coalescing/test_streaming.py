@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import pairwise, permutations
 from operator import eq
 from typing import Any
 
@@ -60,13 +60,13 @@ def pushed(operator: EagerCoalescing, part: list[Reading]) -> Changes[Runs]:
 
 
 def columns(part: list[Reading]) -> tuple[list[int], list[int], list[Any], list[int]]:
-    ts, group, id, value = [list(column) for column in zip(*part, strict=True)] if part else [[], [], [], []]
-    return ts, group, value, id
+    ts, group, ids, value = [list(column) for column in zip(*part, strict=True)] if part else [[], [], [], []]
+    return ts, group, value, ids
 
 
 def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
     bounds = [0, *sorted(cuts), len(listed)]
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         yield listed[begin:end]
 
 
@@ -172,7 +172,7 @@ def test_groups_may_have_names_and_readings_too() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: WindowExtent(), "extent is .*: size or duration_us, exactly one of both"),
+        (WindowExtent, "extent is .*: size or duration_us, exactly one of both"),
         (lambda: WindowExtent(size=3, duration_us=3), "exactly one of both"),
         (lambda: WindowExtent(size=0), "size is 0: a whole number of readings, 1 or more"),
         (lambda: WindowExtent(size=True), "size is True"),
