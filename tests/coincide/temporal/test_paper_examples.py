@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from coincide.coalescing import coalesce
 from coincide.temporal import (
     NOW_US,
     Facts,
@@ -14,7 +15,7 @@ from coincide.temporal import (
     temporal_join,
     windowed_join,
 )
-from tests.reference.temporal import Fact, coalesced
+from tests.reference.temporal import Fact
 
 MINUTE_US, HOUR_US = 60_000_000, 3_600_000_000
 
@@ -26,6 +27,10 @@ def _year_us(year: int) -> int:
 def _facts(rows: list[Fact], unit_us: int) -> Facts:
     start, end, group, value = (np.array([row[column] for row in rows]) for column in range(4))
     return Facts(start * unit_us, end * unit_us, group, value)
+
+
+def _coalesced(facts: Facts) -> Facts:
+    return Facts.of(coalesce(facts.intervals.start_us, facts.intervals.end_us, facts.group, facts.value))
 
 
 class TestExample1:
@@ -40,7 +45,7 @@ class TestExample1:
     EVERY_MINUTE = Windows.sliding(MINUTE_US, 10 * MINUTE_US, size_us=60 * MINUTE_US, slide_us=MINUTE_US)
 
     def test_regions_alike_from_the_third_minute_to_the_eighth(self) -> None:
-        runs = _facts(coalesced(self.READINGS), MINUTE_US)
+        runs = _coalesced(_facts(list(self.READINGS), MINUTE_US))
         pairs = windowed_join(runs, None, self.EVERY_MINUTE, tolerance=2, at_least_us=4 * MINUTE_US)
         assert (self.EVERY_MINUTE.end_us[pairs.window] // MINUTE_US).tolist() == [7, 8, 9, 10]
         assert set(runs.group[pairs.left]) | set(runs.group[pairs.right]) == {"north", "south"}
@@ -61,14 +66,19 @@ class TestExample2:
         (hour, hour + 1, region, celsius) for region, each in CELSIUS for hour, celsius in enumerate(each)
     )
 
-    def _longest_h(self, hot: list[Fact], end_h: int) -> dict[str, int]:
-        found = longest_periods(_facts(hot, HOUR_US), Windows([end_h * HOUR_US], size_us=24 * HOUR_US))
+    def _hot(self) -> Facts:
+        facts = _facts(list(self.READINGS), HOUR_US)
+        return facts.where(facts.value > 100)
+
+    def _longest_h(self, hot: Facts, end_h: int) -> dict[str, int]:
+        found = longest_periods(hot, Windows([end_h * HOUR_US], size_us=24 * HOUR_US))
         return dict(zip(found.group.tolist(), cast_duration(found.duration_us, "hour").tolist(), strict=True))
 
     def test_hot_hours_in_a_row_are_one_period(self) -> None:
-        hot = coalesced([(start, end, region, 1) for start, end, region, celsius in self.READINGS if celsius > 100])
+        above = self._hot()
+        hot = _coalesced(Facts(above.intervals.start_us, above.intervals.end_us, above.group))
         windows = Windows.sliding(HOUR_US, 32 * HOUR_US, size_us=24 * HOUR_US, slide_us=HOUR_US)
-        found = longest_periods(_facts(hot, HOUR_US), windows)
+        found = longest_periods(hot, windows)
         hours = windows.end_us[found.window] // HOUR_US
         north = dict(zip(hours[found.group == "north"].tolist(), found.duration_us.tolist(), strict=False))
         assert self._longest_h(hot, 3) == {"north": 2}
@@ -78,34 +88,34 @@ class TestExample2:
         assert max(north) == 30  # hour 7 is the last hot one's end
 
     def test_uncoalesced_each_hour_is_a_period(self) -> None:
-        hot = [fact for fact in self.READINGS if fact[3] > 100]
-        assert self._longest_h(hot, 8) == {"north": 1, "south": 1}
+        assert self._longest_h(self._hot(), 8) == {"north": 1, "south": 1}
 
     def test_equal_values_alone_are_not_what_is_asked_for(self) -> None:
-        hot = coalesced([fact for fact in self.READINGS if fact[3] > 100])  # 101, 103 and 102 stay apart
+        hot = _coalesced(self._hot())  # 101, 103 and 102 stay apart
         assert self._longest_h(hot, 8) == {"north": 2, "south": 1}
 
 
 class TestExample3:
     """Andy's salary: Table 1, without coalescing Table 2, with it Table 3."""
 
-    TABLE_2 = Facts(
-        [_year_us(2000), _year_us(2004), _year_us(2008)],
-        [_year_us(2004), _year_us(2008), NOW_US],
-        group=["Andy"] * 3,
-        value=[100, 120, 120],
+    TABLE_1 = (  # name, department, salary in thousands, start, end
+        ("Andy", "Development", 100, 2000, 2004),
+        ("Andy", "Development", 120, 2004, 2008),
+        ("Andy", "R&D", 120, 2008, None),
+    )
+    TABLE_2 = Facts(  # without the department
+        [_year_us(start) for *_, start, _ in TABLE_1],
+        [NOW_US if end is None else _year_us(end) for *_, end in TABLE_1],
+        group=[name for name, *_ in TABLE_1],
+        value=[salary for _, _, salary, *_ in TABLE_1],
     )
     TABLE_3 = Facts([_year_us(2000), _year_us(2004)], [_year_us(2004), NOW_US], group=["Andy"] * 2, value=[100, 120])
 
     def test_coalescing_table_2_gives_table_3(self) -> None:
-        held = self.TABLE_2.intervals.at(_year_us(2010))
-        rows = zip(held.start_us.tolist(), held.end_us.tolist(), ["Andy"] * 3, self.TABLE_2.value.tolist(), strict=True)
-        days: list[Fact] = [(start // (24 * HOUR_US), end // (24 * HOUR_US), *rest) for start, end, *rest in rows]
-        shown = _facts(coalesced(days), 24 * HOUR_US)
-        table_3 = self.TABLE_3.intervals.at(_year_us(2010))
-        assert shown.intervals.start_us.tolist() == table_3.start_us.tolist()
-        assert shown.intervals.end_us.tolist() == table_3.end_us.tolist()
-        assert shown.value.tolist() == self.TABLE_3.value.tolist()
+        found = _coalesced(self.TABLE_2)
+        assert found.intervals.start_us.tolist() == self.TABLE_3.intervals.start_us.tolist()
+        assert found.intervals.end_us.tolist() == self.TABLE_3.intervals.end_us.tolist()
+        assert found.value.tolist() == self.TABLE_3.value.tolist()
 
     def test_uncoalesced_the_salary_of_120_seems_younger_than_it_is(self) -> None:
         days = [
@@ -125,7 +135,7 @@ class TestExample4:
     )
 
     def test_nine_tuples_become_five(self) -> None:
-        runs = _facts(coalesced(self.READINGS), HOUR_US)
+        runs = _coalesced(_facts(list(self.READINGS), HOUR_US))
         assert (len(self.READINGS), len(runs)) == (9, 5)
         steady = duration_us(runs.intervals) >= 2 * HOUR_US
         assert sorted(runs.group[steady]) == ["1", "3"]
