@@ -20,6 +20,7 @@ BENCHMARKS = (
     "window_join_costs",
     "window_join_italy",
     "coalescing_costs",
+    "coalescing_unit_costs",
     "central_italy_precision",
     "figures",
     "fusion_core",

@@ -156,7 +156,7 @@ def eager_scan(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:
     >>> eager_scan(PAPER, [0, 0], w=2).tolist()
     [51.175, 102.35]
     """
-    return costs.read * runs_in_extent(cp, w) + costs.read_timestamp * links_in_extent(cp, w)
+    return costs.read_run * runs_in_extent(cp, w) + costs.read_timestamp * links_in_extent(cp, w)
 
 
 def lazy_scan(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:

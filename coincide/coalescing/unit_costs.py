@@ -28,8 +28,9 @@ class UnitCosts:
         in a vector that is longer the more coalesces.
     split : float
         A late tuple splits a run in ``split * oop / cp``: the array behind it moves, the shorter the more coalesces.
-    read, read_timestamp : float
-        Read a tuple or a run; read one further timestamp of a run's vector. 0 where a scan reads the ends only.
+    read, read_run, read_timestamp : float
+        Read a tuple of a lazy extent, a run of an eager one, one further timestamp of a run's vector (0 where a scan
+        reads the ends only).
     coalesce : float
         Coalesce a tuple with the previous one during a scan.
     timestamp_size, run_size, tuple_size : float
@@ -42,8 +43,8 @@ class UnitCosts:
 
     Notes
     -----
-    Table 4 of Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010). It has no
-    name for `read_timestamp`; its C_read "increases linearly with the coalescing probability".
+    Table 4 of Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010). It has one
+    C_read, which for an eager extent "increases linearly with the coalescing probability".
     """
 
     insert: float
@@ -53,6 +54,7 @@ class UnitCosts:
     merge_late: float
     split: float
     read: float
+    read_run: float
     read_timestamp: float
     coalesce: float
     timestamp_size: float
@@ -97,6 +99,7 @@ PAPER = UnitCosts(
     merge_late=23.772,
     split=1.864,
     read=51.175,
+    read_run=51.175,
     read_timestamp=51.175 * 0.558,  # it reads by size
     coalesce=6.094,
     timestamp_size=0.469 * 0.558,

@@ -42,7 +42,7 @@ def printed_lazy_update(costs: UnitCosts, k: int, w: int) -> float:
 
 def printed_eager_scan(costs: UnitCosts, memory: float) -> float:
     """Equation 5, of any memory."""
-    return costs.read * memory / costs.run_size
+    return costs.read_run * memory / costs.run_size
 
 
 def printed_lazy_scan(costs: UnitCosts, cp: Sequence[float]) -> float:

@@ -46,7 +46,7 @@ def test_eager_costs_are_the_operations_of_an_extent(links: list[int], w: int) -
     scans, memory = eager_scan(PAPER, links, w), eager_memory(PAPER, links, w)
     for at, (runs, timestamps, work) in enumerate(extents(links, w)):
         assert updates[at] == pytest.approx(sum(getattr(PAPER, name) * count for name, count in work.items()))
-        assert scans[at] == pytest.approx(PAPER.read * runs + PAPER.read_timestamp * timestamps)
+        assert scans[at] == pytest.approx(PAPER.read_run * runs + PAPER.read_timestamp * timestamps)
         assert memory[at] == pytest.approx(PAPER.run_size * runs + PAPER.timestamp_size * timestamps)
 
 
@@ -133,7 +133,7 @@ class TestAsPrinted:
         ends_only = replace(PAPER, read_timestamp=0.0)
         memory = eager_memory(ends_only, [1.0] * 1000, w=1000)[-1]  # one run of 1,000 tuples
         assert printed_eager_scan(ends_only, memory) > 500 * ends_only.read
-        assert eager_scan(ends_only, [1.0] * 1000, w=1000)[-1] == ends_only.read
+        assert eager_scan(ends_only, [1.0] * 1000, w=1000)[-1] == ends_only.read_run
         # the profile "paper" reads by size, which is what the equation says
         assert eager_scan(PAPER, [1.0] * 1000, w=1000)[-1] == pytest.approx(printed_eager_scan(PAPER, memory))
 
