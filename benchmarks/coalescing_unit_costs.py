@@ -43,17 +43,20 @@ def measure_costs(clock: Clock = time.process_time, w: int = W, rounds: int = RO
         return extent
 
     empty = lambda: EagerCoalescing(WindowExtent(size=w))  # noqa: E731
-    insert, merge = push_us(empty, ts, apart), push_us(empty, ts, alike)
+    insert = push_us(lambda: LazyCoalescing(WindowExtent(size=w)), ts, apart)
+    insert_run, merge = push_us(empty, ts, apart), push_us(empty, ts, alike)
     after = ts + 2 * w
     read = scan_us(LazyCoalescing, apart) / w
     read_run, read_one = scan_us(EagerCoalescing, apart) / w, scan_us(EagerCoalescing, alike)
     return UnitCosts(
         insert=insert,
-        delete=_beyond(push_us(lambda: filled(EagerCoalescing, ts, apart), after, apart + w), insert),
+        delete=_beyond(push_us(lambda: filled(LazyCoalescing, ts, apart), after, apart + w), insert),
+        insert_run=insert_run,
+        delete_run=_beyond(push_us(lambda: filled(EagerCoalescing, ts, apart), after, apart + w), insert_run),
         detach=_beyond(push_us(lambda: filled(EagerCoalescing, ts, alike), after, alike), merge),
         merge=merge,
         merge_late=_beyond(push_us(empty, ts[shuffled], alike), merge),
-        split=_beyond(push_us(lambda: _with_room(w, ts, alike), ts[late] + 1, apart[late] + 1), insert),
+        split=_beyond(push_us(lambda: _with_room(w, ts, alike), ts[late] + 1, apart[late] + 1), insert_run),
         read=read,
         read_run=read_run,
         read_timestamp=_beyond(read_one, read_run) / (w - 1),

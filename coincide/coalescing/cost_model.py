@@ -123,7 +123,7 @@ def eager_update(costs: UnitCosts, cp: npt.ArrayLike, oop: npt.ArrayLike, w: int
     late = oop * (1 - cp)  # also where splitting costs without end, unless nothing is late
     split = np.multiply(late, costs.splitting(cp, oop), out=np.zeros(len(cp)), where=late > 0)
     split[:1] = 0  # nothing is there to be split
-    arrivals = (1 - cp) * costs.insert + cp * costs.merging(cp, oop) + split
+    arrivals = (1 - cp) * costs.insert_run + cp * costs.merging(cp, oop) + split
     spent: FloatArray = np.cumsum(arrivals + _expiry(costs, cp, w))
     return spent
 
@@ -178,7 +178,7 @@ def _expiry(costs: UnitCosts, cp: FloatArray, w: int) -> FloatArray:
     """Return what each arrival's expiring tuple costs: with tuple i (from 0) goes i - w, which i - w + 1 follows."""
     expiring = np.zeros(len(cp))
     following = cp[1 : max(len(cp) - _window(w) + 1, 1)]
-    expiring[w:] = following * costs.detach + (1 - following) * costs.delete
+    expiring[w:] = following * costs.detach + (1 - following) * costs.delete_run
     return expiring
 
 

@@ -21,8 +21,10 @@ class UnitCosts:
 
     Parameters
     ----------
-    insert, delete, detach : float
-        Insert a tuple, delete the oldest one, take the first timestamp off the oldest run's vector.
+    insert, delete : float
+        Insert a tuple into a lazy extent, delete the oldest one.
+    insert_run, delete_run, detach : float
+        Insert a tuple into an eager extent as a run, delete the oldest run, take the first timestamp off its vector.
     merge, merge_late : float
         A tuple is merged into a run in ``merge + merge_late * oop * cp``: late ones are searched for in the extent and
         in a vector that is longer the more coalesces.
@@ -39,16 +41,19 @@ class UnitCosts:
     Raises
     ------
     CostError
-        One is no finite number, or below 0; `insert`, `read` or `tuple_size`, by which others are divided, is 0.
+        One is no finite number, or below 0; `insert_run`, `read` or `tuple_size`, by which others are divided, is 0.
 
     Notes
     -----
     Table 4 of Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010). It has one
-    C_read, which for an eager extent "increases linearly with the coalescing probability".
+    C_insert, C_delete and C_read for both schemes; the last, for an eager extent, "increases linearly with the
+    coalescing probability".
     """
 
     insert: float
     delete: float
+    insert_run: float
+    delete_run: float
     detach: float
     merge: float
     merge_late: float
@@ -64,7 +69,7 @@ class UnitCosts:
     def __post_init__(self) -> None:
         for field in fields(self):
             cost = getattr(self, field.name)
-            positive = field.name in {"insert", "read", "tuple_size"}
+            positive = field.name in {"insert_run", "read", "tuple_size"}
             if not is_number(cost) or not (cost > 0 if positive else cost >= 0):
                 raise CostError(field.name, cost, f"a finite number, {'above' if positive else 'at least'} 0")
 
@@ -94,6 +99,8 @@ class UnitCosts:
 PAPER = UnitCosts(
     insert=1.915,
     delete=0.106,
+    insert_run=1.915,
+    delete_run=0.106,
     detach=0.671,
     merge=0.173,
     merge_late=23.772,

@@ -22,13 +22,13 @@ class CountedExtent:
             self.work["merge"] += 1
         else:
             self.runs.append([tuple_number])
-            self.work["insert"] += 1
+            self.work["insert_run"] += 1
         if sum(map(len, self.runs)) > self.w:
             self._expire()
 
     def _expire(self) -> None:
         self.runs[0].pop(0)
-        self.work["detach" if self.runs[0] else "delete"] += 1
+        self.work["detach" if self.runs[0] else "delete_run"] += 1
         self.runs = [run for run in self.runs if run]
 
 

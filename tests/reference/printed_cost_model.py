@@ -29,9 +29,9 @@ def printed_eager_update(costs: UnitCosts, cp: Sequence[float], oop: Sequence[fl
         c, o, leaving = cp[i - 1], oop[i - 1], _expired(cp, i, w)
         merge = costs.merge + costs.merge_late * o * c
         split = costs.split * o / c if o else 0.0
-        total += (1 - o) * (1 - c) * costs.insert + (1 - o) * c * merge
-        total += o * (1 - c) * (costs.insert + split) + o * c * merge
-        total += leaving * costs.detach + (1 - leaving * costs.delete)
+        total += (1 - o) * (1 - c) * costs.insert_run + (1 - o) * c * merge
+        total += o * (1 - c) * (costs.insert_run + split) + o * c * merge
+        total += leaving * costs.detach + (1 - leaving * costs.delete_run)
     return total
 
 

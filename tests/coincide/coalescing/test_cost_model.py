@@ -71,19 +71,19 @@ def test_lazy_costs_are_those_of_a_list_of_the_latest(links: list[int], w: int) 
 @given(st.lists(st.tuples(st.floats(0.05, 1), st.floats(0, 1)), min_size=1, max_size=20), WINDOWS)
 def test_an_update_is_the_sum_of_its_four_cases(probabilities: list[tuple[float, float]], w: int) -> None:
     cp, oop = zip(*probabilities, strict=True)
-    total = PAPER.insert
+    total = PAPER.insert_run
     for i in range(1, len(cp)):
         merge = PAPER.merge + PAPER.merge_late * oop[i] * cp[i]
-        total += (1 - oop[i]) * (1 - cp[i]) * PAPER.insert + (1 - oop[i]) * cp[i] * merge
-        total += oop[i] * (1 - cp[i]) * (PAPER.insert + PAPER.split * oop[i] / cp[i]) + oop[i] * cp[i] * merge
+        total += (1 - oop[i]) * (1 - cp[i]) * PAPER.insert_run + (1 - oop[i]) * cp[i] * merge
+        total += oop[i] * (1 - cp[i]) * (PAPER.insert_run + PAPER.split * oop[i] / cp[i]) + oop[i] * cp[i] * merge
         if i >= w:
-            total += cp[i - w + 1] * PAPER.detach + (1 - cp[i - w + 1]) * PAPER.delete
+            total += cp[i - w + 1] * PAPER.detach + (1 - cp[i - w + 1]) * PAPER.delete_run
     assert eager_update(PAPER, cp, oop, w)[-1] == pytest.approx(total)
 
 
 def test_the_first_tuple_costs_an_insertion_whatever_its_probabilities() -> None:
-    assert eager_update(PAPER, [1.0], [1.0], 4).tolist() == [PAPER.insert]
-    assert eager_update(PAPER, [0.0], [1.0], 4).tolist() == [PAPER.insert]
+    assert eager_update(PAPER, [1.0], [1.0], 4).tolist() == [PAPER.insert_run]
+    assert eager_update(PAPER, [0.0], [1.0], 4).tolist() == [PAPER.insert_run]
 
 
 def test_late_tuples_cost_without_bound_where_nothing_coalesces() -> None:
@@ -114,14 +114,14 @@ class TestAsPrinted:
         )
 
     def test_equation_3_charges_deletions_before_the_window_is_full(self) -> None:
-        assert printed_eager_update(PAPER, [0.0], [0.0], w=10) == PAPER.insert + 1
-        assert eager_update(PAPER, [0.0], [0.0], w=10)[-1] == PAPER.insert
+        assert printed_eager_update(PAPER, [0.0], [0.0], w=10) == PAPER.insert_run + 1
+        assert eager_update(PAPER, [0.0], [0.0], w=10)[-1] == PAPER.insert_run
 
     def test_equation_3_charges_1_instead_of_a_deletion(self) -> None:
-        free = replace(PAPER, delete=0.0)
+        free = replace(PAPER, delete_run=0.0)
         spent = [printed_eager_update(free, [0.0] * n, [0.0] * n, w=2) for n in (50, 51)]
-        assert spent[1] - spent[0] == pytest.approx(free.insert + 1)
-        assert np.diff(eager_update(free, [0.0] * 51, [0.0] * 51, w=2))[-1] == pytest.approx(free.insert)
+        assert spent[1] - spent[0] == pytest.approx(free.insert_run + 1)
+        assert np.diff(eager_update(free, [0.0] * 51, [0.0] * 51, w=2))[-1] == pytest.approx(free.insert_run)
 
     def test_equation_4_is_of_one_tuple(self) -> None:
         assert printed_lazy_update(PAPER, 1000, w=10) == printed_lazy_update(PAPER, 11, w=10)
@@ -159,7 +159,7 @@ def test_probabilities_must_be_as_many() -> None:
         eager_update(PAPER, [0, 0], [0], 3)
 
 
-@pytest.mark.parametrize(("field", "cost"), [("read", 0), ("insert", 0), ("split", -1), ("merge", float("nan"))])
+@pytest.mark.parametrize(("field", "cost"), [("read", 0), ("insert_run", 0), ("split", -1), ("merge", float("nan"))])
 def test_what_is_no_cost_is_refused(field: str, cost: float) -> None:
     with pytest.raises(CostError, match=f"{field} is"):
         replace(PAPER, **{field: cost})

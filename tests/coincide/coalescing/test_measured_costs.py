@@ -13,10 +13,10 @@ from coincide.coalescing.scheme_costs import DistinctQuery, Weights, scheme_cost
 def test_each_cost_is_that_of_one_tuple() -> None:
     ticks = count()
     costs = measure_costs(lambda: float(next(ticks)), w=20, rounds=2)
-    assert [costs.insert, costs.merge, costs.read, costs.read_run] == [1e6 / 20] * 4
-    assert costs.split == 1e6 / 2 - costs.insert  # a tenth of the tuples comes late
+    assert [costs.insert, costs.insert_run, costs.merge, costs.read, costs.read_run] == [1e6 / 20] * 5
+    assert costs.split == 1e6 / 2 - costs.insert_run  # a tenth of the tuples comes late
     assert costs.read_timestamp == pytest.approx(1e6 / 20)  # the one run of 20: one read, 19 further timestamps
-    assert [costs.delete, costs.detach, costs.merge_late, costs.coalesce] == [0.0] * 4
+    assert [costs.delete, costs.delete_run, costs.detach, costs.merge_late, costs.coalesce] == [0.0] * 5
 
 
 def test_a_machine_s_own_costs_make_a_selection() -> None:

@@ -103,6 +103,12 @@ def test_a_heavier_weight_moves_queries_to_one_scheme(heavier: str, more: str) -
     assert eager[0] != eager[-1]
 
 
+def test_updates_without_weight_cost_nothing_even_if_they_never_end() -> None:
+    query = [DistinctQuery(0.0, 0.5)]
+    assert np.isfinite(scheme_costs(query, Weights(1, 0, 1), PAPER, 10, 100).eager).all()
+    assert select_schemes(scheme_costs(query, Weights(1, 1, 1), PAPER, 10, 100)).eager.tolist() == [False]
+
+
 def test_no_query_costs_nothing() -> None:
     nothing = select_schemes(scheme_costs([], Weights(1, 1, 1), PAPER, 10, 10))
     assert (len(nothing.eager), nothing.cost) == (0, 0.0)
