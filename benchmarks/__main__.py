@@ -19,6 +19,8 @@ BENCHMARKS = (
     "window_join_streaming",
     "window_join_costs",
     "window_join_italy",
+    "coalescing_costs",
+    "coalescing_unit_costs",
     "central_italy_precision",
     "central_italy_events",
     "figures",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bounds_figure, cost_figure, partitions_figure, window_join_figure
+from benchmarks import bounds_figure, coalescing_figure, cost_figure, partitions_figure, window_join_figure
 from docs.pictures import Numbers, save
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
@@ -19,6 +19,7 @@ PICTURES: dict[Path, tuple[Callable[[], Any], Callable[[], Numbers]]] = {
     FOLDER / "timing-join-partitions.svg": (partitions_figure.draw_partitions, partitions_figure.numbers),
     FOLDER / "window-join-costs.svg": (window_join_figure.draw_costs, window_join_figure.costs_numbers),
     FOLDER / "window-join-response.svg": (window_join_figure.draw_response, window_join_figure.response_numbers),
+    FOLDER / "coalescing-costs.svg": (coalescing_figure.draw_costs, coalescing_figure.numbers),
 }
 
 

@@ -6,6 +6,22 @@
 from __future__ import annotations
 
 from coincide.chance_rate import SensorRate, chance_rate
+from coincide.coalescing import (
+    Bounded,
+    CoalescingError,
+    Decreasing,
+    EagerCoalescing,
+    Equal,
+    Increasing,
+    LazyCoalescing,
+    Predicate,
+    Quantised,
+    Run,
+    Runs,
+    WindowExtent,
+    coalesce,
+    validity,
+)
 from coincide.detections import Detections, DetectionsError
 from coincide.difference import match_probabilities, match_probability
 from coincide.errors import CoincideError, HistogramError, OffsetError, RateError, ThresholdError, WindowError
@@ -33,23 +49,34 @@ from coincide.window_join import (
 )
 
 __all__ = [
+    "Bounded",
     "Changes",
+    "CoalescingError",
     "CoincideError",
     "ConstraintGraph",
+    "Decreasing",
     "Detections",
     "DetectionsError",
+    "EagerCoalescing",
     "Edge",
+    "Equal",
     "Fit",
     "GraphError",
     "Histogram",
     "HistogramError",
+    "Increasing",
     "JointProbability",
+    "LazyCoalescing",
     "Occurred",
     "Occurrences",
     "OffsetError",
     "PairLimits",
     "Pairs",
+    "Predicate",
+    "Quantised",
     "RateError",
+    "Run",
+    "Runs",
     "SatisfactionTable",
     "SensorRate",
     "SensorRuleError",
@@ -60,8 +87,10 @@ __all__ = [
     "Tuples",
     "Window",
     "WindowError",
+    "WindowExtent",
     "WindowJoin",
     "chance_rate",
+    "coalesce",
     "goodness_of_fit",
     "joint_at_least",
     "joint_probabilities",
@@ -72,6 +101,7 @@ __all__ = [
     "satisfaction_offsets",
     "timing_join",
     "timing_join_blocks",
+    "validity",
     "window_join",
     "window_join_blocks",
 ]

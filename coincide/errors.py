@@ -12,7 +12,10 @@
         ├── DetectionsError     a column of a frame, or one that does not fit the other frames (coincide.detections)
         ├── StreamError         a stream's name, delay, longest template or bound (coincide.stream)
         ├── GraphError          streams and constraints that make no graph (coincide.window_join)
-        └── SensorRuleError     a rule of sensors that does not exist or cannot be applied (coincide.timing_join)
+        ├── CostError           a cost, probability or weight of the cost model (coincide.coalescing.unit_costs)
+        ├── IntervalError       an interval, window, duration or fact that cannot be used (coincide.temporal)
+        ├── SensorRuleError     a rule of sensors that does not exist or cannot be applied (coincide.timing_join)
+        └── CoalescingError     rows, an equivalence or a window extent that cannot be coalesced (coincide.coalescing)
 """
 
 from __future__ import annotations

@@ -1,0 +1,157 @@
+"""Equivalences: which value goes on from the one before it, so that both belong to one run.
+
+All of them look at two neighbours in time alone, so that a reading that comes or goes, in any order, changes only the
+runs beside it. "Within epsilon of the run's first value" is no such rule: to drop one reading would regroup all that
+follow. It is left out for that reason.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays import BoolArray
+from coincide.coalescing.errors import CoalescingError
+
+
+class Equivalence(ABC):
+    """Whether a value goes on from the one before it, for two values or for two columns of them."""
+
+    needs_numbers = True
+
+    @abstractmethod
+    def holds(self, previous: Any, following: Any) -> Any:
+        """Whether `following` goes on from `previous`: two numbers, or two arrays compared row by row."""
+
+    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
+        """Return `holds` row by row, bool (n,)."""
+        return np.asarray(self.holds(previous, following), np.bool_)
+
+
+@dataclass(frozen=True)
+class Equal(Equivalence):
+    """The same value (the paper's value equivalence). NaN equals nothing, itself included.
+
+    Examples
+    --------
+    >>> Equal().link(np.array([81, 81]), np.array([81, 79])).tolist()
+    [True, False]
+    """
+
+    needs_numbers = False
+
+    def holds(self, previous: Any, following: Any) -> Any:
+        """Whether both are equal."""
+        return previous == following
+
+
+@dataclass(frozen=True)
+class Bounded(Equivalence):
+    """Within `epsilon` of the value before, epsilon included (Appendix B, "bounded").
+
+    Examples
+    --------
+    >>> Bounded(1.5).link(np.array([20.0, 20.0]), np.array([21.5, 21.6])).tolist()
+    [True, False]
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.epsilon) or self.epsilon < 0:
+            raise CoalescingError("epsilon", self.epsilon, "a finite number, 0 or more")
+
+    def holds(self, previous: Any, following: Any) -> Any:
+        """Whether the difference is at most epsilon."""
+        return abs(following - previous) <= self.epsilon
+
+
+@dataclass(frozen=True)
+class Increasing(Equivalence):
+    """Larger than the value before (Appendix B, "increasing"); an equal value begins a new run.
+
+    Examples
+    --------
+    >>> Increasing().link(np.array([20, 20]), np.array([21, 20])).tolist()
+    [True, False]
+    """
+
+    def holds(self, previous: Any, following: Any) -> Any:
+        """Whether the following value is larger."""
+        return following > previous
+
+
+@dataclass(frozen=True)
+class Decreasing(Equivalence):
+    """Smaller than the value before; an equal value begins a new run.
+
+    Examples
+    --------
+    >>> Decreasing().link(np.array([20, 20]), np.array([19, 20])).tolist()
+    [True, False]
+    """
+
+    def holds(self, previous: Any, following: Any) -> Any:
+        """Whether the following value is smaller."""
+        return following < previous
+
+
+@dataclass(frozen=True)
+class Quantised(Equivalence):
+    """In the same step [k * step, (k + 1) * step) as the value before, for a whole number k.
+
+    Examples
+    --------
+    >>> Quantised(5).link(np.array([20, 24]), np.array([24, 25])).tolist()
+    [True, False]
+    """
+
+    step: float
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.step) or self.step <= 0:
+            raise CoalescingError("step", self.step, "a finite number above 0")
+
+    def holds(self, previous: Any, following: Any) -> Any:
+        """Whether both lie in one step."""
+        return previous // self.step == following // self.step
+
+
+@dataclass(frozen=True)
+class Predicate(Equivalence):
+    """Any function of two values: true where `following` goes on from `previous`.
+
+    It must depend on its two arguments alone; called once for each pair of neighbours.
+
+    Examples
+    --------
+    >>> both_loud = Predicate(lambda previous, following: min(len(previous), len(following)) > 3)
+    >>> both_loud.link(np.array(["boom", "crash"]), np.array(["crash", "tap"])).tolist()
+    [True, False]
+    """
+
+    function: Callable[[Any, Any], bool]
+    needs_numbers = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise CoalescingError("function", self.function, "a function of two values")
+
+    def holds(self, previous: Any, following: Any) -> bool:
+        """Whether the function says so."""
+        return bool(self.function(previous, following))
+
+    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
+        """Return `holds` row by row, bool (n,)."""
+        pairs = zip(previous.tolist(), following.tolist(), strict=True)
+        return np.fromiter((self.holds(one, other) for one, other in pairs), np.bool_, len(previous))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

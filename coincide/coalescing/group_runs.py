@@ -1,0 +1,196 @@
+"""GroupRuns: the readings of one group in order of time, and where runs begin among them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from typing import Any
+
+from coincide.coalescing.equivalences import Equivalence
+from coincide.coalescing.run_changes import RunChanges
+from coincide.coalescing.runs import Label, Run
+
+ROOM = 64  # places of dropped readings that are always tolerated at the front
+
+
+class GroupRuns:
+    """The timestamp vectors of Algorithm 2, kept as one: sorted times, and the sorted times at which runs start.
+
+    A run is a slice between two starts, so merging and splitting move no readings: one start goes or comes. Of
+    readings at one instant that with the smallest id counts; the others wait in `_ties` in case it is dropped.
+
+    Examples
+    --------
+    >>> from coincide.coalescing.equivalences import Equal
+    >>> runs, changes = GroupRuns("bay", Equal(), None), RunChanges()
+    >>> [runs.add(ts, ts, value, changes) for ts, value in ((0, 81), (20, 81), (10, 79))]
+    [True, True, True]
+    >>> [(run.start_us, run.end_us) for run in runs.runs()]
+    [(0, 10), (10, 20), (20, 20)]
+    """
+
+    __slots__ = (
+        "_equivalence", "_first_run", "_group", "_hold_us", "_ids", "_starts", "_ties", "_times", "_values", "head",
+    )  # fmt: skip
+
+    def __init__(self, group: Label, equivalence: Equivalence, hold_us: int | None) -> None:
+        self._group = group
+        self._equivalence = equivalence
+        self._hold_us = hold_us
+        self._times: list[int] = []
+        self._ids: list[Label] = []
+        self._values: list[Any] = []
+        self._starts: list[int] = []
+        self._ties: dict[int, list[tuple[Label, Any]]] = {}
+        self._first_run = 0
+        self.head = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no reading is left."""
+        return self.head == len(self._times)
+
+    @property
+    def oldest(self) -> tuple[int, Label]:
+        """(ts, id) of the reading that goes first; there must be one."""
+        return self._times[self.head], self._ids[self.head]
+
+    @property
+    def latest_us(self) -> int:
+        """Time of the newest reading; there must be one."""
+        return self._times[-1]
+
+    def runs(self) -> list[Run]:
+        """Return all runs, by start."""
+        return [self._run(place) for place in range(self._first_run, len(self._starts))]
+
+    def add(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
+        """Add a reading; return False if it was there already."""
+        times = self._times
+        if self.is_empty or ts_us > times[-1]:
+            self._append(ts_us, ref, value, changes)
+            return True
+        place = bisect_left(times, ts_us, self.head)
+        if times[place] == ts_us:
+            return self._add_tie(place, ref, value, changes)
+        before = self._around(max(place - 1, self.head), place)
+        times.insert(place, ts_us)
+        self._ids.insert(place, ref)
+        self._values.insert(place, value)
+        self._relink(place, before, changes)
+        return True
+
+    def drop_oldest(self, changes: RunChanges) -> None:
+        """Drop the reading that `oldest` names."""
+        head, ts = self.head, self._times[self.head]
+        if ts in self._ties:
+            before = self._around(head, min(head + 1, len(self._times) - 1))
+            self._ids[head], self._values[head] = self._next_tie(ts)
+            self._relink(head, before, changes)
+            return
+        changes.retract(self._run(self._first_run))
+        self.head = head = head + 1
+        starts, first_run = self._starts, self._first_run
+        if head == len(self._times) or starts[first_run + 1 : first_run + 2] == [self._times[head]]:
+            self._first_run += 1
+        else:
+            starts[first_run] = self._times[head]
+            changes.insert(self._run(first_run))
+        if head > ROOM and 2 * head > len(self._times):
+            self._compact()
+
+    def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
+        was_empty = self.is_empty
+        newest = None if was_empty else self._run(len(self._starts) - 1)
+        goes_on = not was_empty and self._goes_on(self._times[-1], self._values[-1], ts_us, value)
+        self._times.append(ts_us)
+        self._ids.append(ref)
+        self._values.append(value)
+        if newest is not None:
+            changes.retract(newest)
+        if newest is not None and goes_on:
+            group, start_us, _, first_value, count, first, _, _ = newest
+            changes.insert(Run(group, start_us, ts_us, first_value, count + 1, first, ref, True))
+            return
+        self._starts.append(ts_us)
+        if newest is not None:
+            changes.insert(newest._replace(end_us=self._held_until(newest.end_us, ts_us), is_open=False))
+        changes.insert(Run(self._group, ts_us, ts_us, value, 1, ref, ref, True))
+
+    def _add_tie(self, place: int, ref: Label, value: Any, changes: RunChanges) -> bool:
+        ts = self._times[place]
+        waiting = self._ties.get(ts, [])
+        if ref == self._ids[place] or any(ref == other for other, _ in waiting):
+            return False
+        if ref > self._ids[place]:  # type: ignore[operator]
+            insort(self._ties.setdefault(ts, []), (ref, value), key=_id_of)
+            return True
+        before = self._around(max(place - 1, self.head), min(place + 1, len(self._times) - 1))
+        insort(self._ties.setdefault(ts, []), (self._ids[place], self._values[place]), key=_id_of)
+        self._ids[place], self._values[place] = ref, value
+        self._relink(place, before, changes)
+        return True
+
+    def _next_tie(self, ts_us: int) -> tuple[Label, Any]:
+        waiting = self._ties[ts_us]
+        following = waiting.pop(0)
+        if not waiting:
+            del self._ties[ts_us]
+        return following
+
+    def _relink(self, place: int, before: list[Run], changes: RunChanges) -> None:
+        """Decide anew where runs start at `place` and after it; say what became of the runs before."""
+        self._set_start(place)
+        after = min(place + 1, len(self._times) - 1)
+        if after > place:
+            self._set_start(after)
+        for run in before:
+            changes.retract(run)
+        for run in self._around(max(place - 1, self.head), after):
+            changes.insert(run)
+
+    def _set_start(self, place: int) -> None:
+        """Let a run start at `place` if, and only if, the reading there does not go on from the one before."""
+        starts, ts = self._starts, self._times[place]
+        at = bisect_left(starts, ts, self._first_run)
+        is_start = at < len(starts) and starts[at] == ts
+        starts_here = place == self.head or not self._goes_on(
+            self._times[place - 1], self._values[place - 1], ts, self._values[place]
+        )
+        if starts_here and not is_start:
+            starts.insert(at, ts)
+        elif is_start and not starts_here:
+            del starts[at]
+
+    def _around(self, first: int, last: int) -> list[Run]:
+        """Return the runs that hold the readings from one place to another."""
+        begin = bisect_right(self._starts, self._times[first], self._first_run) - 1
+        end = bisect_right(self._starts, self._times[last], begin) - 1
+        return [self._run(place) for place in range(begin, end + 1)]
+
+    def _run(self, run: int) -> Run:
+        times, starts = self._times, self._starts
+        start = starts[run]
+        first = self.head if run == self._first_run else bisect_left(times, start, self.head)
+        if run + 1 == len(starts):
+            ts, count = times[-1], len(times) - first
+            return Run(self._group, start, ts, self._values[first], count, self._ids[first], self._ids[-1], True)
+        following = bisect_left(times, starts[run + 1], first)
+        end = self._held_until(times[following - 1], starts[run + 1])
+        last = self._ids[following - 1]
+        return Run(self._group, start, end, self._values[first], following - first, self._ids[first], last, False)
+
+    def _goes_on(self, previous_us: int, previous: Any, ts_us: int, value: Any) -> bool:
+        held = self._hold_us is None or ts_us - previous_us <= self._hold_us
+        return held and bool(self._equivalence.holds(previous, value))
+
+    def _held_until(self, ts_us: int, next_us: int) -> int:
+        return next_us if self._hold_us is None else min(next_us, ts_us + self._hold_us)
+
+    def _compact(self) -> None:
+        del self._times[: self.head], self._ids[: self.head], self._values[: self.head]
+        del self._starts[: self._first_run]
+        self.head = self._first_run = 0
+
+
+def _id_of(waiting: tuple[Label, Any]) -> Any:
+    return waiting[0]

@@ -1,0 +1,95 @@
+"""Durations: how long intervals last, and TSQL2's CAST of them to whole units."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays import Int64Array
+from coincide.histogram_checks import is_whole
+from coincide.temporal.intervals import IntervalError, Intervals
+from coincide.whole_numbers import whole_numbers
+
+UNITS_US = MappingProxyType(
+    {
+        "microsecond": 1,
+        "millisecond": 1000,
+        "second": 1_000_000,
+        "minute": 60_000_000,
+        "hour": 3_600_000_000,
+        "day": 86_400_000_000,
+    }
+)
+"""Units that always last as long as each other: a month or a year does not."""
+
+
+def duration_us(intervals: Intervals, now_us: int | None = None) -> Int64Array:
+    """Return how long each interval lasts.
+
+    Parameters
+    ----------
+    intervals : Intervals of length n
+    now_us : int, optional
+        When now is; needed if an end is open.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Microseconds.
+
+    Raises
+    ------
+    IntervalError
+        An end is open and there is no now, or what is open begins at now or later.
+
+    Examples
+    --------
+    >>> from coincide.temporal.intervals import NOW_US
+    >>> duration_us(Intervals([0, 2], [5, NOW_US]), now_us=9).tolist()
+    [5, 7]
+    """
+    if now_us is None and intervals.is_open.any():
+        raise IntervalError("now_us", None, "the time at which open intervals are measured")
+    bound = intervals if now_us is None else intervals.at(now_us)
+    lasting: Int64Array = bound.end_us - bound.start_us
+    return lasting
+
+
+def cast_duration(durations_us: npt.ArrayLike, unit: str) -> Int64Array:
+    """Return durations in whole units, as ``CAST(... AS INTERVAL MINUTE)``: what is left over is cut off.
+
+    Parameters
+    ----------
+    durations_us : array_like of int, shape (n,)
+        Microseconds, at least 0.
+    unit : {"microsecond", "millisecond", "second", "minute", "hour", "day"}
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Raises
+    ------
+    IntervalError
+        The unit is none of these, or a duration is no whole number, or below 0.
+
+    Examples
+    --------
+    >>> cast_duration([239_999_999, 240_000_000], "minute").tolist()
+    [3, 4]
+    """
+    if unit not in UNITS_US:
+        raise IntervalError("unit", unit, f"one of {', '.join(UNITS_US)}")
+    durations = whole_numbers("durations_us", durations_us, None, IntervalError)
+    if durations.size and durations.min() < 0:
+        raise IntervalError("durations_us", int(durations.min()), "at least 0")
+    return np.floor_divide(durations, UNITS_US[unit])
+
+
+def checked_duration(field: str, lasting_us: int) -> int:
+    """Return `lasting_us` if it is a whole number of microseconds, at least 1, else raise IntervalError."""
+    if not is_whole(lasting_us) or lasting_us < 1:
+        raise IntervalError(field, lasting_us, "a whole number of microseconds, at least 1")
+    return int(lasting_us)

@@ -1,0 +1,112 @@
+"""Coalescing from its definition in docs/semantics.md, one row at a time: slow and obvious."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from coincide.coalescing import Equivalence, Run
+
+
+class Reading(NamedTuple):
+    """Ordered by (ts, group, id), as the tuple scope of an extent is."""
+
+    ts_us: int
+    group: int
+    id: int
+    value: Any = None
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        return self.ts_us, self.group, self.id
+
+
+class Fact(NamedTuple):
+    start_us: int
+    end_us: int
+    group: int
+    value: Any = None
+
+
+def in_tuple_scope(readings: Iterable[Reading], size: int) -> list[Reading]:
+    """Return the `size` largest by (ts, group, id) of all that ever arrived."""
+    return sorted(_first_arrivals(readings), key=lambda reading: reading.key)[-size:]
+
+
+def in_time_scope(readings: Iterable[Reading], duration_us: int) -> list[Reading]:
+    """Return those in the closed interval [latest - T, latest]."""
+    listed = _first_arrivals(readings)
+    latest = max((reading.ts_us for reading in listed), default=0)
+    return [reading for reading in listed if reading.ts_us >= latest - duration_us]
+
+
+def each_group(
+    readings: Iterable[Reading], scope: Callable[[list[Reading], int], list[Reading]], bound: int
+) -> list[Reading]:
+    """Return the extent of every group by itself."""
+    listed = list(readings)
+    groups = {reading.group for reading in listed}
+    return [kept for group in groups for kept in scope([r for r in listed if r.group == group], bound)]
+
+
+def coalesced_readings(readings: Iterable[Reading], equivalence: Equivalence, hold_us: int | None = None) -> list[Run]:
+    """Return the runs of the readings of an extent."""
+    runs: list[Run] = []
+    listed = list(readings)
+    for group in sorted({reading.group for reading in listed}):
+        in_group = [reading for reading in listed if reading.group == group]
+        instants = sorted({reading.ts_us for reading in in_group})
+        counted = [min((r for r in in_group if r.ts_us == ts), key=lambda r: r.id) for ts in instants]
+        runs += [_run(members, counted, hold_us) for members in _linked(counted, equivalence, hold_us)]
+    return runs
+
+
+def coalesced_facts(facts: Sequence[Fact], gap_us: int = 0) -> list[tuple[int, int, Any, int, int]]:
+    """Return (group, start, end, value, count): facts of one group and value united while any two of them meet."""
+    united = [(fact.group, fact.start_us, fact.end_us, fact.value, 1) for fact in facts]
+    while True:
+        meeting = [
+            (one, other)
+            for one in range(len(united))
+            for other in range(one)
+            if _meet(united[one], united[other], gap_us)
+        ]
+        if not meeting:
+            return sorted(united)
+        one, other = (united[place] for place in meeting[0])
+        united = [each for place, each in enumerate(united) if place not in meeting[0]]
+        united.append((one[0], min(one[1], other[1]), max(one[2], other[2]), one[3], one[4] + other[4]))
+
+
+def _meet(one: tuple[int, int, int, Any, int], other: tuple[int, int, int, Any, int], gap_us: int) -> bool:
+    alike = one[0] == other[0] and one[3] == other[3]
+    return alike and one[1] - gap_us <= other[2] and other[1] - gap_us <= one[2]
+
+
+def _first_arrivals(readings: Iterable[Reading]) -> list[Reading]:
+    """The same (ts, group, id) again is the same reading again: the first counts."""
+    first: dict[tuple[int, int, int], Reading] = {}
+    for reading in readings:
+        first.setdefault(reading.key, reading)
+    return list(first.values())
+
+
+def _linked(counted: list[Reading], equivalence: Equivalence, hold_us: int | None) -> list[list[Reading]]:
+    parts: list[list[Reading]] = []
+    for reading in counted:
+        previous = parts[-1][-1] if parts else None
+        held = previous is not None and (hold_us is None or reading.ts_us <= previous.ts_us + hold_us)
+        if previous is not None and held and equivalence.holds(previous.value, reading.value):
+            parts[-1].append(reading)
+        else:
+            parts.append([reading])
+    return parts
+
+
+def _run(members: list[Reading], counted: list[Reading], hold_us: int | None) -> Run:
+    first, last = members[0], members[-1]
+    after = [reading.ts_us for reading in counted if reading.ts_us > last.ts_us]
+    end = last.ts_us if not after else min(after)
+    if hold_us is not None:
+        end = min(end, last.ts_us + hold_us)
+    return Run(first.group, first.ts_us, end, first.value, len(members), first.id, last.id, not after)

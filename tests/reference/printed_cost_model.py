@@ -1,0 +1,50 @@
+"""Equations 1 and 3 to 6 of the coalescing paper as printed: each fails a test, with its correction beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coincide.coalescing.unit_costs import UnitCosts
+
+
+def _expired(cp: Sequence[float], i: int, w: int) -> float:
+    """Return cp[i-w], 0 while the window fills; i counts from 1."""
+    return cp[i - w - 1] if i > w else 0.0
+
+
+def printed_eager_memory(costs: UnitCosts, cp: Sequence[float], w: int) -> float:
+    """Equation 1."""
+    m, r = costs.timestamp_size, costs.run_size
+    total = 0.0
+    for i in range(1, len(cp) + 1):
+        arriving, leaving = cp[i - 1], _expired(cp, i, w)
+        total += (arriving * m + (1 - arriving) * r) - (leaving * m + (1 - leaving) * r)
+    return total
+
+
+def printed_eager_update(costs: UnitCosts, cp: Sequence[float], oop: Sequence[float], w: int) -> float:
+    """Equation 3, `(1 - cp[i-w] C_delete)` and all; C_merge and C_split as in the profile "paper"."""
+    total = 0.0
+    for i in range(1, len(cp) + 1):
+        c, o, leaving = cp[i - 1], oop[i - 1], _expired(cp, i, w)
+        merge = costs.merge + costs.merge_late * o * c
+        split = costs.split * o / c if o else 0.0
+        total += (1 - o) * (1 - c) * costs.insert_run + (1 - o) * c * merge
+        total += o * (1 - c) * (costs.insert_run + split) + o * c * merge
+        total += leaving * costs.detach + (1 - leaving * costs.delete_run)
+    return total
+
+
+def printed_lazy_update(costs: UnitCosts, k: int, w: int) -> float:
+    """Equation 4."""
+    return costs.insert if k <= w else costs.insert + costs.delete
+
+
+def printed_eager_scan(costs: UnitCosts, memory: float) -> float:
+    """Equation 5, of any memory."""
+    return costs.read_run * memory / costs.run_size
+
+
+def printed_lazy_scan(costs: UnitCosts, cp: Sequence[float]) -> float:
+    """Equation 6: of all that arrived."""
+    return sum(each * (costs.coalesce + costs.read) + (1 - each) * costs.read for each in cp)

@@ -1,0 +1,79 @@
+"""Temporal operators by the instants that intervals consist of: slow, and the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+Interval = tuple[int, int]
+Fact = tuple[int, int, str, int]  # start, end, group, value
+
+
+def instants(interval: Interval | Fact) -> set[int]:
+    """Return the whole numbers in [start, end)."""
+    return set(range(interval[0], interval[1]))
+
+
+def relation(a: Interval, b: Interval) -> str:
+    """Return which of Allen's thirteen holds, by the sets of instants."""
+    ours, theirs = instants(a), instants(b)
+    if not ours & theirs:
+        return _apart(ours, theirs)
+    if ours == theirs:
+        return "equals"
+    if ours < theirs:
+        return {(True, False): "starts", (False, True): "finishes"}.get(_shared_ends(ours, theirs), "during")
+    if ours > theirs:
+        return {(True, False): "started by", (False, True): "finished by"}.get(_shared_ends(ours, theirs), "contains")
+    return "overlaps" if min(ours) < min(theirs) else "overlapped by"
+
+
+def _apart(ours: set[int], theirs: set[int]) -> str:
+    if max(ours) < min(theirs):
+        return "meets" if max(ours) + 1 == min(theirs) else "before"
+    return "met by" if max(theirs) + 1 == min(ours) else "after"
+
+
+def _shared_ends(ours: set[int], theirs: set[int]) -> tuple[bool, bool]:
+    return min(ours) == min(theirs), max(ours) == max(theirs)
+
+
+def spans(held: set[int]) -> list[Interval]:
+    """Return the maximal intervals of a set of instants."""
+    firsts = sorted(each for each in held if each - 1 not in held)
+    lasts = sorted(each for each in held if each + 1 not in held)
+    return [(first, last + 1) for first, last in zip(firsts, lasts, strict=True)]
+
+
+def coalesced(facts: Iterable[Fact]) -> list[Fact]:
+    """Return the maximal intervals of each group and value."""
+    held: dict[tuple[str, int], set[int]] = {}
+    for start, end, group, value in facts:
+        held.setdefault((group, value), set()).update(instants((start, end)))
+    return sorted((*span, *key) for key, each in held.items() for span in spans(each))
+
+
+def windowed_join(
+    a: Sequence[Fact], b: Sequence[Fact] | None, windows: Sequence[Interval], tolerance: int, at_least: int
+) -> list[tuple[int, int, int, int, int]]:
+    """Return (window, left, right, start, end) of all pairs of facts in different groups, in order."""
+    found = []
+    for (number, window), (i, ours), (j, theirs) in product(
+        enumerate(windows), enumerate(a), enumerate(a if b is None else b)
+    ):
+        if b is None and (ours[0], i) >= (theirs[0], j):
+            continue
+        common = instants(ours) & instants(theirs) & instants(window)
+        if ours[2] != theirs[2] and abs(ours[3] - theirs[3]) <= tolerance and len(common) >= at_least:
+            found.append((number, i, j, min(common), max(common) + 1))
+    return found
+
+
+def longest_periods(facts: Sequence[Fact], windows: Sequence[Interval]) -> list[tuple[int, str, int]]:
+    """Return (window, group, longest) in order."""
+    longest: dict[tuple[int, str], int] = {}
+    for (number, window), fact in product(enumerate(windows), facts):
+        lasting = len(instants(fact) & instants(window))
+        if lasting:
+            longest[number, fact[2]] = max(lasting, longest.get((number, fact[2]), 0))
+    return sorted((*key, lasting) for key, lasting in longest.items())
