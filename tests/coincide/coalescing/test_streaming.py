@@ -151,12 +151,13 @@ def test_every_order_of_four_readings_splits_and_merges_alike() -> None:
         ]  # fmt: skip
 
 
-def test_a_long_stream_forgets_what_it_dropped() -> None:
+@pytest.mark.parametrize("readings_a_run", [1, 7])
+def test_a_long_stream_forgets_what_it_dropped(readings_a_run: int) -> None:
     eager = EagerCoalescing(WindowExtent(size=10))
-    for ts in range(5000):
-        eager.push([ts], ["bay"], [ts // 7])
+    for ts in range(3000):
+        eager.push([ts], ["bay"], [ts // readings_a_run])
 
-    assert [(run.start_us, run.count) for run in eager.scan()] == [(4990, 1), (4991, 7), (4998, 2)]  # 4991 is 7 * 713
+    assert sum(run.count for run in eager.scan()) == 10
     assert len(eager._groups["bay"]._times) < 200
 
 
