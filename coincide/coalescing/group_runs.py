@@ -59,11 +59,6 @@ class GroupRuns:
         """(ts, id) of the reading that goes first; there must be one."""
         return self._times[self.head], self._ids[self.head]
 
-    @property
-    def latest_us(self) -> int:
-        """Time of the newest reading; there must be one."""
-        return self._times[-1]
-
     def runs(self) -> list[Run]:
         """Return all runs, by start."""
         return [self._run(place) for place in range(self._first_run, len(self._starts))]
