@@ -14,6 +14,7 @@ from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equivalence, checked_equivalence
 from coincide.coalescing.extent import Key, WindowExtent, checked_extent
 from coincide.coalescing.group_runs import GroupRuns
+from coincide.coalescing.link import Link
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Runs
 from coincide.pairs import Changes
@@ -54,8 +55,8 @@ class EagerCoalescing:
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
         self._extent = checked_extent(extent)
-        self._equivalence = checked_equivalence(equivalence)
-        self._hold_us = None if hold_us is None else duration_of("hold_us", hold_us)
+        hold = None if hold_us is None else duration_of("hold_us", hold_us)
+        self._link = Link(checked_equivalence(equivalence), hold)
         self._arrivals = Arrivals(equivalence)
         self._groups: dict[Label, GroupRuns] = {}
         self._sizes: dict[Label | None, int] = {}
@@ -114,7 +115,7 @@ class EagerCoalescing:
             return late_by
         readings = self._groups.get(group)
         if readings is None:
-            readings = self._groups[group] = GroupRuns(group, self._equivalence, self._hold_us)
+            readings = self._groups[group] = GroupRuns(group, self._link)
         if not readings.add(ts_us, ref, value, changes):
             return None
         self._sizes[scope] = self._sizes.get(scope, 0) + 1

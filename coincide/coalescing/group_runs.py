@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Any
 
-from coincide.coalescing.equivalences import Equivalence
+from coincide.coalescing.link import Link
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Run
 from coincide.coalescing.tied_readings import TiedReadings
@@ -23,7 +23,7 @@ class GroupRuns:
     Examples
     --------
     >>> from coincide.coalescing.equivalences import Equal
-    >>> runs, changes = GroupRuns("bay", Equal(), None), RunChanges()
+    >>> runs, changes = GroupRuns("bay", Link(Equal())), RunChanges()
     >>> [runs.add(ts, ts, value, changes) for ts, value in ((0, 81), (20, 81), (10, 79))]
     [True, True, True]
     >>> [(run.start_us, run.end_us) for run in runs.runs()]
@@ -31,14 +31,13 @@ class GroupRuns:
     """
 
     __slots__ = (
-        "_equivalence", "_first_run", "_group", "_hold_us", "_ids", "_newest_run", "_oldest_run", "_starts", "_ties",
-        "_times", "_values", "head",
+        "_first_run", "_group", "_ids", "_link", "_newest_run", "_oldest_run", "_starts", "_ties", "_times", "_values",
+        "head",
     )  # fmt: skip
 
-    def __init__(self, group: Label, equivalence: Equivalence, hold_us: int | None) -> None:
+    def __init__(self, group: Label, link: Link) -> None:
         self._group = group
-        self._equivalence = equivalence
-        self._hold_us = hold_us
+        self._link = link
         self._times: list[int] = []
         self._ids: list[Label] = []
         self._values: list[Any] = []
@@ -113,13 +112,13 @@ class GroupRuns:
             return
         newest = self._newest_run or self._run(len(self._starts) - 1)
         changes.retract(newest)
-        if self._goes_on(times[-1], self._values[-1], ts_us, value):
+        if self._link.goes_on(times[-1], self._values[-1], ts_us, value):
             group, start, _, first_value, count, first, _, _ = newest
             self._extend(ts_us, ref, value)
             self._newest_run = longer = _new(Run, (group, start, ts_us, first_value, count + 1, first, ref, True))
             changes.insert(longer)
             return
-        changes.insert(newest._replace(end_us=self._held_until(times[-1], ts_us), is_open=False))
+        changes.insert(newest._replace(end_us=self._link.held_until(times[-1], ts_us), is_open=False))
         self._begin_run(ts_us, ref, value, changes)
 
     def _begin_run(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
@@ -166,7 +165,7 @@ class GroupRuns:
         starts, ts = self._starts, self._times[place]
         at = bisect_left(starts, ts, self._first_run)
         is_start = at < len(starts) and starts[at] == ts
-        starts_here = place == self.head or not self._goes_on(
+        starts_here = place == self.head or not self._link.goes_on(
             self._times[place - 1], self._values[place - 1], ts, self._values[place]
         )
         if starts_here and not is_start:
@@ -188,16 +187,9 @@ class GroupRuns:
             ts, count = times[-1], len(times) - first
             return Run(self._group, start, ts, self._values[first], count, self._ids[first], self._ids[-1], True)
         following = bisect_left(times, starts[run + 1], first)
-        end = self._held_until(times[following - 1], starts[run + 1])
+        end = self._link.held_until(times[following - 1], starts[run + 1])
         last = self._ids[following - 1]
         return Run(self._group, start, end, self._values[first], following - first, self._ids[first], last, False)
-
-    def _goes_on(self, previous_us: int, previous: Any, ts_us: int, value: Any) -> bool:
-        held = self._hold_us is None or ts_us - previous_us <= self._hold_us
-        return held and bool(self._equivalence.holds(previous, value))
-
-    def _held_until(self, ts_us: int, next_us: int) -> int:
-        return next_us if self._hold_us is None else min(next_us, ts_us + self._hold_us)
 
     def _compact(self) -> None:
         del self._times[: self.head], self._ids[: self.head], self._values[: self.head]
