@@ -56,8 +56,8 @@ logs: setup ## Follow the logs of every process
 	@"$(RUN)" -m deploy.local logs
 
 .PHONY: check
-check: setup lint ## Lint, types, import rules and every test, those with Kafka and Spark included
-	"$(RUN)" -m pytest
+check: setup lint test-fast ## Lint, types, import rules and every test, those with Kafka and Spark included
+	"$(RUN)" -m pytest -m jvm
 
 .PHONY: test-fast
 test-fast: $(STAMP) ## The tests that need no JVM

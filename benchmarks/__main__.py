@@ -20,6 +20,7 @@ BENCHMARKS = (
     "window_join_costs",
     "window_join_italy",
     "central_italy_precision",
+    "central_italy_events",
     "figures",
     "fusion_core",
     "ingest",

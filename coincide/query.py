@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 from coincide.query_checks import (
+    refuse_unless_affordable,
     refuse_unless_at_least,
     refuse_unless_between_roles,
     refuse_unless_equal,
@@ -101,6 +102,7 @@ class Query:
             refuse_unless_probability("joint_threshold", self.joint_threshold)
         refuse_unless_thresholds(self.within, self.joint_threshold)
         graph = self.graph
+        refuse_unless_affordable(graph)
         if self.at_least is not None:
             refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
         if self.equal is not None:
@@ -138,6 +140,7 @@ class Query:
         stream in the order of (detected_at, sensor, id).
         """
         graph = self.graph
+        refuse_unless_affordable(graph)
         is_uniform = graph.uniform_window is not None and len({edge.threshold for edge in graph.edges}) == 1
         if not is_uniform:
             return tuple((role,) for role in range(len(self.roles)))

@@ -6,11 +6,15 @@ import re
 from collections.abc import Sequence
 
 from coincide.stream import NAME
+from coincide.window_join.constraint_graph import ConstraintGraph
+from coincide.window_join.joint.links import Links
 from coincide.within import QueryError, Within
 
 ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 LONGEST_NAME = 100
 MOST_ROLES = 16
+MOST_ROLES_WITH_CYCLES = 6  # a ring of them: 0.07 s a match at 8 buckets, of eight 0.3 s, of ten 3 s
+MOST_ON_MANY_CYCLES = 4  # a clique of four with six windows: 0.02 s a match, of five 0.7 s
 ATTRIBUTES = "attributes."
 
 
@@ -53,6 +57,26 @@ def refuse_unless_at_least(at_least: object, roles: int, form: str, *, is_clique
         raise QueryError("at_least", f"is {at_least!r}: a whole number from 2 to less than the {roles} roles")
     if not is_clique:
         raise QueryError("at_least", f"needs a clique: in a {form} the members that are left out hold others together")
+
+
+def refuse_unless_affordable(graph: ConstraintGraph) -> None:
+    """Refuse cycles for which the joint probability of one match would take seconds: see `joint_probabilities`.
+
+    A path, or any tree, and a clique of one symmetric window cost milliseconds at most, whatever their size.
+    """
+    if graph.is_tree or graph.uniform_window is not None:
+        return
+    links = Links.of(graph)
+    if len(graph.streams) <= MOST_ROLES_WITH_CYCLES:
+        on_cycles = links.on_cycles
+        if len(on_cycles) <= MOST_ON_MANY_CYCLES or any(links.without(member).is_forest for member in on_cycles):
+            return
+    raise QueryError(
+        "within",
+        "has cycles whose joint probability takes too long: with cycles there may be "
+        f"{MOST_ROLES_WITH_CYCLES} roles, one of them on every cycle or {MOST_ON_MANY_CYCLES} at most on any; "
+        "a path, and a clique of one symmetric window, may have more",
+    )
 
 
 def refuse_unless_equal(equal: object) -> None:

@@ -44,7 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _give_up_stdout()
         return UNREAD
     except OSError as error:
-        return _fail(f"the answer cannot be written: {error.filename or ''} {error.strerror or error}", FAILED)
+        _give_up_stdout()
+        where = f"{error.filename} " if error.filename else ""
+        return _fail(f"the answer cannot be written: {where}{error.strerror or error}", FAILED)
     return DONE
 
 
@@ -88,4 +90,5 @@ def _fail(why: str, status: int) -> int:
 
 def _give_up_stdout() -> None:
     """Let the interpreter's last flush find nobody to complain to."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
@@ -107,6 +108,42 @@ def test_one_edge_stands_for_all_of_a_path() -> None:
     assert (query.graph.form, query.graph.streams) == ("path", ("gate", "bridge", "tower"))
     assert query.to_json()["form"] == "path"
     assert Query.from_json(query.to_json()) == query
+
+
+def graph_of(*pairs: str, lo_s: float = -2) -> dict[str, Any]:
+    """A query whose roles are the letters of its edges, each edge with another window."""
+    edges = [
+        {"between": [*pair], "lo_s": lo_s, "hi_s": 2 + number, "threshold": 0.1} for number, pair in enumerate(pairs)
+    ]
+    return {"id": "graph", "from": dict.fromkeys(sorted(set("".join(pairs))), "gas"), "within": edges}
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ["ab", "bc", "cd", "de", "ef", "fa"],  # a ring of six
+        ["ab", "ac", "ad", "bc", "bd", "cd", "de", "ef"],  # a clique of four, and two more behind it
+        [f"{a}{b}" for a, b in pairwise("abcdefghijklmnop")],
+        [f"a{b}" for b in "bcdefghijklmnop"],
+    ],
+)
+def test_graphs_whose_joint_probability_is_soon_told(pairs: list[str]) -> None:
+    assert len(Query.from_json(graph_of(*pairs)).within) == len(pairs)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ["ab", "bc", "cd", "de", "ef", "fg", "ga"],
+        [f"{a}{b}" for a, b in combinations("abcde", 2)],
+        ["ab", "bc", "ca", "de", "ef", "fd", "ad"],  # two triangles
+        [f"{a}{b}" for a, b in combinations("abcdefghijklmnop", 2)],
+    ],
+)
+def test_graphs_whose_joint_probability_takes_long_are_refused(pairs: list[str]) -> None:
+    with pytest.raises(QueryError, match="takes too long") as refused:
+        Query.from_json(graph_of(*pairs))
+    assert refused.value.field == "within"
 
 
 def test_one_edge_stands_for_all_of_a_clique() -> None:

@@ -10,16 +10,19 @@ from pathlib import Path
 import pytest
 
 from benchmarks import figures
-from docs import timing_join_pictures
+from docs import timing_join_pictures, window_join_pictures
 from docs.generate import ROOT
 from docs.pictures import Numbers, numbers_in, rounded
 
 PICTURES = {
-    path: numbers for module in (timing_join_pictures, figures) for path, (_, numbers) in module.PICTURES.items()
+    path: numbers
+    for module in (timing_join_pictures, window_join_pictures, figures)
+    for path, (_, numbers) in module.PICTURES.items()
 }
-OF_DATA = {  # held by test_central_italy and test_window_join_italy
+OF_DATA = {  # held by test_central_italy, test_central_italy_events and test_window_join_italy
     ROOT / "docs/timing-join/central-italy.svg",
     ROOT / "docs/window-join/central-italy-work.svg",
+    ROOT / "docs/window-join/central-italy-events.svg",
 }
 
 
@@ -37,5 +40,6 @@ def test_every_picture_is_held() -> None:
 
 
 def test_the_numbers_need_no_matplotlib() -> None:
-    script = "import sys; sys.modules['matplotlib'] = None; import benchmarks.figures, docs.timing_join_pictures"
+    script = "import sys; sys.modules['matplotlib'] = None; "
+    script += "import benchmarks.figures, docs.timing_join_pictures, docs.window_join_pictures"
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)

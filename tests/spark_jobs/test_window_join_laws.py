@@ -35,7 +35,7 @@ def started(*setup: InputRecord) -> FusionCore:
     return core
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(wide_runs())
 def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes) -> None:
     core, slow = started(), SlowFusion(THREE_STREAMS)
@@ -48,7 +48,7 @@ def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes
     event(f"some superseded: {any(match[-1] for match in slow.found)}")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(bursts_in_order(), wide_queries(), st.data())
 def test_batching_never_changes_a_match(frames: list[InputRecord], query: dict[str, Any], data: st.DataObject) -> None:
     at_once = started(put(0, query)).push(frames)
@@ -57,7 +57,7 @@ def test_batching_never_changes_a_match(frames: list[InputRecord], query: dict[s
     assert sorted(match for batch in batches for match in core.push(batch).matches) == sorted(at_once.matches)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(rows(BURST_SECONDS, "pst"), min_size=3, max_size=9, unique_by=lambda row: (row.sensor, row.id)),
     wide_queries(),
@@ -80,7 +80,7 @@ def test_the_order_of_arrival_never_changes_what_is_left(
     assert left(data.draw(st.permutations(members))) == left(members)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(wide_runs(), st.data())
 def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
     never, restarted = started(), started()

@@ -56,7 +56,10 @@ def test_a_reader_who_goes_away(tmp_path: Path) -> None:
 def test_an_answer_that_nobody_can_take(tmp_path: Path, redirected: str, message: str) -> None:
     a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
     script = f'"{sys.executable}" -m coincide join "{a}" --window 1 --threshold 1 --uncertainty point {redirected}'
-    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    held_back = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60, env=held_back
+    )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert message in done.stderr
 

@@ -26,13 +26,13 @@ def assert_all_answer_alike(join: RecordedJoin, algorithms: tuple[PaperAlgorithm
         assert found.tolist() == expected, algorithm.name
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(recorded_joins(uniform=True))
 def test_uniform_cliques(join: RecordedJoin) -> None:
     assert_all_answer_alike(join, ALGORITHMS)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(recorded_joins(uniform=False))
 def test_any_graph(join: RecordedJoin) -> None:
     assert_all_answer_alike(join, FOR_ANY_GRAPH)
