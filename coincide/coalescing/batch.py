@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from coincide.arrays import Int64Array, LabelArray, PositionArray
 from coincide.coalescing.columns import duration_of, group_codes, labels_of, times_of, values_of
-from coincide.coalescing.equivalences import Equal, Equivalence
+from coincide.coalescing.equivalences import Equal, Equivalence, checked_equivalence
 from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.ordered_rows import OrderedRows
 from coincide.coalescing.runs import Runs
@@ -67,8 +67,7 @@ def coalesce(
     >>> [(run.start_us, run.end_us) for run in coalesce([0, 14, 40], [10, 20, 50], gap_us=5)]
     [(0, 20), (40, 50)]
     """
-    if not isinstance(equivalence, Equivalence):
-        raise CoalescingError("equivalence", equivalence, "an Equivalence, such as Equal() or Bounded(0.5)")
+    checked_equivalence(equivalence)
     start = times_of("start_us", start_us)
     end = _ends(end_us, start)
     labels = labels_of("group", np.zeros(len(start), np.int64) if group is None else group, len(start))

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import EQUAL
 from coincide.coalescing.columns import duration_of
-from coincide.coalescing.equivalences import Equivalence
-from coincide.coalescing.extent import Key, WindowExtent
+from coincide.coalescing.equivalences import Equivalence, checked_equivalence
+from coincide.coalescing.extent import Key, WindowExtent, checked_extent
 from coincide.coalescing.group_runs import GroupRuns
+from coincide.coalescing.link import Link
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Runs
 from coincide.pairs import Changes
@@ -27,12 +28,17 @@ class EagerCoalescing:
 
     Parameters
     ----------
-    extent : WindowExtent
+    extent : WindowExtent, checked_extent
         Which readings count.
     equivalence : Equivalence
         Which value goes on from the one before it.
     hold_us : int, optional
         How long a reading holds at most. Left out: until the next one of its group.
+
+    Raises
+    ------
+    CoalescingError
+        Names the argument or column, the value and what is allowed.
 
     Examples
     --------
@@ -48,9 +54,9 @@ class EagerCoalescing:
     """
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
-        self._extent = extent
-        self._equivalence = equivalence
-        self._hold_us = None if hold_us is None else duration_of("hold_us", hold_us)
+        self._extent = checked_extent(extent)
+        hold = None if hold_us is None else duration_of("hold_us", hold_us)
+        self._link = Link(checked_equivalence(equivalence), hold)
         self._arrivals = Arrivals(equivalence)
         self._groups: dict[Label, GroupRuns] = {}
         self._sizes: dict[Label | None, int] = {}
@@ -109,7 +115,7 @@ class EagerCoalescing:
             return late_by
         readings = self._groups.get(group)
         if readings is None:
-            readings = self._groups[group] = GroupRuns(group, self._equivalence, self._hold_us)
+            readings = self._groups[group] = GroupRuns(group, self._link)
         if not readings.add(ts_us, ref, value, changes):
             return None
         self._sizes[scope] = self._sizes.get(scope, 0) + 1

@@ -153,5 +153,12 @@ class Predicate(Equivalence):
         return np.fromiter((self.holds(one, other) for one, other in pairs), np.bool_, len(previous))
 
 
+def checked_equivalence(equivalence: object) -> Equivalence:
+    """Return it if it is an Equivalence, else raise CoalescingError."""
+    if not isinstance(equivalence, Equivalence):
+        raise CoalescingError("equivalence", equivalence, "an Equivalence, such as Equal() or Bounded(0.5)")
+    return equivalence
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -56,6 +56,13 @@ class WindowExtent:
             raise CoalescingError("per_group", self.per_group, "True or False")
 
 
+def checked_extent(extent: object) -> WindowExtent:
+    """Return it if it is a WindowExtent, else raise CoalescingError."""
+    if not isinstance(extent, WindowExtent):
+        raise CoalescingError("extent", extent, "a WindowExtent, such as WindowExtent(size=1000)")
+    return extent
+
+
 class HeldReadings:
     """The readings in one extent, in a heap: to add one costs a logarithm of how many are held.
 

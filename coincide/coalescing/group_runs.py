@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from typing import Any
 
-from coincide.coalescing.equivalences import Equivalence
+from coincide.coalescing.link import Link
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Run
+from coincide.coalescing.tied_readings import TiedReadings
 
+_new = tuple.__new__  # half the time of calling Run
 ROOM = 64  # places of dropped readings that are always tolerated at the front
 
 
@@ -21,7 +23,7 @@ class GroupRuns:
     Examples
     --------
     >>> from coincide.coalescing.equivalences import Equal
-    >>> runs, changes = GroupRuns("bay", Equal(), None), RunChanges()
+    >>> runs, changes = GroupRuns("bay", Link(Equal())), RunChanges()
     >>> [runs.add(ts, ts, value, changes) for ts, value in ((0, 81), (20, 81), (10, 79))]
     [True, True, True]
     >>> [(run.start_us, run.end_us) for run in runs.runs()]
@@ -29,18 +31,20 @@ class GroupRuns:
     """
 
     __slots__ = (
-        "_equivalence", "_first_run", "_group", "_hold_us", "_ids", "_starts", "_ties", "_times", "_values", "head",
+        "_first_run", "_group", "_ids", "_link", "_newest_run", "_oldest_run", "_starts", "_ties", "_times", "_values",
+        "head",
     )  # fmt: skip
 
-    def __init__(self, group: Label, equivalence: Equivalence, hold_us: int | None) -> None:
+    def __init__(self, group: Label, link: Link) -> None:
         self._group = group
-        self._equivalence = equivalence
-        self._hold_us = hold_us
+        self._link = link
         self._times: list[int] = []
         self._ids: list[Label] = []
         self._values: list[Any] = []
         self._starts: list[int] = []
-        self._ties: dict[int, list[tuple[Label, Any]]] = {}
+        self._ties = TiedReadings()
+        self._oldest_run: Run | None = None  # remembered while it is not the newest, too, and nothing came between
+        self._newest_run: Run | None = None
         self._first_run = 0
         self.head = 0
 
@@ -54,11 +58,6 @@ class GroupRuns:
         """(ts, id) of the reading that goes first; there must be one."""
         return self._times[self.head], self._ids[self.head]
 
-    @property
-    def latest_us(self) -> int:
-        """Time of the newest reading; there must be one."""
-        return self._times[-1]
-
     def runs(self) -> list[Run]:
         """Return all runs, by start."""
         return [self._run(place) for place in range(self._first_run, len(self._starts))]
@@ -66,7 +65,7 @@ class GroupRuns:
     def add(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         """Add a reading; return False if it was there already."""
         times = self._times
-        if self.is_empty or ts_us > times[-1]:
+        if self.head == len(times) or ts_us > times[-1]:
             self._append(ts_us, ref, value, changes)
             return True
         place = bisect_left(times, ts_us, self.head)
@@ -81,64 +80,77 @@ class GroupRuns:
 
     def drop_oldest(self, changes: RunChanges) -> None:
         """Drop the reading that `oldest` names."""
-        head, ts = self.head, self._times[self.head]
-        if ts in self._ties:
-            before = self._around(head, min(head + 1, len(self._times) - 1))
-            self._ids[head], self._values[head] = self._next_tie(ts)
-            self._relink(head, before, changes)
+        if self._times[self.head] in self._ties:
+            self._replace(self.head, self._ties.pop(self._times[self.head]), changes)
             return
-        changes.retract(self._run(self._first_run))
-        self.head = head = head + 1
-        starts, first_run = self._starts, self._first_run
-        if head == len(self._times) or starts[first_run + 1 : first_run + 2] == [self._times[head]]:
+        run = self._oldest_run or self._run(self._first_run)
+        changes.retract(run)
+        self._oldest_run = None
+        self.head += 1
+        if run.count == 1:
             self._first_run += 1
         else:
-            starts[first_run] = self._times[head]
-            changes.insert(self._run(first_run))
-        if head > ROOM and 2 * head > len(self._times):
+            shorter = self._without_first(run)
+            changes.insert(shorter)
+            if run.is_open:
+                self._newest_run = shorter
+            else:
+                self._oldest_run = shorter
+        if self.head > ROOM and 2 * self.head > len(self._times):
             self._compact()
 
+    def _without_first(self, run: Run) -> Run:
+        """Let the oldest run start at its second reading, now at `head`; return it."""
+        head, (group, _, end, _, count, _, last, is_open) = self.head, run
+        self._starts[self._first_run] = start = self._times[head]
+        return _new(Run, (group, start, end, self._values[head], count - 1, self._ids[head], last, is_open))
+
     def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
-        was_empty = self.is_empty
-        newest = None if was_empty else self._run(len(self._starts) - 1)
-        goes_on = not was_empty and self._goes_on(self._times[-1], self._values[-1], ts_us, value)
+        times = self._times
+        if self.head == len(times):
+            self._begin_run(ts_us, ref, value, changes)
+            return
+        newest = self._newest_run or self._run(len(self._starts) - 1)
+        changes.retract(newest)
+        if self._link.goes_on(times[-1], self._values[-1], ts_us, value):
+            group, start, _, first_value, count, first, _, _ = newest
+            self._extend(ts_us, ref, value)
+            self._newest_run = longer = _new(Run, (group, start, ts_us, first_value, count + 1, first, ref, True))
+            changes.insert(longer)
+            return
+        changes.insert(newest._replace(end_us=self._link.held_until(times[-1], ts_us), is_open=False))
+        self._begin_run(ts_us, ref, value, changes)
+
+    def _begin_run(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
+        self._extend(ts_us, ref, value)
+        self._starts.append(ts_us)
+        self._newest_run = run = _new(Run, (self._group, ts_us, ts_us, value, 1, ref, ref, True))
+        changes.insert(run)
+
+    def _extend(self, ts_us: int, ref: Label, value: Any) -> None:
         self._times.append(ts_us)
         self._ids.append(ref)
         self._values.append(value)
-        if newest is not None:
-            changes.retract(newest)
-        if newest is not None and goes_on:
-            group, start_us, _, first_value, count, first, _, _ = newest
-            changes.insert(Run(group, start_us, ts_us, first_value, count + 1, first, ref, True))
-            return
-        self._starts.append(ts_us)
-        if newest is not None:
-            changes.insert(newest._replace(end_us=self._held_until(newest.end_us, ts_us), is_open=False))
-        changes.insert(Run(self._group, ts_us, ts_us, value, 1, ref, ref, True))
 
     def _add_tie(self, place: int, ref: Label, value: Any, changes: RunChanges) -> bool:
-        ts = self._times[place]
-        waiting = self._ties.get(ts, [])
-        if ref == self._ids[place] or any(ref == other for other, _ in waiting):
+        ts, counted = self._times[place], self._ids[place]
+        if ref == counted or self._ties.holds(ts, ref):
             return False
-        if ref > self._ids[place]:  # type: ignore[operator]
-            insort(self._ties.setdefault(ts, []), (ref, value), key=_id_of)
-            return True
-        before = self._around(max(place - 1, self.head), min(place + 1, len(self._times) - 1))
-        insort(self._ties.setdefault(ts, []), (self._ids[place], self._values[place]), key=_id_of)
-        self._ids[place], self._values[place] = ref, value
-        self._relink(place, before, changes)
+        if ref > counted:  # type: ignore[operator]  # ids of one stream are all of one type
+            self._ties.add(ts, ref, value)
+        else:
+            self._ties.add(ts, counted, self._values[place])
+            self._replace(place, (ref, value), changes)
         return True
 
-    def _next_tie(self, ts_us: int) -> tuple[Label, Any]:
-        waiting = self._ties[ts_us]
-        following = waiting.pop(0)
-        if not waiting:
-            del self._ties[ts_us]
-        return following
+    def _replace(self, place: int, reading: tuple[Label, Any], changes: RunChanges) -> None:
+        before = self._around(max(place - 1, self.head), min(place + 1, len(self._times) - 1))
+        self._ids[place], self._values[place] = reading
+        self._relink(place, before, changes)
 
     def _relink(self, place: int, before: list[Run], changes: RunChanges) -> None:
         """Decide anew where runs start at `place` and after it; say what became of the runs before."""
+        self._oldest_run = self._newest_run = None
         self._set_start(place)
         after = min(place + 1, len(self._times) - 1)
         if after > place:
@@ -153,7 +165,7 @@ class GroupRuns:
         starts, ts = self._starts, self._times[place]
         at = bisect_left(starts, ts, self._first_run)
         is_start = at < len(starts) and starts[at] == ts
-        starts_here = place == self.head or not self._goes_on(
+        starts_here = place == self.head or not self._link.goes_on(
             self._times[place - 1], self._values[place - 1], ts, self._values[place]
         )
         if starts_here and not is_start:
@@ -175,22 +187,11 @@ class GroupRuns:
             ts, count = times[-1], len(times) - first
             return Run(self._group, start, ts, self._values[first], count, self._ids[first], self._ids[-1], True)
         following = bisect_left(times, starts[run + 1], first)
-        end = self._held_until(times[following - 1], starts[run + 1])
+        end = self._link.held_until(times[following - 1], starts[run + 1])
         last = self._ids[following - 1]
         return Run(self._group, start, end, self._values[first], following - first, self._ids[first], last, False)
-
-    def _goes_on(self, previous_us: int, previous: Any, ts_us: int, value: Any) -> bool:
-        held = self._hold_us is None or ts_us - previous_us <= self._hold_us
-        return held and bool(self._equivalence.holds(previous, value))
-
-    def _held_until(self, ts_us: int, next_us: int) -> int:
-        return next_us if self._hold_us is None else min(next_us, ts_us + self._hold_us)
 
     def _compact(self) -> None:
         del self._times[: self.head], self._ids[: self.head], self._values[: self.head]
         del self._starts[: self._first_run]
         self.head = self._first_run = 0
-
-
-def _id_of(waiting: tuple[Label, Any]) -> Any:
-    return waiting[0]

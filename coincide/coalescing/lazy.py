@@ -11,8 +11,8 @@ from coincide.arrays import Int64Array
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import EQUAL, coalesce
 from coincide.coalescing.columns import duration_of
-from coincide.coalescing.equivalences import Equivalence
-from coincide.coalescing.extent import HeldReadings, Key, WindowExtent
+from coincide.coalescing.equivalences import Equivalence, checked_equivalence
+from coincide.coalescing.extent import HeldReadings, Key, WindowExtent, checked_extent
 from coincide.coalescing.runs import Label, Runs, value_column
 from coincide.coalescing.validity import validity
 
@@ -32,6 +32,11 @@ class LazyCoalescing:
     hold_us : int, optional
         How long a reading holds at most. Left out: until the next one of its group.
 
+    Raises
+    ------
+    CoalescingError
+        Names the argument or column, the value and what is allowed.
+
     Examples
     --------
     >>> hot = LazyCoalescing(WindowExtent(size=4))
@@ -41,8 +46,8 @@ class LazyCoalescing:
     """
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
-        self._extent = extent
-        self._equivalence = equivalence
+        self._extent = checked_extent(extent)
+        self._equivalence = checked_equivalence(equivalence)
         self._hold_us = None if hold_us is None else duration_of("hold_us", hold_us)
         self._arrivals = Arrivals(equivalence)
         self._scopes: dict[Label | None, HeldReadings] = {}

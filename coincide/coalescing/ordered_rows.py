@@ -33,7 +33,10 @@ class OrderedRows:
     def of(cls, codes: Int64Array, start_us: Int64Array, end_us: Int64Array) -> OrderedRows:
         """Put rows into order."""
         order = time_order(codes, start_us)
-        return cls(order, codes[order], start_us[order], end_us[order])
+        if isinstance(order, slice):
+            return cls(order, codes, start_us, end_us)
+        sizes = np.bincount(codes)
+        return cls(order, np.repeat(np.arange(len(sizes)), sizes), start_us.take(order), end_us.take(order))
 
     @cached_property
     def same_group(self) -> BoolArray:

@@ -61,7 +61,7 @@ def coalesced_readings(readings: Iterable[Reading], equivalence: Equivalence, ho
     return runs
 
 
-def coalesced_facts(facts: Sequence[Fact], gap_us: int = 0) -> list[tuple[int, int, Any, int, int]]:
+def coalesced_facts(facts: Sequence[Fact], gap_us: int = 0) -> list[tuple[int, int, int, Any, int]]:
     """Return (group, start, end, value, count): facts of one group and value united while any two of them meet."""
     united = [(fact.group, fact.start_us, fact.end_us, fact.value, 1) for fact in facts]
     while True:
@@ -76,6 +76,24 @@ def coalesced_facts(facts: Sequence[Fact], gap_us: int = 0) -> list[tuple[int, i
         one, other = (united[place] for place in meeting[0])
         united = [each for place, each in enumerate(united) if place not in meeting[0]]
         united.append((one[0], min(one[1], other[1]), max(one[2], other[2]), one[3], one[4] + other[4]))
+
+
+def coalesced_trends(
+    facts: Sequence[Fact], equivalence: Equivalence, gap_us: int = 0
+) -> list[tuple[int, int, int, Any, int]]:
+    """Return (group, start, end, value, count): each group cut where neighbours do not link, then each part united."""
+    runs: list[tuple[int, int, int, Any, int]] = []
+    for group in sorted({fact.group for fact in facts}):
+        previous: Fact | None = None
+        for fact in sorted((fact for fact in facts if fact.group == group), key=lambda fact: fact.start_us):
+            linked = previous is not None and equivalence.holds(previous.value, fact.value)
+            if linked and fact.start_us - gap_us <= runs[-1][2]:
+                _, start, end, value, count = runs.pop()
+                runs.append((group, start, max(end, fact.end_us), value, count + 1))
+            else:
+                runs.append((group, fact.start_us, fact.end_us, fact.value, 1))
+            previous = fact
+    return sorted(runs)
 
 
 def _meet(one: tuple[int, int, int, Any, int], other: tuple[int, int, int, Any, int], gap_us: int) -> bool:

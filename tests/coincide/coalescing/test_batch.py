@@ -24,7 +24,7 @@ from coincide.coalescing import (
     coalesce,
     validity,
 )
-from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings
+from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
 
 EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]
 
@@ -62,6 +62,15 @@ def test_facts_equal_the_definition(listed: list[Fact], gap_us: int) -> None:
     runs = coalesce(start, end, group, value, gap_us=gap_us)
 
     assert sorted(map(group_interval_value_count, runs)) == coalesced_facts(listed, gap_us)
+
+
+@given(facts, st.sampled_from(EQUIVALENCES[1:]), st.integers(0, 4))
+def test_trends_of_facts_equal_the_definition(listed: list[Fact], equivalence: Equivalence, gap_us: int) -> None:
+    start, end, group, value = np.array(listed, np.int64).reshape(-1, 4).T
+
+    runs = coalesce(start, end, group, value, equivalence, gap_us)
+
+    assert sorted(map(group_interval_value_count, runs)) == coalesced_trends(listed, equivalence, gap_us)
 
 
 @given(facts, st.integers(0, 4))
