@@ -48,9 +48,14 @@ class InstalledGraph:
         ]
         self.edges = [InstalledJoin.install(condition, 0, limits) for condition in conditions]
         self._reach = self._reach_of_edges()
+        self._sizes: list[int] = []  # how many templates of each role are judged
 
     def reach(self, templates: Mapping[str, TemplateRegistry]) -> Reach:
         """Return how far members may lie from each other, with every template known that is registered by now."""
+        sizes = [len(templates[name]) for name in self.players]
+        if sizes == self._sizes:
+            return self._reach
+        self._sizes = sizes
         known = [edge.knowing(*self._registries(edge, templates)) for edge in self.edges]
         if any(new is not old for new, old in zip(known, self.edges, strict=True)):
             self.edges = known
@@ -61,6 +66,7 @@ class InstalledGraph:
         """Follow a change of template codes: the new ones by old code, of each stream where they changed."""
         if not new_codes:
             return
+        self._sizes = []
         renewed = []
         for edge in self.edges:
             codes = [new_codes.get(self._names[role]) for role in (edge.condition.a, edge.condition.b)]
