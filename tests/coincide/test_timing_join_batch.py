@@ -62,13 +62,13 @@ def joined(rows: list[Row], window: Window, threshold: float, sensors: SensorRul
     return {(a[left].id, b[right].id) for left, right in positions}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(event_lists, windows, thresholds, rules)
 def test_equals_the_slow_twin(rows: list[Row], window: Window, threshold: float, sensors: SensorRule) -> None:
     assert joined(rows, window, threshold, sensors) == slow_timing_join(rows, "x", "y", window, threshold, sensors)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(event_lists, windows, thresholds, rules)
 def test_the_self_join_equals_the_slow_twin(
     rows: list[Row], window: Window, threshold: float, sensors: SensorRule

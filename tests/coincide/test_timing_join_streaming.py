@@ -95,7 +95,7 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
     return set(found), set(late)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
 def test_finds_the_slow_twins_pairs_of_the_events_on_time(
     rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule, limits: PairLimits
@@ -109,7 +109,7 @@ def test_finds_the_slow_twins_pairs_of_the_events_on_time(
     assert found == slow_timing_join(accepted, "x", "y", window, threshold, sensors)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
 def test_finds_the_slow_twins_pairs_of_a_stream_with_itself(
     rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule, limits: PairLimits
@@ -382,7 +382,7 @@ def test_asking_for_a_watermark_changes_nothing() -> None:
     assert (join.watermark_us(5), join.watermark_us("nowhere")) == (7, BEFORE_ALL_US)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data(), rows_of_x_and_y, windows, thresholds, rules, st.booleans())
 def test_the_batch_join_of_one_stream_gives_the_same_roles_by_id(
     data: st.DataObject, rows: list[Row], window: Window, threshold: float, sensors: SensorRule, as_text: bool

@@ -34,7 +34,7 @@ def late(output: Output) -> list[tuple[str, str, int]]:
     return [(it["sensor"], it["id"], it["late_by_us"]) for it in letters(output) if it["reason"] == "late"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(runs())
 def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes) -> None:
     core, slow = FusionCore(STREAMS, SWEEPING, 0), SlowFusion(STREAMS)
@@ -50,7 +50,7 @@ def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes
         assert (totals["duplicates"], totals["conflicts"]) == (slow.duplicates, slow.conflicts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(frames_in_order(), queries, st.data())
 def test_batching_never_changes_a_match(frames: list[InputRecord], query: dict[str, Any], data: st.DataObject) -> None:
     at_once = started(put(0, query)).push(frames)
@@ -59,7 +59,7 @@ def test_batching_never_changes_a_match(frames: list[InputRecord], query: dict[s
     assert sorted(one_by_one) == sorted(at_once.matches)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(rows(SHORT_SECONDS), min_size=2, max_size=10, unique_by=lambda row: (row.sensor, row.id)),
     queries,
@@ -80,7 +80,7 @@ def test_the_order_of_arrival_never_changes_a_match(
     assert sorted(anyhow) == sorted(in_order.matches)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(runs(), st.data())
 def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
     never, restarted = FusionCore(STREAMS, SWEEPING, 0), FusionCore(STREAMS, SWEEPING, 0)
@@ -99,7 +99,7 @@ def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
             restarted = FusionCore.restore(STREAMS, SWEEPING, 0, never.header(), kept)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(runs())
 def test_records_that_come_twice_add_no_match(pushes: Pushes) -> None:
     once, twice = FusionCore(STREAMS, SWEEPING, 0), FusionCore(STREAMS, SWEEPING, 0)

@@ -35,7 +35,7 @@ def started(*setup: InputRecord) -> FusionCore:
     return core
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(wide_runs())
 def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes) -> None:
     core, slow = started(), SlowFusion(THREE_STREAMS)

@@ -14,7 +14,7 @@ thresholds = st.sampled_from([1.0, 1 - 1e-9, 0.999, 0.5, 1 / 3, 0.01, 1e-6, 1e-9
 lengths_us = st.one_of(st.sampled_from([0, 1, 1000]), st.integers(1, 100_000_000))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.sampled_from(UNIFORM + SEVERAL_BUCKETS), st.sampled_from(UNIFORM + SEVERAL_BUCKETS), windows, thresholds)
 def test_a_pair_is_judged_as_its_offset_is(u: Histogram, v: Histogram, window: Window, threshold: float) -> None:
     intervals = satisfaction_offsets(u, v, window, threshold).tolist()
@@ -25,7 +25,7 @@ def test_a_pair_is_judged_as_its_offset_is(u: Histogram, v: Histogram, window: W
         assert not qualifies(u, v, hi_us + 1, window, threshold)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(lengths_us, lengths_us, thresholds, st.integers(0, 50_000_000))
 def test_regions_hold_to_the_microsecond(base_us: int, partner_us: int, threshold: float, window_us: int) -> None:
     # one template a side: outer and certain bounds differ by their rounding only, and the truth lies between them

@@ -15,7 +15,7 @@ from tests.reference.window_join import at_least_oracle, members_of_result
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what ObsPy imports
-    obspy = pytest.importorskip("obspy", reason="no ObsPy: `pip install obspy` brings the seismograms, too")
+    obspy = pytest.importorskip("obspy", reason="no ObsPy: `pip install '.[seismology]'` brings the seismograms, too")
     trigger = pytest.importorskip("obspy.signal.trigger")
 
 FILES = ("BW.UH1._.SHZ", "BW.UH2._.SHZ", "BW.UH3._.SHZ", "BW.UH4._.EHZ")
