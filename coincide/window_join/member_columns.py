@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from coincide.arrays import BoolArray, CodeArray, FloatArray, Int64Array
-from coincide.difference import match_probabilities
 from coincide.histogram import Histogram
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.joint import joint_at_least, joint_probabilities
+from coincide.window_join.joint.bounds import edge_probabilities
+from coincide.window_join.joint.checks import checked_tuples
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +39,5 @@ class MemberColumns:
 
     def edge_probabilities(self, graph: ConstraintGraph) -> FloatArray:
         """Return P(lo <= Xb - Xa <= hi) of each edge, float64 (n, edges)."""
-        columns = np.empty((self.detected_at_us.shape[1], len(graph.edges)))
-        for column, edge in zip(columns.T, graph.edges, strict=True):
-            a, b = graph.streams.index(edge.a), graph.streams.index(edge.b)
-            column[:] = match_probabilities(
-                self.templates[a],
-                self.templates[b],
-                self.template_index[a],
-                self.template_index[b],
-                self.detected_at_us[b] - self.detected_at_us[a],
-                edge.window,
-            )
-        return columns
+        tuples = checked_tuples(graph, self.templates, self.template_index, self.detected_at_us)
+        return edge_probabilities(graph, tuples).T

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.arrays import FloatArray, Int64Array
+from coincide.arrays import BoolArray, FloatArray, Int64Array
 from coincide.difference import match_probabilities
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.joint.forest import Forest
 from coincide.window_join.joint.links import Links
 from coincide.window_join.joint.tuples import EventTuples
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 def edge_probabilities(graph: ConstraintGraph, tuples: EventTuples) -> FloatArray:

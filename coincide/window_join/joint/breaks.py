@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.arrays import FloatArray
+from coincide.arrays import FloatArray, PositionArray
 from coincide.exact_sums import ExactSum
-
-RowArray = npt.NDArray[np.intp]
 
 
 class MergedBreaks:
@@ -40,13 +37,13 @@ class MergedBreaks:
         """The middle of each piece, shape (m - 1, n)."""
         return ExactSum(self.time.high[:-1], self.time.low[:-1] + self.width_s / 2)
 
-    def behind(self, which: int) -> RowArray:
+    def behind(self, which: int) -> PositionArray:
         """How many times of a set lie at or before each break point, shape (m, n)."""
         start, end = ([0, *self._ends])[which : which + 2]
-        counts: RowArray = np.cumsum((self._order >= start) & (self._order < end), axis=0)
+        counts: PositionArray = np.cumsum((self._order >= start) & (self._order < end), axis=0)
         return counts
 
-    def rows(self, which: int) -> RowArray:
+    def rows(self, which: int) -> PositionArray:
         """Return where the times of a set are among all, shape (m_i, n)."""
         start, end = ([0, *self._ends])[which : which + 2]
         place = np.empty_like(self._order)
@@ -54,12 +51,12 @@ class MergedBreaks:
         return place[start:end]
 
 
-def taken(values: FloatArray, rows: RowArray) -> FloatArray:
+def taken(values: FloatArray, rows: PositionArray) -> FloatArray:
     """Return chosen rows of each column, in the shape of `rows`."""
     return np.take_along_axis(values, rows, axis=0)
 
 
-def taken_counts(counts: RowArray, rows: RowArray) -> RowArray:
+def taken_counts(counts: PositionArray, rows: PositionArray) -> PositionArray:
     """Return chosen rows of whole numbers."""
-    chosen: RowArray = np.take_along_axis(counts, rows, axis=0)
+    chosen: PositionArray = np.take_along_axis(counts, rows, axis=0)
     return chosen

@@ -19,15 +19,12 @@ from fractions import Fraction
 from functools import cached_property, reduce
 
 import numpy as np
-import numpy.typing as npt
 
-from coincide.arrays import FloatArray, Int64Array
+from coincide.arrays import BoolArray, FloatArray, Int64Array
 from coincide.window_join.joint.condition import ELEMENTS_PER_STEP, Condition, exact_s, shifts
 from coincide.window_join.joint.estimate import Estimate
 from coincide.window_join.joint.members import PlacedMember
 from coincide.window_join.joint.nodes import Pieces, Shift, atom_nodes
-
-BoolArray = npt.NDArray[np.bool_]
 
 FEW_CELLS = 4096
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.arrays import FloatArray
+from coincide.arrays import FloatArray, PositionArray
 from coincide.exact_sums import ExactSum
-from coincide.window_join.joint.breaks import RowArray, taken
+from coincide.window_join.joint.breaks import taken
 from coincide.window_join.joint.links import Reach
 from coincide.window_join.joint.members import moved_s
 
@@ -66,14 +66,16 @@ class Message:
     reach: Reach
     breaks: tuple[ExactSum, ExactSum]
 
-    def on(self, time: ExactSum, behind: tuple[RowArray, RowArray], half_width_s: FloatArray, slack_s: float) -> Piece:
+    def on(
+        self, time: ExactSum, behind: tuple[PositionArray, PositionArray], half_width_s: FloatArray, slack_s: float
+    ) -> Piece:
         """Expand about `time`, where so many of each set of break points lie behind."""
         ends = tuple(
             self._end(breaks, passed, time, half_width_s) for breaks, passed in zip(self.breaks, behind, strict=True)
         )
         return Piece(ends[1], ends[0], self._atoms(time, slack_s))
 
-    def _end(self, breaks: ExactSum, behind: RowArray, time: ExactSum, half_width_s: FloatArray) -> End:
+    def _end(self, breaks: ExactSum, behind: PositionArray, time: ExactSum, half_width_s: FloatArray) -> End:
         row = np.maximum(behind - 1, 0)
         since_s = time.minus(ExactSum(taken(breaks.high, row), taken(breaks.low, row)))
         per_half = taken(self.subtree.per_half_width, behind)
