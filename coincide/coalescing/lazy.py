@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import Int64Array
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import EQUAL, coalesce
 from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equivalence, checked_equivalence
 from coincide.coalescing.extent import HeldReadings, Key, WindowExtent, checked_extent
-from coincide.coalescing.runs import Label, Runs, value_column
+from coincide.coalescing.link import LEFT_OUT
+from coincide.coalescing.runs import Label, Runs, label_column, value_column
 from coincide.coalescing.validity import validity
+from coincide.pairs import Changes
 
 
 class LazyCoalescing:
@@ -40,7 +42,7 @@ class LazyCoalescing:
     Examples
     --------
     >>> hot = LazyCoalescing(WindowExtent(size=4))
-    >>> late, late_by_us = hot.push([0, 60, 120, 180, 240], value=[81, 81, 81, 79, 79])
+    >>> changes = hot.push([0, 60, 120, 180, 240], value=[81, 81, 81, 79, 79])
     >>> [(run.start_us, run.end_us, run.value, run.is_open) for run in hot.scan()]
     [(60, 180, 81, False), (180, 240, 79, True)]
     """
@@ -58,34 +60,43 @@ class LazyCoalescing:
         group: npt.ArrayLike | None = None,
         value: npt.ArrayLike | None = None,
         id: npt.ArrayLike | None = None,  # noqa: A002 - as in Detections
-    ) -> tuple[Int64Array, Int64Array]:
+        where: npt.ArrayLike | None = None,
+    ) -> Changes[Runs]:
         """Take readings in any order; columns as in `EagerCoalescing.push`.
 
         Returns
         -------
-        late, late_by_us : ndarray of int64, shape (l,)
-            Rows that came too late to count, and by how much.
+        Changes of Runs
+            `late` and `late_by_us` as in `EagerCoalescing.push`. `insert` and `retract` are empty: which runs came and
+            went only a scan can say.
         """
+        frame = self._arrivals.of(ts_us, group, value, id, where)
         late = []
-        for row, (ts, group_of_row, value_of_row, id_of_row) in enumerate(self._arrivals.of(ts_us, group, value, id)):
+        for row, (ts, group_of_row, value_of_row, id_of_row) in enumerate(frame.arrivals()):
             late_by = self._scope(group_of_row).add((ts, group_of_row, id_of_row), value_of_row)
             if late_by is not None:
                 late.append((row, late_by))
         rows, late_by_us = np.array(late, np.int64).reshape(-1, 2).T
-        return rows, late_by_us
+        return Changes(Runs.of([]), Runs.of([]), rows, late_by_us)
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
-        value_of: dict[Key, object] = {}
+        value_of: dict[Key, Any] = {}
         for scope in self._scopes.values():
             value_of |= scope.value_of
         keys = sorted(value_of)
-        ts = np.array([key[0] for key in keys], np.int64)
-        group = np.array([key[1] for key in keys]) if keys else np.empty(0, np.int64)
-        ids = np.array([key[2] for key in keys]) if keys else np.empty(0, np.int64)
-        value = value_column([value_of[key] for key in keys])
-        runs = coalesce(*validity(ts, group, self._hold_us), group, value, self._equivalence)
-        return replace(runs, first=ids[runs.first], last=ids[runs.last])
+        ts, group, ids = zip(*keys, strict=True) if keys else [()] * 3
+        groups = label_column(group)
+        start, end = validity(np.array(ts, np.int64), groups, self._hold_us)
+        kept = np.array([row for row, key in enumerate(keys) if value_of[key] is not LEFT_OUT], np.intp)
+        values = value_column([value_of[keys[row]] for row in kept])
+        runs = coalesce(start[kept], end[kept], groups[kept], values, self._equivalence)
+        named = label_column(ids)[kept]
+        is_open = runs.is_open
+        if len(kept) < len(keys):
+            newest = {key[1]: key[0] for key in keys}
+            is_open = np.array([newest[run.group] == keys[kept[run.last]][0] for run in runs], np.bool_)
+        return replace(runs, first=named[runs.first], last=named[runs.last], is_open=is_open)
 
     def _scope(self, group: Label) -> HeldReadings:
         name = group if self._extent.per_group else None

@@ -1,0 +1,128 @@
+"""SingleExtent: an extent kept in plain lists, updated by one reading after the other."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from coincide.coalescing.extent import Key, WindowExtent
+from coincide.coalescing.frame import Frame
+from coincide.coalescing.group_runs import GroupRuns
+from coincide.coalescing.link import LEFT_OUT, Link
+from coincide.coalescing.run_changes import RunChanges
+from coincide.coalescing.runs import Label, Runs, label_column, value_column
+from coincide.pairs import Changes
+
+
+class SingleExtent:
+    """Readings and runs of each group, and a heap of the oldest reading of each."""
+
+    def __init__(self, extent: WindowExtent, link: Link) -> None:
+        self._extent = extent
+        self._link = link
+        self._groups: dict[Label, GroupRuns] = {}
+        self._sizes: dict[Label | None, int] = {}
+        self._latest: dict[Label | None, int] = {}
+        self._oldest_first: list[Key] = []  # the oldest of each group; entries that are no longer it are passed over
+
+    def __len__(self) -> int:
+        return sum(self._sizes.values())
+
+    def push(self, frame: Frame) -> Changes[Runs]:
+        """Take readings; see `EagerCoalescing.push`."""
+        changes, late = RunChanges(), []
+        for row, arrival in enumerate(frame.arrivals()):
+            late_by = self.add(*arrival, changes)
+            if late_by is not None:
+                late.append((row, late_by))
+        rows, late_by_us = np.array(late, np.int64).reshape(-1, 2).T
+        return Changes(Runs.of(_listed(changes.inserted)), Runs.of(_listed(changes.retracted)), rows, late_by_us)
+
+    def add(self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges) -> int | None:
+        """Take one reading as plain values, unchecked, the fastest way; say in `changes` what it changes.
+
+        `ref` is its id.
+
+        Returns
+        -------
+        int or None
+            By how many microseconds it is too late to count; None where it counts.
+        """
+        scope = group if self._extent.per_group else None
+        late_by = self._late_by((ts_us, group, ref), scope)
+        if late_by is not None:
+            return late_by
+        readings = self._groups.get(group)
+        if readings is None:
+            readings = self._groups[group] = GroupRuns(group, self._link)
+        if not readings.add(ts_us, ref, value, changes):
+            return None
+        self._sizes[scope] = self._sizes.get(scope, 0) + 1
+        self._latest[scope] = max(ts_us, self._latest.get(scope, ts_us))
+        if not self._extent.per_group and readings.oldest == (ts_us, ref):
+            heappush(self._oldest_first, (ts_us, group, ref))
+        self._drop_expired(scope, changes)
+        return None
+
+    def scan(self) -> Runs:
+        """Return all runs, by group and start."""
+        return Runs.of([run for group in sorted(self._groups) for run in self._groups[group].runs()])
+
+    def readings(self) -> Frame:
+        """Return the readings, by (group, ts, id)."""
+        listed = [(ts, group, value, ref) for group in sorted(self._groups)
+                  for ts, ref, value in self._groups[group].readings()]
+        ts, group, value, ref = zip(*listed, strict=True) if listed else [()] * 4
+        kept = [each is not LEFT_OUT for each in value]
+        any_value = next((each for each in value if each is not LEFT_OUT), 0)
+        values = value_column([each if stays else any_value for each, stays in zip(value, kept, strict=True)])
+        return Frame(np.array(ts, np.int64), label_column(group), values, label_column(ref), np.array(kept, np.bool_))
+
+    def _late_by(self, key: Key, scope: Label | None) -> int | None:
+        if self._extent.duration_us is not None:
+            late_by = self._latest.get(scope, key[0]) - self._extent.duration_us - key[0]
+            return late_by if late_by > 0 else None
+        if self._sizes.get(scope, 0) < (self._extent.size or 0):
+            return None
+        oldest = self._oldest(scope)
+        return oldest[0] - key[0] if key < oldest else None
+
+    def _oldest(self, scope: Label | None) -> Key:
+        """Return the key of the reading of an extent that goes first; there must be one."""
+        if scope is not None:
+            ts, ref = self._groups[scope].oldest
+            return ts, scope, ref
+        while True:
+            key = self._oldest_first[0]
+            readings = self._groups.get(key[1])
+            if readings is not None and readings.oldest == (key[0], key[2]):
+                return key
+            heappop(self._oldest_first)
+
+    def _drop_expired(self, scope: Label | None, changes: RunChanges) -> None:
+        extent = self._extent
+        if extent.duration_us is None:
+            if self._sizes[scope] > (extent.size or 0):
+                self._drop(self._oldest(scope)[1], scope, changes)
+            return
+        since = self._latest[scope] - extent.duration_us
+        while self._oldest(scope)[0] < since:
+            self._drop(self._oldest(scope)[1], scope, changes)
+
+    def _drop(self, group: Label, scope: Label | None, changes: RunChanges) -> None:
+        readings = self._groups[group]
+        readings.drop_oldest(changes)
+        self._sizes[scope] -= 1
+        if scope is None:
+            heappop(self._oldest_first)
+        if readings.is_empty:
+            del self._groups[group]
+        elif scope is None:
+            ts, ref = readings.oldest
+            heappush(self._oldest_first, (ts, group, ref))
+
+
+def _listed(runs: dict[Any, Any]) -> list[Any]:
+    return [runs[key] for key in sorted(runs)]
