@@ -69,7 +69,10 @@ def one_by_one_us(w: int, groups: int, delay: float) -> float:
 
 def main() -> None:
     ways: dict[str, Callable[[int, int, float], float]] = {"batches of 1k": batches_us, "one by one": one_by_one_us}
-    print(f"{'us a reading':>16} {'groups':>7} {'arrival':>9} " + " ".join(f"{'w = ' + format(w, ','):>12}" for w in EXTENTS))
+    print(
+        f"{'us a reading':>16} {'groups':>7} {'arrival':>9} "
+        + " ".join(f"{'w = ' + format(w, ','):>12}" for w in EXTENTS)
+    )
     for way, measured in ways.items():
         for groups in GROUPS:
             for arrival, delay in DELAYS.items():

@@ -56,9 +56,7 @@ class GroupRuns:
 
     def readings(self) -> list[tuple[int, Label, Any]]:
         """Return (ts, id, value) of all, by ts and id."""
-        return [
-            (ts, *reading) for ts in self._times for reading in (self._reading[ts], *self._ties.at(ts))
-        ]
+        return [(ts, *reading) for ts in self._times for reading in (self._reading[ts], *self._ties.at(ts))]
 
     def add(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         """Add a reading; return False if it was there already."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from coincide.arrays import BoolArray, Int64Array
 from coincide.coalescing.equivalences import Equivalence
 
+
 class LeftOut(Enum):
     """Stands for the value of a reading that a filter leaves out: it ends the one before it, and makes no run."""
 

@@ -63,9 +63,7 @@ class Segments:
         shift = (head[code[held]] - self.head[held])[row]
         target = source + shift
         oldest = self.head[held][row]
-        moved = {
-            name: getattr(self, name)[source] for name in ("ts", "ref", "value", "kept", "rank", "end")
-        }
+        moved = {name: getattr(self, name)[source] for name in ("ts", "ref", "value", "kept", "rank", "end")}
         moved["start"] = np.maximum(self.start[source], oldest) + shift
         moved["last"] = self.last[source] + shift
         for name, column in moved.items():

@@ -72,8 +72,11 @@ class SingleExtent:
 
     def readings(self) -> Frame:
         """Return the readings, by (group, ts, id)."""
-        listed = [(ts, group, value, ref) for group in sorted(self._groups)
-                  for ts, ref, value in self._groups[group].readings()]
+        listed = [
+            (ts, group, value, ref)
+            for group in sorted(self._groups)
+            for ts, ref, value in self._groups[group].readings()
+        ]
         ts, group, value, ref = zip(*listed, strict=True) if listed else [()] * 4
         kept = [each is not LEFT_OUT for each in value]
         any_value = next((each for each in value if each is not LEFT_OUT), 0)

@@ -56,9 +56,7 @@ class TupleScope:
         elif len(frame.ts_us) and len(self.expiry) == self._size and frame.ts_us.min() <= fronts.oldest_us.min():
             yield np.arange(len(frame.ts_us)), np.arange(len(fronts.sizes))
 
-    def _late(
-        self, frame: Frame, fronts: _Fronts, rows: PositionArray, groups: PositionArray
-    ) -> list[tuple[int, int]]:
+    def _late(self, frame: Frame, fronts: _Fronts, rows: PositionArray, groups: PositionArray) -> list[tuple[int, int]]:
         """Return which rows of one extent are late, and by how much."""
         columns = (frame.ts_us[rows], frame.group[rows], frame.ref[rows])
         keys = zip(*(column.tolist() for column in columns), strict=True)

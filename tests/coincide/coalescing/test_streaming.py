@@ -148,7 +148,13 @@ def test_changes_replayed_give_every_scan(
 
 @given(ways, ways, readings, st.randoms(use_true_random=False), extents, equivalences, holds)
 def test_neither_order_nor_batches_matter(
-    way: Way, another: Way, listed: list[Reading], random: Any, extent: WindowExtent, equivalence: Any, hold_us: int | None
+    way: Way,
+    another: Way,
+    listed: list[Reading],
+    random: Any,
+    extent: WindowExtent,
+    equivalence: Any,
+    hold_us: int | None,
 ) -> None:
     distinct = list({reading.key: reading for reading in listed}.values())
     shuffled = random.sample(distinct, len(distinct))
@@ -180,11 +186,15 @@ def test_late_ones_are_those_outside_when_they_arrive(
         pushed(operator, listed[:before])
     late, also_late = pushed(eager, listed[before:]), pushed(lazy, listed[before:])
 
-    assert late.late.tolist() == also_late.late.tolist() == [
-        row
-        for row, reading in enumerate(listed[before:])
-        if reading.key not in {kept.key for kept in held(listed[: before + row + 1], extent)}
-    ]
+    assert (
+        late.late.tolist()
+        == also_late.late.tolist()
+        == [
+            row
+            for row, reading in enumerate(listed[before:])
+            if reading.key not in {kept.key for kept in held(listed[: before + row + 1], extent)}
+        ]
+    )
     assert late.late_by_us.tolist() == also_late.late_by_us.tolist()
     assert (late.late_by_us >= 0).all()
     assert (len(also_late.insert), len(also_late.retract)) == (0, 0)
