@@ -12,13 +12,13 @@ from coincide.coalescing.frame import Frame
 from coincide.coalescing.link import Link
 from coincide.coalescing.linked_runs import relink, runs_between
 from coincide.coalescing.merged_frame import MergedFrame
+from coincide.coalescing.places import places
 from coincide.coalescing.run_difference import difference
 from coincide.coalescing.runs import Label, Runs, value_column
 from coincide.coalescing.segments import Segments, joined
 from coincide.coalescing.time_scope import TimeScope
 from coincide.coalescing.tuple_scope import TupleScope
 from coincide.pairs import Changes
-from coincide.coalescing.places import places
 
 
 class ColumnarExtent:
@@ -101,7 +101,7 @@ class ColumnarExtent:
         return since
 
     def _runs(self, groups: PositionArray, head: Int64Array, changed: BoolArray, since: Int64Array) -> Runs:
-        """Return the runs up to the new head, its own included, and in changed groups those beside `since` and after."""
+        """Return the runs up to the new head, its own included; of changed groups those from `since` on, too."""
         segments = self._segments
         begin, tail = segments.head[groups], segments.tail[groups]
         end = np.minimum(head[groups] + 1, tail)

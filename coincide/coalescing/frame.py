@@ -33,6 +33,10 @@ class Frame(NamedTuple):
     ref: LabelArray
     kept: BoolArray
 
+    def take(self, rows: npt.NDArray[Any]) -> Frame:
+        """Return some of the rows: positions, or a mask."""
+        return Frame(self.ts_us[rows], self.group[rows], self.value[rows], self.ref[rows], self.kept[rows])
+
     def arrivals(self) -> Iterator[Arrival]:
         """Yield the rows as plain values; LEFT_OUT is the value of those left out."""
         value: list[Any] = self.value.tolist()

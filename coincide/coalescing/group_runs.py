@@ -139,10 +139,10 @@ class GroupRuns:
             else:
                 run = run._replace(end_us=self._link.held_until(ts_us, after), is_open=False)
                 new.append(right)
-        for run in (*new, run):
-            if old.pop(run[1], None) is None:
-                self._starts.add(run[1])
-            self._insert(run, changes)
+        for made in (*new, run):
+            if old.pop(made[1], None) is None:
+                self._starts.add(made[1])
+            self._insert(made, changes)
         for start in old:
             self._starts.remove(start)
 

@@ -95,7 +95,8 @@ class LazyCoalescing:
         is_open = runs.is_open
         if len(kept) < len(keys):
             newest = {key[1]: key[0] for key in keys}
-            is_open = np.array([newest[run.group] == keys[kept[run.last]][0] for run in runs], np.bool_)
+            lasts = kept[runs.last].tolist()
+            is_open = np.array([newest[keys[row][1]] == keys[row][0] for row in lasts], np.bool_)
         return replace(runs, first=named[runs.first], last=named[runs.last], is_open=is_open)
 
     def _scope(self, group: Label) -> HeldReadings:

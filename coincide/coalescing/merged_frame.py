@@ -9,9 +9,9 @@ import numpy as np
 
 from coincide.arrays import BoolArray, Int64Array, PositionArray
 from coincide.coalescing.frame import Frame
+from coincide.coalescing.places import places
 from coincide.coalescing.segments import Segments, joined
 from coincide.stable_order import stable_order_by
-from coincide.coalescing.places import places
 
 BEYOND_US = 1 << 62  # after any time
 
@@ -52,7 +52,7 @@ def merged_frame(segments: Segments, frame: Frame) -> MergedFrame:
         np.concatenate([segments.kept[old], frame.kept]),
     )  # fmt: skip
     order = _distinct_in_order(both)
-    readings = Frame(*(column[order] for column in both))
+    readings = both.take(order)
     sizes = np.bincount(readings.group, minlength=groups)
     at = np.arange(len(order)) + (since - np.cumsum(sizes) + sizes)[readings.group]
     is_new = order >= len(old)
@@ -68,7 +68,7 @@ def _since(segments: Segments, frame: Frame) -> tuple[Int64Array, PositionArray]
     since = segments.tail.copy()
     held = np.flatnonzero(segments.tail > segments.head)
     reached = held[segments.ts[segments.tail[held] - 1] >= earliest[held]]
-    times = memoryview(segments.ts)
+    times = segments.ts.data
     bounds = (column[reached].tolist() for column in (earliest, segments.head, segments.tail))
     since[reached] = [bisect_left(times, *bound) for bound in zip(*bounds, strict=True)]
     return since, reached
@@ -84,4 +84,4 @@ def _distinct_in_order(readings: Frame) -> PositionArray:
     order = np.lexsort((readings.ref, readings.ts_us, readings.group))
     ref = readings.ref[order]
     again = tied & (ref[1:] == ref[:-1])
-    return order[np.append(True, ~again)]
+    return np.compress(np.append(True, ~again), order)

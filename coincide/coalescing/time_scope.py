@@ -48,7 +48,7 @@ class TimeScope:
         late = np.flatnonzero(behind > 0)
         stays = frame.ts_us >= since_us[frame.group]  # others are late, or leave with a later row of the frame
         if not stays.all():
-            frame = Frame(*(column[stays] for column in frame))
+            frame = frame.take(stays)
         merged = merged_frame(segments, frame)
         if self.expiry is None:
             return Admission(merged, _before(segments, since_us), late, behind[late])
@@ -63,7 +63,7 @@ def _before(segments: Segments, since_us: Int64Array) -> Int64Array:
     leaving = np.zeros(len(since_us), np.int64)
     some = np.flatnonzero(segments.tail > segments.head)
     some = some[segments.ts[segments.head[some]] < since_us[some]]
-    times = memoryview(segments.ts)
+    times = segments.ts.data
     bounds = (column[some].tolist() for column in (since_us, segments.head, segments.tail))
     leaving[some] = [bisect_left(times, *bound) - bound[1] for bound in zip(*bounds, strict=True)]
     return leaving

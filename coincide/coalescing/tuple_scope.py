@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+
 import numpy as np
 
 from coincide.arrays import BoolArray, Int64Array, LabelArray, PositionArray
@@ -12,8 +13,8 @@ from coincide.coalescing.extent import Key
 from coincide.coalescing.frame import Frame
 from coincide.coalescing.late_readings import behind_tuple_scope
 from coincide.coalescing.merged_frame import BEYOND_US, MergedFrame, merged_frame
-from coincide.coalescing.segments import Segments
 from coincide.coalescing.places import places
+from coincide.coalescing.segments import Segments
 
 NONE = np.empty(0, np.int64)
 
