@@ -66,15 +66,14 @@ class GroupRuns:
         if not times or ts_us > times.last:
             self._append(ts_us, ref, value, changes)
         else:
-            times.add(ts_us)
-            self._set(ts_us, (ref, value), changes)
+            self._set(ts_us, *times.add(ts_us), (ref, value), changes)
         return True
 
     def drop_oldest(self, changes: RunChanges) -> None:
         """Drop the reading that `oldest` names."""
         ts = self._times.first
         if ts in self._ties:
-            self._set(ts, self._ties.pop(ts), changes)
+            self._set(ts, *self._times.around(ts), self._ties.pop(ts), changes)
             return
         self._times.pop_first()
         del self._reading[ts]
@@ -116,28 +115,29 @@ class GroupRuns:
             self._ties.add(ts_us, ref, value)
         else:
             self._ties.add(ts_us, *counted)
-            self._set(ts_us, (ref, value), changes)
+            self._set(ts_us, *self._times.around(ts_us), (ref, value), changes)
         return True
 
-    def _set(self, ts_us: int, reading: tuple[Label, Any], changes: RunChanges) -> None:
+    def _set(
+        self, ts_us: int, before: int | None, after: int | None, reading: tuple[Label, Any], changes: RunChanges
+    ) -> None:
         """Let a reading count at an instant of `_times`, where none counted before or another one."""
-        before, after = self._times.around(ts_us)
         old, left, right = self._apart(ts_us, before, after)
         for run in old.values():
             self._retract(run, changes)
         self._reading[ts_us] = ref, value = reading
         new = []
-        run = Run(self._group, ts_us, ts_us, value, 1, ref, ref, True)
+        run = _new(Run, (self._group, ts_us, ts_us, value, 1, ref, ref, True))
         if left is not None and before is not None:
             if self._link.goes_on(before, self._reading[before][1], ts_us, value):
                 run = _new(Run, (*left[:2], ts_us, left[3], left[4] + 1, left[5], ref, True))
             else:
-                new.append(left._replace(end_us=self._link.held_until(before, ts_us), is_open=False))
+                new.append(_until(left, self._link.held_until(before, ts_us)))
         if right is not None and after is not None:
             if self._link.goes_on(ts_us, value, after, right[3]):
                 run = _new(Run, (*run[:2], right[2], run[3], run[4] + right[4], run[5], *right[6:]))
             else:
-                run = run._replace(end_us=self._link.held_until(ts_us, after), is_open=False)
+                run = _until(run, self._link.held_until(ts_us, after))
                 new.append(right)
         for made in (*new, run):
             if old.pop(made[1], None) is None:
@@ -150,18 +150,18 @@ class GroupRuns:
         self, ts_us: int, before: int | None, after: int | None
     ) -> tuple[dict[int, Run], Run | None, Run | None]:
         """Return the runs around an instant by their starts, and what of them lies before it and after it."""
-        own = self._run_at(ts_us) if ts_us in self._reading else None
         left = None if before is None else self._run_at(before)
-        right = None if after is None else self._run_at(after)
+        own = self._run_of.get(ts_us, left) if ts_us in self._reading else None
+        right = None if after is None else self._run_of.get(after, own or left)
         old = {run[1]: run for run in (left, own, right) if run is not None}
         whole_left, here = left, own is not None
         if left is not None and before is not None and (left is own or left is right):
             count = self._times.count(left[1], ts_us) if left is right else left[4] - here
-            left = left._replace(count=count, last=self._reading[before][0])
+            left = _new(Run, (*left[:4], count, left[5], self._reading[before][0], left[7]))
         if right is not None and after is not None and (right is own or right is whole_left):
             count = right[4] - here - (left[4] if left is not None and right is whole_left else 0)
             ref, value = self._reading[after]
-            right = right._replace(start_us=after, value=value, count=count, first=ref)
+            right = _new(Run, (right[0], after, right[2], value, count, ref, *right[6:]))
         return old, left, right
 
     def _run_at(self, ts_us: int) -> Run:
@@ -176,3 +176,8 @@ class GroupRuns:
         del self._run_of[run[1]]
         if run[3] is not LEFT_OUT:
             changes.retract(run)
+
+
+def _until(run: Run, end_us: int) -> Run:
+    """Return a run that does not go on."""
+    return _new(Run, (*run[:2], end_us, *run[3:7], False))

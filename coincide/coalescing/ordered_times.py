@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import chain
 
-BLOCK = 1024  # a longer block is halved
+BLOCK = 256  # a longer block is halved
 
 
 class OrderedTimes:
@@ -16,7 +16,7 @@ class OrderedTimes:
     --------
     >>> times = OrderedTimes()
     >>> for ts in (10, 30, 20):
-    ...     times.add(ts)
+    ...     around = times.add(ts)
     >>> times.around(20), times.around(5), times.around(25), times.at_or_before(29), times.count(10, 30)
     ((10, 30), (None, 10), (20, 30), 20, 2)
     >>> times.pop_first(), times.first, times.last, len(times)
@@ -55,15 +55,30 @@ class OrderedTimes:
             self._firsts.append(ts_us)
         self._blocks[-1].append(ts_us)
 
-    def add(self, ts_us: int) -> None:
-        """Add one that is not there."""
-        if not self._blocks or ts_us > self._blocks[-1][-1]:
+    def add(self, ts_us: int) -> tuple[int | None, int | None]:
+        """Add one that is not there; return the one before it and the one after it, None where there is none."""
+        blocks = self._blocks
+        if not blocks or ts_us > blocks[-1][-1]:
+            before = blocks[-1][-1] if blocks else None
             self.append(ts_us)
-            return
-        number = max(bisect_right(self._firsts, ts_us) - 1, 0)
+            return before, None
+        number = bisect_right(self._firsts, ts_us) - 1
+        if number < 0:
+            after = self._firsts[0]
+            blocks[0].insert(0, ts_us)
+            self._firsts[0] = ts_us
+            self._halve(0)
+            return None, after
+        block = blocks[number]
+        place = bisect_right(block, ts_us)
+        around = block[place - 1], block[place] if place < len(block) else self._firsts[number + 1]
+        block.insert(place, ts_us)
+        self._halve(number)
+        return around
+
+    def _halve(self, number: int) -> None:
+        """Split a block that is too long."""
         block = self._blocks[number]
-        insort(block, ts_us)
-        self._firsts[number] = block[0]
         if len(block) > BLOCK:
             half = len(block) // 2
             self._blocks.insert(number + 1, block[half:])
