@@ -5,6 +5,7 @@ from coincide.coalescing.eager import EagerCoalescing
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
 from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.extent import WindowExtent
+from coincide.coalescing.fact_coalescing import EagerFactCoalescing, LazyFactCoalescing
 from coincide.coalescing.lazy import LazyCoalescing
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Run, Runs
@@ -16,10 +17,12 @@ __all__ = [
     "CoalescingError",
     "Decreasing",
     "EagerCoalescing",
+    "EagerFactCoalescing",
     "Equal",
     "Equivalence",
     "Increasing",
     "LazyCoalescing",
+    "LazyFactCoalescing",
     "Predicate",
     "Quantised",
     "Run",

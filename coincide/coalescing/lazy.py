@@ -14,6 +14,7 @@ from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equivalence, checked_equivalence
 from coincide.coalescing.extent import HeldReadings, Key, WindowExtent, checked_extent
 from coincide.coalescing.link import LEFT_OUT
+from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Runs, label_column, value_column
 from coincide.coalescing.validity import validity
 from coincide.pairs import Changes
@@ -76,8 +77,7 @@ class LazyCoalescing:
             late_by = self._scope(group_of_row).add((ts, group_of_row, id_of_row), value_of_row)
             if late_by is not None:
                 late.append((row, late_by))
-        rows, late_by_us = np.array(late, np.int64).reshape(-1, 2).T
-        return Changes(Runs.of([]), Runs.of([]), rows, late_by_us)
+        return RunChanges().changes(late)
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""

@@ -37,8 +37,7 @@ class SingleExtent:
             late_by = self.add(*arrival, changes)
             if late_by is not None:
                 late.append((row, late_by))
-        rows, late_by_us = np.array(late, np.int64).reshape(-1, 2).T
-        return Changes(Runs.of(_listed(changes.inserted)), Runs.of(_listed(changes.retracted)), rows, late_by_us)
+        return changes.changes(late)
 
     def add(self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges) -> int | None:
         """Take one reading as plain values, unchecked, the fastest way; say in `changes` what it changes.
@@ -125,7 +124,3 @@ class SingleExtent:
         elif scope is None:
             ts, ref = readings.oldest
             heappush(self._oldest_first, (ts, group, ref))
-
-
-def _listed(runs: dict[Any, Any]) -> list[Any]:
-    return [runs[key] for key in sorted(runs)]
