@@ -118,7 +118,7 @@ class LazyFactCoalescing(_FactCoalescing):
         never = np.zeros(len(runs), np.bool_)
         return replace(runs, first=named[runs.first], last=named[runs.last], is_open=never)
 
-    def _add(self, key: FactKey, value: Any, changes: RunChanges) -> int | None:
+    def _add(self, key: FactKey, value: Any, changes: RunChanges) -> int | None:  # noqa: ARG002 - it has none
         return self._scope(key.group).add(key, value)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from coincide.coalescing.runs import Label, Run, Runs
 from coincide.pairs import Changes
 
-RunKey = tuple[Label, int, Label]  # (group, start_us, first): the stable id of a run, which for readings has no need of first
+RunKey = tuple[Label, int, Label]  # (group, start_us, first): the stable id of a run; for readings group and start do
 
 
 class RunChanges:
