@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -16,9 +17,8 @@ from coincide.coalescing.link import LEFT_OUT, Link
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Runs, value_column
 from coincide.coalescing.single_extent import SingleExtent
+from coincide.coalescing.two_ways import TwoWays
 from coincide.pairs import Changes
-
-SINGLE_US, COLUMNAR_US, FRAME_US = 5.0, 0.2, 250.0  # a reading by itself, one in a frame, and a frame: roughly
 
 
 class EagerCoalescing:
@@ -55,12 +55,11 @@ class EagerCoalescing:
     """
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
-        self._extent = checked_extent(extent)
+        checked_extent(extent)
         hold = None if hold_us is None else duration_of("hold_us", hold_us)
-        self._link = Link(checked_equivalence(equivalence), hold)
+        link = Link(checked_equivalence(equivalence), hold)
         self._arrivals = Arrivals(equivalence)
-        self._held: SingleExtent | ColumnarExtent = SingleExtent(extent, self._link)
-        self._lost_us = 0.0  # what the other way of holding the readings would have saved
+        self._ways = TwoWays(partial(SingleExtent, extent, link), partial(ColumnarExtent, extent, link))
 
     def push(
         self,
@@ -95,8 +94,7 @@ class EagerCoalescing:
             came too late to count.
         """
         frame = self._arrivals.of(ts_us, group, value, id, where)
-        self._choose(len(frame.ts_us))
-        return self._held.push(frame)
+        return self._ways.suited(len(frame.ts_us)).push(frame)
 
     def add(
         self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges, where: bool = True
@@ -110,11 +108,10 @@ class EagerCoalescing:
         int or None
             By how many microseconds it is too late to count; None where it counts.
         """
-        if self._lost_us or isinstance(self._held, ColumnarExtent):
-            self._choose(1)
-        if isinstance(self._held, SingleExtent):
-            return self._held.add(ts_us, group, value if where else LEFT_OUT, ref, changes)
-        found = self._held.push(Arrivals(EQUAL).of([ts_us], [group], value_column([value]), [ref], [where]))
+        held = self._ways.suited_for_one()
+        if isinstance(held, SingleExtent):
+            return held.add(ts_us, group, value if where else LEFT_OUT, ref, changes)
+        found = held.push(Arrivals(EQUAL).of([ts_us], [group], value_column([value]), [ref], [where]))
         for run in found.retract:
             changes.retract(run)
         for run in found.insert:
@@ -123,17 +120,4 @@ class EagerCoalescing:
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
-        return self._held.scan()
-
-    def _choose(self, rows: int) -> None:
-        """Hold the readings the other way once that would have saved more than it costs to go over to it."""
-        saved_us = FRAME_US + COLUMNAR_US * rows - SINGLE_US * rows
-        if isinstance(self._held, SingleExtent):
-            saved_us = -saved_us
-        self._lost_us = max(0.0, self._lost_us + saved_us)
-        if self._lost_us <= SINGLE_US * len(self._held):
-            return
-        other = ColumnarExtent if isinstance(self._held, SingleExtent) else SingleExtent
-        held = other(self._extent, self._link)
-        held.push(self._held.readings())
-        self._held, self._lost_us = held, 0.0
+        return self._ways.held.scan()

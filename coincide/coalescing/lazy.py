@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import EQUAL, coalesce
+from coincide.coalescing.columnar_readings import ColumnarReadings
 from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equivalence, checked_equivalence
-from coincide.coalescing.extent import HeldReadings, Key, WindowExtent, checked_extent
-from coincide.coalescing.link import LEFT_OUT
-from coincide.coalescing.run_changes import RunChanges
-from coincide.coalescing.runs import Label, Runs, label_column, value_column
+from coincide.coalescing.extent import WindowExtent, checked_extent
+from coincide.coalescing.held_readings import SingleReadings
+from coincide.coalescing.runs import Runs, value_column
+from coincide.coalescing.two_ways import TwoWays
 from coincide.coalescing.validity import validity
 from coincide.pairs import Changes
 
@@ -49,11 +50,11 @@ class LazyCoalescing:
     """
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
-        self._extent = checked_extent(extent)
+        checked_extent(extent)
         self._equivalence = checked_equivalence(equivalence)
         self._hold_us = None if hold_us is None else duration_of("hold_us", hold_us)
         self._arrivals = Arrivals(equivalence)
-        self._scopes: dict[Label | None, HeldReadings] = {}
+        self._ways = TwoWays(partial(SingleReadings, extent), partial(ColumnarReadings, extent))
 
     def push(
         self,
@@ -72,36 +73,21 @@ class LazyCoalescing:
             went only a scan can say.
         """
         frame = self._arrivals.of(ts_us, group, value, id, where)
-        late = []
-        for row, (ts, group_of_row, value_of_row, id_of_row) in enumerate(frame.arrivals()):
-            late_by = self._scope(group_of_row).add((ts, group_of_row, id_of_row), value_of_row)
-            if late_by is not None:
-                late.append((row, late_by))
-        return RunChanges().changes(late)
+        return self._ways.suited(len(frame.ts_us)).push(frame)
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
-        value_of: dict[Key, Any] = {}
-        for scope in self._scopes.values():
-            value_of |= scope.value_of
-        keys = sorted(value_of)
-        ts, group, ids = zip(*keys, strict=True) if keys else [()] * 3
-        groups = label_column(group)
-        start, end = validity(np.array(ts, np.int64), groups, self._hold_us)
-        kept = np.array([row for row, key in enumerate(keys) if value_of[key] is not LEFT_OUT], np.intp)
-        values = value_column([value_of[keys[row]] for row in kept])
-        runs = coalesce(start[kept], end[kept], groups[kept], values, self._equivalence)
-        named = label_column(ids)[kept]
+        held = self._ways.held.readings()
+        start, end = validity(held.ts_us, held.group, self._hold_us)
+        kept = np.flatnonzero(held.kept)
+        left = held.take(kept)
+        runs = coalesce(start[kept], end[kept], left.group, left.value, self._equivalence)
         is_open = runs.is_open
-        if len(kept) < len(keys):
-            newest = {key[1]: key[0] for key in keys}
-            lasts = kept[runs.last].tolist()
-            is_open = np.array([newest[keys[row][1]] == keys[row][0] for row in lasts], np.bool_)
-        return replace(runs, first=named[runs.first], last=named[runs.last], is_open=is_open)
-
-    def _scope(self, group: Label) -> HeldReadings:
-        name = group if self._extent.per_group else None
-        scope = self._scopes.get(name)
-        if scope is None:
-            scope = self._scopes[name] = HeldReadings(self._extent)
-        return scope
+        if len(kept) < len(start):
+            newest = np.append(held.group[1:] != held.group[:-1], True)  # readings are by group
+            newest_us = start[newest][np.searchsorted(held.group[newest], runs.group)]
+            is_open = start[kept[runs.last]] == newest_us
+        value = (
+            value_column(runs.value.tolist()) if runs.value is not None and runs.value.dtype == object else runs.value
+        )
+        return replace(runs, value=value, first=left.ref[runs.first], last=left.ref[runs.last], is_open=is_open)

@@ -6,12 +6,12 @@ import numpy as np
 
 from coincide.arrays import Int64Array, PositionArray
 from coincide.coalescing.link import Link
+from coincide.coalescing.linked_segments import LinkedSegments
 from coincide.coalescing.places import begins, places
 from coincide.coalescing.runs import Runs
-from coincide.coalescing.segments import Segments
 
 
-def relink(segments: Segments, group: PositionArray, since: Int64Array, link: Link) -> None:
+def relink(segments: LinkedSegments, group: PositionArray, since: Int64Array, link: Link) -> None:
     """Decide anew which readings link, from place ``since[i]`` of ``group[i]`` to the group's end.
 
     `since` must be before that end, and not between readings of one instant.
@@ -52,7 +52,7 @@ def relink(segments: Segments, group: PositionArray, since: Int64Array, link: Li
     segments.end[start] = held_until
 
 
-def _counted_before(segments: Segments, head: Int64Array, since: Int64Array) -> PositionArray:
+def _counted_before(segments: LinkedSegments, head: Int64Array, since: Int64Array) -> PositionArray:
     """Return where the reading stands that counts before each place; the place itself where there is none."""
     anchor = np.maximum(since - 1, head)
     ts = segments.ts
@@ -61,7 +61,7 @@ def _counted_before(segments: Segments, head: Int64Array, since: Int64Array) -> 
     return anchor
 
 
-def runs_between(segments: Segments, begin: Int64Array, end: Int64Array, group: PositionArray) -> Runs:
+def runs_between(segments: LinkedSegments, begin: Int64Array, end: Int64Array, group: PositionArray) -> Runs:
     """Return the runs of readings at ``begin[i]`` to ``end[i]``, the last one excluded; groups are codes.
 
     The rows of `group` never fall, and neither do their places.

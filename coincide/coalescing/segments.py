@@ -25,17 +25,12 @@ class Segments:
         Where each group's readings begin and end, and where its room ends.
     ts, ref, value, kept : ndarray, shape (room,)
         The readings; `ref` is the id, and a reading that is not kept ends the one before it and makes no run.
-    rank, start : ndarray of int64, shape (room,)
-        Number of those in the group that count at their instant up to this one, and where its run started: before
-        `head`, if the readings there have left. One that does not count has both from the one that does.
-    last, end : ndarray of int64, shape (room,)
-        Only where a run starts: where its last reading stands, and until when that one holds.
     """
 
     def __init__(self) -> None:
         self.labels: LabelArray = np.empty(0, np.int64)
         self.head = self.tail = self.limit = np.empty(0, np.int64)
-        self.ts = self.rank = self.start = self.last = self.end = np.empty(0, np.int64)
+        self.ts = np.empty(0, np.int64)
         self.ref: LabelArray = np.empty(0, np.int64)
         self.value: npt.NDArray[Any] = np.empty(0, np.int64)
         self.kept: BoolArray = np.empty(0, np.bool_)
@@ -62,11 +57,7 @@ class Segments:
         row, source = places(self.head[held], self.tail[held])
         shift = (head[code[held]] - self.head[held])[row]
         target = source + shift
-        oldest = self.head[held][row]
-        moved = {name: getattr(self, name)[source] for name in ("ts", "ref", "value", "kept", "rank", "end")}
-        moved["start"] = np.maximum(self.start[source], oldest) + shift
-        moved["last"] = self.last[source] + shift
-        for name, column in moved.items():
+        for name, column in self._moved(source, self.head[held][row], shift).items():
             laid_out = np.empty(int(limit[-1]), column.dtype)
             laid_out[target] = column
             setattr(self, name, laid_out)
@@ -75,18 +66,23 @@ class Segments:
 
     def write(self, at: PositionArray, readings: Frame, tail: Int64Array) -> None:
         """Set readings, and where each group's end then; a column is widened where it cannot take the new ones."""
-        self.ref, self.value = widened(self.ref, readings.ref.dtype), widened(self.value, readings.value.dtype)
+        if self.sizes.any():
+            self.ref, self.value = widened(self.ref, readings.ref.dtype), widened(self.value, readings.value.dtype)
+        else:
+            self.ref = np.empty(len(self.ref), readings.ref.dtype)
+            self.value = np.empty(len(self.value), readings.value.dtype)
         self.ts[at], self.ref[at], self.value[at] = readings.ts_us, readings.ref, readings.value
         self.kept[at] = readings.kept
         self.tail = tail
 
-    def drop(self, head: Int64Array, since: Int64Array) -> None:
-        """Let each group begin later, in the middle of a run maybe; from `since` on links are decided anew."""
-        cut = np.flatnonzero((self.head < head) & (head < since))
-        first = head[cut]
-        start = np.maximum(self.start[first], self.head[cut])
-        self.last[first], self.end[first] = self.last[start], self.end[start]
-        self.head = head
+    def _moved(
+        self,
+        source: PositionArray,
+        oldest: Int64Array,  # noqa: ARG002 - for places that are kept in columns
+        shift: Int64Array,  # noqa: ARG002
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of readings that go so far from their places; `oldest` are their groups' heads."""
+        return {name: getattr(self, name)[source] for name in ("ts", "ref", "value", "kept")}
 
 
 def widened(column: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any
 
-import numpy as np
-
 from coincide.coalescing.extent import Key, WindowExtent
-from coincide.coalescing.frame import Frame
+from coincide.coalescing.frame import Frame, frame_of
 from coincide.coalescing.group_runs import GroupRuns
-from coincide.coalescing.link import LEFT_OUT, Link
+from coincide.coalescing.link import Link
 from coincide.coalescing.run_changes import RunChanges
-from coincide.coalescing.runs import Label, Runs, label_column, value_column
+from coincide.coalescing.runs import Label, Runs
 from coincide.pairs import Changes
 
 
@@ -71,16 +69,11 @@ class SingleExtent:
 
     def readings(self) -> Frame:
         """Return the readings, by (group, ts, id)."""
-        listed = [
+        return frame_of([
             (ts, group, value, ref)
             for group in sorted(self._groups)
             for ts, ref, value in self._groups[group].readings()
-        ]
-        ts, group, value, ref = zip(*listed, strict=True) if listed else [()] * 4
-        kept = [each is not LEFT_OUT for each in value]
-        any_value = next((each for each in value if each is not LEFT_OUT), 0)
-        values = value_column([each if stays else any_value for each, stays in zip(value, kept, strict=True)])
-        return Frame(np.array(ts, np.int64), label_column(group), values, label_column(ref), np.array(kept, np.bool_))
+        ])  # fmt: skip
 
     def _late_by(self, key: Key, scope: Label | None) -> int | None:
         if self._extent.duration_us is not None:

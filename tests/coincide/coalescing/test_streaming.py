@@ -79,7 +79,7 @@ class SoonSwitching:
         self._eager = EagerCoalescing(extent, link.equivalence, link.hold_us)
 
     def push(self, frame: Frame) -> Changes[Runs]:
-        with patch.multiple("coincide.coalescing.eager", FRAME_US=15.0, SINGLE_US=5.0):
+        with patch.multiple("coincide.coalescing.two_ways", FRAME_US=15.0):
             return self._eager.push(frame.ts_us, frame.group, frame.value, frame.ref, frame.kept)
 
     def scan(self) -> Runs:
@@ -250,11 +250,11 @@ def test_values_of_every_kind_pass_through_columns(value: list[Any]) -> None:
     column[:] = value
     frames = [([0, 10], value_column(value[:1] * 2)), ([20, 30], value_column(value[1:] * 2)), ([40], column[1:])]
     eager = EagerCoalescing(WindowExtent(size=4), Predicate(eq))
-    with patch.multiple("coincide.coalescing.eager", FRAME_US=0.0):
+    with patch.multiple("coincide.coalescing.two_ways", FRAME_US=0.0):
         for ts, values in frames:
             eager.push(ts, value=values)
 
-    assert isinstance(eager._held, ColumnarExtent)
+    assert isinstance(eager._ways.held, ColumnarExtent)
     assert [run.value for run in eager.scan()] == ([value[0]] if value[0] != value[1] else []) + [value[1]]
 
 
