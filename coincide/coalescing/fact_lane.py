@@ -68,7 +68,8 @@ class FactLane:
         """Unite anew the run before a place and those after it, up to one that begins where it did."""
         since = max(0, bisect_right(self._begins, self._keys[place - 1]) - 1) if place else 0
         begin = bisect_left(self._keys, self._begins[since]) if place else 0
-        begins, runs = [], []
+        begins: list[FactKey] = []
+        runs: list[Run] = []
         until = since
         for number in range(begin, len(self._keys)):
             grown = self._grown(runs[-1], number) if runs else None

@@ -70,4 +70,4 @@ class HeldFacts:
     def _is_over(self, latest: int) -> bool:
         if self._extent.duration_us is None:
             return len(self.value_of) > (self._extent.size or 0)
-        return self._next_first[0][0] < latest - self._extent.duration_us
+        return self._next_first[0][1].end_us < latest - self._extent.duration_us

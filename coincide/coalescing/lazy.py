@@ -87,7 +87,7 @@ class LazyCoalescing:
             newest = np.append(held.group[1:] != held.group[:-1], True)  # readings are by group
             newest_us = start[newest][np.searchsorted(held.group[newest], runs.group)]
             is_open = start[kept[runs.last]] == newest_us
-        value = (
-            value_column(runs.value.tolist()) if runs.value is not None and runs.value.dtype == object else runs.value
-        )
+        value = runs.value
+        if value is not None and value.dtype.kind == "O":
+            value = value_column(value.tolist())
         return replace(runs, value=value, first=left.ref[runs.first], last=left.ref[runs.last], is_open=is_open)

@@ -97,12 +97,12 @@ def widened(column: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """
     if column.dtype == dtype:
         return column
-    if len(column) == 0:
-        return column.astype(dtype)
     alike = column.dtype.kind == dtype.kind or {column.dtype.kind, dtype.kind} == {"i", "f"}
     return column.astype(np.result_type(column.dtype, dtype) if alike else object, copy=False)
 
 
 def joined(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return one column after the other, of a type that holds both."""
+    """Return one column after the other, of a type that holds both; what has no rows has no say."""
+    if len(one) == 0 or len(other) == 0:
+        return other if len(one) == 0 else one
     return np.concatenate([widened(one, other.dtype), widened(other, one.dtype)])

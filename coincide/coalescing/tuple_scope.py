@@ -102,7 +102,7 @@ class _Fronts:
     def _column(self, of_merged: str, of_segments: str, at: PositionArray) -> LabelArray:
         here, place = self._in_merged(at)
         merged, held = getattr(self.merged.readings, of_merged), getattr(self.segments, of_segments)
-        column = merged[place] if len(merged) else held[at]
+        column: LabelArray = merged[place] if len(merged) else held[at]
         if len(held):
             column = column.astype(np.result_type(column, held))
             column[~here] = held[at[~here]]
