@@ -152,7 +152,7 @@ class GroupRuns:
         """Return the runs around an instant by their starts, and what of them lies before it and after it."""
         left = None if before is None else self._run_at(before)
         own = self._run_at(ts_us) if ts_us in self._reading else None
-        right: Run | None = None if after is None else self._run_of.get(after, own or left)  # type: ignore[arg-type]
+        right: Run | None = None if after is None else self._run_of.get(after, own or left)
         old = {run[1]: run for run in (left, own, right) if run is not None}
         whole_left, here = left, own is not None
         if left is not None and before is not None and (left is own or left is right):
