@@ -45,6 +45,11 @@ class GroupRuns:
         return not self._reading
 
     @property
+    def first_us(self) -> int:
+        """When the oldest reading was; there must be one."""
+        return self._times.first
+
+    @property
     def oldest(self) -> tuple[int, Label]:
         """(ts, id) of the reading that goes first; there must be one."""
         first = self._times.first
@@ -92,16 +97,18 @@ class GroupRuns:
         times = self._times
         if times:
             newest, before = self._run_of[self._starts.last], times.last
-            self._retract(newest, changes)
             group, start, _, first_value, count, first, last, _ = newest
             if self._link.goes_on(before, self._reading[before][1], ts_us, value):
-                grown = (group, start, ts_us, first_value, count + 1, first, ref, True)
+                grown = _new(Run, (group, start, ts_us, first_value, count + 1, first, ref, True))
                 times.append(ts_us)
                 self._reading[ts_us] = (ref, value)
-                self._insert(_new(Run, grown), changes)
+                self._run_of[start] = grown
+                changes.alter(newest, grown)
                 return
             end = self._link.held_until(before, ts_us)
-            self._insert(_new(Run, (group, start, end, first_value, count, first, last, False)), changes)
+            self._run_of[start] = ended = _new(Run, (group, start, end, first_value, count, first, last, False))
+            if first_value is not LEFT_OUT:
+                changes.alter(newest, ended)
         times.append(ts_us)
         self._reading[ts_us] = (ref, value)
         self._starts.append(ts_us)

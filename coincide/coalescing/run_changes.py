@@ -33,6 +33,16 @@ class RunChanges:
         self.inserted: dict[RunKey, Run] = {}
         self.retracted: dict[RunKey, Run] = {}
 
+    def alter(self, run: Run, to: Run) -> None:
+        """Say that a run is another way now; its id stays."""
+        key = run[0], run[1], run[5]
+        if key not in self.inserted:
+            self.retracted[key] = run
+        elif self.retracted.get(key) == to:
+            del self.inserted[key], self.retracted[key]
+            return
+        self.inserted[key] = to
+
     def insert(self, run: Run) -> None:
         """Say that a run is there now."""
         key = run[0], run[1], run[5]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from typing import Any
 
 from coincide.coalescing.extent import Key, WindowExtent
@@ -23,7 +23,7 @@ class SingleExtent:
         self._groups: dict[Label, GroupRuns] = {}
         self._sizes: dict[Label | None, int] = {}
         self._latest: dict[Label | None, int] = {}
-        self._oldest_first: list[Key] = []  # the oldest of each group; entries that are no longer it are passed over
+        self._oldest_first: list[Key] = []  # the oldest of each group; those first are; later ones may be passed over
 
     def __len__(self) -> int:
         return sum(self._sizes.values())
@@ -48,19 +48,21 @@ class SingleExtent:
             By how many microseconds it is too late to count; None where it counts.
         """
         scope = group if self._extent.per_group else None
-        late_by = self._late_by((ts_us, group, ref), scope)
-        if late_by is not None:
+        key = (ts_us, group, ref)
+        if (late_by := self._late_by(key, scope)) is not None:
             return late_by
         readings = self._groups.get(group)
         if readings is None:
             readings = self._groups[group] = GroupRuns(group, self._link)
         if not readings.add(ts_us, ref, value, changes):
             return None
-        self._sizes[scope] = self._sizes.get(scope, 0) + 1
-        self._latest[scope] = max(ts_us, self._latest.get(scope, ts_us))
-        if not self._extent.per_group and readings.oldest == (ts_us, ref):
-            heappush(self._oldest_first, (ts_us, group, ref))
-        self._drop_expired(scope, changes)
+        if scope is None and readings.first_us == ts_us and readings.oldest[1] == ref:
+            heappush(self._oldest_first, key)
+        self._sizes[scope] = size = self._sizes.get(scope, 0) + 1
+        if self._extent.size is None:
+            self._drop_before(ts_us, scope, changes)
+        elif size > self._extent.size:
+            self._drop(self._oldest(scope)[1], scope, changes)
         return None
 
     def scan(self) -> Runs:
@@ -86,34 +88,40 @@ class SingleExtent:
 
     def _oldest(self, scope: Label | None) -> Key:
         """Return the key of the reading of an extent that goes first; there must be one."""
-        if scope is not None:
-            ts, ref = self._groups[scope].oldest
-            return ts, scope, ref
-        while True:
-            key = self._oldest_first[0]
-            readings = self._groups.get(key[1])
-            if readings is not None and readings.oldest == (key[0], key[2]):
-                return key
-            heappop(self._oldest_first)
+        if scope is None:
+            return self._oldest_first[0]
+        ts, ref = self._groups[scope].oldest
+        return ts, scope, ref
 
-    def _drop_expired(self, scope: Label | None, changes: RunChanges) -> None:
-        extent = self._extent
-        if extent.duration_us is None:
-            if self._sizes[scope] > (extent.size or 0):
-                self._drop(self._oldest(scope)[1], scope, changes)
-            return
-        since = self._latest[scope] - extent.duration_us
-        while self._oldest(scope)[0] < since:
-            self._drop(self._oldest(scope)[1], scope, changes)
+    def _drop_before(self, ts_us: int, scope: Label | None, changes: RunChanges) -> None:
+        """Drop what a new reading puts out of the time scope."""
+        latest = self._latest[scope] = max(ts_us, self._latest.get(scope, ts_us))
+        since = latest - (self._extent.duration_us or 0)
+        while (oldest := self._oldest(scope))[0] < since:
+            self._drop(oldest[1], scope, changes)
 
     def _drop(self, group: Label, scope: Label | None, changes: RunChanges) -> None:
         readings = self._groups[group]
         readings.drop_oldest(changes)
         self._sizes[scope] -= 1
-        if scope is None:
-            heappop(self._oldest_first)
         if readings.is_empty:
             del self._groups[group]
-        elif scope is None:
+        if scope is None:
+            self._pass_over()
+
+    def _pass_over(self) -> None:
+        """Let the oldest of all be first again, after the one that was has gone."""
+        oldest_first = self._oldest_first
+        gone = oldest_first[0]
+        readings = self._groups.get(gone[1])
+        if readings is None:
+            heappop(oldest_first)
+        else:
             ts, ref = readings.oldest
-            heappush(self._oldest_first, (ts, group, ref))
+            heapreplace(oldest_first, (ts, gone[1], ref))
+        while oldest_first and not self._is_oldest(oldest_first[0]):
+            heappop(oldest_first)
+
+    def _is_oldest(self, key: Key) -> bool:
+        readings = self._groups.get(key[1])
+        return readings is not None and readings.first_us == key[0] and readings.oldest[1] == key[2]
