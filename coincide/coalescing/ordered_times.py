@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import chain
@@ -26,7 +27,7 @@ class OrderedTimes:
     __slots__ = ("_blocks", "_firsts")
 
     def __init__(self) -> None:
-        self._blocks: list[list[int]] = []
+        self._blocks: list[array[int]] = []
         self._firsts: list[int] = []
 
     def __len__(self) -> int:
@@ -51,7 +52,7 @@ class OrderedTimes:
     def append(self, ts_us: int) -> None:
         """Add one that is later than all."""
         if not self._blocks or len(self._blocks[-1]) >= BLOCK:
-            self._blocks.append([])
+            self._blocks.append(array("q"))
             self._firsts.append(ts_us)
         self._blocks[-1].append(ts_us)
 

@@ -67,6 +67,13 @@ def held(arrived: list[Reading], extent: WindowExtent) -> list[Reading]:
     return each_group(arrived, scope, bound) if extent.per_group else scope(arrived, bound)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def little_room() -> Iterator[None]:
+    """A few readings already fill blocks and segments."""
+    with patch("coincide.coalescing.ordered_times.BLOCK", 4), patch("coincide.coalescing.segments.ROOM", 1):
+        yield
+
+
 class Eager(Protocol):
     def push(self, frame: Frame) -> Changes[Runs]: ...
     def scan(self) -> Runs: ...
