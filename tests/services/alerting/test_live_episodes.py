@@ -11,7 +11,7 @@ from services.alerting.expiry import Expiry
 from services.alerting.live_filter import Kind, LiveFilter
 from services.alerting.store.episode_reads import EpisodeFilter, read_after
 from tests.services.alerting.episode_views import state_of
-from tests.services.alerting.live_clients import Client, Event, OpenLive, ids, is_open
+from tests.services.alerting.live_clients import Client, Event, OpenLive, eventually, ids, is_open
 from tests.services.alerting.records import Record, episode, episode_record, match_record, retraction
 
 ALL = LiveFilter(kind="all")
@@ -130,6 +130,7 @@ def test_a_reader_joins_although_the_newest_of_all_was_too_old_to_keep(live: Ope
             await asyncio.sleep(0)
             Expiry(engine, opened.metrics, (0.001, 0.001), 100, 60.0).run_if_due()
             client = opened.client(after=seen.sequence, wanted=ALL)
+            await eventually(lambda: bool(opened.hub._joined))  # and does not read on and on for what is gone
             opened.store_records([episode_record("e-2", received_at_us=2**62)])
             await client.until(lambda c: said(c) == [("episode", "e-2")])
 
