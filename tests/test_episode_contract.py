@@ -55,7 +55,7 @@ SPOILED: dict[str, Spoil] = {
     "a revision before the first": lambda r: r.update(revision=-1),
     "no revision": lambda r: r.pop("revision"),
     "an end of no integer": lambda r: r.update(end_us=1.5),
-    "nothing coalesced": lambda r: r.update(count=0),
+    "less than nothing coalesced": lambda r: r.update(count=-1),
     "more than certain": lambda r: r.update(best_probability=1.1),
     "open and final": lambda r: r.update(final=True),
     "neither open nor not": lambda r: r.pop("open"),

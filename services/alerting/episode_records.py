@@ -10,8 +10,7 @@ from services.alerting.records import INT64_MAX, Microseconds, Name, Version
 STATES = ("open", "closed", "final", "retracted")
 RETRACTED = STATES.index("retracted")
 
-Revision = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
-Count = Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
@@ -23,7 +22,7 @@ class Episode(msgspec.Struct):
     query: Name
     query_version: Version
     area: Name
-    revision: Revision
+    revision: Count
     retracted: bool = False
     replaced_by: list[Name] = []
     start_us: Microseconds | None = None

@@ -128,7 +128,7 @@ class Intake:
     def _observe_episodes(self, new: Sequence[NewRevision], now_s: float) -> None:
         for each in new:
             record = each.received.record
-            if record.received_at_us is not None and each.is_change:
+            if record.received_at_us is not None and each.is_told_at_once:
                 self._metrics.episode_delay.observe(max(0.0, now_s - record.received_at_us / 1e6))
             if each.is_first:
                 self._metrics.episodes.labels(record.query).inc()

@@ -34,7 +34,7 @@ class Episode(BaseModel):
     group: dict[str, Any] | None = Field(None, description="Values of the fields that the query's `by` names.")
     start_us: int | None = None
     end_us: int | None = Field(None, description="Closed end.")
-    count: int | None = Field(None, ge=1, description="What was coalesced: matches, or readings.")
+    count: int | None = Field(None, ge=0, description="What was coalesced: matches, or readings.")
     best_probability: float | None = Field(None, ge=0, le=1, description="That of its most probable match.")
     open: bool | None = Field(None, description="The area's time has not passed the episode's end and gap.")
     final: bool | None = Field(None, description="Nothing on time can change it.")

@@ -66,9 +66,11 @@ class NewRevision:
         return self.known_revision is None
 
     @property
-    def is_change(self) -> bool:
-        """Whether a detection brought it; otherwise only time went on: the episode was closed, or became final."""
-        return self.known_revision is None or self.known_revision < self.received.record.revision
+    def is_told_at_once(self) -> bool:
+        """Whether a detection brought it: otherwise time did, the episode was closed or is final, or it is no more."""
+        record = self.received.record
+        is_change = self.known_revision is None or self.known_revision < record.revision
+        return is_change and not record.final and not record.retracted
 
     def stored(self) -> StoredEpisode:
         """Return it as the live stream wants it."""

@@ -52,9 +52,10 @@ def test_what_is_older_or_comes_again_is_ignored_and_counted(engine: Engine, int
 
 
 def test_the_delay_is_counted_where_a_detection_changed_something(intake: Intake, metrics: Metrics) -> None:
-    for revision, name in ((1, "open"), (1, "closed"), (2, "open"), (2, "final"), (3, "retracted")):
+    for revision, name in ((1, "open"), (1, "closed"), (2, "closed"), (2, "final"), (3, "retracted")):
         intake.store([episode_record("e-1", revision, name)], [])
-    assert counted(metrics, "episode_delay_seconds_count") == 2  # later, only time went on; and then it was no more
+    intake.store([episode_record("e-window", 0, "final")], [])  # it waited for its window to be over
+    assert counted(metrics, "episode_delay_seconds_count") == 2  # of both revisions the first record
     assert counted(metrics, "episodes_retracted_total", query="intruder") == 1
 
 

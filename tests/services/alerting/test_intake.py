@@ -55,7 +55,7 @@ MALFORMED: list[tuple[str, Any]] = [
     (TOPICS.episodes, episode(best_probability=1.5)),
     (TOPICS.episodes, {**retraction(), "retracted": False}),
     (TOPICS.episodes, retraction(by=["e-1"])),
-    (TOPICS.episodes, retraction(by="e-2", replaced_by="e-2")),
+    (TOPICS.episodes, retraction(replaced_by="e-2")),
     (TOPICS.dead_letters, {"v": 1, "source": "fusion"}),
     (TOPICS.dead_letters, {"v": 1, "source": "fusion", "reason": 3}),
     (TOPICS.queries, {"v": 1, "id": "q", "version": 1, "changed_at_us": 1}),
