@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from coincide.query import Query
 from services.alerting.batch import Sorter
 from services.alerting.metrics import Metrics
+from services.alerting.publisher import encode
+from services.alerting.records import QueryChange
+from spark_jobs.fusion_core import FusionCore
+from spark_jobs.limits import Limits
+from spark_jobs.records import InputRecord
+from tests.services.alerting.episode_views import state_of
 from tests.services.alerting.records import TOPICS, record
-from tests.test_contracts import CONTRACTS, validator
+from tests.test_contracts import CONTRACTS, NOON_US, QUERY, STREAMS, detection, post, validator
 
 EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]
 
@@ -72,6 +79,29 @@ def test_what_is_wrong_is_refused(what: str) -> None:
     spoiled = copy.deepcopy(EPISODE)
     SPOILED[what](spoiled)
     assert faults(spoiled) != []
+
+
+def test_what_the_fusion_job_writes_validates_and_alerting_reads_it() -> None:
+    """Two episodes, the match between them that makes one of the two, and an hour later the end."""
+    query = Query.from_json({**QUERY, "coalesce": {"gap_s": 5, "by": ["s.sensor"]}})
+    core = FusionCore(STREAMS, Limits(), 0)
+    core.push(
+        [
+            InputRecord(
+                "queries", 0, 0, b"intruder", encode(QueryChange(1, "intruder", 1, NOON_US, query=query.to_json()))
+            )
+        ]
+    )
+    written: list[dict[str, Any]] = []
+    for offset, at_s in enumerate((0, 8, 4, 3600)):
+        at_us = NOON_US + at_s * 1_000_000
+        [frame] = post(detection("geophone", at_us), detection("hydrophone", at_us)).frames
+        written += map(
+            json.loads, (each.value for each in core.push([InputRecord("detections", 0, offset, None, frame)]).episodes)
+        )
+    assert [fault for value in written for fault in faults(value)] == []
+    assert [read.body for value in written for read in _read(value)] == [json.dumps(value) for value in written]
+    assert {state_of(value) for value in written} >= {"open", "final", "retracted"}
 
 
 def _read(value: dict[str, Any]) -> Any:
