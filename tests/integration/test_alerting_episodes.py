@@ -23,9 +23,9 @@ pytestmark = pytest.mark.jvm
 
 TOPICS = Topics()
 QUERY = "long"  # this test's own: other tests write to the topics, too
-EPISODES = 40
-MATCHES = [f"m-long-{n}" for n in range(20)]
-CHANGES = 1200
+EPISODES = 20
+MATCHES = [f"m-long-{n}" for n in range(10)]
+CHANGES = 600
 
 Record = dict[str, Any]
 
@@ -131,7 +131,7 @@ def _revisions(alerting: AlertingProcess, id_: str) -> list[Record]:
     items: list[Record] = []
     cursor = ""
     while True:
-        page = alerting.get(f"/v1/episodes/{id_}/revisions?limit=7{cursor}")
+        page = alerting.get(f"/v1/episodes/{id_}/revisions?limit=9{cursor}")
         items += page["items"]
         if page["next_cursor"] is None:
             return [{name: item[name] for name in item if name != "stored_at_us"} for item in items[::-1]]
