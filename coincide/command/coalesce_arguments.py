@@ -108,7 +108,9 @@ def _add_question(coalesce: argparse.ArgumentParser) -> None:
     coalesce.add_argument("--gap", type=tolerance_us, default=0, metavar="S", help=gap)
     hold = "how long a reading holds at most, in seconds (until the next one)"
     coalesce.add_argument("--hold", type=lasting_us, metavar="S", help=hold)
-    coalesce.add_argument("--above", type=number, metavar="X", help="only values above X; others still end the one before")
+    coalesce.add_argument(
+        "--above", type=number, metavar="X", help="only values above X; others still end the one before"
+    )
     coalesce.add_argument("--below", type=number, metavar="X", help="only values below X; the same")
     forms = "equal, any, bounded:E, increasing, decreasing or quantised:STEP (equal; see below)"
     coalesce.add_argument("--equivalence", type=_equivalence, default=Equal(), metavar="HOW", help=forms)

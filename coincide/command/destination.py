@@ -78,9 +78,7 @@ def is_terminal(out: Path | None) -> bool:
 
 
 @contextmanager
-def opened_answer(
-    out: Path | None, answer_in: Callable[[Format, IO[bytes]], Answer[Block]]
-) -> Iterator[Answer[Block]]:
+def opened_answer(out: Path | None, answer_in: Callable[[Format, IO[bytes]], Answer[Block]]) -> Iterator[Answer[Block]]:
     """Yield what takes the answer. A file gets its name when all is written: there is never half an answer.
 
     `answer_in` makes it, of a format and where its bytes go.
