@@ -144,6 +144,7 @@ def _misfits(given: CoalesceArguments) -> list[tuple[str, str]]:
         ("hold", is_facts and given.hold is not None, "of readings; facts bring their own end"),
         ("above", given.value is None and given.above is not None, "of --value, which is not given"),
         ("below", given.value is None and given.below is not None, "of --value, which is not given"),
+        ("text", given.value is None and given.text, "of --value, which is not given"),
         ("above", given.text and given.above is not None, "of numbers, not of --text"),
         ("below", given.text and given.below is not None, "of numbers, not of --text"),
         ("equivalence", given.value is None and given.equivalence != Equal(), "of --value, which is not given"),

@@ -60,14 +60,19 @@ def read_rows(request: CoalesceRequest, bad: BadRows, advance: Advance) -> Rows:
     starts = [part.start_us for part in parts] or [np.empty(0, np.int64)]
     ends = [part.end_us for part in parts if part.end_us is not None] or [np.empty(0, np.int64)]
     values = [part.value for part in parts if part.value is not None]
-    ids = [part.id for part in parts if part.id is not None]
     return Rows(
         np.concatenate(starts),
         np.concatenate(ends) if request.facts else None,
         [joined([part.by[n] for part in parts] or [pa.array([], pa.large_string())]) for n in range(len(request.by))],
         joined_values(values) if request.value_column else None,
-        joined(ids) if ids else None,
+        _joined_ids(parts),
     )
+
+
+def _joined_ids(parts: list[Rows]) -> pa.Array | None:
+    if all(part.id is None for part in parts):
+        return None
+    return joined([pa.nulls(len(part.start_us)) if part.id is None else part.id for part in parts])
 
 
 class _Reader:
@@ -96,8 +101,7 @@ class _Reader:
             raise CommandError(f"{self._request.path}: {error}") from None
         by = [_filled(chunk, name, faults) for name in self._request.by]
         value = None if self._value is None else self._values(self._value, chunk, faults)
-        is_reading = end_us is None
-        ids = named(_column(chunk, "id"), "id", faults) if is_reading else None
+        ids = named(chunk.columns["id"], "id", faults) if end_us is None and "id" in chunk.columns else None
         for position, why in faults.items():
             bad.add(int(chunk.place[position]), why)
         return _sound(Rows(start_us, end_us, by, value, ids), faults)
@@ -148,7 +152,8 @@ def _intervals(
     end_us, has_end = optional_instants_us(_column(chunk, end), end, len(chunk.row), faults, assume_utc=assume_utc)
     end_us = np.where(has_end, end_us, NOW_US)
     for position in _sound_positions(end_us < start_us, faults):
-        faults.add(position, f"{end}: before {start}, which is {np.datetime64(int(start_us[position]), 'us')}Z")
+        began, ended = (f"{np.datetime64(int(each[position]), 'us')}Z" for each in (start_us, end_us))
+        faults.add(position, ValueRefused(end, ended, f"{start}, which is {began}, or later"))
     return start_us, end_us
 
 

@@ -35,6 +35,8 @@ class ValueColumn:
 
     def read(self, values: Column) -> tuple[pa.Array, Faults]:
         """Return the values as int64, float64 or large_string (n,), and what is wrong with which of them."""
+        array = typed(values)
+        values = values if array is None else array
         if not isinstance(values, list) and pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if self._is_number is None:
@@ -46,7 +48,7 @@ class ValueColumn:
         first = first_filled(values)
         if first < len(values):
             self._is_number = _reads_as_number(values[first] if isinstance(values, list) else values[first].as_py())
-            self._hint = " as the first value is (--text takes all as texts)" * self._is_number
+            self._hint = ", as the first value is (--text takes all as texts)" * self._is_number
 
     def _numbers(self, values: Column) -> tuple[pa.Array, Faults]:
         whole = _whole_numbers(values)
@@ -64,7 +66,8 @@ class ValueColumn:
         if array is not None and any(is_such(array.type) for is_such in _AS_PRINTED):
             values = array.cast(pa.string())
         texts, faults = labels(values, self.name)
-        faults.add_all(np.flatnonzero(_is_empty(texts)), str(ValueRefused(self.name, None, "a text")))
+        allowed = "a number or a text" if self._is_number is None else "a text"
+        faults.add_all(np.flatnonzero(_is_empty(texts)), str(ValueRefused(self.name, None, allowed)))
         return texts.cast(pa.large_string()), faults
 
 
