@@ -23,7 +23,8 @@ overlap or touch make one run. An empty end: it still holds.
 --gap S lets a run go on over a break of up to S seconds: silence, other values, or what --above and --below leave out.
 
 Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet). Times are RFC 3339 with
-their offset (1987-02-23T07:35:35Z) or epoch microseconds. Values are numbers if the first one is, else texts.
+their offset (1987-02-23T07:35:35Z) or epoch microseconds. Values are numbers if the first one is, else texts. In NDJSON
+and Parquet attributes.celsius is the field celsius inside attributes.
 """
 
 EPILOG = """\

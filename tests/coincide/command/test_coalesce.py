@@ -295,6 +295,19 @@ def test_parquet_columns_of_any_kind(tmp_path: Path) -> None:
     assert [(row["sensor"], row["value"], row["count"]) for row in runs] == [("s", 20, 2), ("s", 21, 1)]
 
 
+@pytest.mark.parametrize("source", ["ndjson", "parquet"])
+def test_columns_may_be_inside_others(tmp_path: Path, source: str) -> None:
+    rows = [
+        {"detected_at": TIME.format(at), "attributes": {"site": {"name": "bay"}, "celsius": value}, "x.y": value % 2}
+        for at, value in enumerate([81, 81, 79])
+    ]
+    columns = ["--by", "attributes.site.name", "--by", "x.y", "--value", "attributes.celsius"]
+    runs = coalesce(write(tmp_path / f"a.{source}", rows), *columns, out=tmp_path / "out.ndjson")
+    assert [(row["attributes.site.name"], row["x.y"], row["value"], row["count"]) for row in runs] == [
+        ("bay", 1, 81, 2), ("bay", 1, 79, 1),
+    ]  # fmt: skip
+
+
 def test_of_readings_at_one_time_the_smallest_id_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         {"id": id_, "detected_at": TIME.format(at), "celsius": value}

@@ -71,6 +71,7 @@ def test_bad_lines(
         ("a.csv", FACTS, f"from,celsius\n{TIME},1\n", "a.csv has no column to: there are 'from', 'celsius'"),
         ("a.ndjson", READINGS, f'{{"sensor": "s", "detected_at": "{TIME}"}}\n', "has no column celsius"),
         ("a.csv", READINGS, f"sensor,detected_at,celsius,celsius\ns,{TIME},1,2\n", "names 'celsius' twice"),
+        ("a.ndjson", ["--value", "a.b"], f'{{"detected_at": "{TIME}", "a": 1}}\n', "has no column a.b: there are 'a'"),
         ("a.parquet", READINGS, "no parquet", "a.parquet: Parquet magic bytes not found"),
         ("a.txt", READINGS, GOOD, "its name should end in .csv"),
     ],
@@ -87,6 +88,16 @@ def test_times_of_parquet_need_a_zone(tmp_path: Path, capsys: pytest.CaptureFixt
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"detected_at": pa.array([0], pa.timestamp("us"))}), path)
     assert "a.parquet: column detected_at has times without a time zone" in failing(path, capsys=capsys)[0]
+
+
+def test_parquet_without_the_field_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"detected_at": [TIME], "attributes": [{"humidity": 1}]}), path)
+    there = "there are 'detected_at', 'attributes'"
+    for name in ("attributes.celsius", "attributes.humidity.x", "other.celsius"):
+        assert (
+            f"has no column {name}: there are 'detected_at', 'attri" in failing(path, "--value", name, capsys=capsys)[0]
+        )
 
 
 def test_a_field_that_stops_coming_is_a_bad_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
