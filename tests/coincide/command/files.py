@@ -69,6 +69,12 @@ def join(*arguments: object, out: Path) -> list[dict[str, Any]]:
     return read(out)
 
 
+def coalesce(*arguments: object, out: Path) -> list[dict[str, Any]]:
+    """Run ``coincide coalesce ... --out``; it has to end well. Return the answer."""
+    assert main(["coalesce", *map(str, arguments), "--out", str(out)]) == 0
+    return read_values(out)
+
+
 def read_values(path: Path) -> list[dict[str, Any]]:
     """Read an answer of runs; in CSV a column of numbers is one of numbers, and what is empty is None."""
     if path.suffix != ".csv":

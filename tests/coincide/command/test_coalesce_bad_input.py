@@ -95,9 +95,7 @@ def test_parquet_without_the_field_inside(tmp_path: Path, capsys: pytest.Capture
     pq.write_table(pa.table({"detected_at": [TIME], "attributes": [{"humidity": 1}]}), path)
     there = "there are 'detected_at', 'attributes'"
     for name in ("attributes.celsius", "attributes.humidity.x", "other.celsius"):
-        assert (
-            f"has no column {name}: there are 'detected_at', 'attri" in failing(path, "--value", name, capsys=capsys)[0]
-        )
+        assert f"has no column {name}: {there}" in failing(path, "--value", name, capsys=capsys)[0]
 
 
 def test_a_field_that_stops_coming_is_a_bad_line_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
