@@ -32,8 +32,16 @@ class SlowEpisodes:
 
     @property
     def current(self) -> dict[str, Record]:
-        told = [self._told(episode) for episode in self._episodes()]
-        return {episode["id"]: episode for episode in told}
+        """Every episode with its revision, by id."""
+        return {
+            told["id"]: {**told, "revision": self.revisions[frozenset(match["id"] for match in episode)]}
+            for episode in self._episodes()
+            for told in [self._told(episode)]
+        }
+
+    def content(self) -> dict[str, Record]:
+        """Return every episode by id, without a revision: the matches alone do not tell it."""
+        return {told["id"]: told for told in map(self._told, self._episodes())}
 
     def _episodes(self) -> list[list[Record]]:
         groups: dict[tuple[str, str], list[Record]] = {}
@@ -88,7 +96,6 @@ class SlowEpisodes:
             "query_version": max(match["query_version"] for match in matches),
             "area": first["area"],
             "group": dict(zip(self.rule["by"], values, strict=True)),
-            "revision": self.revisions[frozenset(match["id"] for match in matches)],
             "start_us": start_us,
             "end_us": end_us,
             "count": len(matches),

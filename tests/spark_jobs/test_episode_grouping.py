@@ -51,7 +51,7 @@ def test_what_comes_and_goes_in_one_batch_is_a_revision_too_as_it_is_in_two() ->
     at_once = GroupChanges()
     at_once.add("brief", part("brief", 33, 34, revision=8))
     at_once.remove("brief", revision=9)
-    one_by_one = []
+    one_by_one: list[LiveEpisode] = []
     for changes in (GroupChanges(added={"brief": part("brief", 33, 34, 8)}), GroupChanges(removed={"brief": 9})):
         one_by_one = formed(one_by_one or known, changes)
     assert brief(formed(known, at_once)) == brief(one_by_one) == [(0, 30, 3, 9), (100, 110, 1, 1)]

@@ -113,13 +113,16 @@ def test_time_closes_an_episode_and_makes_it_final() -> None:
 
 
 def test_what_may_still_be_enlarged_by_something_on_time_is_not_final() -> None:
-    query = {**query_json(threshold=0.1), "coalesce": {"gap_s": 0, "interval": "hull"}}
-    fused = core(query)
+    early = Histogram(edges_s=[-8, -7.9, 0], mass=[0.95, 0.05])  # most likely 8 s before it was noticed
+    late = Histogram(edges_s=[-8, -0.1, 0], mass=[0.05, 0.95])
+    fused = core({**query_json(), "coalesce": {"gap_s": 0, "interval": "hull"}})
     [episode] = told(fused, both(0, 1000))
-    assert [brief(record)[0] for record in told(fused, alone(1, 1029))] == ["closed"]
-    # 20 s behind, as late as a p may be: it lies in 1001 to 1009, an eighth of it within 2 s of the s at 1000
-    [grown] = told(fused, frame(2, [Row("late", 1009, Histogram.uniform(-8, 0))]))
-    assert (grown["id"], brief(grown)) == (episode["id"], ("closed", 2, 1000, 1009, 2))
+    fused.push([alone(1, 1016), frame(2, [Row("s", 1007.5, late, "s")])])
+    assert told(fused, alone(3, 1037)) == []
+    # 20 s behind, as late as a p may be: it lies at 1009, 1.5 s after the s, which may lie anywhere from 999.5 on
+    [grown] = told(fused, frame(4, [Row("p", 1017, early)]))
+    assert (grown["id"], brief(grown)) != (episode["id"], brief(episode))
+    assert brief(grown)[1:] == (4, 999.5, 1017, 2)
 
 
 def test_one_batch_may_begin_and_end_an_episode() -> None:
