@@ -81,7 +81,7 @@ class _Reader:
     def __init__(self, request: CoalesceRequest) -> None:
         self._request = request
         self._times = TIME_COLUMNS if request.time_column is None else (request.time_column,)
-        self._time_column: str | None = None
+        self._time_column = self._times[0]
         self._value = None
         if request.value_column:
             is_number = False if request.values_are_texts else (request.needs_numbers or None)
@@ -93,7 +93,7 @@ class _Reader:
 
     def part(self, chunk: Chunk, bad: BadRows) -> Rows:
         """Return the rows of a chunk that can be used."""
-        self._check_columns(chunk)
+        self._decide_columns(chunk)
         faults = Faults()
         try:
             start_us, end_us = self._when(chunk, faults)
@@ -106,22 +106,23 @@ class _Reader:
             bad.add(int(chunk.place[position]), why)
         return _sound(Rows(start_us, end_us, by, value, ids), faults)
 
-    def _check_columns(self, chunk: Chunk) -> None:
+    def _decide_columns(self, chunk: Chunk) -> None:
         """Let the first rows say which columns there are; in NDJSON others may leave them out, and are bad then."""
         if self._has_begun:
             return
         missing = [name for name in self._needed if name not in chunk.columns]
         if missing:
             raise CommandError(f"{self._request.path} has no column {missing[0]}: {there_are(chunk, missing)}")
+        if not self._request.facts:
+            self._time_column = time_column_of(self._request.path, chunk, self._times)
         self._has_begun = len(chunk.row) > 0
 
     def _when(self, chunk: Chunk, faults: Faults) -> tuple[Int64Array, Int64Array | None]:
         assume_utc = self._request.assume_utc
         if self._request.facts:
             return _intervals(chunk, self._request.facts, faults, assume_utc)
-        column = self._time_column or time_column_of(self._request.path, chunk, self._times)
-        self._time_column = column if len(chunk.row) else None
-        times, wrong = instants_us(_column(chunk, column), column, assume_utc=assume_utc)
+        values = _column(chunk, self._time_column)
+        times, wrong = instants_us(values, self._time_column, assume_utc=assume_utc)
         faults.update(wrong)
         return times, None
 

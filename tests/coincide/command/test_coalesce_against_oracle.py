@@ -112,7 +112,7 @@ def test_half_seconds() -> None:
     assert half_seconds("1987-02-23T07:35:37.500000Z") == 5
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(readings, questions, st.sampled_from(FORMATS), st.sampled_from(FORMATS))
 def test_readings_as_the_slow_twin_has_them(
     tmp_path: Path,
@@ -139,7 +139,7 @@ def test_readings_as_the_slow_twin_has_them(
         assert found == [(run.group, run.value, run.start_us, run.end_us, run.count, run.is_open) for run in plain]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(facts, st.integers(0, 4), st.sampled_from(["equal", "any", "increasing"]), st.sampled_from(FORMATS))
 def test_facts_as_the_slow_twin_has_them(
     tmp_path: Path,

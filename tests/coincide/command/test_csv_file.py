@@ -40,7 +40,7 @@ def read(path: Path) -> Found:
     return rows, bad.messages(), ended
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(FILES, st.sampled_from([1, 7, 1000]))
 @example('a,b\n"c","d, e"\nf,g\n', 1000)
 @example('a,"b\n"\nc,d\n', 7)
