@@ -25,8 +25,8 @@ EQUIVALENCES: dict[str, Equivalence] = {
     "decreasing": Decreasing(),
     "quantised:2": Quantised(2),
 }
-GROUPS = [("bay", 9), ("bay", 10), ("hill", 9)]  # 10 goes before 9: groups come in the order of their text
-IN_ORDER = [("bay", 10), ("bay", 9), ("hill", 9)]
+GROUPS = [("bay", 9), ("bay", 10), ("hill", 9), ("hill", 10)]
+IN_ORDER = [("bay", 10), ("bay", 9), ("hill", 10), ("hill", 9)]  # of their texts
 
 STATIONS = ["IV.CAMP", "YR.ED14"]
 Row = dict[str, Any]
