@@ -88,8 +88,10 @@ class SlowEpisodes:
         )
         first = matches[0]
         values = self._labels(first)
-        named = json.dumps([first["query"], first["area"], values, list(members[0])], separators=(",", ":"))
         start_us, end_us = self._interval(matches)
+        step_us = round(self.rule["gap_s"] * 1e6) + 1
+        steps = (start_us - members[0][0] + step_us // 2) // step_us
+        named = json.dumps([first["query"], first["area"], values, list(members[0]), steps], separators=(",", ":"))
         return {
             "id": "e-" + hashlib.sha256(named.encode()).hexdigest()[:32],
             "query": first["query"],

@@ -115,7 +115,7 @@ def test_time_closes_an_episode_and_makes_it_final() -> None:
 def test_what_may_still_be_enlarged_by_something_on_time_is_not_final() -> None:
     early = Histogram(edges_s=[-8, -7.9, 0], mass=[0.95, 0.05])  # most likely 8 s before it was noticed
     late = Histogram(edges_s=[-8, -0.1, 0], mass=[0.05, 0.95])
-    fused = core({**query_json(), "coalesce": {"gap_s": 0, "interval": "hull"}})
+    fused = core({**query_json(), "coalesce": {"gap_s": 1, "interval": "hull"}})
     [episode] = told(fused, both(0, 1000))
     fused.push([alone(1, 1016), frame(2, [Row("s", 1007.5, late, "s")])])
     assert told(fused, alone(3, 1037)) == []
