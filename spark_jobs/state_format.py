@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw, msgpack
 
-FORMAT = 3  # raise it with every change of Header, Slot or what they hold
+FORMAT = 4  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
