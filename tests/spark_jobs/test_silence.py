@@ -51,7 +51,7 @@ def lines(draw: st.DrawFn) -> list[InputRecord]:
     return made
 
 
-def late(core_letters: list[dict[str, Any]]) -> list[object]:
+def late(core_letters: list[dict[str, Any]]) -> list[Any]:
     return sorted((it["sensor"], it["id"], it["late_by_us"]) for it in core_letters if it["reason"] == "late")
 
 
