@@ -16,7 +16,7 @@ from coincide.arrays import Int64Array
 from coincide.coalescing import EagerCoalescing, WindowExtent
 from coincide.coalescing.run_changes import RunChanges
 
-EXTENTS, GROUPS, BATCH, RUNS = (1_000, 10_000, 100_000), (4, 54), 1_000, 5
+EXTENTS, GROUPS, BATCH, RUNS = (1_000, 10_000, 100_000), (4, 54), 1_000, 3
 SPACING_US, VALUES = 1_000, 3
 ARRIVAL = {
     "in order": (0.0, 0.0),

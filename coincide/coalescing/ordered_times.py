@@ -121,7 +121,7 @@ class OrderedTimes:
 
     def count(self, begin_us: int, end_us: int) -> int:
         """Return how many there are from a time to another, which is excluded."""
-        if not begin_us < end_us:
+        if not self._blocks or not begin_us < end_us:
             return 0
         first = max(bisect_right(self._firsts, begin_us) - 1, 0)
         last = max(bisect_left(self._firsts, end_us) - 1, 0)
