@@ -50,9 +50,11 @@ class ColumnarReadings:
     def _codes(self, frame: Frame) -> Int64Array:
         """Return the group of each row as its position among the labels; make room for it."""
         segments, groups = self._segments, frame.group.tolist()
-        if not self._code_of.keys() >= set(groups):
+        try:
+            code = np.fromiter(map(self._code_of.__getitem__, groups), np.int64, len(groups))
+        except KeyError:
             self._add_groups(frame)
-        code = np.fromiter(map(self._code_of.__getitem__, groups), np.int64, len(groups))
+            code = np.fromiter(map(self._code_of.__getitem__, groups), np.int64, len(groups))
         more = np.bincount(code, minlength=len(segments.labels))
         if (segments.tail + more > segments.limit).any():
             segments.make_room(segments.labels, more)
