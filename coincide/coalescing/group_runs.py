@@ -28,7 +28,7 @@ class GroupRuns:
     [(0, 10), (10, 20), (20, 20)]
     """
 
-    __slots__ = ("_group", "_link", "_reading", "_run_of", "_starts", "_ties", "_times")
+    __slots__ = ("_group", "_last_us", "_link", "_reading", "_run_of", "_starts", "_ties", "_times", "first_us")
 
     def __init__(self, group: Label, link: Link) -> None:
         self._group = group
@@ -38,6 +38,7 @@ class GroupRuns:
         self._starts = OrderedTimes()
         self._run_of: dict[int, Run] = {}
         self._ties = TiedReadings()
+        self.first_us = self._last_us = 0  # of the oldest and the newest reading, if there are any
 
     @property
     def is_empty(self) -> bool:
@@ -45,15 +46,9 @@ class GroupRuns:
         return not self._reading
 
     @property
-    def first_us(self) -> int:
-        """When the oldest reading was; there must be one."""
-        return self._times.first
-
-    @property
     def oldest(self) -> tuple[int, Label]:
         """(ts, id) of the reading that goes first; there must be one."""
-        first = self._times.first
-        return first, self._reading[first][0]
+        return self.first_us, self._reading[self.first_us][0]
 
     def runs(self) -> list[Run]:
         """Return all runs, by start."""
@@ -67,16 +62,18 @@ class GroupRuns:
         """Add a reading; return False if it was there already."""
         if ts_us in self._reading:
             return self._add_tie(ts_us, ref, value, changes)
-        times = self._times
-        if not times or ts_us > times.last:
-            self._append(ts_us, ref, value, changes)
-        else:
-            self._set(ts_us, *times.add(ts_us), (ref, value), changes)
+        if not self._reading:
+            self.first_us = ts_us
+        elif ts_us < self._last_us:
+            self.first_us = min(ts_us, self.first_us)
+            self._set(ts_us, *self._times.add(ts_us), (ref, value), changes)
+            return True
+        self._append(ts_us, ref, value, changes)
         return True
 
     def drop_oldest(self, changes: RunChanges) -> None:
         """Drop the reading that `oldest` names."""
-        ts = self._times.first
+        ts = self.first_us
         if ts in self._ties:
             self._set(ts, *self._times.around(ts), self._ties.pop(ts), changes)
             return
@@ -86,22 +83,22 @@ class GroupRuns:
         self._retract(run, changes)
         if run[4] == 1:
             self._starts.pop_first()
+            if self._reading:
+                self.first_us = self._times.first
             return
-        start = self._times.first
+        self.first_us = start = self._times.first
         self._starts.replace_first(start)
         group, _, end, _, count, _, last, is_open = run
         ref, value = self._reading[start]
         self._insert(_new(Run, (group, start, end, value, count - 1, ref, last, is_open)), changes)
 
     def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
-        times = self._times
-        if times:
-            newest, before = self._run_of[self._starts.last], times.last
+        if self._reading:
+            newest, before = self._run_of[self._starts.last], self._last_us
             group, start, _, first_value, count, first, last, _ = newest
             if self._link.goes_on(before, self._reading[before][1], ts_us, value):
                 grown = _new(Run, (group, start, ts_us, first_value, count + 1, first, ref, True))
-                times.append(ts_us)
-                self._reading[ts_us] = (ref, value)
+                self._extend(ts_us, ref, value)
                 self._run_of[start] = grown
                 changes.alter(newest, grown)
                 return
@@ -109,10 +106,14 @@ class GroupRuns:
             self._run_of[start] = ended = _new(Run, (group, start, end, first_value, count, first, last, False))
             if first_value is not LEFT_OUT:
                 changes.alter(newest, ended)
-        times.append(ts_us)
-        self._reading[ts_us] = (ref, value)
+        self._extend(ts_us, ref, value)
         self._starts.append(ts_us)
         self._insert(_new(Run, (self._group, ts_us, ts_us, value, 1, ref, ref, True)), changes)
+
+    def _extend(self, ts_us: int, ref: Label, value: Any) -> None:
+        self._times.append(ts_us)
+        self._reading[ts_us] = (ref, value)
+        self._last_us = ts_us
 
     def _add_tie(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         counted = self._reading[ts_us]

@@ -119,7 +119,7 @@ class SingleExtent:
         else:
             ts, ref = readings.oldest
             heapreplace(oldest_first, (ts, gone[1], ref))
-        while oldest_first and not self._is_oldest(oldest_first[0]):
+        while len(oldest_first) > len(self._groups) and not self._is_oldest(oldest_first[0]):
             heappop(oldest_first)
 
     def _is_oldest(self, key: Key) -> bool:
