@@ -10,6 +10,8 @@ from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Run
 from coincide.coalescing.tied_readings import TiedReadings
 
+Around = tuple[int | None, int | None]  # the times before and after one; None where there is none
+
 _new = tuple.__new__  # half the time of calling Run
 
 
@@ -66,7 +68,10 @@ class GroupRuns:
             self.first_us = ts_us
         elif ts_us < self._last_us:
             self.first_us = min(ts_us, self.first_us)
-            self._set(ts_us, *self._times.add(ts_us), (ref, value), changes)
+            around = self._times.add(ts_us)
+            if not self._falls_into_a_run(ts_us, around, value, changes):
+                self._set(ts_us, around, (ref, value), changes)
+            self._reading[ts_us] = (ref, value)
             return True
         self._append(ts_us, ref, value, changes)
         return True
@@ -75,7 +80,7 @@ class GroupRuns:
         """Drop the reading that `oldest` names."""
         ts = self.first_us
         if ts in self._ties:
-            self._set(ts, *self._times.around(ts), self._ties.pop(ts), changes)
+            self._set(ts, self._times.around(ts), self._ties.pop(ts), changes)
             return
         self._times.pop_first()
         del self._reading[ts]
@@ -95,15 +100,14 @@ class GroupRuns:
     def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
         if self._reading:
             newest, before = self._run_of[self._starts.last], self._last_us
-            group, start, _, first_value, count, first, last, _ = newest
+            group, start, _, first_value, count, first, _, _ = newest
             if self._link.goes_on(before, self._reading[before][1], ts_us, value):
                 grown = _new(Run, (group, start, ts_us, first_value, count + 1, first, ref, True))
                 self._extend(ts_us, ref, value)
                 self._run_of[start] = grown
                 changes.alter(newest, grown)
                 return
-            end = self._link.held_until(before, ts_us)
-            self._run_of[start] = ended = _new(Run, (group, start, end, first_value, count, first, last, False))
+            self._run_of[start] = ended = newest.until(self._link.held_until(before, ts_us))
             if first_value is not LEFT_OUT:
                 changes.alter(newest, ended)
         self._extend(ts_us, ref, value)
@@ -123,13 +127,27 @@ class GroupRuns:
             self._ties.add(ts_us, ref, value)
         else:
             self._ties.add(ts_us, *counted)
-            self._set(ts_us, *self._times.around(ts_us), (ref, value), changes)
+            self._set(ts_us, self._times.around(ts_us), (ref, value), changes)
         return True
 
-    def _set(
-        self, ts_us: int, before: int | None, after: int | None, reading: tuple[Label, Any], changes: RunChanges
-    ) -> None:
+    def _falls_into_a_run(self, ts_us: int, around: Around, value: Any, changes: RunChanges) -> bool:
+        """Let a run have one reading more if it goes on through it; else return False."""
+        before, after = around
+        if before is None or after is None or after in self._run_of:
+            return False
+        link, reading = self._link, self._reading
+        if not link.goes_on(before, reading[before][1], ts_us, value):
+            return False
+        if not link.goes_on(ts_us, value, after, reading[after][1]):
+            return False
+        run = self._run_at(before)
+        self._run_of[run[1]] = grown = _new(Run, (*run[:4], run[4] + 1, *run[5:]))
+        changes.alter(run, grown)
+        return True
+
+    def _set(self, ts_us: int, around: Around, reading: tuple[Label, Any], changes: RunChanges) -> None:
         """Let a reading count at an instant of `_times`, where none counted before or another one."""
+        before, after = around
         old, left, right = self._apart(ts_us, before, after)
         for run in old.values():
             self._retract(run, changes)
@@ -140,12 +158,12 @@ class GroupRuns:
             if self._link.goes_on(before, self._reading[before][1], ts_us, value):
                 run = _new(Run, (*left[:2], ts_us, left[3], left[4] + 1, left[5], ref, True))
             else:
-                new.append(_until(left, self._link.held_until(before, ts_us)))
+                new.append(left.until(self._link.held_until(before, ts_us)))
         if right is not None and after is not None:
             if self._link.goes_on(ts_us, value, after, right[3]):
                 run = _new(Run, (*run[:2], right[2], run[3], run[4] + right[4], run[5], *right[6:]))
             else:
-                run = _until(run, self._link.held_until(ts_us, after))
+                run = run.until(self._link.held_until(ts_us, after))
                 new.append(right)
         for made in (*new, run):
             if old.pop(made[1], None) is None:
@@ -184,8 +202,3 @@ class GroupRuns:
         del self._run_of[run[1]]
         if run[3] is not LEFT_OUT:
             changes.retract(run)
-
-
-def _until(run: Run, end_us: int) -> Run:
-    """Return a run that does not go on."""
-    return _new(Run, (*run[:2], end_us, *run[3:7], False))

@@ -30,6 +30,10 @@ class Run(NamedTuple):
     last: Label
     is_open: bool
 
+    def until(self, end_us: int) -> Run:
+        """Return the run if it ends there and does not go on."""
+        return tuple.__new__(Run, (*self[:2], end_us, *self[3:7], False))
+
 
 @dataclass(frozen=True)
 class Runs:
