@@ -43,11 +43,6 @@ class GroupRuns:
         self.first_us = self._last_us = 0  # of the oldest and the newest reading, if there are any
 
     @property
-    def is_empty(self) -> bool:
-        """Whether no reading is left."""
-        return not self._reading
-
-    @property
     def oldest(self) -> tuple[int, Label]:
         """(ts, id) of the reading that goes first; there must be one."""
         return self.first_us, self._reading[self.first_us][0]
@@ -76,26 +71,26 @@ class GroupRuns:
         self._append(ts_us, ref, value, changes)
         return True
 
-    def drop_oldest(self, changes: RunChanges) -> None:
-        """Drop the reading that `oldest` names."""
+    def drop_oldest(self, changes: RunChanges) -> bool:
+        """Drop the reading that `oldest` names; return whether others are left."""
         ts = self.first_us
         if ts in self._ties:
             self._set(ts, self._times.around(ts), self._ties.pop(ts), changes)
-            return
+            return True
         self._times.pop_first()
         del self._reading[ts]
         run = self._run_of[ts]
         self._retract(run, changes)
         if run[4] == 1:
             self._starts.pop_first()
-            if self._reading:
-                self.first_us = self._times.first
-            return
+            self.first_us = self._times.first if self._reading else 0
+            return bool(self._reading)
         self.first_us = start = self._times.first
         self._starts.replace_first(start)
         group, _, end, _, count, _, last, is_open = run
         ref, value = self._reading[start]
         self._insert(_new(Run, (group, start, end, value, count - 1, ref, last, is_open)), changes)
+        return True
 
     def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
         if self._reading:
@@ -148,7 +143,7 @@ class GroupRuns:
     def _set(self, ts_us: int, around: Around, reading: tuple[Label, Any], changes: RunChanges) -> None:
         """Let a reading count at an instant of `_times`, where none counted before or another one."""
         before, after = around
-        old, left, right = self._apart(ts_us, before, after)
+        old, left, right = self._apart(ts_us, around)
         for run in old.values():
             self._retract(run, changes)
         self._reading[ts_us] = ref, value = reading
@@ -172,10 +167,9 @@ class GroupRuns:
         for start in old:
             self._starts.remove(start)
 
-    def _apart(
-        self, ts_us: int, before: int | None, after: int | None
-    ) -> tuple[dict[int, Run], Run | None, Run | None]:
+    def _apart(self, ts_us: int, around: Around) -> tuple[dict[int, Run], Run | None, Run | None]:
         """Return the runs around an instant by their starts, and what of them lies before it and after it."""
+        before, after = around
         left = None if before is None else self._run_at(before)
         own = self._run_at(ts_us) if ts_us in self._reading else None
         right: Run | None = None if after is None else self._run_of.get(after, own or left)

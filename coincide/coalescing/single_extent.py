@@ -102,10 +102,9 @@ class SingleExtent:
 
     def _drop(self, group: Label, scope: Label | None, changes: RunChanges) -> None:
         readings = self._groups[group]
-        readings.drop_oldest(changes)
-        self._sizes[scope] -= 1
-        if readings.is_empty:
+        if not readings.drop_oldest(changes):
             del self._groups[group]
+        self._sizes[scope] -= 1
         if scope is None:
             self._pass_over()
 
