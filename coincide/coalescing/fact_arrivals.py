@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy.typing as npt
 
@@ -11,7 +10,8 @@ from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import ends_of
 from coincide.coalescing.equivalences import Equivalence
 from coincide.coalescing.errors import CoalescingError
-from coincide.coalescing.held_facts import FactKey
+from coincide.coalescing.extent import Key
+from coincide.coalescing.fact_lane import Fact
 from coincide.coalescing.validity import NEVER_US
 
 
@@ -22,7 +22,7 @@ class FactArrivals:
     --------
     >>> from coincide.coalescing.equivalences import Equal
     >>> list(FactArrivals(Equal()).of([10], [20], ["bay"], [81], None))
-    [(FactKey(start_us=10, group='bay', ref=0, end_us=20), 81)]
+    [((10, 'bay', 0), (20, 81))]
     """
 
     def __init__(self, equivalence: Equivalence) -> None:
@@ -35,13 +35,13 @@ class FactArrivals:
         group: npt.ArrayLike | None,
         value: npt.ArrayLike | None,
         ids: npt.ArrayLike | None,
-    ) -> Iterator[tuple[FactKey, Any]]:
-        """Return the rows of a frame as (key, value); without values all are 0."""
+    ) -> Iterator[tuple[Key, Fact]]:
+        """Return the rows of a frame as (key, fact); without values all are 0."""
         frame = self._starts.of(start_us, group, value, ids)
         ends = ends_of(end_us, frame.ts_us)
         if (ends == NEVER_US).any():
             raise CoalescingError("end_us", NEVER_US, "the start of the fact, or later")
         return (
-            (FactKey(start, group_of_row, ref, end), value_of_row)
+            ((start, group_of_row, ref), (end, value_of_row))
             for (start, group_of_row, value_of_row, ref), end in zip(frame.arrivals(), ends.tolist(), strict=True)
         )

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from coincide.coalescing.batch import EQUAL, coalesce
 from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equal, Equivalence, checked_equivalence
-from coincide.coalescing.extent import WindowExtent, checked_extent
+from coincide.coalescing.extent import Key, WindowExtent, checked_extent
 from coincide.coalescing.fact_arrivals import FactArrivals
-from coincide.coalescing.fact_lane import FactLane
-from coincide.coalescing.held_facts import FactKey, HeldFacts
+from coincide.coalescing.fact_lane import Fact, FactLane
+from coincide.coalescing.held_readings import HeldReadings
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Run, Runs, label_column, value_column
 from coincide.pairs import Changes
@@ -29,7 +29,7 @@ class _FactCoalescing(ABC):
         self._equivalence = checked_equivalence(equivalence)
         self._gap_us = duration_of("gap_us", gap_us)
         self._arrivals = FactArrivals(equivalence)
-        self._scopes: dict[Label | None, HeldFacts] = {}
+        self._scopes: dict[Label | None, HeldReadings] = {}
 
     def push(
         self,
@@ -50,7 +50,7 @@ class _FactCoalescing(ABC):
         value : array_like, shape (n,), optional
             Left out: all are 0.
         id : array_like of int or str, shape (n,), optional
-            The same (start, group, id, end) again is the same fact again: the first counts. Left out: numbered in the
+            The same (start, group, id) again is the same fact again: the first counts. Left out: numbered in the
             order of arrival.
 
         Returns
@@ -60,21 +60,21 @@ class _FactCoalescing(ABC):
             lazy one has none to tell of. `late` are the rows that came too late to count.
         """
         changes, late = RunChanges(), []
-        for row, (key, value_of_row) in enumerate(self._arrivals.of(start_us, end_us, group, value, id)):
-            late_by = self._add(key, value_of_row, changes)
+        for row, (key, fact) in enumerate(self._arrivals.of(start_us, end_us, group, value, id)):
+            late_by = self._add(key, fact, changes)
             if late_by is not None:
                 late.append((row, late_by))
         return changes.changes(late)
 
     @abstractmethod
-    def _add(self, key: FactKey, value: Any, changes: RunChanges) -> int | None:
+    def _add(self, key: Key, fact: Fact, changes: RunChanges) -> int | None:
         """Take one fact; return by how much it is too late, or None."""
 
-    def _scope(self, group: Label) -> HeldFacts:
+    def _scope(self, group: Label) -> HeldReadings:
         name = group if self._extent.per_group else None
         scope = self._scopes.get(name)
         if scope is None:
-            scope = self._scopes[name] = HeldFacts(self._extent)
+            scope = self._scopes[name] = HeldReadings(self._extent)
         return scope
 
 
@@ -84,8 +84,8 @@ class LazyFactCoalescing(_FactCoalescing):
     Parameters
     ----------
     extent : WindowExtent
-        Which facts count: by size, the w largest by (start, group, id, end); by time, those that end at or after
-        latest - T, `latest` being the largest start.
+        Which facts count, as for readings, the start being their ts: a fact that began before [latest - T, latest] does
+        not, even if it reaches into it.
     equivalence : Equivalence
         With `Equal` facts of one group and one value belong together, whatever lies between them; with another, those
         of a group are cut between neighbours by start where it does not hold.
@@ -107,19 +107,20 @@ class LazyFactCoalescing(_FactCoalescing):
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group, start and first; first and last are ids."""
-        value_of: dict[FactKey, Any] = {}
+        fact_of: dict[Key, Fact] = {}
         for scope in self._scopes.values():
-            value_of |= scope.value_of
-        keys = sorted(value_of)
-        start, group, ref, end = zip(*keys, strict=True) if keys else [()] * 4
-        values = value_column([value_of[key] for key in keys])
+            fact_of |= scope.value_of
+        keys = sorted(fact_of)
+        start, group, ref = zip(*keys, strict=True) if keys else [()] * 3
+        end = [fact_of[key][0] for key in keys]
+        values = value_column([fact_of[key][1] for key in keys])
         runs = coalesce(start, end, label_column(group), values, self._equivalence, self._gap_us)
         named = label_column(ref)
         never = np.zeros(len(runs), np.bool_)
         return replace(runs, first=named[runs.first], last=named[runs.last], is_open=never)
 
-    def _add(self, key: FactKey, value: Any, changes: RunChanges) -> int | None:  # noqa: ARG002 - it has none
-        return self._scope(key.group).add(key, value)
+    def _add(self, key: Key, fact: Fact, changes: RunChanges) -> int | None:  # noqa: ARG002 - it has none
+        return self._scope(key[1]).add(key, fact)
 
 
 class EagerFactCoalescing(_FactCoalescing):
@@ -140,22 +141,22 @@ class EagerFactCoalescing(_FactCoalescing):
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, gap_us: int = 0) -> None:
         super().__init__(extent, equivalence, gap_us)
         self._lanes: dict[Any, FactLane] = {}
-        self._lane_of: dict[FactKey, Any] = {}
+        self._lane_of: dict[Key, Any] = {}
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group, start and first; first and last are ids."""
         return Runs.of(sorted((run for lane in self._lanes.values() for run in lane.runs), key=_order))
 
-    def _add(self, key: FactKey, value: Any, changes: RunChanges) -> int | None:
-        scope = self._scope(key.group)
+    def _add(self, key: Key, fact: Fact, changes: RunChanges) -> int | None:
+        scope = self._scope(key[1])
         known = key in scope.value_of
-        late_by = scope.add(key, value)
+        late_by = scope.add(key, fact)
         if late_by is not None or known:
             return late_by
-        name = self._lane_of[key] = self._lane_name(key, value)
+        name = self._lane_of[key] = self._lane_name(key, fact[1])
         if name not in self._lanes:
             self._lanes[name] = FactLane(self._equivalence, self._gap_us)
-        self._lanes[name].add(key, value, changes)
+        self._lanes[name].add(key, fact, changes)
         for dropped in scope.dropped:
             name = self._lane_of.pop(dropped)
             self._lanes[name].remove(dropped, changes)
@@ -163,10 +164,10 @@ class EagerFactCoalescing(_FactCoalescing):
                 del self._lanes[name]
         return None
 
-    def _lane_name(self, key: FactKey, value: Any) -> Any:
+    def _lane_name(self, key: Key, value: Any) -> Any:
         if not isinstance(self._equivalence, Equal):
-            return key.group
-        return (key.group, value) if value == value else key  # noqa: PLR0124 - NaN equals nothing
+            return key[1]
+        return (key[1], value) if value == value else key  # noqa: PLR0124 - NaN equals nothing
 
 
 def _order(run: Run) -> Any:

@@ -6,9 +6,11 @@ from bisect import bisect_left, bisect_right
 from typing import Any
 
 from coincide.coalescing.equivalences import Equivalence
-from coincide.coalescing.held_facts import FactKey
+from coincide.coalescing.extent import Key
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Run
+
+Fact = tuple[int, Any]  # (end_us, value)
 
 
 class FactLane:
@@ -22,29 +24,29 @@ class FactLane:
     >>> from coincide.coalescing.equivalences import Equal
     >>> lane, changes = FactLane(Equal(), gap_us=5), RunChanges()
     >>> for start, end in ((0, 10), (14, 20), (40, 50)):
-    ...     lane.add(FactKey(start, "bay", start, end), 81, changes)
+    ...     lane.add((start, "bay", start), (end, 81), changes)
     >>> [(run.start_us, run.end_us, run.count) for run in lane.runs]
     [(0, 20, 2), (40, 50, 1)]
-    >>> lane.remove(FactKey(0, "bay", 0, 10), changes)
+    >>> lane.remove((0, "bay", 0), changes)
     >>> [(run.start_us, run.end_us) for run in lane.runs]
     [(14, 20), (40, 50)]
     """
 
-    __slots__ = ("_begins", "_equivalence", "_gap_us", "_keys", "_values", "runs")
+    __slots__ = ("_begins", "_equivalence", "_facts", "_gap_us", "_keys", "runs")
 
     def __init__(self, equivalence: Equivalence, gap_us: int) -> None:
         self._equivalence = equivalence
         self._gap_us = gap_us
-        self._keys: list[FactKey] = []
-        self._values: list[Any] = []
-        self._begins: list[FactKey] = []  # the first fact of each run
+        self._keys: list[Key] = []
+        self._facts: list[Fact] = []
+        self._begins: list[Key] = []  # the first fact of each run
         self.runs: list[Run] = []
 
-    def add(self, key: FactKey, value: Any, changes: RunChanges) -> None:
+    def add(self, key: Key, fact: Fact, changes: RunChanges) -> None:
         """Add a fact that is not there."""
         place = bisect_left(self._keys, key)
         self._keys.insert(place, key)
-        self._values.insert(place, value)
+        self._facts.insert(place, fact)
         if place + 1 < len(self._keys) or place == 0:
             self._reunite(place, changes)
             return
@@ -58,17 +60,17 @@ class FactLane:
             self.runs[-1] = grown
         changes.insert(self.runs[-1])
 
-    def remove(self, key: FactKey, changes: RunChanges) -> None:
+    def remove(self, key: Key, changes: RunChanges) -> None:
         """Remove a fact that is there."""
         place = bisect_left(self._keys, key)
-        del self._keys[place], self._values[place]
+        del self._keys[place], self._facts[place]
         self._reunite(place, changes)
 
     def _reunite(self, place: int, changes: RunChanges) -> None:
         """Unite anew the run before a place and those after it, up to one that begins where it did."""
         since = max(0, bisect_right(self._begins, self._keys[place - 1]) - 1) if place else 0
         begin = bisect_left(self._keys, self._begins[since]) if place else 0
-        begins: list[FactKey] = []
+        begins: list[Key] = []
         runs: list[Run] = []
         until = since
         for number in range(begin, len(self._keys)):
@@ -92,13 +94,13 @@ class FactLane:
 
     def _grown(self, run: Run, number: int) -> Run | None:
         """Return the run with the next fact in it; None if that one begins another."""
-        key = self._keys[number]
-        if key.start_us - self._gap_us > run.end_us:
+        start, _, ref = self._keys[number]
+        end, value = self._facts[number]
+        if start - self._gap_us > run.end_us or not self._equivalence.holds(self._facts[number - 1][1], value):
             return None
-        if not self._equivalence.holds(self._values[number - 1], self._values[number]):
-            return None
-        return run._replace(end_us=max(run.end_us, key.end_us), count=run[4] + 1, last=key.ref)
+        return run._replace(end_us=max(run.end_us, end), count=run[4] + 1, last=ref)
 
     def _alone(self, number: int) -> Run:
-        start, group, ref, end = self._keys[number]
-        return Run(group, start, end, self._values[number], 1, ref, ref, False)
+        start, group, ref = self._keys[number]
+        end, value = self._facts[number]
+        return Run(group, start, end, value, 1, ref, ref, False)

@@ -24,6 +24,7 @@ class HeldReadings:
 
     def __init__(self, extent: WindowExtent) -> None:
         self.value_of: dict[Key, Any] = {}
+        self.dropped: list[Key] = []  # by the last call of `add`
         self._extent = extent
         self._oldest_first: list[Key] = []
         self._latest: int | None = None
@@ -33,6 +34,7 @@ class HeldReadings:
 
         The same key again is the same reading again: the first counts.
         """
+        self.dropped = []
         if key in self.value_of:
             return None
         late_by = self._late_by(key)
@@ -57,10 +59,15 @@ class HeldReadings:
         extent, oldest_first = self._extent, self._oldest_first
         if extent.duration_us is None:
             if len(oldest_first) > (extent.size or 0):
-                del self.value_of[heappop(oldest_first)]
+                self._drop_oldest()
             return
         while oldest_first[0][0] < latest - extent.duration_us:
-            del self.value_of[heappop(oldest_first)]
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        oldest = heappop(self._oldest_first)
+        del self.value_of[oldest]
+        self.dropped.append(oldest)
 
 
 class SingleReadings:

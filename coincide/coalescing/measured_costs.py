@@ -60,7 +60,7 @@ def measure_costs(clock: Clock, w: int = 10_000, rounds: int = 5, rows_a_push: i
 
     def filled(kind: type[Coalescing], at: Int64Array, value: Int64Array) -> Coalescing:
         extent = kind(WindowExtent(size=w))
-        extent.push(at, value=value)
+        push(extent, at, value)
         return extent
 
     empty = lambda: EagerCoalescing(WindowExtent(size=w))  # noqa: E731

@@ -29,7 +29,7 @@ from tests.reference.coalescing import Fact, coalesced_facts, coalesced_trends
 
 
 class Arrival(NamedTuple):
-    """Ordered by (start, group, id, end), as the tuple scope of an extent of facts is."""
+    """Ordered by (start, group, id), as the tuple scope of an extent of facts is."""
 
     start_us: int
     group: int
@@ -38,8 +38,8 @@ class Arrival(NamedTuple):
     value: int
 
     @property
-    def key(self) -> tuple[int, int, int, int]:
-        return self[:4]
+    def key(self) -> tuple[int, int, int]:
+        return self[:3]
 
 
 arrivals = st.lists(
@@ -74,7 +74,7 @@ def held(listed: list[Arrival], extent: WindowExtent) -> list[Arrival]:
             kept += sorted(scope)[-extent.size :]
         else:
             latest = max(arrival.start_us for arrival in scope)
-            kept += [arrival for arrival in scope if arrival.end_us >= latest - (extent.duration_us or 0)]
+            kept += [arrival for arrival in scope if arrival.start_us >= latest - (extent.duration_us or 0)]
     return sorted(kept)
 
 
@@ -148,7 +148,7 @@ def test_neither_order_nor_repetition_matters(
 
 @given(arrivals, equivalences, gaps)
 def test_an_extent_that_holds_all_is_the_batch(listed: list[Arrival], equivalence: Equivalence, gap_us: int) -> None:
-    rows = sorted({arrival.key: arrival for arrival in listed}.values())
+    rows = held(listed, WindowExtent(size=100))
     eager = EagerFactCoalescing(WindowExtent(size=100), equivalence, gap_us)
     push(eager, listed)
     start, group, _, end, value = np.array(rows, np.int64).reshape(-1, 5).T
@@ -158,15 +158,15 @@ def test_an_extent_that_holds_all_is_the_batch(listed: list[Arrival], equivalenc
 
 
 def test_a_long_fact_that_comes_late_merges_three_runs_and_leaves_them_when_it_expires() -> None:
-    calm = EagerFactCoalescing(WindowExtent(duration_us=30))
-    calm.push([10, 20, 30], [12, 22, 32], id=[1, 2, 3])
-    merged = calm.push([0], [31], id=[0])
-    split = calm.push([62], [63], id=[4])  # 0 to 31 ended before 32
+    calm = EagerFactCoalescing(WindowExtent(duration_us=40))
+    calm.push([10, 20, 30], [12, 22, 32])
+    merged = calm.push([0], [31])
+    split = calm.push([45], [46])  # 5 and after are left
 
     assert [(run.start_us, run.end_us) for run in merged.retract] == [(10, 12), (20, 22), (30, 32)]
     assert [(run.start_us, run.end_us) for run in merged.insert] == [(0, 32)]
     assert [(run.start_us, run.end_us) for run in split.retract] == [(0, 32)]
-    assert [(run.start_us, run.end_us) for run in split.insert] == [(30, 32), (62, 63)]
+    assert [(run.start_us, run.end_us) for run in split.insert] == [(10, 12), (20, 22), (30, 32), (45, 46)]
 
 
 def test_facts_may_have_names_and_nan_equals_nothing() -> None:
