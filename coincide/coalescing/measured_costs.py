@@ -56,43 +56,39 @@ def measure_costs(clock: Clock, w: int = 10_000, rounds: int = 5, rows_a_push: i
         return _shortest_us(clock, rounds, coalescing, lambda extent: push(extent, at, value)) / len(at)
 
     def scan_us(kind: type[Coalescing], value: Int64Array) -> float:
-        return _shortest_us(clock, rounds, lambda: filled(kind, ts, value), lambda extent: extent.scan())
+        return _shortest_us(clock, rounds, lambda: filled(kind, value), lambda extent: extent.scan())
 
-    def filled(kind: type[Coalescing], at: Int64Array, value: Int64Array) -> Coalescing:
-        extent = kind(WindowExtent(size=w))
-        push(extent, at, value)
+    def filled(kind: type[Coalescing], value: Int64Array, size: int = w) -> Coalescing:
+        extent = kind(WindowExtent(size=size))
+        push(extent, ts, value)
         return extent
 
-    empty = lambda: EagerCoalescing(WindowExtent(size=w))  # noqa: E731
-    insert = push_us(lambda: LazyCoalescing(WindowExtent(size=w)), ts, apart)
-    insert_run, merge = push_us(empty, ts, apart), push_us(empty, ts, alike)
-    after = ts + 2 * w
+    def roomy(kind: type[Coalescing], value: Int64Array) -> Callable[[], Coalescing]:
+        return lambda: filled(kind, value, 2 * w)  # so that none leaves for those to come
+
+    later = ts + 2 * w
+    insert = push_us(roomy(LazyCoalescing, apart), later, apart + w)
+    insert_run = push_us(roomy(EagerCoalescing, apart), later, apart + w)
+    merge = push_us(roomy(EagerCoalescing, alike), later, alike)
     read = scan_us(LazyCoalescing, apart) / w
     read_run, read_one = scan_us(EagerCoalescing, apart) / w, scan_us(EagerCoalescing, alike)
     return UnitCosts(
         insert=insert,
-        delete=_beyond(push_us(lambda: filled(LazyCoalescing, ts, apart), after, apart + w), insert),
+        delete=_beyond(push_us(lambda: filled(LazyCoalescing, apart), later, apart + w), insert),
         insert_run=insert_run,
-        delete_run=_beyond(push_us(lambda: filled(EagerCoalescing, ts, apart), after, apart + w), insert_run),
-        detach=_beyond(push_us(lambda: filled(EagerCoalescing, ts, alike), after, alike), merge),
+        delete_run=_beyond(push_us(lambda: filled(EagerCoalescing, apart), later, apart + w), insert_run),
+        detach=_beyond(push_us(lambda: filled(EagerCoalescing, alike), later, alike), merge),
         merge=merge,
-        merge_late=_beyond(push_us(empty, ts[shuffled], alike), merge),
-        split=_beyond(push_us(lambda: _with_room(w, ts, alike), ts[late] + 1, apart[late] + 1), insert_run),
+        merge_late=_beyond(push_us(roomy(EagerCoalescing, alike), ts[shuffled] + 1, alike), merge),
+        split=_beyond(push_us(roomy(EagerCoalescing, alike), ts[late] + 1, apart[late] + 1), insert_run),
         read=read,
         read_run=read_run,
         read_timestamp=_beyond(read_one, read_run) / (w - 1),
         coalesce=_beyond(scan_us(LazyCoalescing, alike) / w, read),
-        timestamp_size=_kept_bytes(lambda: filled(EagerCoalescing, ts, alike)) / w,
-        run_size=_kept_bytes(lambda: filled(EagerCoalescing, ts, apart)) / w,
-        tuple_size=_kept_bytes(lambda: filled(LazyCoalescing, ts, apart)) / w,
+        timestamp_size=_kept_bytes(lambda: filled(EagerCoalescing, alike)) / w,
+        run_size=_kept_bytes(lambda: filled(EagerCoalescing, apart)) / w,
+        tuple_size=_kept_bytes(lambda: filled(LazyCoalescing, apart)) / w,
     )
-
-
-def _with_room(w: int, ts: Int64Array, value: Int64Array) -> Coalescing:
-    """Return an eager extent that keeps its w tuples when others come late between them."""
-    extent = EagerCoalescing(WindowExtent(size=2 * w))
-    extent.push(ts, value=value)
-    return extent
 
 
 def _beyond(whole_us: float, part_us: float) -> float:
