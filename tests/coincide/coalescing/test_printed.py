@@ -165,3 +165,18 @@ def test_the_newest_tuple_holds_at_no_time() -> None:
 
     assert extent.intervals[-1] == (0, 10, 10, 79)  # [10, 10) is empty: nothing says that it goes on
     assert [run.is_open for run in runs] == [False, True]
+
+
+@pytest.mark.parametrize("printed", [PrintedLazy, PrintedEager])
+def test_of_two_tuples_at_one_instant_the_last_to_arrive_counts(printed: type[PrintedLazy | PrintedEager]) -> None:
+    first, second = Reading(10, 0, 0, 80), Reading(10, 0, 1, 79)
+    answers = []
+    for tied in ([first, second], [second, first]):
+        extent = printed(full_at=9)
+        extent.push(at(0), *tied, at(20, 78))
+        answers.append(extent.intervals)
+
+    assert answers[0] == [(0, 0, 10, 81), (0, 10, 10, 80), (0, 10, 20, 79), (0, 20, 20, 78)]
+    assert answers[1] == [(0, 0, 10, 81), (0, 10, 10, 79), (0, 10, 20, 80), (0, 20, 20, 78)]  # the order decides
+    for arrivals in ([at(0), first, second, at(20, 78)], [at(0), second, first, at(20, 78)]):
+        assert right(arrivals, WindowExtent(size=9)) == [(0, 0, 10, 81), (0, 10, 20, 80), (0, 20, 20, 78)]
