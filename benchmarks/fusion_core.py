@@ -114,7 +114,8 @@ class Measured:
         each_us = self.seconds / self.detections * 1e6
         return (
             f"{self.detections / self.seconds:10,.0f} detections/s  {each_us:5.2f} us each  "
-            f"{self.matches / self.detections:.3f} matches and {self.episodes / self.detections:.3f} episode records each  "
+            f"{self.matches / self.detections:.3f} matches each  "
+            f"{self.episodes / self.detections:.3f} episode records each  "
             f"kept {self.kept:,}  "
             f"{self.state_bytes / max(self.kept, 1):.0f} state bytes per kept detection  "
             f"header {self.header_bytes:,} B  slowest push {self.slowest_push_s * 1e3:.0f} ms"
