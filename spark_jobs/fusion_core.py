@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from coincide.stream import Stream
 from coincide.watermark import BEFORE_ALL_US
 from spark_jobs.dead_letters import DeadLetter
+from spark_jobs.answering import window_answers
 from spark_jobs.emitting import matches
 from spark_jobs.events import EventColumns
 from spark_jobs.header import Header
@@ -51,14 +52,16 @@ class FusionCore:
         """Take one batch, in any order; it is applied control records first, then by (partition, offset)."""
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
+        before_us = self._state.areas.watermark.state_us
         intake = Intake(self._state)
         accepted, backgrounds = intake.take([record for record in ordered if record.topic == "detections"])
         self._state.finder.insert(accepted, self._state.control.active.values())
         found = matches(self._state, backgrounds)
+        episodes = window_answers(self._state, accepted, before_us)
         self._write_journal(accepted)
         self._drop_needless()
         letters += intake.letters_in_order()
-        return Output(self._status().to_record(), found, [letter.to_record() for letter in letters])
+        return Output(self._status().to_record(), found, [letter.to_record() for letter in letters], episodes)
 
     def header(self) -> bytes:
         """Return the small part of the state: format version, counters, queries, watermarks, sequence numbers."""
@@ -134,8 +137,14 @@ class FusionCore:
         return Status(
             shard=state.shard,
             queries={
-                query_id: QueryStatus(active.version, active.paused, active.matches)
-                for query_id, active in state.control.active.items()
+                **{
+                    query_id: QueryStatus(active.version, active.paused, active.matches)
+                    for query_id, active in state.control.active.items()
+                },
+                **{
+                    query_id: QueryStatus(active.version, active.paused, 0, active.episodes)
+                    for query_id, active in state.control.sliding.items()
+                },
             },
             totals=state.totals,
             buffered=dict(zip(state.streams, state.buffered, strict=True)),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct, json, msgpack
 
-from coincide.query import Query
+from coincide.queries import query_from_json
+from coincide.readings_query import ReadingsQuery
+from spark_jobs.active_readings import ActiveReadings
 from spark_jobs.control import ActiveQuery
 from spark_jobs.detection_rates import RatesState
 from spark_jobs.state_format import StateError, decode_state
@@ -12,24 +14,27 @@ from spark_jobs.totals import Totals
 
 
 class QueryState(Struct, array_like=True, frozen=True):
-    """A query in force; `query` is its JSON."""
+    """A query in force; `query` is its JSON, `given` how many matches or answers it has given."""
 
     version: int
     paused: bool
     activation_seq: int
-    matches: int
+    given: int
     query: bytes
 
     @classmethod
-    def of(cls, active: ActiveQuery) -> QueryState:
+    def of(cls, active: ActiveQuery | ActiveReadings) -> QueryState:
         """Return the state of a query in force."""
         content = json.encode(active.query.to_json())
-        return cls(active.version, active.paused, active.activation_seq, active.matches, content)
+        given = active.matches if isinstance(active, ActiveQuery) else active.episodes
+        return cls(active.version, active.paused, active.activation_seq, given, content)
 
-    def active(self) -> ActiveQuery:
+    def active(self) -> ActiveQuery | ActiveReadings:
         """Return the query in force."""
-        query = Query.from_json(json.decode(self.query))
-        return ActiveQuery(query, self.version, self.paused, self.activation_seq, self.matches)
+        query = query_from_json(json.decode(self.query))
+        if isinstance(query, ReadingsQuery):
+            return ActiveReadings(query, self.version, self.paused, self.activation_seq, self.given)
+        return ActiveQuery(query, self.version, self.paused, self.activation_seq, self.given)
 
 
 class AreaState(Struct, array_like=True, frozen=True):

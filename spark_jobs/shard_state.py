@@ -12,6 +12,7 @@ from spark_jobs.events import EventTable
 from spark_jobs.finder import Finder
 from spark_jobs.limits import Limits
 from spark_jobs.rival_offsets import RivalOffsets
+from spark_jobs.sliding import SlidingQueries
 from spark_jobs.templates import Templates
 from spark_jobs.totals import Totals
 
@@ -46,6 +47,7 @@ class ShardState:
     templates: Templates
     table: EventTable
     finder: Finder
+    sliding: SlidingQueries
     control: Control
     stream_codes: dict[str, int]
     buffered: list[int]
@@ -71,6 +73,7 @@ class ShardState:
             templates=templates,
             table=EventTable(),
             finder=Finder(codes, areas, templates, limits.max_cached_pairs),
+            sliding=SlidingQueries(codes, areas),
             control=Control(streams, limits),
             stream_codes=codes,
             buffered=[0] * len(codes),

@@ -33,6 +33,7 @@ def sweep(state: ShardState) -> None:
     state.table.keep(keep)
     rows = state.table.columns
     state.finder.rebuild(rows, state.control.active.values())
+    state.sliding.rebuild(rows, state.control.sliding.values())
     _forget_unused(state)
     state.live_slots = set(np.unique(rows.slot).tolist())
     state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()
@@ -49,7 +50,7 @@ def _kept_rows(state: ShardState) -> BoolArray:
     """Which rows stay; those beyond the cap are counted as evicted."""
     rows = state.table.columns
     watermark_us = state.areas.watermark.state_us[rows.area]
-    keep = needed(rows, watermark_us, state.streams, state.control.active.values())
+    keep = needed(rows, watermark_us, state.streams, state.control.in_force())
     keep &= ~np.isin(rows.area, [area.code for area in _idle_areas(state)]) & (rows.seq >= state.first_seq)
     beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
     if beyond > 0:

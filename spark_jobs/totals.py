@@ -25,11 +25,12 @@ class Totals(Struct):
 
 
 class QueryStatus(Struct):
-    """The version of a query that is in force, and how many matches it has given in all its versions."""
+    """The version of a query that is in force, and how many matches and episodes it has given in all its versions."""
 
     version: int
     paused: bool
     matches: int
+    episodes: int = 0
 
 
 class WatermarkRange(Struct):

@@ -1,0 +1,43 @@
+"""SharedExtents: the readings of one area for several rules, each coalesced eagerly or lazily."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coincide.sliding.eager_extent import EagerExtent
+from coincide.sliding.extent import SlidingExtent
+from coincide.sliding.lazy_extent import HeldReadings, LazyExtent
+from coincide.sliding.readings import Readings
+from coincide.sliding.run_rule import RunRule
+
+
+class SharedExtents:
+    """An eager extent for each rule that is eager, and one lazy extent for all the others, if there are any.
+
+    Parameters
+    ----------
+    eager : mapping of RunRule to bool
+        Whether each rule is coalesced eagerly.
+    """
+
+    def __init__(self, eager: Mapping[RunRule, bool]) -> None:
+        self._held = HeldReadings()
+        self._eager = {rule: EagerExtent(rule) for rule, is_eager in eager.items() if is_eager}
+        self._is_shared = not all(eager.values())
+
+    def add(self, readings: Readings) -> None:
+        """Take readings in any order."""
+        if self._is_shared:
+            self._held.add(readings)
+        for extent in self._eager.values():
+            extent.add(readings)
+
+    def drop_before(self, us: int) -> None:
+        """Forget the readings before an instant."""
+        self._held.drop_before(us)
+        for extent in self._eager.values():
+            extent.drop_before(us)
+
+    def of(self, rule: RunRule) -> SlidingExtent:
+        """Return the extent of a rule."""
+        return self._eager.get(rule) or LazyExtent(rule, self._held)

@@ -1,0 +1,34 @@
+"""Slides: which windows end between two instants and hold any of some facts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coincide.temporal.intervals import Intervals
+from coincide.temporal.windows import Windows
+from coincide.timing_join.expansion import expanded_columns
+
+
+def any_due(after_us: int, until_us: int, slide_us: int) -> bool:
+    """Whether a window ends in (after, until]: at a multiple of the slide since the epoch.
+
+    Examples
+    --------
+    >>> any_due(599, 600, slide_us=60), any_due(600, 659, slide_us=60)
+    (True, False)
+    """
+    return after_us // slide_us < until_us // slide_us
+
+
+def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, slide_us: int) -> Windows:
+    """Return the windows that end in (after, until] and hold something, however many lie between.
+
+    Examples
+    --------
+    >>> windows_due(Intervals([0, 1_000_000], [25, 1_000_001]), -(2**62), 2**62, time_us=20, slide_us=10).end_us.tolist()
+    [10, 20, 30, 40, 1000010, 1000020]
+    """
+    first = np.maximum(facts.start_us // slide_us, after_us // slide_us) + 1
+    beyond = np.minimum((facts.end_us + time_us - 1) // slide_us, until_us // slide_us) + 1
+    _, number = expanded_columns(first, np.maximum(beyond, first))
+    return Windows(np.unique(number) * slide_us, time_us)
