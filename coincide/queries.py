@@ -32,6 +32,4 @@ def keeps_activation(known: Query | ReadingsQuery, changed: Query | ReadingsQuer
     """Whether `changed` may use what was processed before it, as `known` could."""
     if isinstance(known, Query) and isinstance(changed, Query):
         return known.keeps_activation(changed)
-    return (
-        isinstance(known, ReadingsQuery) and isinstance(changed, ReadingsQuery) and known.keeps_activation(changed)
-    )
+    return isinstance(known, ReadingsQuery) and isinstance(changed, ReadingsQuery) and known.keeps_activation(changed)

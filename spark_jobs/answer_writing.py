@@ -62,7 +62,7 @@ class AnswerWriter:
             group=group,
             start_us=start_us,
             end_us=end_us,
-            count=sum(side.held.count for side in sides),
+            count=sum(side.held.readings for side in sides),
             received_at_us=max(side.held.newest.received_at_us for side in sides),
             window=AnsweredWindow(window_end_us - query.time_us, window_end_us),
             value=values[0] if len(sides) == 1 else dict(zip(SIDES, values, strict=True)),

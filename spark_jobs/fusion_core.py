@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from coincide.stream import Stream
 from coincide.watermark import BEFORE_ALL_US
-from spark_jobs.dead_letters import DeadLetter
 from spark_jobs.answering import window_answers
+from spark_jobs.dead_letters import DeadLetter
 from spark_jobs.emitting import matches
 from spark_jobs.events import EventColumns
 from spark_jobs.header import Header

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from coincide.arrays import Int64Array
-from coincide.sliding.answers import Answers, answers
+from coincide.sliding.answers import answers
+from coincide.sliding.run_rule import RunRule
 from coincide.sliding.slides import any_due, windows_due
 from spark_jobs.active_readings import ActiveReadings
+from spark_jobs.answer_writing import AnswerWriter
 from spark_jobs.areas import Areas
 from spark_jobs.events import EventColumns
 from spark_jobs.reading_source import ReadingSource, SourceKey
-from spark_jobs.answer_writing import AnswerWriter
 from spark_jobs.window_answers import WindowAnswer
 
 Spans = Mapping[int, tuple[int, int]]
@@ -71,8 +71,8 @@ class SlidingQueries:
         yield from AnswerWriter(active, extent, source.columns, self._areas.area_of(area).name).written(found)
 
 
-def _rules(queries: Iterable[ActiveReadings]) -> dict[SourceKey, frozenset[object]]:
-    wanted: dict[SourceKey, frozenset[object]] = {}
+def _rules(queries: Iterable[ActiveReadings]) -> dict[SourceKey, frozenset[RunRule]]:
+    wanted: dict[SourceKey, frozenset[RunRule]] = {}
     for active in queries:
         key = SourceKey.of(active)
         wanted[key] = wanted.get(key, frozenset()) | {active.query.rule}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, json
+from msgspec import UNSET, Struct, UnsetType, json
 
 from spark_jobs.records import OutputRecord
 
@@ -30,7 +30,7 @@ class QueryStatus(Struct):
     version: int
     paused: bool
     matches: int
-    episodes: int = 0
+    episodes: int | UnsetType = UNSET
 
 
 class WatermarkRange(Struct):

@@ -60,4 +60,3 @@ def answer_id(query: str, area: str, group: Mapping[str, Scalar], window_end_us:
     """
     content = json.encode([query, area, group, window_end_us, start_us])
     return "e-" + hashlib.sha256(content).hexdigest()[:32]
-

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays import Int64Array
-from coincide.sliding.asked import Asked, Lasting, Longest, Similar
+from coincide.sliding.asked import Asked, Lasting, Similar
 from coincide.sliding.run_rule import RunRule
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals

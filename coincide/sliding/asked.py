@@ -10,7 +10,7 @@ from coincide.within import QueryError, as_float, is_number
 
 @dataclass(frozen=True)
 class Longest:
-    """The longest run of each group in the window (the coalescing paper's Example 2); of equally long ones the first."""
+    """The longest run of each group in the window, the first of equally long ones (the paper's Example 2)."""
 
     def to_json(self) -> dict[str, object]:
         """Return the field of the query that says so."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, cast
+
 import numpy as np
 
 from coincide.coalescing.group_runs import GroupRuns
@@ -9,7 +12,7 @@ from coincide.coalescing.link import Link
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Run
 from coincide.sliding.extent import Held, Scan
-from coincide.sliding.readings import Readings
+from coincide.sliding.readings import Readings, Ref
 from coincide.sliding.run_rule import RunRule
 from coincide.temporal.facts import Facts
 
@@ -35,8 +38,9 @@ class EagerExtent:
 
     def add(self, readings: Readings) -> None:
         """Take readings in any order."""
-        columns = (readings.group.tolist(), readings.ts_us.tolist(), readings.value.tolist(), readings.refs)
-        for group, ts, value, ref in zip(*columns, strict=True):
+        refs: Sequence[Any] = readings.refs  # any ids do that can be put in order
+        columns = (readings.group.tolist(), readings.ts_us.tolist(), readings.value.tolist())
+        for group, ts, value, ref in zip(*columns, refs, strict=True):
             runs = self._groups.get(group)
             if runs is None:
                 runs = self._groups[group] = GroupRuns(group, self._link)
@@ -66,7 +70,8 @@ class EagerExtent:
 
     def held(self, group: int, start_us: int, end_us: int) -> Held:
         """Return what a group held over an interval inside one of its runs."""
-        return Held(*self._groups[group].held(start_us, end_us))
+        readings, value, newest = self._groups[group].held(start_us, end_us)
+        return Held(readings, value, cast("Ref", newest))
 
 
 class _Unwatched(RunChanges):

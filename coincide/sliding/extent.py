@@ -11,10 +11,10 @@ from coincide.temporal.facts import Facts
 class Held(NamedTuple):
     """What a group held over an interval inside one of its runs.
 
-    `count` readings hold in it; `value` is that of the first of them, `newest` the last of them.
+    So many readings hold in it; `value` is that of the first of them, `newest` the last of them.
     """
 
-    count: int
+    readings: int
     value: float
     newest: Ref
 

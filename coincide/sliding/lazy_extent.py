@@ -69,7 +69,7 @@ class LazyExtent:
         end = np.where(end == start, start + self.rule.hold_us, end)  # the newest of each group
         runs = coalesce(start, end, readings.group, readings.value, self.rule)
         facts = Facts(runs.start_us, runs.end_us, runs.group, runs.value)
-        groups = np.count_nonzero(np.diff(readings.group)) + min(1, len(readings))
+        groups = int(np.count_nonzero(np.diff(readings.group))) + min(1, len(readings))
         return Scan(facts.where(self.rule.interests(facts.value)), len(readings), groups, len(runs))
 
     def held(self, group: int, start_us: int, end_us: int) -> Held:

@@ -25,7 +25,8 @@ def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, sl
 
     Examples
     --------
-    >>> windows_due(Intervals([0, 1_000_000], [25, 1_000_001]), -(2**62), 2**62, time_us=20, slide_us=10).end_us.tolist()
+    >>> facts = Intervals([0, 1_000_000], [25, 1_000_001])
+    >>> windows_due(facts, after_us=-(2**62), until_us=2**62, time_us=20, slide_us=10).end_us.tolist()
     [10, 20, 30, 40, 1000010, 1000020]
     """
     first = np.maximum(facts.start_us // slide_us, after_us // slide_us) + 1
