@@ -15,12 +15,13 @@ class ActiveReadings:
     ----------
     activation_seq : int
         Readings count from this sequence number on.
-    episodes : int
-        How many answers it has given, in all its versions.
+    matches, episodes : int
+        How many it has given, in all its versions; of matches none.
     """
 
     query: ReadingsQuery
     version: int
     paused: bool
     activation_seq: int
+    matches: int = 0
     episodes: int = 0

@@ -54,6 +54,8 @@ class ActiveQuery:
         created, and when its roles, streams, window or sensors change; a change of threshold or a pause keeps it.
     matches : int
         How many matches it has given, in all its versions.
+    episodes : int
+        How many records of episodes.
     """
 
     query: Query
@@ -61,6 +63,16 @@ class ActiveQuery:
     paused: bool
     activation_seq: int
     matches: int = 0
+    episodes: int = 0
+
+
+def in_force(
+    query: Query | ReadingsQuery, version: int, paused: bool, activation_seq: int, matches: int = 0, episodes: int = 0
+) -> ActiveQuery | ActiveReadings:
+    """Return a query of either kind as it is in force."""
+    if isinstance(query, ReadingsQuery):
+        return ActiveReadings(query, version, paused, activation_seq, matches, episodes)
+    return ActiveQuery(query, version, paused, activation_seq, matches, episodes)
 
 
 @dataclass
@@ -135,18 +147,15 @@ class Control:
 
     def _put(self, change: QueryRecord, known: ActiveQuery | ActiveReadings | None, next_seq: int) -> None:
         query = self._readable(change)
-        in_force = len(self.active) + len(self.sliding)
-        if known is None and in_force >= self.limits.max_queries:
-            raise ControlError("too_many_queries", f"{in_force} queries are in force, no more are allowed")
+        if known is None and len(self.in_force()) >= self.limits.max_queries:
+            raise ControlError("too_many_queries", f"{len(self.in_force())} queries are in force, no more are allowed")
         self.removed.pop(change.id, None)
-        keeps = known is not None and keeps_activation(known.query, query)
-        seq = known.activation_seq if known is not None and keeps else next_seq
-        if isinstance(query, ReadingsQuery):
-            given = known.episodes if isinstance(known, ActiveReadings) else 0
-            self.put_in_force(ActiveReadings(query, change.version, change.paused, seq, given))
-        else:
-            given = known.matches if isinstance(known, ActiveQuery) else 0
-            self.put_in_force(ActiveQuery(query, change.version, change.paused, seq, given))
+        active = in_force(query, change.version, change.paused, next_seq)
+        if known is not None:
+            active.matches, active.episodes = known.matches, known.episodes
+            if keeps_activation(known.query, query):
+                active.activation_seq = known.activation_seq
+        self.put_in_force(active)
 
     def _readable(self, change: QueryRecord) -> Query | ReadingsQuery:
         query = _query(change)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import Struct, json, msgpack
 
 from coincide.queries import query_from_json
-from coincide.readings_query import ReadingsQuery
 from spark_jobs.active_readings import ActiveReadings
-from spark_jobs.control import ActiveQuery
+from spark_jobs.control import ActiveQuery, in_force
 from spark_jobs.detection_rates import RatesState
 from spark_jobs.state_format import StateError, decode_state
 from spark_jobs.totals import Totals
@@ -19,22 +18,21 @@ class QueryState(Struct, array_like=True, frozen=True):
     version: int
     paused: bool
     activation_seq: int
-    given: int
+    matches: int
+    episodes: int
     query: bytes
 
     @classmethod
     def of(cls, active: ActiveQuery | ActiveReadings) -> QueryState:
         """Return the state of a query in force."""
         content = json.encode(active.query.to_json())
-        given = active.matches if isinstance(active, ActiveQuery) else active.episodes
-        return cls(active.version, active.paused, active.activation_seq, given, content)
+        counts = (active.matches, active.episodes)
+        return cls(active.version, active.paused, active.activation_seq, *counts, content)
 
     def active(self) -> ActiveQuery | ActiveReadings:
         """Return the query in force."""
         query = query_from_json(json.decode(self.query))
-        if isinstance(query, ReadingsQuery):
-            return ActiveReadings(query, self.version, self.paused, self.activation_seq, self.given)
-        return ActiveQuery(query, self.version, self.paused, self.activation_seq, self.given)
+        return in_force(query, self.version, self.paused, self.activation_seq, self.matches, self.episodes)
 
 
 class AreaState(Struct, array_like=True, frozen=True):
@@ -63,6 +61,8 @@ class Header(Struct, array_like=True, frozen=True):
         Rows kept by stream, as the last sweep left them, and those accepted since.
     live_slots : list of int
         Slots that hold at least one row that is needed.
+    next_episode_slot, episode_slots : int, list of int
+        Number of the next episode's slot, and the slots that hold one.
     """
 
     format: int
@@ -74,6 +74,8 @@ class Header(Struct, array_like=True, frozen=True):
     swept_areas: int
     buffered: dict[str, int]
     live_slots: list[int]
+    next_episode_slot: int
+    episode_slots: list[int]
     totals: Totals
     control_offset: int | None
     queries: list[QueryState]

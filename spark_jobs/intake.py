@@ -10,7 +10,8 @@ import numpy as np
 from coincide.arrays import Int64Array, PositionArray
 from spark_jobs.areas import Sensor
 from spark_jobs.arrivals import Arrivals, ArrivalsBuilder, faults
-from spark_jobs.backgrounds import Backgrounds, count_detections
+from spark_jobs.arrived import Arrived
+from spark_jobs.backgrounds import count_detections
 from spark_jobs.dead_letters import DeadLetter
 from spark_jobs.dedupe import conflicting, first_arrivals
 from spark_jobs.events import EventColumns
@@ -32,18 +33,20 @@ class Intake:
     state: ShardState
     letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
 
-    def take(self, records: Sequence[InputRecord]) -> tuple[EventColumns, Backgrounds]:
-        """Return the accepted rows, which are in the table already, and what they found counted before them.
+    def take(self, records: Sequence[InputRecord]) -> Arrived:
+        """Return what was accepted, which is in the table already.
 
         Records come in (partition, offset) order.
         """
         arrivals = self._decode(records)
         if len(arrivals) == 0:
-            return EventColumns.empty(), Backgrounds.none()
+            return Arrived.none()
         usable = self._refuse_faulty(arrivals)
         on_time, watermark_us = self._refuse_late(arrivals, usable)
-        new, at_new_us = self._accept_new(arrivals, on_time, watermark_us)
-        return new, count_detections(self.state.areas, new, at_new_us)
+        new, accepted = self._accept_new(arrivals, on_time, watermark_us)
+        backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
+        offset = np.array([record.offset for record in records], np.int64)
+        return Arrived(new, backgrounds, offset[arrivals.frame[on_time[accepted]]])
 
     def letters_in_order(self) -> list[DeadLetter]:
         """Return the letters in the order of their frames and rows."""
@@ -89,8 +92,8 @@ class Intake:
 
     def _accept_new(
         self, arrivals: Arrivals, rows: PositionArray, watermark_us: Int64Array
-    ) -> tuple[EventColumns, Int64Array]:
-        """Return the rows whose id is new, and the watermark at each of them."""
+    ) -> tuple[EventColumns, list[int]]:
+        """Return the rows whose id is new, and which of `rows` they are."""
         state = self.state
         at = rows.tolist()
         sensors = [state.areas.sensor(arrivals.areas[row], arrivals.rows[row].sensor) for row in at]
@@ -103,7 +106,7 @@ class Intake:
         state.totals.accepted += len(new)
         if repeated:
             self._count_repeated(arrivals, rows, repeated)
-        return new, watermark_us[accepted]
+        return new, accepted
 
     def _columns(self, arrivals: Arrivals, rows: PositionArray, sensors: Sequence[Sensor]) -> EventColumns:
         chosen = [arrivals.rows[row] for row in rows.tolist()]

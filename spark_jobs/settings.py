@@ -73,7 +73,7 @@ class Settings(BaseModel):
     lag_interval_s: float = Field(5.0, gt=0, description="How often the lag in records is measured.")
 
     def topic(self, name: str) -> str:
-        """Return the full name of the topic called ``name``: detections, queries, matches, dead-letters, status."""
+        """Return the full name of a topic: detections, queries, matches, episodes, dead-letters, status."""
         return self.topic_prefix + name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, Struct, UnsetType, json
+from msgspec import Struct, json
 
 from spark_jobs.records import OutputRecord
 
@@ -22,15 +22,19 @@ class Totals(Struct):
     malformed: int = 0
     evicted: int = 0
     matches: int = 0
+    episodes: int = 0
 
 
 class QueryStatus(Struct):
-    """The version of a query that is in force, and how many matches and episodes it has given in all its versions."""
+    """The version of a query that is in force, how many matches it has given in all its versions, and episodes.
+
+    An episode counts as often as a record told of it.
+    """
 
     version: int
     paused: bool
     matches: int
-    episodes: int | UnsetType = UNSET
+    episodes: int
 
 
 class WatermarkRange(Struct):

@@ -203,7 +203,8 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "a form that is none": lambda r: r["query"].update(form="ring"),
         "one of so many": lambda r: r["query"].update(at_least=1),
         "an attribute by another name": lambda r: r["query"].update(equal="object"),
-        "what is not built yet": lambda r: r["query"].update(coalesce={"gap_s": 1}),
+        "a gap that is none": lambda r: r["query"].update(coalesce={"gap_s": -1}),
+        "a label of nothing": lambda r: r["query"].update(coalesce={"gap_s": 1, "by": ["sensor"]}),
     },
     "sensors": {
         "no stream": lambda r: r.update(streams={}),
