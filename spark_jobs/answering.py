@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from coincide.arrays import Int64Array
-from coincide.watermark import BEFORE_ALL_US
+from spark_jobs.active_readings import ActiveReadings
+from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
 from spark_jobs.records import OutputRecord
 from spark_jobs.shard_state import ShardState
-from spark_jobs.sliding import Spans
+from spark_jobs.totals import Coalescing
 
 
 def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) -> list[OutputRecord]:
@@ -32,17 +35,17 @@ def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) 
     for active in sliding.values():
         if active.paused:
             continue
-        found = list(state.sliding.answers(active, _spans(state, active.query.stream, before_us)))
+        found = list(state.sliding.answers(active, before_us))
         active.episodes += len(found)
+        state.totals.episodes += len(found)
         records += [answer.to_record() for answer in found]
+    state.sliding.decide(state.table.columns)
     return records
 
 
-def _spans(state: ShardState, stream: str, before_us: Int64Array) -> Spans:
-    """Return by area code what was past for a stream before the batch, and what is now."""
-    delay_us = state.streams[stream].max_delay_us
-    known = dict(enumerate(before_us.tolist()))
-    return {
-        area.code: (known.get(area.code, BEFORE_ALL_US) - delay_us, state.areas.watermark.us(area.code) - delay_us)
-        for area in state.areas
-    }
+def coalescing(state: ShardState, active: ActiveQuery | ActiveReadings) -> Coalescing | UnsetType:
+    """Return how a query's readings are coalesced; of a join there is nothing to say."""
+    if isinstance(active, ActiveQuery):
+        return UNSET
+    choice = state.sliding.choice(active)
+    return Coalescing(choice.scheme, choice.reason, choice.eager_cost_s, choice.lazy_cost_s)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from coincide.stream import Stream
 from coincide.watermark import BEFORE_ALL_US
-from spark_jobs.answering import window_answers
+from spark_jobs.answering import coalescing, window_answers
 from spark_jobs.arrived import Arrived
 from spark_jobs.dead_letters import DeadLetter
 from spark_jobs.emitting import matches
@@ -152,7 +152,9 @@ class FusionCore:
         return Status(
             shard=state.shard,
             queries={
-                active.query.id: QueryStatus(active.version, active.paused, active.matches, active.episodes)
+                active.query.id: QueryStatus(
+                    active.version, active.paused, active.matches, active.episodes, coalescing(state, active)
+                )
                 for active in state.control.in_force()
             },
             totals=state.totals,

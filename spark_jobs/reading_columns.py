@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 from msgspec import json
 
 from coincide.arrays import PositionArray
@@ -18,6 +18,7 @@ from spark_jobs.events import EventColumns
 from spark_jobs.frames import UNREADABLE
 
 Scalar = str | int | float | bool
+T = TypeVar("T", bound=Hashable)
 Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
 
 
@@ -43,6 +44,8 @@ class ReadingColumns:
         self._value = self._place[value]
         self._groups: dict[tuple[Key, ...], int] = {}
         self._values: dict[Key, int] = {}
+        self._group_keys: list[tuple[Key, ...]] = []
+        self._value_keys: list[Key] = []
 
     def read(self, rows: EventColumns, at: PositionArray, areas: Areas) -> Readings:
         """Return the readings among the rows at these positions."""
@@ -55,16 +58,19 @@ class ReadingColumns:
                 groups.append(read[0])
                 values.append(read[1])
                 refs.append(Ref(sensor, rows.ids[row], int(rows.received_at_us[row])))
-        return Readings(np.array(ts, np.int64), np.array(groups, np.int64), np.array(values, np.float64), refs)
+        return Readings.of(ts, groups, values, refs)
+
+    def __len__(self) -> int:
+        """How many codes there are, of groups and of values."""
+        return len(self._groups) + len(self._values)
 
     def group(self, code: int) -> dict[str, Scalar]:
         """Return what makes the group of that code."""
-        key = list(self._groups)[code]
-        return {name: value for name, (_, value) in zip(self._by, key, strict=True)}
+        return {name: value for name, (_, value) in zip(self._by, self._group_keys[code], strict=True)}
 
     def value(self, value: float) -> Scalar:
         """Return the value as it was read; a whole number without a fraction."""
-        return _as_read(value) if self._is_number else list(self._values)[int(value)][1]
+        return _as_read(value) if self._is_number else self._value_keys[int(value)][1]
 
     def _read(self, attributes: bytes, sensor: str) -> tuple[int, float] | None:
         try:
@@ -76,14 +82,22 @@ class ReadingColumns:
         keys = tuple(_key(each) for each in group if isinstance(each, Scalar))
         if len(keys) < len(group) or not (is_number(value) if self._is_number else isinstance(value, Scalar)):
             return None
-        code = self._groups.setdefault(keys, len(self._groups))
-        return code, value if self._is_number else self._values.setdefault(_key(value), len(self._values))
+        code = _code(keys, self._groups, self._group_keys)
+        return code, value if self._is_number else _code(_key(value), self._values, self._value_keys)
 
 
 def _attributes_type(names: list[str]) -> type[Any]:
     fields: list[tuple[str, type, Any]] = [(f"field_{place}", object, None) for place in range(len(names))]
     rename = {f"field_{place}": name for place, name in enumerate(names)}
     return msgspec.defstruct("Attributes", fields, rename=rename)
+
+
+def _code(key: T, codes: dict[T, int], keys: list[T]) -> int:
+    """Return the code of a key, known or new."""
+    code = codes.setdefault(key, len(keys))
+    if code == len(keys):
+        keys.append(key)
+    return code
 
 
 def _key(value: Scalar) -> Key:

@@ -75,7 +75,7 @@ class ShardState:
             templates=templates,
             table=EventTable(),
             finder=Finder(codes, areas, templates, limits.max_cached_pairs),
-            sliding=SlidingQueries(codes, areas),
+            sliding=SlidingQueries(streams, areas),
             control=Control(streams, limits),
             episodes=Episodes(streams, areas),
             stream_codes=codes,

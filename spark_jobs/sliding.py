@@ -2,78 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 
-from coincide.sliding.answers import answers
+from coincide.arrays import Int64Array
 from coincide.sliding.run_rule import RunRule
-from coincide.sliding.slides import any_due, windows_due
+from coincide.sliding.scheme_choice import SchemeChoice, choose_schemes
+from coincide.sliding.slides import any_due
+from coincide.sliding.sliding_costs import TYPICAL
+from coincide.stream import Stream
+from coincide.watermark import BEFORE_ALL_US
 from spark_jobs.active_readings import ActiveReadings
 from spark_jobs.answer_writing import AnswerWriter
 from spark_jobs.areas import Areas
 from spark_jobs.events import EventColumns
-from spark_jobs.reading_source import ReadingSource, SourceKey
+from spark_jobs.reading_source import Choose, ReadingSource, SourceKey
 from spark_jobs.window_answers import WindowAnswer
 
-Spans = Mapping[int, tuple[int, int]]
-"""By area: what was past for a stream when the batch began, and what is now; microseconds."""
+CHEAPEST: Choose = partial(choose_schemes, costs=TYPICAL)
 
 
 class SlidingQueries:
     """Keeps the readings of all queries, coalesced by one scheme or the other.
 
-    Everything in here can be rebuilt from the rows that are kept, and no answer depends on how it is kept.
+    All of it can be made anew from the rows that are kept, and no answer depends on how it is kept.
 
     Parameters
     ----------
-    streams : mapping of name to code
+    streams : mapping of name to Stream
+        In the order of the stream codes.
     areas : Areas
+        With their watermarks.
+    choose : callable
+        Chooses the scheme of each rule from what was measured; any choice gives the same answers.
     """
 
-    def __init__(self, streams: Mapping[str, int], areas: Areas) -> None:
+    def __init__(self, streams: Mapping[str, Stream], areas: Areas, choose: Choose = CHEAPEST) -> None:
         self._streams = streams
+        self._codes = {name: code for code, name in enumerate(streams)}
         self._areas = areas
+        self._choose = choose
         self._sources: dict[SourceKey, ReadingSource] = {}
 
-    def insert(self, new: EventColumns, kept: EventColumns, queries: Iterable[ActiveReadings]) -> None:
+    def insert(self, new: EventColumns, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
         """Take the new rows of a batch; a query that was changed begins with what is kept, the new rows included."""
-        wanted = _rules(queries)
         known, self._sources = self._sources, {}
-        for key, rules in wanted.items():
-            source = known.get(key)
-            if source is None or source.rules != rules:
-                source = ReadingSource(key, rules)
-                source.rebuild(kept, self._streams[key.stream], self._areas)
+        for key, rules in _rules(queries).items():
+            source = known.get(key) or ReadingSource(key, self._codes[key.stream], self._areas)
+            if source.has_rules(rules):
+                source.take(new)
             else:
-                source.insert(new, self._streams[key.stream], self._areas)
+                source.rebuild(kept, rules)
             self._sources[key] = source
 
-    def rebuild(self, kept: EventColumns, queries: Iterable[ActiveReadings]) -> None:
-        """Take exactly the rows that are kept."""
-        self._sources = {}
-        self.insert(kept, kept, queries)
+    def rebuild(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
+        """Hold exactly the readings among the rows that are kept; what was measured stays."""
+        self.insert(EventColumns.empty(), kept, queries)
+        for source in self._sources.values():
+            source.rebuild(kept)
 
-    def answers(self, active: ActiveReadings, spans: Spans) -> Iterator[WindowAnswer]:
-        """Answer every window of one query that ends in the spans, area by area."""
-        source = self._sources[SourceKey.of(active)]
+    def drop_before_windows(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
+        """Forget the readings that hold in no window to come; rows of them may be among those that are kept."""
+        for key, source in self._sources.items():
+            reach_us = max(active.query.reach_us for active in queries if SourceKey.of(active) == key)
+            past_us = {area: self._past_us(key.stream, self._areas.watermark.us(area)) for area in source.areas()}
+            source.drop_before({area: us - reach_us for area, us in past_us.items()}, kept)
+
+    def answers(self, active: ActiveReadings, before_us: Int64Array) -> Iterator[WindowAnswer]:
+        """Answer every window of one query whose end is past since the watermarks were `before_us`, area by area."""
+        source, query = self._source(active), active.query
         for area in source.areas():
-            after_us, until_us = spans[area]
-            if any_due(after_us, until_us, active.query.slide_us):
-                yield from self._of_area(active, source, area, after_us, until_us)
+            before = int(before_us[area]) if area < len(before_us) else BEFORE_ALL_US
+            after, until = (self._past_us(query.stream, us) for us in (before, self._areas.watermark.us(area)))
+            if any_due(after, until, query.slide_us):
+                found, extent, columns = source.answer(query, area, after, until)
+                yield from AnswerWriter(active, extent, columns, self._areas.area_of(area).name).written(found)
 
-    def _of_area(
-        self, active: ActiveReadings, source: ReadingSource, area: int, after_us: int, until_us: int
-    ) -> Iterator[WindowAnswer]:
-        query = active.query
-        extent = source.extents(area).of(query.rule)
-        runs = extent.scan().runs
-        windows = windows_due(runs.intervals, after_us, until_us, query.time_us, query.slide_us)
-        found = answers(query.asked, runs, windows, query.rule)
-        yield from AnswerWriter(active, extent, source.columns, self._areas.area_of(area).name).written(found)
+    def decide(self, kept: EventColumns) -> None:
+        """Choose the scheme of each rule that was asked since the last decision."""
+        for source in self._sources.values():
+            source.decide(self._choose, kept)
+
+    def choice(self, active: ActiveReadings) -> SchemeChoice:
+        """Return how the readings of a query are coalesced, and why."""
+        return self._source(active).choice(active.query.rule)
+
+    def _past_us(self, stream: str, watermark_us: int) -> int:
+        """Return the instant before which nothing of a stream is on time any more."""
+        return watermark_us - self._streams[stream].max_delay_us
+
+    def _source(self, active: ActiveReadings) -> ReadingSource:
+        return self._sources[SourceKey.of(active)]
 
 
-def _rules(queries: Iterable[ActiveReadings]) -> dict[SourceKey, frozenset[RunRule]]:
-    wanted: dict[SourceKey, frozenset[RunRule]] = {}
+def _rules(queries: Collection[ActiveReadings]) -> dict[SourceKey, dict[RunRule, None]]:
+    """Return the rules by source, in the order of the queries."""
+    wanted: dict[SourceKey, dict[RunRule, None]] = {}
     for active in queries:
-        key = SourceKey.of(active)
-        wanted[key] = wanted.get(key, frozenset()) | {active.query.rule}
+        wanted.setdefault(SourceKey.of(active), {})[active.query.rule] = None
     return wanted

@@ -26,6 +26,7 @@ def is_sweep_due(state: ShardState) -> bool:
 
 def sweep(state: ShardState) -> None:
     """Drop rows, ids, areas, sensors, templates and slots that are not needed any more."""
+    evicted = state.totals.evicted
     keep = _kept_rows(state)
     rows = state.table.columns
     watermark_us = state.areas.watermark.state_us[rows.area]
@@ -33,7 +34,10 @@ def sweep(state: ShardState) -> None:
     state.table.keep(keep)
     rows = state.table.columns
     state.finder.rebuild(rows, state.control.active.values())
-    state.sliding.rebuild(rows, state.control.sliding.values())
+    if state.totals.evicted > evicted or _idle_areas(state):
+        state.sliding.rebuild(rows, state.control.sliding.values())
+    else:
+        state.sliding.drop_before_windows(rows, state.control.sliding.values())
     _forget_unused(state)
     state.live_slots = set(np.unique(rows.slot).tolist())
     state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -25,8 +24,7 @@ class EagerExtent:
     >>> from coincide.sliding.condition import Condition
     >>> from coincide.sliding.readings import Ref
     >>> hot = EagerExtent(RunRule(hold_us=60, condition=Condition(above=100)))
-    >>> ts, celsius = np.array([0, 50, 90]), np.array([101.0, 103.0, 99.0])
-    >>> hot.add(Readings(ts, np.zeros(3, np.int64), celsius, [Ref("s", "a", 0)] * 3))
+    >>> hot.add(Readings.of([0, 50, 90], [0, 0, 0], [101.0, 103.0, 99.0], [Ref("s", "a", 0)] * 3))
     >>> hot.scan().runs.intervals.start_us.tolist(), hot.scan().runs.intervals.end_us.tolist()
     ([0], [90])
     """
@@ -38,9 +36,8 @@ class EagerExtent:
 
     def add(self, readings: Readings) -> None:
         """Take readings in any order."""
-        refs: Sequence[Any] = readings.refs  # any ids do that can be put in order
-        columns = (readings.group.tolist(), readings.ts_us.tolist(), readings.value.tolist())
-        for group, ts, value, ref in zip(*columns, refs, strict=True):
+        columns = (readings.group, readings.ts_us, readings.value, readings.refs)
+        for group, ts, value, ref in zip(*(column.tolist() for column in columns), strict=True):
             runs = self._groups.get(group)
             if runs is None:
                 runs = self._groups[group] = GroupRuns(group, self._link)

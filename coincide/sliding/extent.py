@@ -20,13 +20,12 @@ class Held(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The runs of an extent, and how many readings and groups it took to find them."""
+    """The runs of an extent that interest, and of how many readings, groups and runs in all they were found."""
 
     runs: Facts
     readings: int
     groups: int
-    breaks: int
-    """Runs, those that do not interest included."""
+    runs_in_all: int
 
 
 class SlidingExtent(Protocol):

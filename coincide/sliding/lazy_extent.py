@@ -45,8 +45,7 @@ class LazyExtent:
     >>> from coincide.sliding.condition import Condition
     >>> from coincide.sliding.readings import Ref
     >>> hot = LazyExtent(RunRule(hold_us=60, condition=Condition(above=100)), HeldReadings())
-    >>> ts, celsius = np.array([0, 50, 90]), np.array([101.0, 103.0, 99.0])
-    >>> hot.add(Readings(ts, np.zeros(3, np.int64), celsius, [Ref("s", "a", 0)] * 3))
+    >>> hot.add(Readings.of([0, 50, 90], [0, 0, 0], [101.0, 103.0, 99.0], [Ref("s", "a", 0)] * 3))
     >>> hot.scan().runs.intervals.start_us.tolist(), hot.scan().runs.intervals.end_us.tolist()
     ([0], [90])
     """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from coincide.arrays import BoolArray, FloatArray, Int64Array
+from coincide.arrays import FloatArray, Int64Array
 
 
 class Ref(NamedTuple):
@@ -31,40 +31,44 @@ class Readings:
         Small codes.
     value : ndarray of float64
         Numbers; texts, true and false as codes.
-    refs : sequence of Ref
+    refs : ndarray of object
+        Each a `Ref`.
     """
 
     ts_us: Int64Array
     group: Int64Array
     value: FloatArray
-    refs: Sequence[Ref]
+    refs: npt.NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.ts_us)
 
-    def where(self, rows: BoolArray) -> Readings:
-        """Return the readings for which `rows` is true."""
-        refs = list(compress(self.refs, rows.tolist()))
-        return Readings(self.ts_us[rows], self.group[rows], self.value[rows], refs)
+    @staticmethod
+    def of(ts_us: Sequence[int], group: Sequence[int], value: Sequence[float], refs: Sequence[Ref]) -> Readings:
+        """Return the columns of readings given one by one."""
+        which = np.fromiter(refs, object, len(refs))
+        return Readings(np.array(ts_us, np.int64), np.array(group, np.int64), np.array(value, np.float64), which)
+
+    def where(self, rows: npt.NDArray[Any]) -> Readings:
+        """Return the readings at these rows: positions or a mask."""
+        return Readings(self.ts_us[rows], self.group[rows], self.value[rows], self.refs[rows])
 
     @staticmethod
     def joined(parts: Sequence[Readings]) -> Readings:
         """Return the readings of all parts."""
-        return Readings(
-            np.concatenate([part.ts_us for part in parts] or [np.empty(0, np.int64)]),
-            np.concatenate([part.group for part in parts] or [np.empty(0, np.int64)]),
-            np.concatenate([part.value for part in parts] or [np.empty(0)]),
-            [ref for part in parts for ref in part.refs],
-        )
+        columns = [(part.ts_us, part.group, part.value, part.refs) for part in (Readings.of([], [], [], []), *parts)]
+        return Readings(*(np.concatenate(each) for each in zip(*columns, strict=True)))
 
     def counted(self) -> Readings:
         """Return those that count at their instant, by (group, ts)."""
         order = np.lexsort((self.ts_us, self.group))
-        ts, group = self.ts_us[order], self.group[order]
-        refs = [self.refs[row] for row in order.tolist()]
-        tied = (ts[1:] == ts[:-1]) & (group[1:] == group[:-1])
-        if tied.any():
-            by_ref = sorted(range(len(ts)), key=lambda row: (group[row], ts[row], refs[row]))
-            order, refs = order[by_ref], [refs[row] for row in by_ref]
-        first = np.append(np.ones(min(1, len(ts)), np.bool_), ~tied)
-        return Readings(ts, group, self.value[order], refs).where(first)
+        tied = (np.diff(self.ts_us[order]) == 0) & (np.diff(self.group[order]) == 0)
+        if not tied.any():
+            return self.where(order)
+        starts = np.flatnonzero(np.append(True, ~tied))
+        counted = order[starts]
+        for place in (np.flatnonzero(tied) + 1).tolist():
+            instant = np.searchsorted(starts, place, side="right") - 1
+            if self.refs[order[place]] < self.refs[counted[instant]]:
+                counted[instant] = order[place]
+        return self.where(counted)

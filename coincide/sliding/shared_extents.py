@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from coincide.sliding.eager_extent import EagerExtent
 from coincide.sliding.extent import SlidingExtent
 from coincide.sliding.lazy_extent import HeldReadings, LazyExtent
+from coincide.sliding.measures import Latest
 from coincide.sliding.readings import Readings
 from coincide.sliding.run_rule import RunRule
 
@@ -24,13 +25,15 @@ class SharedExtents:
         self._held = HeldReadings()
         self._eager = {rule: EagerExtent(rule) for rule, is_eager in eager.items() if is_eager}
         self._is_shared = not all(eager.values())
+        self._latest = Latest()
 
-    def add(self, readings: Readings) -> None:
-        """Take readings in any order."""
+    def add(self, readings: Readings) -> int:
+        """Take readings in the order in which they came; return how many came after a later one of their group."""
         if self._is_shared:
             self._held.add(readings)
         for extent in self._eager.values():
             extent.add(readings)
+        return self._latest.late(readings)
 
     def drop_before(self, us: int) -> None:
         """Forget the readings before an instant."""
