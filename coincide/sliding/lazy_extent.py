@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,26 +14,28 @@ from coincide.sliding.run_rule import RunRule
 from coincide.temporal.facts import Facts
 
 
-@dataclass
 class HeldReadings:
     """The readings of one area, for all rules; sorted when somebody looks."""
 
-    _parts: list[Readings] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._counted = Readings.of([], [], [], [])
+        self._new: list[Readings] = []
 
     def add(self, readings: Readings) -> None:
         """Take readings in any order."""
-        if len(readings):
-            self._parts.append(readings)
+        self._new.append(readings)
 
     def drop_before(self, us: int) -> None:
         """Forget the readings before an instant."""
-        self._parts = [self.counted().where(self.counted().ts_us >= us)]
+        counted = self.counted()
+        self._counted = counted.where(counted.ts_us >= us)
 
     def counted(self) -> Readings:
         """Return those that count at their instant, by (group, ts)."""
-        if len(self._parts) != 1:
-            self._parts = [Readings.joined(self._parts).counted()]
-        return self._parts[0]
+        if self._new:
+            self._counted = Readings.joined([self._counted, *self._new]).counted()
+            self._new = []
+        return self._counted
 
 
 @dataclass(frozen=True)
