@@ -111,4 +111,4 @@ def _episode(
     settled = [entry for entry in run if entry[0] is None or entry[1].earliest_us < settled_before_us]
     loose = {match: part for match, part in run if match is not None and part.earliest_us >= settled_before_us}
     parts = tuple(united([part for _, part in one]) for one in _runs(settled, gap_us)) if settled else ()
-    return LiveEpisode(group, parts, loose, max([*scars, *(part.revision for _, part in run)]))
+    return LiveEpisode(group, parts, loose, gap_us, max([*scars, *(part.revision for _, part in run)]))

@@ -31,6 +31,8 @@ class LiveEpisode:
         Matches that nothing can remove any more, those that touch united.
     loose : mapping of match id to Part
         Matches that a larger one may still supersede.
+    gap_us : int
+        The rule's.
     revision : int
         Offset of the frame that last added or removed a match.
     slot : int
@@ -40,6 +42,7 @@ class LiveEpisode:
     group: GroupKey
     settled: tuple[Part, ...]
     loose: Mapping[str, Part]
+    gap_us: int
     revision: int
     slot: int = 0
     phase: Phase = Phase.OPEN
@@ -48,16 +51,16 @@ class LiveEpisode:
 
     def __post_init__(self) -> None:
         self.whole = united([*self.settled, *self.loose.values()])
-        self.id = episode_id(self.group, self.whole.members[0])
+        self.id = episode_id(self.group, self.whole.members[0], self.whole.start_us, self.gap_us)
 
     @property
     def parts(self) -> int:
         """Of how many parts it is made."""
         return len(self.settled) + len(self.loose)
 
-    def phase_at(self, watermark_us: int, horizon_us: int, gap_us: int) -> Phase:
+    def phase_at(self, watermark_us: int, horizon_us: int) -> Phase:
         """Return the phase when the area's watermark is there; `horizon_us` behind it nothing can change."""
-        last_us = self.whole.end_us + gap_us
+        last_us = self.whole.end_us + self.gap_us
         if last_us < watermark_us - horizon_us:
             return Phase.FINAL
         return Phase.CLOSED if last_us < watermark_us else Phase.OPEN

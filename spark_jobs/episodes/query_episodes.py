@@ -125,7 +125,7 @@ class QueryEpisodes:
     def _phase(self, episode: LiveEpisode, watermark_us: int | None) -> Phase:
         if watermark_us is None:
             return Phase.FINAL
-        return episode.phase_at(watermark_us, self.horizon_us, self.rule.gap_us)
+        return episode.phase_at(watermark_us, self.horizon_us)
 
     def _settled_before_us(self, watermark_us: int | None) -> int:
         if self.query.at_least is None or watermark_us is None:

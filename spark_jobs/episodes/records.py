@@ -64,17 +64,21 @@ class Retraction(Struct, frozen=True, kw_only=True):
         return OutputRecord(self.area.encode(), json.encode(self))
 
 
-def episode_id(group: GroupKey, earliest: EpisodeMember) -> str:
-    """Return "e-" and 32 hex digits made of the group and the earliest member.
+def episode_id(group: GroupKey, earliest: EpisodeMember, start_us: int, gap_us: int) -> str:
+    """Return "e-" and 32 hex digits made of the group, the earliest member, and how far from that the episode starts.
 
     They are the first 16 bytes of SHA-256 over the compact UTF-8 JSON
-    ``[query,area,[value,..],[detected_at_us,sensor,id,stream]]``, one value for each label of the query's `by`.
+    ``[query,area,[value,..],[detected_at_us,sensor,id,stream],steps]``, one value for each label of the query's `by`.
+    One detection may be the earliest of two episodes, which start more than a gap apart: `steps` is how many gaps (and
+    a microsecond) the start lies behind the member's reported time, to the nearest whole number; nearly always 0.
 
     Examples
     --------
-    >>> episode_id(GroupKey("q", "bay", b"[]"), EpisodeMember(7, "geo-1", "g1", "seismic"))
-    'e-258deedcc21ff8af2db4c154a6135d9f'
+    >>> episode_id(GroupKey("q", "bay", b"[]"), EpisodeMember(7, "geo-1", "g1", "seismic"), start_us=9, gap_us=5)
+    'e-db0512d4159b2eb5b83fe224e5ba00ee'
     """
     values = json.decode(group.values)
-    content = json.encode([group.query, group.area, values, list(earliest)])
+    step_us = gap_us + 1
+    steps = (start_us - earliest.detected_at_us + step_us // 2) // step_us
+    content = json.encode([group.query, group.area, values, list(earliest), steps])
     return "e-" + hashlib.sha256(content).hexdigest()[:32]

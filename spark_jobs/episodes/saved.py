@@ -18,6 +18,7 @@ class EpisodeSlot(Struct, array_like=True, frozen=True):
     group: GroupKey
     settled: list[Part]
     loose: dict[str, Part]
+    gap_us: int
     revision: int
 
     @classmethod
@@ -33,13 +34,13 @@ class EpisodeSlot(Struct, array_like=True, frozen=True):
 
     def episode(self) -> LiveEpisode:
         """Return the episode; its phase follows from the watermark."""
-        return LiveEpisode(self.group, tuple(self.settled), self.loose, self.revision, self.number)
+        return LiveEpisode(self.group, tuple(self.settled), self.loose, self.gap_us, self.revision, self.number)
 
 
 def slot_of(episode: LiveEpisode) -> bytes:
     """Return the slot that holds the episode."""
-    content = (FORMAT, episode.slot, episode.group, episode.settled, episode.loose, episode.revision)
-    return msgpack.encode(content)
+    parts = (episode.settled, episode.loose)
+    return msgpack.encode((FORMAT, episode.slot, episode.group, *parts, episode.gap_us, episode.revision))
 
 
 _decoder = msgpack.Decoder(EpisodeSlot)
