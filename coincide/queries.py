@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from coincide.query import Query
 from coincide.readings_query import ReadingsQuery
 
+AnyQuery = Query | ReadingsQuery
 
-def query_from_json(obj: object) -> Query | ReadingsQuery:
+
+def query_from_json(obj: object) -> AnyQuery:
     """Read a query; it is one over readings iff its `coalesce` says where they come from.
 
     Raises
@@ -28,7 +30,7 @@ def query_from_json(obj: object) -> Query | ReadingsQuery:
     return Query.from_json(obj)
 
 
-def keeps_activation(known: Query | ReadingsQuery, changed: Query | ReadingsQuery) -> bool:
+def keeps_activation(known: AnyQuery, changed: AnyQuery) -> bool:
     """Whether `changed` may use what was processed before it, as `known` could."""
     if isinstance(known, Query) and isinstance(changed, Query):
         return known.keeps_activation(changed)

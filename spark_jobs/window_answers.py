@@ -56,7 +56,7 @@ def answer_id(query: str, area: str, group: Mapping[str, Scalar], window_end_us:
     Examples
     --------
     >>> answer_id("hot", "bay", {"sensor": "t1"}, 3_600_000_000, 0)
-    'e-f4b6cb3a2bd7c5fb7a4d4cb7a8f9ff38'
+    'e-4add198ad3de945a3aced657fc9c577f'
     """
     content = json.encode([query, area, group, window_end_us, start_us])
     return "e-" + hashlib.sha256(content).hexdigest()[:32]

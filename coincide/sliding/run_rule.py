@@ -17,8 +17,9 @@ from coincide.sliding.condition import Condition
 class RunRule(Equivalence):
     """An equivalence among the values that fulfil a condition, with a hold.
 
-    It is an equivalence itself, and a local one: a value that does not fulfil the condition goes on from none, and none
-    from it. So to filter the runs is the same as to filter the readings once they have their intervals.
+    It is an equivalence itself, and a local one: values that fulfil the condition and values that do not never go on
+    from each other. So to filter the runs is the same as to filter the readings once they have their intervals. Those
+    that do not fulfil it make runs too, as long as can be, that nobody sees.
 
     Parameters
     ----------
@@ -32,8 +33,8 @@ class RunRule(Equivalence):
     Examples
     --------
     >>> hot = RunRule(hold_us=60_000_000, condition=Condition(above=100))
-    >>> hot.holds(101.0, 103.0), hot.holds(103.0, 99.0)
-    (True, False)
+    >>> hot.holds(101.0, 103.0), hot.holds(103.0, 99.0), hot.holds(99.0, 98.0)
+    (True, False, True)
     """
 
     hold_us: int
@@ -42,8 +43,11 @@ class RunRule(Equivalence):
 
     def holds(self, previous: Any, following: Any) -> Any:
         """Whether `following` goes on from `previous`."""
-        interest = True if self.condition is None else self.condition.holds(previous) & self.condition.holds(following)
-        return interest if self.equivalence is None else interest & self.equivalence.holds(previous, following)
+        equivalent = True if self.equivalence is None else self.equivalence.holds(previous, following)
+        if self.condition is None:
+            return equivalent
+        interest = self.condition.holds(previous)
+        return (interest == self.condition.holds(following)) & (equivalent | (interest ^ True))
 
     def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
         """Return `holds` row by row, bool (n,)."""

@@ -60,7 +60,7 @@ def choose_schemes(
     best = select_schemes(of_schemes)
     now = np.array([choice.scheme == "eager" for choice in chosen])
     eager = best.eager if best.cost < WORTH_SWITCHING * cost_of(of_schemes, now) else now
-    shared = of_schemes.lazy_shared / max(1, np.count_nonzero(~eager))
+    shared = of_schemes.lazy_shared / max(1, int(np.count_nonzero(~eager)))
     return [
         _choice(arrived, each, bool(eager[rule]), of_schemes.eager[rule], of_schemes.lazy_scan[rule] + shared)
         for rule, each in enumerate(scanned)
@@ -70,7 +70,7 @@ def choose_schemes(
 def _choice(arrived: Arrived, scanned: Scanned, is_eager: bool, eager_s: float, lazy_s: float) -> SchemeChoice:
     if scanned.scans < FEWEST_SCANS:
         return SchemeChoice()
-    eager_s, lazy_s = _rounded(eager_s / scanned.scans), _rounded(lazy_s / scanned.scans)
+    eager_s, lazy_s = (_rounded(spent / scanned.scans) for spent in (eager_s, lazy_s))
     scheme: Scheme = "eager" if is_eager else "lazy"
     ours, other = (eager_s, f"lazily {1e3 * lazy_s:.2g}") if is_eager else (lazy_s, f"eagerly {1e3 * eager_s:.2g}")
     reason = (

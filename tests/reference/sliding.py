@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     groups: tuple[Group, ...]
     start_us: int
     end_us: int
-    count: int
+    readings: int
     values: tuple[str, ...]  # as JSON
     received_at_us: int
 
@@ -85,7 +85,7 @@ class SlowReadingsQuery:
         for chosen in self._chosen(spells):
             sides = sorted(chosen)
             start, stop = max(side.start for side in sides), min(side.end for side in sides)
-            held = [[r for r in _holding(side.readings, start, stop)] for side in sides]
+            held = [_holding(side.readings, start, stop) for side in sides]
             yield Answer(
                 self.json["id"],
                 self.version,
@@ -163,14 +163,10 @@ class SlowReadingsQuery:
         if previous is None or previous == following:
             return previous is not None
         one, other, rule = previous.value, following.value, self.equivalence
-        if rule == "any":
-            return True
-        if rule == "equal":
-            return _canonical(one) == _canonical(other)
-        if rule == "increasing":
-            return bool(other > one)
-        if rule == "decreasing":
-            return bool(other < one)
+        if rule in ("any", "equal"):
+            return rule == "any" or _canonical(one) == _canonical(other)
+        if rule in ("increasing", "decreasing"):
+            return bool(other > one if rule == "increasing" else other < one)
         if "bounded" in rule:
             return bool(abs(other - one) <= rule["bounded"])
         return bool(one // rule["quantised"] == other // rule["quantised"])
