@@ -50,6 +50,7 @@ def answers(asked: Asked, runs: Facts, windows: Windows, rule: RunRule) -> Answe
 
     Examples
     --------
+    >>> from coincide.sliding.asked import Longest
     >>> runs = Facts([0, 6, 0], [5, 9, 2], group=[0, 0, 1])
     >>> found = answers(Longest(), runs, Windows([4, 10], size_us=6), RunRule(hold_us=1))
     >>> found.window_end_us.tolist(), found.groups[0].tolist(), found.intervals.start_us.tolist()
