@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coincide.arrays import Int64Array
 from coincide.readings_query import ReadingsQuery
 from coincide.sliding.answers import Answers, answers
 from coincide.sliding.extent import SlidingExtent
@@ -90,9 +91,9 @@ class ReadingSource:
         """Whether it is kept for these rules."""
         return list(self._rules) == list(rules)
 
-    def areas(self) -> list[int]:
-        """Return the codes of the areas that readings came from."""
-        return list(self._extents)
+    def areas(self) -> Int64Array:
+        """Return the codes of the areas that readings came from, int64 (n,)."""
+        return np.array(list(self._extents), np.int64)
 
     def answer(
         self, query: ReadingsQuery, area: int, after_us: int, until_us: int
@@ -132,10 +133,13 @@ class ReadingSource:
 
     def _insert(self, rows: EventColumns) -> tuple[int, int]:
         """Take the readings among these rows; return how many there are, and how many came out of order."""
-        ours = (rows.stream == self._stream) & (rows.seq >= self._key.activation_seq)
+        ours = np.flatnonzero((rows.stream == self._stream) & (rows.seq >= self._key.activation_seq))
+        ours = ours[np.argsort(rows.area[ours], kind="stable")]
         count = late = 0
-        for area in np.unique(rows.area[ours]).tolist():
-            readings = self._columns.read(rows, np.flatnonzero(ours & (rows.area == area)), self._areas)
+        for at in np.split(ours, np.flatnonzero(np.diff(rows.area[ours])) + 1):
+            if len(at) == 0:
+                continue
+            area, readings = int(rows.area[at[0]]), self._columns.read(rows, at, self._areas)
             if area not in self._extents:
                 self._extents[area] = SharedExtents(self._eager())
             count += len(readings)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
+import numpy as np
+
 from coincide.arrays import Int64Array
 from coincide.sliding.run_rule import RunRule
 from coincide.sliding.scheme_choice import SchemeChoice, choose_schemes
@@ -65,18 +67,23 @@ class SlidingQueries:
         """Forget the readings that hold in no window to come; rows of them may be among those that are kept."""
         for key, source in self._sources.items():
             reach_us = max(active.query.reach_us for active in queries if SourceKey.of(active) == key)
-            past_us = {area: self._past_us(key.stream, self._areas.watermark.us(area)) for area in source.areas()}
-            source.drop_before({area: us - reach_us for area, us in past_us.items()}, kept)
+            areas = source.areas()
+            past_us = self._areas.watermark.state_us[areas] - self._streams[key.stream].max_delay_us
+            source.drop_before(dict(zip(areas.tolist(), (past_us - reach_us).tolist(), strict=True)), kept)
 
     def answers(self, active: ActiveReadings, before_us: Int64Array) -> Iterator[WindowAnswer]:
-        """Answer every window of one query whose end is past since the watermarks were `before_us`, area by area."""
+        """Answer every window of one query whose end is past since the watermarks were `before_us`, area by area.
+
+        What is past for a stream is its delay behind the watermark: before it nothing is on time any more.
+        """
         source, query = self._source(active), active.query
-        for area in source.areas():
-            before = int(before_us[area]) if area < len(before_us) else BEFORE_ALL_US
-            after, until = (self._past_us(query.stream, us) for us in (before, self._areas.watermark.us(area)))
-            if any_due(after, until, query.slide_us):
-                found, extent, columns = source.answer(query, area, after, until)
-                yield from AnswerWriter(active, extent, columns, self._areas.area_of(area).name).written(found)
+        areas, now_us = source.areas(), self._areas.watermark.state_us
+        before_us = np.append(before_us, np.full(len(now_us) - len(before_us), BEFORE_ALL_US))
+        after_us, until_us = (us[areas] - self._streams[query.stream].max_delay_us for us in (before_us, now_us))
+        due = any_due(after_us, until_us, query.slide_us)
+        for area, after, until in zip(*(each[due].tolist() for each in (areas, after_us, until_us)), strict=True):
+            found, extent, columns = source.answer(query, area, after, until)
+            yield from AnswerWriter(active, extent, columns, self._areas.area_of(area).name).written(found)
 
     def decide(self, kept: EventColumns) -> None:
         """Choose the scheme of each rule that was asked since the last decision."""
@@ -86,10 +93,6 @@ class SlidingQueries:
     def choice(self, active: ActiveReadings) -> SchemeChoice:
         """Return how the readings of a query are coalesced, and why."""
         return self._source(active).choice(active.query.rule)
-
-    def _past_us(self, stream: str, watermark_us: int) -> int:
-        """Return the instant before which nothing of a stream is on time any more."""
-        return watermark_us - self._streams[stream].max_delay_us
 
     def _source(self, active: ActiveReadings) -> ReadingSource:
         return self._sources[SourceKey.of(active)]

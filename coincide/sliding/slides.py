@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from coincide.arrays import BoolArray, Int64Array
 from coincide.temporal.intervals import Intervals
 from coincide.temporal.windows import Windows
 from coincide.timing_join.expansion import expanded_columns
 
 
-def any_due(after_us: int, until_us: int, slide_us: int) -> bool:
-    """Whether a window ends in (after, until]: at a multiple of the slide since the epoch.
+def any_due(after_us: Int64Array, until_us: Int64Array, slide_us: int) -> BoolArray:
+    """Whether windows end in each (after, until]: at multiples of the slide since the epoch.
 
     Examples
     --------
-    >>> any_due(599, 600, slide_us=60), any_due(600, 659, slide_us=60)
-    (True, False)
+    >>> any_due(np.array([599, 600]), np.array([600, 659]), slide_us=60).tolist()
+    [True, False]
     """
-    return after_us // slide_us < until_us // slide_us
+    due: BoolArray = after_us // slide_us < until_us // slide_us
+    return due
 
 
 def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, slide_us: int) -> Windows:
