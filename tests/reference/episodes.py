@@ -50,17 +50,18 @@ class SlowEpisodes:
         return [episode for group in groups.values() for episode in self._united(group)]
 
     def _united(self, group: list[Record]) -> list[list[Record]]:
-        """Put together whatever is at most a gap apart, until nothing is."""
-        episodes = [[match] for match in group]
+        """Put together whatever is linked by matches at most a gap apart, one by one."""
         gap_us = self.rule["gap_s"] * 1e6
-        while True:
-            for a in episodes:
-                near = [b for b in episodes if b is not a and _apart_us(self._interval(a), self._interval(b)) <= gap_us]
-                if near:
-                    episodes = [other for other in episodes if other is not a and other is not near[0]] + [a + near[0]]
-                    break
-            else:
-                return episodes
+        left = [(match, self._interval([match])) for match in group]
+        episodes = []
+        while left:
+            episode = [left.pop()]
+            for _, interval in episode:  # it grows while it is gone through
+                near = [each for each in left if _apart_us(interval, each[1]) <= gap_us]
+                left = [each for each in left if _apart_us(interval, each[1]) > gap_us]
+                episode += near
+            episodes.append([match for match, _ in episode])
+        return episodes
 
     def _interval(self, matches: list[Record]) -> tuple[int, int]:
         of = [
