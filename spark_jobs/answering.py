@@ -39,7 +39,7 @@ def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) 
         active.episodes += len(found)
         state.totals.episodes += len(found)
         records += [answer.to_record() for answer in found]
-    state.sliding.decide(state.table.columns)
+    state.sliding.decide()
     return records
 
 

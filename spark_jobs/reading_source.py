@@ -110,7 +110,7 @@ class ReadingSource:
         """Return how a rule is coalesced."""
         return self._rules[rule].choice
 
-    def decide(self, choose: Choose, kept: EventColumns) -> None:
+    def decide(self, choose: Choose) -> None:
         """If it was scanned since the last decision, choose how each rule is coalesced from now on."""
         if not self._was_scanned:
             return
@@ -121,8 +121,9 @@ class ReadingSource:
         for state, choice in zip(states, choices, strict=True):
             state.choice = choice
         self._fade()
-        if self._eager() != before:
-            self.rebuild(kept)
+        eager = self._eager()
+        if eager != before:
+            self._extents = {area: extents.switched(eager) for area, extents in self._extents.items()}
 
     def drop_before(self, us: Mapping[int, int], kept: EventColumns) -> None:
         """Forget the readings of each area before an instant, and all codes if most of them are of none any more."""

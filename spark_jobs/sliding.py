@@ -85,10 +85,10 @@ class SlidingQueries:
             found, extent, columns = source.answer(query, area, after, until)
             yield from AnswerWriter(active, extent, columns, self._areas.area_of(area).name).written(found)
 
-    def decide(self, kept: EventColumns) -> None:
+    def decide(self) -> None:
         """Choose the scheme of each rule that was asked since the last decision."""
         for source in self._sources.values():
-            source.decide(self._choose, kept)
+            source.decide(self._choose)
 
     def choice(self, active: ActiveReadings) -> SchemeChoice:
         """Return how the readings of a query are coalesced, and why."""

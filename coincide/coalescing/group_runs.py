@@ -48,9 +48,6 @@ class GroupRuns:
         self._first_run = 0
         self.head = 0
 
-    def __len__(self) -> int:
-        return len(self._times) - self.head
-
     @property
     def is_empty(self) -> bool:
         """Whether no reading is left."""
@@ -64,12 +61,6 @@ class GroupRuns:
     def runs(self) -> list[Run]:
         """Return all runs, by start."""
         return [self._run(place) for place in range(self._first_run, len(self._starts))]
-
-    def held(self, start_us: int, end_us: int) -> tuple[int, Any, Label]:
-        """Return how many readings hold in an interval inside a run, the first one's value and the last one's id."""
-        first = bisect_right(self._times, start_us, self.head) - 1
-        stop = bisect_left(self._times, end_us, self.head)
-        return stop - first, self._values[first], self._ids[stop - 1]
 
     def add(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         """Add a reading; return False if it was there already."""

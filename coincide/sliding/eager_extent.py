@@ -6,11 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from coincide.coalescing.group_runs import GroupRuns
 from coincide.coalescing.link import Link
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Run
 from coincide.sliding.extent import Held, Scan
+from coincide.sliding.group_readings import GroupReadings
 from coincide.sliding.readings import Readings, Ref
 from coincide.sliding.run_rule import RunRule
 from coincide.temporal.facts import Facts
@@ -32,7 +32,7 @@ class EagerExtent:
     def __init__(self, rule: RunRule) -> None:
         self._rule = rule
         self._link = Link(rule, rule.hold_us)
-        self._groups: dict[int, GroupRuns] = {}
+        self._groups: dict[int, GroupReadings] = {}
 
     def add(self, readings: Readings) -> None:
         """Take readings in any order."""
@@ -40,7 +40,7 @@ class EagerExtent:
         for group, ts, value, ref in zip(*(column.tolist() for column in columns), strict=True):
             runs = self._groups.get(group)
             if runs is None:
-                runs = self._groups[group] = GroupRuns(group, self._link)
+                runs = self._groups[group] = GroupReadings(group, self._link)
             runs.add(ts, ref, value, UNWATCHED)
 
     def drop_before(self, us: int) -> None:
@@ -64,6 +64,14 @@ class EagerExtent:
         )
         readings = sum(len(runs) for runs in self._groups.values())
         return Scan(facts.where(self._rule.interests(facts.value)), readings, len(self._groups), len(found))
+
+    def counted(self) -> Readings:
+        """Return the readings that count at their instant, by (group, ts)."""
+        parts = []
+        for group in sorted(self._groups):
+            ts, value, refs = self._groups[group].counted()
+            parts.append(Readings.of(ts, [group] * len(ts), value, cast("list[Ref]", refs)))
+        return Readings.joined(parts)
 
     def held(self, group: int, start_us: int, end_us: int) -> Held:
         """Return what a group held over an interval inside one of its runs."""

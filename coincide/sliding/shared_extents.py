@@ -41,6 +41,13 @@ class SharedExtents:
         for extent in self._eager.values():
             extent.drop_before(us)
 
+    def switched(self, eager: Mapping[RunRule, bool]) -> SharedExtents:
+        """Return the same readings coalesced another way."""
+        other = SharedExtents(eager)
+        other.add(self._held.counted() if self._is_shared else next(iter(self._eager.values())).counted())
+        other._latest = self._latest
+        return other
+
     def of(self, rule: RunRule) -> SlidingExtent:
         """Return the extent of a rule."""
         return self._eager.get(rule) or LazyExtent(rule, self._held)

@@ -76,4 +76,8 @@ def test_rules_share_what_is_lazy_and_count_what_came_out_of_order() -> None:
     assert isinstance(shared.of(any_value), LazyExtent)
     assert [len(runs(shared.of(rule))) for rule in (steady, any_value)] == [4, 1]
     shared.drop_before(20)
-    assert [counts(shared.of(rule).scan()) for rule in (steady, any_value)] == [(2, 1, 2), (2, 1, 1)]
+    for schemes in ((True, False), (True, True), (False, True), (False, False)):
+        shared = shared.switched(dict(zip((steady, any_value), schemes, strict=True)))
+        assert [isinstance(shared.of(rule), EagerExtent) for rule in (steady, any_value)] == list(schemes)
+        assert [counts(shared.of(rule).scan()) for rule in (steady, any_value)] == [(2, 1, 2), (2, 1, 1)]
+    assert shared.add(Readings.of([39], [0], [1], refs[:1])) == 1  # it knows that 40 was there

@@ -39,9 +39,9 @@ def test_a_scheme_that_becomes_dear_is_left() -> None:
 
 def test_the_shared_extent_is_saved_only_if_nobody_needs_it() -> None:
     """Each alone would rather be lazy; together they would rather not keep what only they need."""
-    costs = replace(PER_SCAN, scan_lazy=0.9, insert=0.01)
+    costs = replace(PER_SCAN, scan_lazy=0.9, insert=0.001)
     assert chosen(costs, LAZY, LAZY) == ["lazy", "lazy"]
-    assert chosen(replace(costs, insert=0.05), LAZY, LAZY) == ["eager", "eager"]
+    assert chosen(replace(costs, insert=0.01), LAZY, LAZY) == ["eager", "eager"]
 
 
 def test_a_rule_that_nobody_asks_stays_lazy() -> None:
@@ -55,10 +55,8 @@ def test_a_rule_that_nobody_asks_stays_lazy() -> None:
 def test_the_reason_has_the_numbers() -> None:
     [choice] = choose_schemes(Arrived(500, 125), [Scanned(10, 4000, 100, 1000)], [LAZY], TYPICAL)
     assert choice.reason.startswith("lazy: 77 % of readings coalesce, 25 % come out of order, 50 a slide over 400; ")
-    assert (
-        f"{1e3 * (choice.lazy_cost_s or 0):.2g} ms a slide, eagerly {1e3 * (choice.eager_cost_s or 0):.2g}"
-        in choice.reason
-    )
+    lazy_ms, eager_ms = (1e3 * (cost_s or 0) for cost_s in (choice.lazy_cost_s, choice.eager_cost_s))
+    assert choice.reason.endswith(f"; {lazy_ms:.2g} ms a slide, eagerly {eager_ms:.2g}")
 
 
 def test_late_readings_and_runs_make_eager_dearer_and_readings_lazy() -> None:
@@ -67,7 +65,8 @@ def test_late_readings_and_runs_make_eager_dearer_and_readings_lazy() -> None:
         return float(found.eager[0]), float(found.lazy_scan[0])
 
     eager, lazy = costs(0, 1000, 10)
-    assert costs(50, 1000, 10) == (pytest.approx(eager + 50 * TYPICAL.insert_late), lazy)
+    assert costs(50, 1000, 10)[0] == pytest.approx(eager + 50 * TYPICAL.insert_late)
+    assert costs(50, 1000, 10)[1] == lazy
     assert costs(0, 1000, 500)[0] > eager
     assert costs(0, 9000, 10)[1] == pytest.approx(lazy + 8000 * TYPICAL.read)
 
