@@ -43,7 +43,16 @@ class AreaState(Struct, array_like=True, frozen=True):
     last_received_us: int
     watermark_us: int
     partition: int
+    silent_since_us: int
     rates: RatesState | None
+
+
+class ClockState(Struct, array_like=True, frozen=True):
+    """The clock of a partition of the detections topic."""
+
+    partition: int
+    heard_us: int
+    missed_us: int
 
 
 class Header(Struct, array_like=True, frozen=True):
@@ -81,6 +90,7 @@ class Header(Struct, array_like=True, frozen=True):
     queries: list[QueryState]
     removed: dict[str, int]
     areas: list[AreaState]
+    clocks: list[ClockState]
 
     def encode(self) -> bytes:
         """Return the header as bytes."""

@@ -12,9 +12,10 @@ from spark_jobs.control import ActiveQuery
 from spark_jobs.detection_rates import DetectionRates
 from spark_jobs.episodes.saved import EpisodeSlot
 from spark_jobs.events import EventColumns
-from spark_jobs.header import AreaState, Header, QueryState
+from spark_jobs.header import AreaState, ClockState, Header, QueryState
 from spark_jobs.journal import Slot
 from spark_jobs.limits import Limits
+from spark_jobs.partition_clock import PartitionClock
 from spark_jobs.shard_state import ShardState
 from spark_jobs.state_format import FORMAT, StateError, number_of
 
@@ -45,10 +46,12 @@ def header_of(state: ShardState) -> Header:
                 area.last_received_us,
                 watermark.us(area.code),
                 area.partition,
+                area.silent_since_us,
                 area.rates.saved(list(state.streams)),
             )
             for area in state.areas
         ],
+        clocks=[ClockState(at, clock.heard_us, clock.missed_us) for at, clock in state.areas.clocks.items()],
     )
 
 
@@ -94,8 +97,11 @@ def _restore_areas(state: ShardState, header: Header) -> None:
     for saved in header.areas:
         area = state.areas.area(saved.name, saved.since)
         area.last_received_us, area.partition = saved.last_received_us, saved.partition
+        area.silent_since_us = saved.silent_since_us
         area.rates = DetectionRates.restored(saved.rates, state.stream_codes)
         state.areas.watermark.put(area.code, saved.watermark_us)
+    for clock in header.clocks:
+        state.areas.clocks[clock.partition] = PartitionClock(clock.heard_us, clock.missed_us)
 
 
 def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:

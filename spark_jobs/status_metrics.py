@@ -18,6 +18,7 @@ PREFIX = "coincide_fusion_"
 
 TOTALS = {
     "frames": "Frames read.",
+    "heartbeats": "Heartbeats read.",
     "detections": "Detections in them.",
     "accepted": "Detections taken into the buffers.",
     "late": "Detections that came too late to be joined.",

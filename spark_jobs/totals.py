@@ -10,10 +10,11 @@ from spark_jobs.records import OutputRecord
 class Totals(Struct):
     """Absolute counts. Every detection is counted once more as accepted, late, duplicate, conflict or malformed.
 
-    `malformed` also counts frames and control records of which nothing could be used.
+    `malformed` also counts frames and control records of which nothing could be used. A heartbeat is no frame.
     """
 
     frames: int = 0
+    heartbeats: int = 0
     detections: int = 0
     accepted: int = 0
     late: int = 0

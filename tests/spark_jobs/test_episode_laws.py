@@ -12,7 +12,7 @@ from coincide.query import Query
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.records import InputRecord, Output
 from tests.reference.episodes import SlowEpisodes
-from tests.spark_jobs.building import Row, frame, matches, put
+from tests.spark_jobs.building import Row, frame, heartbeat, matches, put
 from tests.spark_jobs.comparing import but_for_template_pairs
 from tests.spark_jobs.episodes_told import Reader, episodes
 from tests.spark_jobs.strategies import (
@@ -42,7 +42,16 @@ def coalescing(draw: st.DrawFn) -> dict[str, Any]:
     return Query.from_json({**query, "coalesce": rule}).to_json()
 
 
-streams_of_frames = st.one_of(bursts_in_order(), frames_in_order(60), frames_in_order())
+@st.composite
+def streams_of_frames(draw: st.DrawFn) -> list[InputRecord]:
+    """Frames, and heartbeats of a silence after some of them."""
+    made: list[InputRecord] = []
+    for each in draw(st.one_of(bursts_in_order(), frames_in_order(60), frames_in_order())):
+        made.append(each._replace(offset=len(made)))
+        received_s = json.loads(each.value or b"")["received_at_us"] / 1e6
+        for nth in range(draw(st.sampled_from([0, 0, 0, 6, 20]))):
+            made.append(heartbeat(len(made), received_s + 10 + 10 * nth, each.partition))
+    return made
 
 
 def started(query: dict[str, Any]) -> FusionCore:
@@ -52,7 +61,7 @@ def started(query: dict[str, Any]) -> FusionCore:
 
 
 @settings(max_examples=80, deadline=None)
-@given(streams_of_frames, coalescing())
+@given(streams_of_frames(), coalescing())
 def test_episodes_are_those_of_the_definition(frames: list[InputRecord], query: dict[str, Any]) -> None:
     core, slow, reader = started(query), SlowEpisodes(query["coalesce"]), Reader()
     final: set[str] = set()
@@ -70,7 +79,7 @@ def test_episodes_are_those_of_the_definition(frames: list[InputRecord], query: 
 
 
 @settings(max_examples=60, deadline=None)
-@given(streams_of_frames, coalescing(), st.data())
+@given(streams_of_frames(), coalescing(), st.data())
 def test_batching_never_changes_an_episode(
     frames: list[InputRecord], query: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -102,7 +111,7 @@ def test_the_order_of_arrival_never_changes_what_is_left(
 
 
 @settings(max_examples=40, deadline=None)
-@given(streams_of_frames, coalescing(), coalescing(), st.data())
+@given(streams_of_frames(), coalescing(), coalescing(), st.data())
 def test_a_restart_changes_nothing(
     frames: list[InputRecord], query: dict[str, Any], other: dict[str, Any], data: st.DataObject
 ) -> None:

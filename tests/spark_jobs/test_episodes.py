@@ -8,7 +8,7 @@ from coincide.histogram import Histogram
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.limits import Limits
 from spark_jobs.records import InputRecord
-from tests.spark_jobs.building import STREAMS, Row, frame, put, query_json, removal, status
+from tests.spark_jobs.building import STREAMS, Row, frame, heartbeat, put, query_json, removal, status
 from tests.spark_jobs.episodes_told import Record, episodes
 
 RECEIVED_S = 1e9
@@ -123,6 +123,18 @@ def test_what_may_still_be_enlarged_by_something_on_time_is_not_final() -> None:
     [grown] = told(fused, frame(4, [Row("p", 1017, early)]))
     assert (grown["id"], brief(grown)) != (episode["id"], brief(episode))
     assert brief(grown)[1:] == (4, 999.5, 1017, 2)
+
+
+def test_heartbeats_end_the_last_episode_of_a_silent_area() -> None:
+    fused = core(near(gap_s=5))
+    rows = [Row("p", 1000), Row("s", 1000, stream="s", sensor="south")]
+    fused.push([frame(0, rows, received_at_s=1000.0)])
+    phases = {
+        received_s: [brief(record)[0] for record in told(fused, heartbeat(received_s, received_s))]
+        for received_s in range(1005, 1105, 5)
+    }
+    # after 30 s of silence the watermark goes on: closed after 1005, final after 1005 + 38 and some microseconds
+    assert {received_s: phase for received_s, phase in phases.items() if phase} == {1040: ["closed"], 1075: ["final"]}
 
 
 def test_one_batch_may_begin_and_end_an_episode() -> None:

@@ -443,6 +443,7 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
         "queries": {"near": {"version": 1, "paused": False, "matches": 1, "episodes": 0}},
         "totals": {
             "frames": 1,
+            "heartbeats": 0,
             "detections": 3,
             "accepted": 2,
             "late": 0,

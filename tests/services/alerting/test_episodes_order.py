@@ -72,7 +72,8 @@ def _columns(engine: Engine, id_: str) -> list[object]:
 def test_an_episode_keeps_its_place_in_the_list_when_it_changes(engine: Engine, intake: Intake) -> None:
     intake.store([episode_record(f"e-{n}", 1) for n in range(3)], [])
     intake.store([episode_record("e-0", 2), episode_record("e-3", 2), episode_record("e-1", 3, "retracted")], [])
-    intake.store([episode_record("e-1", 4)], [])
+    intake.store([episode_record("e-1", 4), episode_record("e-4", 4), episode_record("e-5", 4)], [])
+    intake.store([episode_record("e-6", 5), episode_record("e-7", 5), episode_record("e-6", 6)], [])
     with engine.connect() as connection:
         listed = read_newest_first(connection, EpisodeFilter(), None, 10)
-    assert [json.loads(row.body)["id"] for row in listed] == ["e-3", "e-2", "e-1", "e-0"]
+    assert [json.loads(row.body)["id"] for row in listed] == [f"e-{n}" for n in (7, 6, 5, 4, 3, 2, 1, 0)]

@@ -84,7 +84,7 @@ def test_a_poll_of_many_ids_and_revisions(engine: Engine, intake: Intake) -> Non
 
 def test_matches_and_episodes_are_stored_in_one_order(engine: Engine, intake: Intake) -> None:
     polls = [[match_record("m-1"), episode_record("e-1", 1)], [episode_record("e-2", 2)], [match_record("m-2")]]
-    polls += [[episode_record("e-1", 3), match_record("m-3"), episode_record("e-1", 4), episode_record("e-2", 4)]]
+    polls += [[episode_record("e-2", 3), match_record("m-3"), episode_record("e-1", 4), episode_record("e-2", 4)]]
     told = [each for poll in polls for each in intake.store(poll, [])]
     assert [each.id for each in told] == ["m-1", "e-1", "e-2", "m-2", "m-3", "e-1", "e-2"]
     sequences = [each.sequence for each in told]
@@ -152,6 +152,19 @@ def _passes(e: dict[str, Any], wanted: EpisodeFilter) -> bool:
 def _age_s() -> float:
     """Seconds since the records of the tests were received."""
     return time.time() - RECEIVED_AT_MS / 1000
+
+
+def test_an_episode_is_whole_while_it_waits_to_be_deleted(engine: Engine, intake: Intake, metrics: Metrics) -> None:
+    intake.store([episode_record(f"e-{n}", received_at_us=n + 1) for n in range(10)], [])
+    intake.store([episode_record(f"e-{n}", 2, received_at_us=100) for n in range(10)], [])
+    expiry = Expiry(engine, metrics, (60.0, 60.0), chunk_rows=4, every_s=60.0)
+    for left in (6, 2, 0):
+        expiry.run_if_due()
+        with engine.connect() as connection:
+            assert len(read_newest_first(connection, EpisodeFilter(), None, 100)) == rows(engine, "episodes") == left
+    for left in (12, 8, 4, 0):
+        expiry.run_if_due()
+        assert rows(engine, "episode_revisions") == left
 
 
 def test_retention_takes_old_episodes_and_the_old_revisions_of_young_ones(

@@ -26,9 +26,9 @@ def test_who_asks_for_nothing_else_hears_of_matches_only(live: OpenLive) -> None
     async def steps() -> None:
         async with live() as opened:
             opened.store_records([match_record("m-1"), episode_record("e-1")])
-            for after in (0, None):
+            for revision, after in enumerate((0, None)):
                 client = await is_open(opened.client(after=after))
-                opened.store_records([episode_record("e-2", random.randrange(10**9)), match_record(f"m-after-{after}")])
+                opened.store_records([episode_record("e-2", revision), match_record(f"m-after-{after}")])
                 await client.until(lambda c: ids(c)[-1:] == [f"m-after-{after}"])  # noqa: B023
                 assert {event.kind for event in client.all_events} == {"match"}
 
