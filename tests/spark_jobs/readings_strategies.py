@@ -11,7 +11,7 @@ from coincide.histogram import Histogram
 from coincide.readings_query import ReadingsQuery
 from coincide.within import QueryError
 from spark_jobs.records import InputRecord
-from tests.spark_jobs.building import Row, frame, put, removal
+from tests.spark_jobs.building import Row, frame, heartbeat, put, removal
 from tests.spark_jobs.strategies import BURST_SECONDS, Pushes, split
 
 TEMPLATES = [Histogram.point(), Histogram.point(), Histogram.uniform(-2, 1)]
@@ -43,16 +43,19 @@ def readings(start_s: float) -> st.SearchStrategy[Row]:
 
 @st.composite
 def reading_frames(draw: st.DrawFn) -> list[InputRecord]:
-    """Frames of two areas, each area in its own partition, one after the other or back again; the last far ahead."""
+    """Frames of two areas, each in its own partition, later or back again, and heartbeats; the last far ahead."""
     made, start_s = [], 0
     count = draw(st.integers(2, 6))
     for offset in range(count):
         is_last = offset == count - 1
         start_s += draw(st.sampled_from([6, 60, 60, 60] if is_last else [-4, 3, 3, 6]))
         area, partition = draw(st.sampled_from([("bay", 0)] * 3 + ([] if is_last else [("hill", 3)])))
+        if draw(st.integers(0, 3)) == 0:
+            made.append(heartbeat(2 * offset, 1000 + start_s, partition))
         members = draw(st.lists(readings(start_s), min_size=1 if is_last else 3, max_size=8))
-        made.append(frame(offset, members, area, partition, 1000 + start_s + draw(st.integers(0, 12))))
-    return made
+        made.append(frame(2 * offset + 1, members, area, partition, 1000 + start_s + draw(st.integers(0, 12))))
+    beats = [heartbeat(2 * count + nth, 1000 + start_s + 20 * nth) for nth in range(draw(st.integers(0, 3)))]
+    return made + beats
 
 
 @st.composite

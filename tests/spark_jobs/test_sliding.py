@@ -13,7 +13,7 @@ from coincide.stream import Stream
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.limits import Limits
 from spark_jobs.records import InputRecord, Output
-from tests.spark_jobs.building import Row, frame, put, reasons, removal, status
+from tests.spark_jobs.building import Row, frame, heartbeat, put, reasons, removal, status
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 STREAMS = {
@@ -156,6 +156,14 @@ def test_a_window_is_answered_once_nothing_on_time_can_change_it() -> None:
     [said] = pushed(fused, [late, tick(HOUR_S + 60)], 1)
     assert (said["start_us"], said["end_us"]) == (0, HOUR_S * 10**6 - 1)
     assert pushed(fused, [tick(HOUR_S + 61)], 2) == []
+
+
+def test_the_last_windows_of_a_silent_area_are_answered_by_heartbeats() -> None:
+    fused = core(LONGEST_HOT, limits=Limits(quiet_s=30))
+    assert pushed(fused, [reading(0, 101)], received_at_s=0) == []
+    told = [answers(fused.push([heartbeat(number, 30 * number)])) for number in range(1, 125)]
+    assert [number for number, found in enumerate(told, 1) if found] == [123]  # an hour, its delay, and half a minute
+    assert told[-1][0]["end_us"] == HOUR_S * 10**6
 
 
 @pytest.mark.parametrize("gap_s", [1e6, 1e8, 3e9])
