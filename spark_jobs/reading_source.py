@@ -91,9 +91,10 @@ class ReadingSource:
         """Whether it is kept for these rules."""
         return list(self._rules) == list(rules)
 
-    def areas(self) -> Int64Array:
-        """Return the codes of the areas that readings came from, int64 (n,)."""
-        return np.array(list(self._extents), np.int64)
+    def areas(self) -> tuple[Int64Array, Int64Array]:
+        """Return the codes of the areas that readings came from, and the latest one's time: int64 (n,)."""
+        latest_us = [extents.latest_us for extents in self._extents.values()]
+        return np.array(list(self._extents), np.int64), np.array(latest_us, np.int64)
 
     def answer(
         self, query: ReadingsQuery, area: int, after_us: int, until_us: int

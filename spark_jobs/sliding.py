@@ -67,7 +67,7 @@ class SlidingQueries:
         """Forget the readings that hold in no window to come; rows of them may be among those that are kept."""
         for key, source in self._sources.items():
             reach_us = max(active.query.reach_us for active in queries if SourceKey.of(active) == key)
-            areas = source.areas()
+            areas, _ = source.areas()
             past_us = self._areas.watermark.state_us[areas] - self._streams[key.stream].max_delay_us
             source.drop_before(dict(zip(areas.tolist(), (past_us - reach_us).tolist(), strict=True)), kept)
 
@@ -77,10 +77,10 @@ class SlidingQueries:
         What is past for a stream is its delay behind the watermark: before it nothing is on time any more.
         """
         source, query = self._source(active), active.query
-        areas, now_us = source.areas(), self._areas.watermark.state_us
+        (areas, latest_us), now_us = source.areas(), self._areas.watermark.state_us
         before_us = np.append(before_us, np.full(len(now_us) - len(before_us), BEFORE_ALL_US))
         after_us, until_us = (us[areas] - self._streams[query.stream].max_delay_us for us in (before_us, now_us))
-        due = any_due(after_us, until_us, query.slide_us)
+        due = any_due(after_us, until_us, query.slide_us) & (latest_us + query.reach_us > after_us)
         for area, after, until in zip(*(each[due].tolist() for each in (areas, after_us, until_us)), strict=True):
             found, extent, columns = source.answer(query, area, after, until)
             yield from AnswerWriter(active, extent, columns, self._areas.area_of(area).name).written(found)

@@ -10,6 +10,7 @@ from coincide.sliding.lazy_extent import HeldReadings, LazyExtent
 from coincide.sliding.measures import Latest
 from coincide.sliding.readings import Readings
 from coincide.sliding.run_rule import RunRule
+from coincide.watermark import BEFORE_ALL_US
 
 
 class SharedExtents:
@@ -19,6 +20,11 @@ class SharedExtents:
     ----------
     eager : mapping of RunRule to bool
         Whether each rule is coalesced eagerly.
+
+    Attributes
+    ----------
+    latest_us : int
+        Time of the latest reading that ever came; `BEFORE_ALL_US` if none did.
     """
 
     def __init__(self, eager: Mapping[RunRule, bool]) -> None:
@@ -26,6 +32,7 @@ class SharedExtents:
         self._eager = {rule: EagerExtent(rule) for rule, is_eager in eager.items() if is_eager}
         self._is_shared = not all(eager.values())
         self._latest = Latest()
+        self.latest_us = BEFORE_ALL_US
 
     def add(self, readings: Readings) -> int:
         """Take readings in the order in which they came; return how many came after a later one of their group."""
@@ -33,6 +40,7 @@ class SharedExtents:
             self._held.add(readings)
         for extent in self._eager.values():
             extent.add(readings)
+        self.latest_us = max(self.latest_us, int(readings.ts_us.max(initial=BEFORE_ALL_US)))
         return self._latest.late(readings)
 
     def drop_before(self, us: int) -> None:
@@ -45,7 +53,7 @@ class SharedExtents:
         """Return the same readings coalesced another way."""
         other = SharedExtents(eager)
         other.add(self._held.counted() if self._is_shared else next(iter(self._eager.values())).counted())
-        other._latest = self._latest
+        other._latest, other.latest_us = self._latest, self.latest_us
         return other
 
     def of(self, rule: RunRule) -> SlidingExtent:

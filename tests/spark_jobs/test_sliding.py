@@ -163,7 +163,7 @@ def test_the_last_windows_of_a_silent_area_are_answered_by_heartbeats() -> None:
     assert pushed(fused, [reading(0, 101)], received_at_s=0) == []
     told = [answers(fused.push([heartbeat(number, 30 * number)])) for number in range(1, 125)]
     assert [number for number, found in enumerate(told, 1) if found] == [123]  # an hour, its delay, and half a minute
-    assert told[-1][0]["end_us"] == HOUR_S * 10**6
+    assert told[122][0]["end_us"] == HOUR_S * 10**6
 
 
 @pytest.mark.parametrize("gap_s", [1e6, 1e8, 3e9])
@@ -326,6 +326,17 @@ def test_the_answers_outlive_a_restart() -> None:
         slots |= never.journal()
         for number in never.dropped_slots():
             del slots[number]
+
+
+def test_an_area_without_a_reading_is_swept_as_others_are() -> None:
+    fused = core(LONGEST_HOT, limits=Limits(sweep_after=1))
+    bare = Row("bare", 0, stream="temperature")
+    assert [pushed(fused, [row], nth) for nth, row in enumerate((bare, tick(HOUR_S), tick(90 * HOUR_S)))] == [
+        [],
+        [],
+        [],
+    ]
+    assert status(fused.push([]))["buffered"]["temperature"] == 0
 
 
 def test_rows_of_other_areas_are_not_mixed() -> None:
