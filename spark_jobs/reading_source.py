@@ -74,10 +74,9 @@ class ReadingSource:
         self._columns = self._no_columns()
         self._extents: dict[int, SharedExtents] = {}
 
-    def rebuild(self, kept: EventColumns, rules: Collection[RunRule] | None = None) -> None:
+    def rebuild(self, kept: EventColumns, rules: Collection[RunRule]) -> None:
         """Hold exactly the readings among these rows, for these rules; what was measured stays."""
-        if rules is not None:
-            self._rules = {rule: self._rules.get(rule) or _RuleState() for rule in rules}
+        self._rules = {rule: self._rules.get(rule) or _RuleState() for rule in rules}
         self._columns, self._extents = self._no_columns(), {}
         self._insert(kept)
 
@@ -89,7 +88,7 @@ class ReadingSource:
 
     def has_rules(self, rules: Collection[RunRule]) -> bool:
         """Whether it is kept for these rules."""
-        return list(self._rules) == list(rules)
+        return self._rules.keys() == set(rules)
 
     def areas(self) -> tuple[Int64Array, Int64Array]:
         """Return the codes of the areas that readings came from, and the latest one's time: int64 (n,)."""
@@ -131,7 +130,7 @@ class ReadingSource:
         for area, extents in self._extents.items():
             extents.drop_before(us[area])
         if len(self._columns) > SPARE_CODES + 2 * np.count_nonzero(kept.stream == self._stream):
-            self.rebuild(kept)
+            self.rebuild(kept, list(self._rules))
 
     def _insert(self, rows: EventColumns) -> tuple[int, int]:
         """Take the readings among these rows; return how many there are, and how many came out of order."""

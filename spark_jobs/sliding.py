@@ -48,20 +48,20 @@ class SlidingQueries:
 
     def insert(self, new: EventColumns, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
         """Take the new rows of a batch; a query that was changed begins with what is kept, the new rows included."""
-        known, self._sources = self._sources, {}
-        for key, rules in _rules(queries).items():
-            source = known.get(key) or ReadingSource(key, self._codes[key.stream], self._areas)
-            if source.has_rules(rules):
-                source.take(new)
+        wanted = _rules(queries)
+        self._keep_sources(wanted)
+        for key, rules in wanted.items():
+            if self._sources[key].has_rules(rules):
+                self._sources[key].take(new)
             else:
-                source.rebuild(kept, rules)
-            self._sources[key] = source
+                self._sources[key].rebuild(kept, rules)
 
     def rebuild(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
         """Hold exactly the readings among the rows that are kept; what was measured stays."""
-        self.insert(EventColumns.empty(), kept, queries)
-        for source in self._sources.values():
-            source.rebuild(kept)
+        wanted = _rules(queries)
+        self._keep_sources(wanted)
+        for key, rules in wanted.items():
+            self._sources[key].rebuild(kept, rules)
 
     def drop_before_windows(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
         """Forget the readings that hold in no window to come; rows of them may be among those that are kept."""
@@ -93,6 +93,12 @@ class SlidingQueries:
     def choice(self, active: ActiveReadings) -> SchemeChoice:
         """Return how the readings of a query are coalesced, and why."""
         return self._source(active).choice(active.query.rule)
+
+    def _keep_sources(self, wanted: Collection[SourceKey]) -> None:
+        known = self._sources
+        self._sources = {
+            key: known.get(key) or ReadingSource(key, self._codes[key.stream], self._areas) for key in wanted
+        }
 
     def _source(self, active: ActiveReadings) -> ReadingSource:
         return self._sources[SourceKey.of(active)]
