@@ -22,6 +22,7 @@ BENCHMARKS = (
     "coalescing_costs",
     "coalescing_unit_costs",
     "sliding_unit_costs",
+    "coalescing_streaming",
     "central_italy_precision",
     "central_italy_events",
     "figures",

@@ -69,7 +69,7 @@ def coalesce(
     """
     checked_equivalence(equivalence)
     start = times_of("start_us", start_us)
-    end = _ends(end_us, start)
+    end = ends_of(end_us, start)
     labels = labels_of("group", np.zeros(len(start), np.int64) if group is None else group, len(start))
     values = None if value is None else values_of(value, len(start), equivalence)
     gap = duration_of("gap_us", gap_us)
@@ -127,7 +127,8 @@ def _by_group(runs: Runs, codes: Int64Array) -> Runs:
     )  # fmt: skip
 
 
-def _ends(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
+def ends_of(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
+    """Return ends as int64 (n,), none before its start but for `NEVER_US`."""
     end = whole_numbers("end_us", end_us, start_us.shape, CoalescingError)
     early = (end < start_us) & (end != NEVER_US)
     if np.any(early):

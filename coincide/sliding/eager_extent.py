@@ -46,10 +46,10 @@ class EagerExtent:
     def drop_before(self, us: int) -> None:
         """Forget the readings before an instant."""
         for group, runs in list(self._groups.items()):
-            while not runs.is_empty and runs.oldest[0] < us:
-                runs.drop_oldest(UNWATCHED)
-            if runs.is_empty:
-                del self._groups[group]
+            while runs.first_us < us:
+                if not runs.drop_oldest(UNWATCHED):
+                    del self._groups[group]
+                    break
 
     def scan(self) -> Scan:
         """Return the runs that interest, by (group, start)."""
@@ -81,6 +81,9 @@ class EagerExtent:
 
 class _Unwatched(RunChanges):
     """Changes that nobody asks for."""
+
+    def alter(self, run: Run, to: Run) -> None:
+        """Pass over it."""
 
     def insert(self, run: Run) -> None:
         """Pass over it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from typing import Any
 
 from coincide.coalescing.group_runs import GroupRuns
@@ -27,14 +26,16 @@ class GroupReadings(GroupRuns):
     __slots__ = ()
 
     def __len__(self) -> int:
-        return len(self._times) - self.head
+        return len(self._reading)
 
     def counted(self) -> tuple[list[int], list[Any], list[Label]]:
         """Return times, values and ids of the readings that count at their instant, in order of time."""
-        return self._times[self.head :], self._values[self.head :], self._ids[self.head :]
+        times = list(self._times)
+        readings = [self._reading[ts] for ts in times]
+        return times, [value for _, value in readings], [ref for ref, _ in readings]
 
     def held(self, start_us: int, end_us: int) -> tuple[int, Any, Label]:
         """Return how many readings hold in an interval inside a run, the first one's value and the last one's id."""
-        first = bisect_right(self._times, start_us, self.head) - 1
-        stop = bisect_left(self._times, end_us, self.head)
-        return stop - first, self._values[first], self._ids[stop - 1]
+        first = self._times.at_or_before(start_us)
+        last = self._times.at_or_before(end_us - 1)
+        return self._times.count(first, end_us), self._reading[first][1], self._reading[last][0]

@@ -69,7 +69,7 @@ class Episodes:
             return
         horizon = horizon_us(query, self.streams)
         if known is not None:
-            known.query, known.horizon_us = query, horizon
+            known.follow(query, horizon)
         elif query.coalesce is not None:
             self._by_query[query.id] = QueryEpisodes(query, query.coalesce, horizon, self.slots)
 

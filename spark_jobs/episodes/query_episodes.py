@@ -43,6 +43,7 @@ class QueryEpisodes:
     slots: EpisodeSlots
     _live: dict[GroupKey, list[LiveEpisode]] = field(default_factory=dict)
     _changes: dict[GroupKey, GroupChanges] = field(default_factory=dict)
+    _seen_us: dict[str, int | None] = field(default_factory=dict)  # where the watermark of an area was last time
     _loose: dict[str, GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
 
     def __len__(self) -> int:
@@ -70,9 +71,17 @@ class QueryEpisodes:
         for group, changes in self._changes.items():
             entries += self._regroup(group, changes, watermark_of(group.area))
         self._changes = {}
+        reached_us = {area: watermark_of(area) for area in {group.area for group in self._live}}
         for group in list(self._live):
-            entries += self._move_on(group, watermark_of(group.area))
+            if self._seen_us.get(group.area, NEVER_US) != reached_us[group.area]:
+                entries += self._move_on(group, reached_us[group.area])
+        self._seen_us = reached_us
         return [record for *_, record in sorted(entries, key=lambda entry: entry[:-1])]
+
+    def follow(self, query: Query, horizon_us: int) -> None:
+        """Go on with another version of the query that coalesces by the same rule."""
+        self.query, self.horizon_us = query, horizon_us
+        self._seen_us = {}
 
     def ended(self) -> list[Told]:
         """Return every episode as final, and keep none."""

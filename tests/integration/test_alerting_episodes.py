@@ -43,16 +43,20 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(
     records = _history(random.Random(6))
     expected = _what_counts(records)
     reader = LiveReader(f"kind=all&query={QUERY}")
-    writer = threading.Thread(target=_write, args=(producer, records))
+    half = len(records) // 2
+    first = threading.Thread(target=_write, args=(producer, records[:half], MATCHES[:5]))
+    second = threading.Thread(target=_write, args=(producer, records[half:], MATCHES[5:]))
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:
         alerting.wait_for("/readyz", 200)
         reader.read(alerting, until=lambda _: True)
-        writer.start()
-        reader.read(alerting, until=lambda events: len(events) >= 100)
+        first.start()
+        reader.read(alerting, until=lambda events: len(events) >= EPISODES // 2)  # each is told of once at least
         alerting.kill()
+    first.join()
+    second.start()
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:
         reader.read(alerting, until=lambda events: _said(events) == (_live(expected), MATCHES))
-        writer.join()
+        second.join()
         until(lambda: _served(alerting) == expected)
         for id_ in expected:
             assert _revisions(alerting, id_) == _news(records, id_)
@@ -82,10 +86,10 @@ def _history(chance: random.Random) -> list[Record]:
     return records
 
 
-def _write(producer: KafkaProducer, records: list[Record]) -> None:
+def _write(producer: KafkaProducer, records: list[Record], matches: list[str]) -> None:
     """Write the episodes, some at a time, and a match after each time."""
-    some = -(-len(records) // len(MATCHES))
-    for number, id_ in enumerate(MATCHES):
+    some = -(-len(records) // len(matches))
+    for number, id_ in enumerate(matches):
         for record in records[number * some : (number + 1) * some]:
             producer.send(TOPICS.episodes, key=record["area"].encode(), value=json.dumps(record).encode())
         producer.send(TOPICS.matches, key=b"bay", value=json.dumps(match(id_, query=QUERY)).encode())

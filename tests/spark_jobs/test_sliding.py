@@ -217,6 +217,23 @@ def test_a_step_is_told_by_its_lower_end() -> None:
     assert (said["value"], said["count"]) == (20, 2)
 
 
+def test_steps_are_joined_by_their_lower_ends() -> None:
+    rows = [reading(0, 24, "north"), reading(0, 26, "south"), reading(0, 21, "west"), tick(HOUR_S + 60)]
+    same = query({"join": {"lasting_s": 60}}, equivalence={"quantised": 5})
+    [said] = pushed(core(same), rows)
+    assert (said["group"], said["value"]) == ({"a.sensor": "north", "b.sensor": "west"}, {"a": 20, "b": 20})
+
+
+def test_records_are_told_by_window_group_and_start() -> None:
+    both = [("south", 0), ("north", 0), ("south", 1200), ("north", 1200)]
+    rows = [reading(at_s, 1, sensor) for sensor, at_s in both]
+    lasting = query({"lasting_s": 60}, hold_s=600, window={"time_s": HOUR_S, "slide_s": 1800})
+    found = pushed(core(lasting), [*rows, tick(HOUR_S + 60)])
+    order = [(each["window"]["end_us"], each["group"]["sensor"], each["start_us"]) for each in found]
+    assert order == sorted(order)
+    assert len(order) == 8
+
+
 class TestChanges:
     def test_readings_count_from_the_activation_on(self) -> None:
         fused = core()

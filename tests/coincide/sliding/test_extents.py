@@ -54,8 +54,8 @@ def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tupl
 
 
 def test_what_does_not_interest_ends_a_run_and_makes_few_runs() -> None:
-    hot = EagerExtent(RunRule(hold_us=100, condition=Condition(above=1)))
-    hot.add(Readings.of([0, 10, 20, 30, 40], [0] * 5, [2, 0, 1, 3, 2], [Ref("s", str(n), n) for n in range(5)]))
+    hot = EagerExtent(RunRule(hold_us=100, condition=Condition(above=1), equivalence=Equal()))
+    hot.add(Readings.of([0, 10, 20, 30, 40], [0] * 5, [2, 0, 1, 3, 3], [Ref("s", str(n), n) for n in range(5)]))
     assert [(start, end) for _, start, end, _, _ in runs(hot)] == [(0, 10), (30, 140)]
     assert counts(hot.scan()) == (5, 1, 3)
 
