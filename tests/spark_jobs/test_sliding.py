@@ -291,12 +291,12 @@ class TestState:
         assert [each["group"]["sensor"] for each in found] == [f"s{nth:02}" for nth in range(11, 30)]
 
 
-def drifting(fused: FusionCore, slides: int, changes_every: int, begin: int = 0) -> dict[str, Any]:
-    """Push a reading for each slide of a second; return what is said of the coalescing in the end."""
+def drifting(fused: FusionCore, slides: int, changes_every: int, begin: int = 0, sensors: int = 1) -> dict[str, Any]:
+    """Push a reading of each sensor for each slide of a second; return what is said of the coalescing in the end."""
     output = fused.push([])
     for second in range(begin, begin + slides):
-        rows = [reading(second, second // changes_every), tick(second + 60)]
-        output = fused.push([frame(second, rows, received_at_s=second + 60)])
+        rows = [reading(second, second // changes_every, f"s{number}") for number in range(sensors)]
+        output = fused.push([frame(second, [*rows, tick(second + 60)], received_at_s=second + 60)])
     said: dict[str, Any] = status(output)["queries"]["hot"]["coalescing"]
     return said
 
@@ -319,7 +319,7 @@ class TestSchemes:
         assert steady["scheme"] == "eager"
         assert steady["eager_cost_s"] < steady["lazy_cost_s"]
         assert steady["reason"].startswith("eager: 100 % of readings coalesce, 0 % come out of order, 1 a slide over ")
-        restless = drifting(fused, 350, 1, begin=150)
+        restless = drifting(fused, 60, 1, begin=150, sensors=40)
         assert restless["scheme"] == "lazy"
         assert restless["eager_cost_s"] > restless["lazy_cost_s"]
 
