@@ -21,6 +21,7 @@ BENCHMARKS = (
     "window_join_italy",
     "coalescing_costs",
     "coalescing_unit_costs",
+    "sliding_unit_costs",
     "coalescing_streaming",
     "central_italy_precision",
     "central_italy_events",

@@ -9,9 +9,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Raw, Struct, json
 
+from coincide.queries import keeps_activation, query_from_json
 from coincide.query import Query
+from coincide.readings_query import ReadingsQuery
 from coincide.stream import Stream
 from coincide.within import QueryError
+from spark_jobs.active_readings import ActiveReadings
 from spark_jobs.dead_letters import DeadLetter, as_record
 from spark_jobs.frames import UNREADABLE, Microseconds, Name
 from spark_jobs.limits import Limits
@@ -63,13 +66,31 @@ class ActiveQuery:
     episodes: int = 0
 
 
+def in_force(
+    query: Query | ReadingsQuery, version: int, paused: bool, activation_seq: int, matches: int = 0, episodes: int = 0
+) -> ActiveQuery | ActiveReadings:
+    """Return a query of either kind as it is in force."""
+    if isinstance(query, ReadingsQuery):
+        return ActiveReadings(query, version, paused, activation_seq, matches, episodes)
+    return ActiveQuery(query, version, paused, activation_seq, matches, episodes)
+
+
 @dataclass
 class Control:
-    """Queries in force by id, and the last versions of removed ones, so that none comes back by a replay."""
+    """Queries in force by id, and the last versions of removed ones, so that none comes back by a replay.
+
+    Attributes
+    ----------
+    active : dict
+        Joins.
+    sliding : dict
+        Queries over readings; no id is in both.
+    """
 
     streams: Mapping[str, Stream]
     limits: Limits
     active: dict[str, ActiveQuery] = field(default_factory=dict)
+    sliding: dict[str, ActiveReadings] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     offset: int | None = None
 
@@ -93,7 +114,7 @@ class Control:
         return None
 
     def _apply(self, change: QueryRecord, next_seq: int) -> None:
-        known = self.active.get(change.id)
+        known = self.active.get(change.id) or self.sliding.get(change.id)
         if change.version <= (known.version if known else self.removed.get(change.id, 0)):
             return
         if change.removed:
@@ -102,24 +123,41 @@ class Control:
             self._put(change, known, next_seq)
 
     def _remove(self, change: QueryRecord) -> None:
-        self.active.pop(change.id, None)
+        self._forget(change.id)
         self.removed[change.id] = change.version
         while len(self.removed) > REMEMBERED_REMOVALS:
             del self.removed[next(iter(self.removed))]
 
-    def _put(self, change: QueryRecord, known: ActiveQuery | None, next_seq: int) -> None:
-        query = self._readable(change)
-        if known is None and len(self.active) >= self.limits.max_queries:
-            raise ControlError("too_many_queries", f"{len(self.active)} queries are in force, no more are allowed")
-        self.removed.pop(change.id, None)
-        if known is None:
-            self.active[change.id] = ActiveQuery(query, change.version, change.paused, next_seq)
-            return
-        if not known.query.keeps_activation(query):
-            known.activation_seq = next_seq
-        known.query, known.version, known.paused = query, change.version, change.paused
+    def in_force(self) -> list[ActiveQuery | ActiveReadings]:
+        """Return the queries of either kind."""
+        return [*self.active.values(), *self.sliding.values()]
 
-    def _readable(self, change: QueryRecord) -> Query:
+    def put_in_force(self, active: ActiveQuery | ActiveReadings) -> None:
+        """Let a query be in force, whichever kind of its id was."""
+        if isinstance(active, ActiveQuery):
+            self.sliding.pop(active.query.id, None)
+            self.active[active.query.id] = active
+        else:
+            self.active.pop(active.query.id, None)
+            self.sliding[active.query.id] = active
+
+    def _forget(self, query: str) -> None:
+        self.active.pop(query, None)
+        self.sliding.pop(query, None)
+
+    def _put(self, change: QueryRecord, known: ActiveQuery | ActiveReadings | None, next_seq: int) -> None:
+        query = self._readable(change)
+        if known is None and len(self.in_force()) >= self.limits.max_queries:
+            raise ControlError("too_many_queries", f"{len(self.in_force())} queries are in force, no more are allowed")
+        self.removed.pop(change.id, None)
+        active = in_force(query, change.version, change.paused, next_seq)
+        if known is not None:
+            active.matches, active.episodes = known.matches, known.episodes
+            if keeps_activation(known.query, query):
+                active.activation_seq = known.activation_seq
+        self.put_in_force(active)
+
+    def _readable(self, change: QueryRecord) -> Query | ReadingsQuery:
         query = _query(change)
         for stream in query.streams:
             if stream not in self.streams:
@@ -141,12 +179,12 @@ def _decode(record: InputRecord, limits: Limits) -> QueryRecord:
     return change
 
 
-def _query(change: QueryRecord) -> Query:
+def _query(change: QueryRecord) -> Query | ReadingsQuery:
     if not bytes(change.query):
         raise ControlError("unusable_query", "query is missing, and removed is not true")
     try:
         fields: Any = json.decode(change.query)
-        query = Query.from_json(fields)
+        query = query_from_json(fields)
     except (QueryError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ControlError("unusable_query", str(error)) from None
     if query.id != change.id:

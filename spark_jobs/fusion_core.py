@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from coincide.stream import Stream
 from coincide.watermark import BEFORE_ALL_US
+from spark_jobs.answering import coalescing, window_answers
 from spark_jobs.arrived import Arrived
 from spark_jobs.dead_letters import DeadLetter
 from spark_jobs.emitting import matches
@@ -53,9 +54,11 @@ class FusionCore:
         """Take one batch, in any order; it is applied control records first, then by (partition, offset)."""
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
+        before_us = self._state.areas.watermark.state_us
         intake = Intake(self._state)
         arrived = intake.take([record for record in ordered if record.topic == "detections"])
         found, episodes = self._answers(arrived)
+        episodes += window_answers(self._state, arrived.rows, before_us)
         self._write_journal(arrived.rows)
         self._drop_needless()
         letters += intake.letters_in_order()
@@ -149,8 +152,10 @@ class FusionCore:
         return Status(
             shard=state.shard,
             queries={
-                query_id: QueryStatus(active.version, active.paused, active.matches, active.episodes)
-                for query_id, active in state.control.active.items()
+                active.query.id: QueryStatus(
+                    active.version, active.paused, active.matches, active.episodes, coalescing(state, active)
+                )
+                for active in state.control.in_force()
             },
             totals=state.totals,
             buffered=dict(zip(state.streams, state.buffered, strict=True)),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from msgspec import Struct, json, msgpack
 
-from coincide.query import Query
-from spark_jobs.control import ActiveQuery
+from coincide.queries import query_from_json
+from spark_jobs.active_readings import ActiveReadings
+from spark_jobs.control import ActiveQuery, in_force
 from spark_jobs.detection_rates import RatesState
 from spark_jobs.state_format import StateError, decode_state
 from spark_jobs.totals import Totals
 
 
 class QueryState(Struct, array_like=True, frozen=True):
-    """A query in force; `query` is its JSON."""
+    """A query in force; `query` is its JSON, `given` how many matches or answers it has given."""
 
     version: int
     paused: bool
@@ -22,16 +23,16 @@ class QueryState(Struct, array_like=True, frozen=True):
     query: bytes
 
     @classmethod
-    def of(cls, active: ActiveQuery) -> QueryState:
+    def of(cls, active: ActiveQuery | ActiveReadings) -> QueryState:
         """Return the state of a query in force."""
         content = json.encode(active.query.to_json())
         counts = (active.matches, active.episodes)
         return cls(active.version, active.paused, active.activation_seq, *counts, content)
 
-    def active(self) -> ActiveQuery:
+    def active(self) -> ActiveQuery | ActiveReadings:
         """Return the query in force."""
-        query = Query.from_json(json.decode(self.query))
-        return ActiveQuery(query, self.version, self.paused, self.activation_seq, self.matches, self.episodes)
+        query = query_from_json(json.decode(self.query))
+        return in_force(query, self.version, self.paused, self.activation_seq, self.matches, self.episodes)
 
 
 class AreaState(Struct, array_like=True, frozen=True):

@@ -11,14 +11,18 @@ from coincide.query import Query
 from coincide.stream import Stream
 from coincide.timing_join.retention import ROUNDING_US
 from coincide.window_join.retention import reaches_us, set_reaches_us
+from spark_jobs.active_readings import ActiveReadings
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
 
 
 def needed(
-    rows: EventColumns, watermark_us: Int64Array, streams: Mapping[str, Stream], queries: Iterable[ActiveQuery]
+    rows: EventColumns,
+    watermark_us: Int64Array,
+    streams: Mapping[str, Stream],
+    queries: Iterable[ActiveQuery | ActiveReadings],
 ) -> BoolArray:
-    """Whether each row may still match something that is not late, or its id is still to be remembered.
+    """Whether each row may still match something that is not late, hold in a window to come, or be remembered by id.
 
     A row is needed only by the queries whose activation is not after it, so this depends on the row, the watermark
     of its area and the queries alone, and a row that is not needed never becomes needed again.
@@ -36,7 +40,7 @@ def needed(
     """
     by_activation = sorted(queries, key=lambda active: active.activation_seq)
     none = -_delays_us(streams)
-    reach = np.minimum.accumulate([none, *(_reach_us(active.query, streams) for active in by_activation)])
+    reach = np.minimum.accumulate([none, *(_reach_us(active, streams) for active in by_activation)])
     activations = np.array([active.activation_seq for active in by_activation], np.int64)
     of_queries = np.searchsorted(activations, rows.seq, side="right")
     keep: BoolArray = rows.latest_us >= watermark_us + reach[of_queries, rows.stream]
@@ -48,7 +52,7 @@ def horizon_us(query: Query, streams: Mapping[str, Stream]) -> int:
 
     None of its members, those that have arrived already included, begins longer before.
     """
-    reach = _reach_us(query, streams)
+    reach = _join_reach_us(query, streams)
     codes = {name: code for code, name in enumerate(streams)}
     return max(streams[name].longest_template_us + ROUNDING_US - int(reach[codes[name]]) for name in query.streams)
 
@@ -63,8 +67,16 @@ def _delays_us(streams: Mapping[str, Stream]) -> Int64Array:
     return np.array([stream.max_delay_us for stream in streams.values()], np.int64)
 
 
-def _reach_us(query: Query, streams: Mapping[str, Stream]) -> Int64Array:
+def _reach_us(active: ActiveQuery | ActiveReadings, streams: Mapping[str, Stream]) -> Int64Array:
     """How far behind the watermark one query needs events, by stream code; no nearer than they are on time."""
+    if isinstance(active, ActiveReadings):
+        reach = -_delays_us(streams)
+        reach[list(streams).index(active.query.stream)] -= active.query.reach_us
+        return reach
+    return _join_reach_us(active.query, streams)
+
+
+def _join_reach_us(query: Query, streams: Mapping[str, Stream]) -> Int64Array:
     played = {role: streams[stream] for role, stream in query.roles}
     of_roles = reaches_us(query.graph, played) if query.at_least is None else set_reaches_us(query.graph, played)
     reach = -_delays_us(streams)

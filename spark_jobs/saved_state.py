@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from coincide.stream import Stream
+from spark_jobs.active_readings import ActiveReadings
 from spark_jobs.control import ActiveQuery
 from spark_jobs.detection_rates import DetectionRates
 from spark_jobs.episodes.saved import EpisodeSlot
@@ -36,7 +37,7 @@ def header_of(state: ShardState) -> Header:
         episode_slots=sorted(state.episodes.slots.live),
         totals=state.totals,
         control_offset=state.control.offset,
-        queries=[QueryState.of(active) for active in state.control.active.values()],
+        queries=[QueryState.of(active) for active in state.control.in_force()],
         removed=state.control.removed,
         areas=[
             AreaState(
@@ -75,7 +76,7 @@ def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header
     for saved in header.queries:
         active = saved.active()
         _refuse_undeclared(active, streams)
-        state.control.active[active.query.id] = active
+        state.control.put_in_force(active)
     _restore_areas(state, header)
     contents = {number_of(slot): slot for slot in slots}
     _restore_rows(state, contents)
@@ -83,7 +84,7 @@ def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header
     return state
 
 
-def _refuse_undeclared(active: ActiveQuery, streams: Mapping[str, Stream]) -> None:
+def _refuse_undeclared(active: ActiveQuery | ActiveReadings, streams: Mapping[str, Stream]) -> None:
     for stream in active.query.streams:
         if stream not in streams:
             raise StateError(
@@ -123,6 +124,7 @@ def _restore_rows(state: ShardState, slots: Mapping[int, bytes]) -> None:
     for detection_id, sensor, seq in zip(rows.ids, rows.sensor.tolist(), rows.seq.tolist(), strict=True):
         state.areas.sensor_of(sensor).remembered[detection_id] = seq  # the last of an id counts
     state.finder.rebuild(rows, state.control.active.values())
+    state.sliding.rebuild(state.table.columns, state.control.sliding.values())
 
 
 def _rows_of(state: ShardState, slot: Slot) -> EventColumns:

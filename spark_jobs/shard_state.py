@@ -13,6 +13,7 @@ from spark_jobs.events import EventTable
 from spark_jobs.finder import Finder
 from spark_jobs.limits import Limits
 from spark_jobs.rival_offsets import RivalOffsets
+from spark_jobs.sliding import SlidingQueries
 from spark_jobs.templates import Templates
 from spark_jobs.totals import Totals
 
@@ -47,6 +48,7 @@ class ShardState:
     templates: Templates
     table: EventTable
     finder: Finder
+    sliding: SlidingQueries
     control: Control
     episodes: Episodes
     stream_codes: dict[str, int]
@@ -73,6 +75,7 @@ class ShardState:
             templates=templates,
             table=EventTable(),
             finder=Finder(codes, areas, templates, limits.max_cached_pairs),
+            sliding=SlidingQueries(streams, areas),
             control=Control(streams, limits),
             episodes=Episodes(streams, areas),
             stream_codes=codes,

@@ -12,6 +12,8 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from spark_jobs.coalescing_metrics import coalescing_metrics
+
 PREFIX = "coincide_fusion_"
 
 TOTALS = {
@@ -61,6 +63,7 @@ class StatusMetrics(Collector):
             shards = list(self._shards.values())
         yield from _totals(shards)
         yield from _by_query(shards)
+        yield from coalescing_metrics(PREFIX, shards)
         yield _buffered(shards)
         yield from _template_pairs(shards)
         yield self._watermark_lag(shards)

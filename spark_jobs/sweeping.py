@@ -26,6 +26,7 @@ def is_sweep_due(state: ShardState) -> bool:
 
 def sweep(state: ShardState) -> None:
     """Drop rows, ids, areas, sensors, templates and slots that are not needed any more."""
+    evicted = state.totals.evicted
     keep = _kept_rows(state)
     rows = state.table.columns
     watermark_us = state.areas.watermark.state_us[rows.area]
@@ -33,6 +34,10 @@ def sweep(state: ShardState) -> None:
     state.table.keep(keep)
     rows = state.table.columns
     state.finder.rebuild(rows, state.control.active.values())
+    if state.totals.evicted > evicted or _idle_areas(state):
+        state.sliding.rebuild(rows, state.control.sliding.values())
+    else:
+        state.sliding.drop_before_windows(rows, state.control.sliding.values())
     _forget_unused(state)
     state.live_slots = set(np.unique(rows.slot).tolist())
     state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()
@@ -49,7 +54,7 @@ def _kept_rows(state: ShardState) -> BoolArray:
     """Which rows stay; those beyond the cap are counted as evicted."""
     rows = state.table.columns
     watermark_us = state.areas.watermark.state_us[rows.area]
-    keep = needed(rows, watermark_us, state.streams, state.control.active.values())
+    keep = needed(rows, watermark_us, state.streams, state.control.in_force())
     keep &= ~np.isin(rows.area, [area.code for area in _idle_areas(state)]) & (rows.seq >= state.first_seq)
     beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
     if beyond > 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, json
+from msgspec import UNSET, Struct, UnsetType, json
 
 from spark_jobs.records import OutputRecord
 
@@ -26,6 +26,18 @@ class Totals(Struct):
     episodes: int = 0
 
 
+class Coalescing(Struct):
+    """How the readings of a query are coalesced, why, and what a slide costs by either scheme, None until it is known.
+
+    Of the process at work: a restart begins anew.
+    """
+
+    scheme: str
+    reason: str
+    eager_cost_s: float | None
+    lazy_cost_s: float | None
+
+
 class QueryStatus(Struct):
     """The version of a query that is in force, how many matches it has given in all its versions, and episodes.
 
@@ -36,6 +48,7 @@ class QueryStatus(Struct):
     paused: bool
     matches: int
     episodes: int
+    coalescing: Coalescing | UnsetType = UNSET
 
 
 class WatermarkRange(Struct):

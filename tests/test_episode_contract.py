@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from coincide.queries import query_from_json
 from coincide.query import Query
 from services.alerting.batch import Sorter
 from services.alerting.metrics import Metrics
@@ -25,6 +26,10 @@ EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(
 
 def faults(value: dict[str, Any]) -> list[str]:
     return [error.message for error in validator("episodes").iter_errors(value)]
+
+
+def faults_of(topic: str, value: dict[str, Any]) -> list[str]:
+    return [error.message for error in validator(topic).iter_errors(value)]
 
 
 @pytest.mark.parametrize(
@@ -102,6 +107,28 @@ def test_what_the_fusion_job_writes_validates_and_alerting_reads_it() -> None:
     assert [fault for value in written for fault in faults(value)] == []
     assert [read.body for value in written for read in _read(value)] == [json.dumps(value) for value in written]
     assert {state_of(value) for value in written} >= {"open", "final", "retracted"}
+
+
+@pytest.mark.parametrize("asked", [{"longest": True}, {"join": {"lasting_s": 1}}])
+def test_what_is_said_of_readings_validates_and_alerting_reads_it(asked: dict[str, Any]) -> None:
+    window = {"time_s": 60, "slide_s": 60}
+    coalesce = {"from": "seismic", "by": "attributes.place", "value": "attributes.state", "window": window}
+    query = query_from_json({"id": "hot", "coalesce": coalesce, **asked})
+    core = FusionCore(STREAMS, Limits(), 0)
+    core.push([InputRecord("queries", 0, 0, b"hot", encode(QueryChange(1, "hot", 1, NOON_US, query=query.to_json())))])
+    offsets = iter(range(9))
+    written: list[dict[str, Any]] = []
+    for at_s, place in ((0, "gate"), (1, "hall"), (3600, "gate")):
+        attributes = {"place": place, "state": "open"}
+        [frame] = post(detection("geophone", NOON_US + at_s * 1_000_000, attributes=attributes)).frames
+        output = core.push([InputRecord("detections", 0, next(offsets), None, frame)])
+        assert faults_of("status", json.loads(output.status.value)) == []
+        written += [json.loads(each.value) for each in output.episodes]
+    assert written != []
+    assert [fault for value in written for fault in faults(value)] == []
+    assert [(read.body, state_of(json.loads(read.body))) for value in written for read in _read(value)] == [
+        (json.dumps(value), "final") for value in written
+    ]
 
 
 def _read(value: dict[str, Any]) -> Any:

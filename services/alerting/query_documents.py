@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from coincide.queries import AnyQuery, query_from_json
 from coincide.query import Query
 from coincide.within import QueryError
 from services.common.settings import SettingsError, read_yaml
 from services.common.streams import Streams
 
 
-def read_query(document: object, streams: Streams) -> Query:
+def read_query(document: object, streams: Streams) -> AnyQuery:
     """Return the query that `document` describes.
 
     Raises
@@ -18,15 +19,16 @@ def read_query(document: object, streams: Streams) -> Query:
     QueryError
         It is not a query, names a stream that is not declared, or asks for what is not available yet.
     """
-    query = Query.from_json(document)
-    for role, stream in query.roles:
+    query = query_from_json(document)
+    named = [(f"from.{role}", stream) for role, stream in query.roles] if isinstance(query, Query) else []
+    for field, stream in named or [("coalesce.from", stream) for stream in query.streams]:
         if stream not in streams:
             allowed = ", ".join(sorted(streams))
-            raise QueryError(f"from.{role}", f"names the stream {stream!r}, which is not declared: one of {allowed}")
+            raise QueryError(field, f"names the stream {stream!r}, which is not declared: one of {allowed}")
     return query
 
 
-def load_queries(path: Path | None, streams: Streams) -> list[Query]:
+def load_queries(path: Path | None, streams: Streams) -> list[AnyQuery]:
     """Return the queries in the YAML file at `path`; none without a path.
 
     Raises
@@ -47,7 +49,7 @@ def load_queries(path: Path | None, streams: Streams) -> list[Query]:
     return queries
 
 
-def _query(path: Path, number: int, item: Any, streams: Streams) -> Query:
+def _query(path: Path, number: int, item: Any, streams: Streams) -> AnyQuery:
     try:
         return read_query(item, streams)
     except QueryError as error:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coincide.query import Query
+from coincide.queries import AnyQuery, query_from_json
 from coincide.within import QueryError
 from services.alerting.merge_patch import merge_patch
 from services.alerting.query_documents import read_query
@@ -17,7 +17,7 @@ from services.common.streams import Streams
 class Wanted:
     """What a query shall become; `query` None removes it."""
 
-    query: Query | None
+    query: AnyQuery | None
     paused: bool = False
 
 
@@ -84,7 +84,7 @@ def changes_nothing(current: QueryVersion, wanted: Wanted) -> bool:
     if wanted.query is None or current.paused != wanted.paused:
         return False
     try:
-        return Query.from_json(current.query) == wanted.query
+        return query_from_json(current.query) == wanted.query
     except QueryError:
         return False  # written by a newer version of alerting
 
@@ -104,7 +104,7 @@ def _edges_with(edges: Sequence[Mapping[str, Any]], threshold: float, between: S
     return [{**edge, "threshold": threshold} if edge in named else edge for edge in edges]
 
 
-def _readable(document: object, streams: Streams) -> Query:
+def _readable(document: object, streams: Streams) -> AnyQuery:
     try:
         return read_query(document, streams)
     except QueryError as error:

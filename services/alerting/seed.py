@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Engine
 
-from coincide.query import Query
+from coincide.queries import AnyQuery
 from services.alerting.publisher import Publisher
 from services.alerting.records import QueryChange
 from services.alerting.store.query_rows import greatest_version
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 class Seed:
     """The configured queries, to be published when the queries topic holds no record at all."""
 
-    def __init__(self, queries: Sequence[Query], publisher: Publisher, engine: Engine) -> None:
+    def __init__(self, queries: Sequence[AnyQuery], publisher: Publisher, engine: Engine) -> None:
         self._left = list(queries)
         self._publisher = publisher
         self._engine = engine

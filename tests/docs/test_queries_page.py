@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from coincide.queries import query_from_json
 from coincide.query import Query
+from coincide.readings_query import ReadingsQuery
+from coincide.sliding.asked import Lasting, Longest, Similar
 from docs.generate import ROOT
 from services.alerting.api.query_models import QueryDocument, Threshold
 from services.alerting.episode_records import RETRACTED
@@ -17,26 +20,29 @@ from services.alerting.store.match_rows import StoredMatch
 
 PAGE = (ROOT / "docs/queries.md").read_text(encoding="utf-8")
 SHOWN: list[dict[str, Any]] = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
-QUERIES = {document["id"]: document for document in SHOWN if "from" in document}
+QUERIES = {document["id"]: document for document in SHOWN if "id" in document}
 EVENTS: list[str] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
 FORMS = {"intruder": "binary", "burst": "clique", "gas-cloud": "path", "object": "graph"}
 
 
 def test_there_is_a_query_of_every_form() -> None:
-    assert {id_: Query.from_json(document).graph.form for id_, document in QUERIES.items()} == FORMS
+    queries = {id_: query_from_json(document) for id_, document in QUERIES.items()}
+    assert {id_: query.graph.form for id_, query in queries.items() if isinstance(query, Query)} == FORMS
+    asked = {id_: type(query.asked) for id_, query in queries.items() if isinstance(query, ReadingsQuery)}
+    assert asked == {"hot": Longest, "steady": Lasting, "alike": Similar}
 
 
 @pytest.mark.parametrize("document", QUERIES.values(), ids=QUERIES)
 def test_contract_and_api_accept_every_query(document: dict[str, Any]) -> None:
     schema = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))
-    accepted = Query.from_json(document).to_json()
+    accepted = query_from_json(document).to_json()
     for written in (document, accepted):
         assert [error.message for error in Draft202012Validator(schema).iter_errors(written)] == []
         QueryDocument.model_validate(written)
 
 
 def test_each_way_to_change_a_threshold_is_shown_and_read() -> None:
-    bodies = [document for document in SHOWN if "from" not in document]
+    bodies = [document for document in SHOWN if "id" not in document]
     assert [set(body) for body in bodies] == [{"threshold"}, {"between", "threshold"}, {"joint_threshold"}]
     for body in bodies:
         Threshold.model_validate(body)

@@ -25,6 +25,8 @@ def found(output: Output) -> list[Found]:
 
 
 def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, object]:
-    """Return what a restart must not change: how many template pairs had to be computed it may."""
+    """Return what a restart must not change: what was computed and measured by the process that ended it may."""
     known = {name: value for name, value in status(output).items() if name != "template_pairs"}
+    for query in known["queries"].values():
+        query.pop("coalescing", None)
     return known, output.matches, output.dead_letters

@@ -141,6 +141,24 @@ def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
     assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "greatest"}) == 10
 
 
+def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry) -> None:
+    metrics = StatusMetrics()
+    registry.register(metrics)
+    for shard, scheme, eager_s, lazy_s in (
+        (0, "eager", 0.001, 0.004),
+        (1, "lazy", 0.003, 0.002),
+        (2, "lazy", None, None),
+    ):
+        coalescing = {"scheme": scheme, "reason": "so", "eager_cost_s": eager_s, "lazy_cost_s": lazy_s}
+        hot = {"version": 1, "paused": False, "matches": 0, "episodes": 2, "coalescing": coalescing}
+        metrics.take(f"shard-{shard}".encode(), json.dumps({"queries": {"hot": hot}}).encode())
+    value = registry.get_sample_value
+    eager, lazy = ({"query": "hot", "scheme": scheme} for scheme in ("eager", "lazy"))
+    assert value("coincide_fusion_episodes_total", {"query": "hot"}) == 6
+    assert [value("coincide_fusion_coalescing_shards", each) for each in (eager, lazy)] == [1, 2]
+    assert [value("coincide_fusion_coalescing_slide_seconds", each) for each in (eager, lazy)] == [0.003, 0.004]
+
+
 def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry) -> None:
     metrics = StatusMetrics()
     registry.register(metrics)

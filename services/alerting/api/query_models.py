@@ -49,7 +49,14 @@ class QueryDocument(BaseModel):
         description="Members have equal values of this attribute, such as attributes.object.",
     )
     coalesce: dict[str, Any] | None = Field(
-        None, description="Matches that follow each other within gap_s become episodes; see docs/queries.md."
+        None,
+        description="Matches that follow each other within gap_s become episodes; or, with from, the readings of a "
+        "stream are coalesced, and longest, lasting_s or join is asked of sliding windows; see docs/queries.md.",
+    )
+    longest: Literal[True] | None = Field(None, description="Over readings: the longest run of each group.")
+    lasting_s: float | None = Field(None, gt=0, description="Over readings: every run that lasts so long.")
+    join: dict[str, Any] | None = Field(
+        None, description="Over readings: every two groups with values within so much of each other for lasting_s."
     )
     sensors: str = Field("different", description="different, same or any: the sensors that members may come from.")
 

@@ -17,7 +17,7 @@ Steps = Callable[[Line], Awaitable[None]]
 Run = Callable[[Steps], None]
 
 COALESCE = {"gap_s": 5.0, "by": ["s.sensor"], "interval": "occurred"}
-HOT = {
+HOT: dict[str, Any] = {
     "id": "hot",
     "coalesce": {"from": "seismic", "by": "sensor", "value": "attributes.celsius", "where": {"above": 100}},
     "longest": True,
@@ -54,6 +54,44 @@ def test_no_change_of_anything_else_loses_how_it_is_coalesced(run: Run) -> None:
         assert [json.loads(each.value or b"")["query"]["coalesce"] for each in api.kafka.topic] == [COALESCE] * 6
         ended = await api.client.patch("/v1/queries/intruder", json={"coalesce": None}, headers=seen)
         assert "coalesce" not in ended.json()["query"]
+
+    run(steps)
+
+
+def test_a_query_over_readings_is_created_changed_and_refused_as_others_are(run: Run) -> None:
+    hot = {**HOT, "coalesce": {**HOT["coalesce"], "window": {"time_s": 60, "slide_s": 10}}}
+
+    async def steps(api: Line) -> None:
+        created = await api.client.put("/v1/queries/hot", json=hot)
+        assert (created.status_code, created.json()["query"]["coalesce"]["hold_s"]) == (201, 60)
+        seen = {"If-Match": "*"}
+        warmer = await api.client.patch("/v1/queries/hot", json={"coalesce": {"where": {"above": 90}}}, headers=seen)
+        assert (warmer.status_code, warmer.json()["query"]["coalesce"]["where"]) == (200, {"above": 90})
+        again = await api.client.patch("/v1/queries/hot", json={"coalesce": {"by": ["sensor"]}}, headers=seen)
+        assert again.json()["version"] == 2  # changes nothing
+        lasting = await api.client.patch("/v1/queries/hot", json={"longest": None, "lasting_s": 5}, headers=seen)
+        assert (lasting.status_code, lasting.json()["query"]["lasting_s"]) == (200, 5)
+        assert [json.loads(each.value or b"")["query"]["id"] for each in api.kafka.topic] == ["hot"] * 3
+
+    run(steps)
+
+
+@pytest.mark.parametrize(
+    ("field", "coalesce"),
+    [
+        ("coalesce.from", {"from": "pressure"}),
+        ("coalesce.value", {"value": "celsius"}),
+        ("coalesce.window.slide_s", {"window": {"time_s": 60}}),
+    ],
+)
+def test_a_query_over_readings_is_refused_by_the_fields_name(run: Run, field: str, coalesce: dict[str, Any]) -> None:
+    window = {"time_s": 60, "slide_s": 10}
+    hot = {**HOT, "coalesce": {**HOT["coalesce"], "window": window, **coalesce}}
+
+    async def steps(api: Line) -> None:
+        refused = await api.client.put("/v1/queries/hot", json=hot)
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+        assert api.kafka.topic == []
 
     run(steps)
 

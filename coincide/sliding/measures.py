@@ -1,0 +1,81 @@
+"""Measures: what was counted of the readings of a source and of the scans of a rule; a few numbers each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coincide.sliding.extent import Scan
+from coincide.sliding.readings import Readings
+
+
+@dataclass
+class Arrived:
+    """How many readings came, and how many of them after a later one of their group."""
+
+    readings: float = 0.0
+    late: float = 0.0
+
+    @property
+    def out_of_order(self) -> float:
+        """The paper's oop: the share of readings that come out of order."""
+        return self.late / self.readings if self.readings else 0.0
+
+    def halve(self) -> None:
+        """Let what comes count twice as much as what came, so that drifts show."""
+        self.readings, self.late = self.readings / 2, self.late / 2
+
+
+@dataclass
+class Scanned:
+    """What the scans of one rule met, in sum."""
+
+    scans: float = 0.0
+    readings: float = 0.0
+    groups: float = 0.0
+    runs: float = 0.0
+
+    def add(self, scan: Scan) -> None:
+        """Count a scan."""
+        self.scans += 1
+        self.readings += scan.readings
+        self.groups += scan.groups
+        self.runs += scan.runs_in_all
+
+    @property
+    def coalesced(self) -> float:
+        """The paper's cp: the share of readings that coalesce with the one before them, of those that have one."""
+        following = self.readings - self.groups
+        return (self.readings - self.runs) / following if following > 0 else 0.0
+
+    def halve(self) -> None:
+        """Let what comes count twice as much as what came."""
+        self.scans, self.readings, self.groups, self.runs = (
+            each / 2 for each in (self.scans, self.readings, self.groups, self.runs)
+        )
+
+
+class Latest:
+    """The latest reading of each group of an area."""
+
+    def __init__(self) -> None:
+        self._ts_us: dict[int, int] = {}
+
+    def late(self, readings: Readings) -> int:
+        """Take readings in the order in which they came; return how many came after a later one of their group.
+
+        Examples
+        --------
+        >>> latest = Latest()
+        >>> latest.late(Readings.of([10, 30, 20], [0, 0, 0], [1, 1, 1], []))
+        1
+        >>> latest.late(Readings.of([5], [1], [1], []))
+        0
+        """
+        late, latest = 0, self._ts_us
+        for group, ts in zip(readings.group.tolist(), readings.ts_us.tolist(), strict=True):
+            known = latest.get(group)
+            if known is None or ts >= known:
+                latest[group] = ts
+            else:
+                late += 1
+        return late

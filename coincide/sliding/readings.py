@@ -1,0 +1,74 @@
+"""Readings: what was read, of which group and when, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays import FloatArray, Int64Array
+
+
+class Ref(NamedTuple):
+    """Which reading it is; of readings of a group at one instant the smallest (sensor, id) counts."""
+
+    sensor: str
+    id: str
+    received_at_us: int
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Columns of length n, in any order.
+
+    Attributes
+    ----------
+    ts_us : ndarray of int64
+    group : ndarray of int64
+        Small codes.
+    value : ndarray of float64
+        Numbers; texts, true and false as codes.
+    refs : ndarray of object
+        Each a `Ref`.
+    """
+
+    ts_us: Int64Array
+    group: Int64Array
+    value: FloatArray
+    refs: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.ts_us)
+
+    @staticmethod
+    def of(ts_us: Sequence[int], group: Sequence[int], value: Sequence[float], refs: Sequence[Ref]) -> Readings:
+        """Return the columns of readings given one by one."""
+        which = np.fromiter(refs, object, len(refs))
+        return Readings(np.array(ts_us, np.int64), np.array(group, np.int64), np.array(value, np.float64), which)
+
+    def where(self, rows: npt.NDArray[Any]) -> Readings:
+        """Return the readings at these rows: positions or a mask."""
+        return Readings(self.ts_us[rows], self.group[rows], self.value[rows], self.refs[rows])
+
+    @staticmethod
+    def joined(parts: Sequence[Readings]) -> Readings:
+        """Return the readings of all parts."""
+        columns = [(part.ts_us, part.group, part.value, part.refs) for part in (Readings.of([], [], [], []), *parts)]
+        return Readings(*(np.concatenate(each) for each in zip(*columns, strict=True)))
+
+    def counted(self) -> Readings:
+        """Return those that count at their instant, by (group, ts)."""
+        order = np.lexsort((self.ts_us, self.group))
+        tied = (np.diff(self.ts_us[order]) == 0) & (np.diff(self.group[order]) == 0)
+        if not tied.any():
+            return self.where(order)
+        starts = np.flatnonzero(np.append(True, ~tied))
+        counted = order[starts]
+        for place in (np.flatnonzero(tied) + 1).tolist():
+            instant = np.searchsorted(starts, place, side="right") - 1
+            if self.refs[order[place]] < self.refs[counted[instant]]:
+                counted[instant] = order[place]
+        return self.where(counted)

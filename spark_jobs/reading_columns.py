@@ -1,0 +1,109 @@
+"""Reading columns: what the detections of one stream say of an attribute, by group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import json
+
+from coincide.arrays import PositionArray
+from coincide.query_checks import ATTRIBUTES
+from coincide.readings_query import SENSOR
+from coincide.sliding.readings import Readings, Ref
+from coincide.within import is_number
+from spark_jobs.areas import Areas
+from spark_jobs.events import EventColumns
+from spark_jobs.frames import UNREADABLE
+
+Scalar = str | int | float | bool
+T = TypeVar("T", bound=Hashable)
+Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
+
+
+class ReadingColumns:
+    """Reads one attribute of detections; one without it, or without what it is grouped by, is no reading.
+
+    Parameters
+    ----------
+    by : tuple of str
+        "sensor", or "attributes." and a name.
+    value : str
+        "attributes." and a name.
+    is_number : bool
+        Whether only numbers are values.
+    """
+
+    def __init__(self, by: tuple[str, ...], value: str, *, is_number: bool) -> None:
+        self._by = by
+        self._is_number = is_number
+        names = dict.fromkeys(name.removeprefix(ATTRIBUTES) for name in (value, *by) if name != SENSOR)
+        self._decoder = json.Decoder(_attributes_type(list(names)))
+        self._place = {ATTRIBUTES + name: f"field_{place}" for place, name in enumerate(names)}
+        self._value = self._place[value]
+        self._groups: dict[tuple[Key, ...], int] = {}
+        self._values: dict[Key, int] = {}
+        self._group_keys: list[tuple[Key, ...]] = []
+        self._value_keys: list[Key] = []
+
+    def read(self, rows: EventColumns, at: PositionArray, areas: Areas) -> Readings:
+        """Return the readings among the rows at these positions."""
+        ts, groups, values, refs = [], [], [], []
+        for row in at.tolist():
+            sensor = areas.sensor_of(rows.sensor[row]).name
+            read = self._read(rows.attributes[row], sensor)
+            if read is not None:
+                ts.append(rows.latest_us[row])
+                groups.append(read[0])
+                values.append(read[1])
+                refs.append(Ref(sensor, rows.ids[row], int(rows.received_at_us[row])))
+        return Readings.of(ts, groups, values, refs)
+
+    def __len__(self) -> int:
+        """How many codes there are, of groups and of values."""
+        return len(self._groups) + len(self._values)
+
+    def group(self, code: int) -> dict[str, Scalar]:
+        """Return what makes the group of that code."""
+        return {name: value for name, (_, value) in zip(self._by, self._group_keys[code], strict=True)}
+
+    def value(self, value: float) -> Scalar:
+        """Return the value as it was read; a whole number without a fraction."""
+        return _as_read(value) if self._is_number else self._value_keys[int(value)][1]
+
+    def _read(self, attributes: bytes, sensor: str) -> tuple[int, float] | None:
+        try:
+            content = self._decoder.decode(attributes)
+        except UNREADABLE:  # intake does not look into every number
+            return None
+        value = getattr(content, self._value)
+        group = [sensor if name == SENSOR else getattr(content, self._place[name]) for name in self._by]
+        keys = tuple(_key(each) for each in group if isinstance(each, Scalar))
+        if len(keys) < len(group) or not (is_number(value) if self._is_number else isinstance(value, Scalar)):
+            return None
+        code = _code(keys, self._groups, self._group_keys)
+        return code, value if self._is_number else _code(_key(value), self._values, self._value_keys)
+
+
+def _attributes_type(names: list[str]) -> type[Any]:
+    fields: list[tuple[str, type, Any]] = [(f"field_{place}", object, None) for place in range(len(names))]
+    rename = {f"field_{place}": name for place, name in enumerate(names)}
+    return msgspec.defstruct("Attributes", fields, rename=rename)
+
+
+def _code(key: T, codes: dict[T, int], keys: list[T]) -> int:
+    """Return the code of a key, known or new."""
+    code = codes.setdefault(key, len(keys))
+    if code == len(keys):
+        keys.append(key)
+    return code
+
+
+def _key(value: Scalar) -> Key:
+    return isinstance(value, bool), _as_read(value)
+
+
+def _as_read(value: Scalar) -> Scalar:
+    """Return a whole number as an int, so that 7 and 7.0 are written alike."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,83 @@
+"""Both extents: the same runs at every scan, whatever came and went in whatever order."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide.coalescing import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
+from coincide.sliding.condition import Condition
+from coincide.sliding.eager_extent import EagerExtent
+from coincide.sliding.extent import Held, Scan, SlidingExtent
+from coincide.sliding.lazy_extent import HeldReadings, LazyExtent
+from coincide.sliding.readings import Readings, Ref
+from coincide.sliding.run_rule import RunRule
+from coincide.sliding.shared_extents import SharedExtents
+
+Run = tuple[int, int, int, float, Held]
+
+CONDITIONS = [None, None, Condition(above=1), Condition(at_least=1, below=3)]
+EQUIVALENCES: list[Equivalence | None] = [None, Equal(), Increasing(), Decreasing(), Bounded(1), Quantised(2)]
+rules = st.builds(
+    RunRule,
+    hold_us=st.integers(1, 30),
+    condition=st.sampled_from(CONDITIONS),
+    equivalence=st.sampled_from(EQUIVALENCES),
+)
+rows = st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(0, 4), st.integers(0, 5))
+pushes = st.lists(st.tuples(st.lists(rows, max_size=8), st.integers(-30, 20)), min_size=1, max_size=6)
+
+
+def runs(extent: SlidingExtent) -> list[Run]:
+    found = extent.scan().runs
+    columns = (found.group, found.intervals.start_us, found.intervals.end_us, found.value)
+    return [(*run, extent.held(*run[:3])) for run in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def counts(scan: Scan) -> tuple[int, int, int]:
+    return scan.readings, scan.groups, scan.runs_in_all
+
+
+@settings(max_examples=150, deadline=None)
+@given(rules, pushes)
+def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tuple[int, ...]], int]]) -> None:
+    eager, lazy = EagerExtent(rule), LazyExtent(rule, HeldReadings())
+    numbers = iter(range(100))
+    for added, dropped_before in pushes:
+        ts, group, value, sensor = zip(*added, strict=True) if added else [()] * 4
+        readings = Readings.of(ts, group, value, [Ref(str(each), f"{next(numbers):02}", 0) for each in sensor])
+        for extent in (eager, lazy):
+            extent.add(readings)
+            extent.drop_before(dropped_before)
+        assert runs(eager) == runs(lazy)
+        assert counts(eager.scan()) == counts(lazy.scan())
+
+
+def test_what_does_not_interest_ends_a_run_and_makes_few_runs() -> None:
+    hot = EagerExtent(RunRule(hold_us=100, condition=Condition(above=1), equivalence=Equal()))
+    hot.add(Readings.of([0, 10, 20, 30, 40], [0] * 5, [2, 0, 1, 3, 3], [Ref("s", str(n), n) for n in range(5)]))
+    assert [(start, end) for _, start, end, _, _ in runs(hot)] == [(0, 10), (30, 140)]
+    assert counts(hot.scan()) == (5, 1, 3)
+
+
+def test_of_one_instant_the_smallest_counts_in_either() -> None:
+    for extent in (EagerExtent(RunRule(hold_us=5)), LazyExtent(RunRule(hold_us=5), HeldReadings())):
+        for sensor, value in (("b", 2.0), ("c", 3.0), ("a", 1.0)):
+            extent.add(Readings.of([0], [0], [value], [Ref(sensor, "x", 7)]))
+        assert runs(extent) == [(0, 0, 5, 1.0, Held(1, 1.0, Ref("a", "x", 7)))]
+
+
+def test_rules_share_what_is_lazy_and_count_what_came_out_of_order() -> None:
+    steady, any_value = RunRule(hold_us=50, equivalence=Equal()), RunRule(hold_us=50)
+    shared = SharedExtents({steady: True, any_value: False})
+    refs = [Ref("s", str(number), 0) for number in range(4)]
+    assert shared.add(Readings.of([0, 30, 10, 40], [0, 0, 0, 0], [1, 1, 2, 2], refs)) == 1
+    assert isinstance(shared.of(steady), EagerExtent)
+    assert isinstance(shared.of(any_value), LazyExtent)
+    assert [len(runs(shared.of(rule))) for rule in (steady, any_value)] == [4, 1]
+    shared.drop_before(20)
+    for schemes in ((True, False), (True, True), (False, True), (False, False)):
+        shared = shared.switched(dict(zip((steady, any_value), schemes, strict=True)))
+        assert [isinstance(shared.of(rule), EagerExtent) for rule in (steady, any_value)] == list(schemes)
+        assert [counts(shared.of(rule).scan()) for rule in (steady, any_value)] == [(2, 1, 2), (2, 1, 1)]
+    assert shared.add(Readings.of([39], [0], [1], refs[:1])) == 1  # it knows that 40 was there

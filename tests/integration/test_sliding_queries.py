@@ -1,0 +1,98 @@
+"""Queries over readings on a real broker: a kill half-way, readings sent twice, and the answers of one straight run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from coincide.stream import Stream
+from deploy.local.broker import Broker
+from deploy.local.waiting import wait_until
+from spark_jobs.fusion_core import FusionCore
+from spark_jobs.limits import Limits
+from spark_jobs.records import InputRecord
+from tests.integration.fusion_process import FusionProcess, create_prefixed_topics, read_all, send
+from tests.spark_jobs.building import Row, frame, put
+
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+
+START_S = 1_700_000_000
+SLIDES = 200  # of a second, with a reading of each of two regions in each
+STREAM = Stream("temperature", max_delay_s=5)
+WINDOW = {"time_s": 60, "slide_s": 1}
+COALESCE = {"from": STREAM.name, "by": "attributes.region", "value": "attributes.celsius", "window": WINDOW}
+QUERIES: list[dict[str, Any]] = [
+    {"id": "longest", "coalesce": {**COALESCE, "where": {"above": 100}}, "longest": True},
+    {"id": "steady", "coalesce": COALESCE, "lasting_s": 20},
+    {"id": "alike", "coalesce": COALESCE, "join": {"within": 1, "lasting_s": 4}},
+]
+CHANGES = [put(offset, query) for offset, query in enumerate(QUERIES)]
+
+
+def second(number: int) -> InputRecord:
+    """Both regions change now and then; the south a little late."""
+    rows = [
+        Row(
+            f"{region}-{number}",
+            START_S + number - 2 * (region == "south"),
+            stream=STREAM.name,
+            sensor=region,
+            attributes=(("celsius", 99 + number // every % 3), ("region", region)),
+        )
+        for region, every in (("north", 25), ("south", 7))
+    ]
+    area = f"area-{number % 2}"
+    return frame(number, rows, area, received_at_s=START_S + number + 1)
+
+
+SECONDS = [second(number) for number in range(SLIDES)]
+
+
+def sent(job: FusionProcess, topic: str, records: list[InputRecord]) -> None:
+    send(job.bootstrap, job.topic(topic), [(record.key or b"", record.value or b"") for record in records])
+
+
+def by_id(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what was written, once; what is written twice is written alike."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in records:
+        assert found.setdefault(record["id"], record) == record
+    return found
+
+
+@pytest.fixture(scope="module")
+def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
+    create_prefixed_topics(kafka.bootstrap, "sliding.")
+    folder = tmp_path_factory.mktemp("sliding")
+    streams = folder / "streams.yaml"
+    streams.write_text(f"streams: {{{STREAM.name}: {{max_delay_s: {STREAM.max_delay_s}}}}}")
+    job = FusionProcess(kafka.bootstrap, "sliding.", folder, {"streams_path": str(streams)})
+    job.start_and_wait()
+    yield job
+    job.end()
+
+
+def test_a_kill_half_way_and_readings_sent_twice_change_no_answer(job: FusionProcess) -> None:
+    straight = FusionCore({STREAM.name: STREAM}, Limits(), 0)
+    straight.push(CHANGES)
+    expected = by_id([json.loads(answer.value) for answer in straight.push(SECONDS).episodes])
+    assert {answer["query"] for answer in expected.values()} == {"longest", "steady", "alike"}
+
+    def found() -> dict[str, dict[str, Any]]:
+        return by_id(read_all(job.bootstrap, job.topic("episodes")))
+
+    sent(job, "queries", CHANGES)
+    for begin in range(0, SLIDES // 2, 20):
+        sent(job, "detections", SECONDS[begin : begin + 20])
+    assert wait_until(lambda: len(found()) > len(expected) // 8, 90, every_s=0.5), job.tail()
+    job.kill()
+    job.start_and_wait()
+    sent(job, "detections", SECONDS[SLIDES // 2 - 5 :])  # some of them once more
+    assert wait_until(lambda: len(found()) >= len(expected), 90, every_s=0.5), job.tail()
+    assert found() == expected
+    *_, state = read_all(job.bootstrap, job.topic("status"))
+    assert state["queries"]["steady"]["coalescing"]["scheme"] in {"eager", "lazy"}
+    assert state["queries"]["steady"]["episodes"] == sum(each["query"] == "steady" for each in expected.values())

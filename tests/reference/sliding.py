@@ -1,0 +1,292 @@
+"""Queries over readings from the definition: what every group held at every instant of a window, one instant a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from spark_jobs.records import InputRecord
+from tests.reference.fusion import SlowFusion
+from tests.reference.fusion_query import SlowRow
+
+UNIT_US = 100_000  # every time is a multiple of it
+Group = tuple[tuple[str, str], ...]  # (name, JSON of the value)
+
+
+class Answer(NamedTuple):
+    query: str
+    version: int
+    area: str
+    window_end_us: int
+    groups: tuple[Group, ...]
+    start_us: int
+    end_us: int
+    readings: int
+    values: tuple[str, ...]  # as JSON
+    received_at_us: int
+
+
+class Reading(NamedTuple):
+    ts: int
+    sensor: str
+    id: str
+    value: Any
+    received_at_us: int
+
+
+class Spell(NamedTuple):
+    """A run inside a window, in units."""
+
+    group: Group
+    start: int
+    end: int
+    readings: tuple[Reading, ...]
+
+
+@dataclass
+class SlowReadingsQuery:
+    json: dict[str, Any]
+    version: int
+    paused: bool
+    activation: int
+
+    @property
+    def coalesce(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.json["coalesce"]
+        return found
+
+    @property
+    def time(self) -> int:
+        return _units(self.coalesce["window"]["time_s"])
+
+    @property
+    def slide(self) -> int:
+        return _units(self.coalesce["window"]["slide_s"])
+
+    @property
+    def hold(self) -> int:
+        return _units(self.coalesce.get("hold_s", self.coalesce["window"]["time_s"]))
+
+    @property
+    def equivalence(self) -> Any:
+        return self.coalesce.get("equivalence", "any" if "where" in self.coalesce else "equal")
+
+    def scope(self) -> tuple[object, ...]:
+        return self.coalesce["from"], _listed(self.coalesce.get("by", "sensor")), self.coalesce["value"]
+
+    def keeps_activation(self, changed: SlowReadingsQuery) -> bool:
+        return self.scope() == changed.scope() and self.time + self.hold >= changed.time + changed.hold
+
+    def answers(self, area: str, rows: Sequence[SlowRow], received: dict[int, int], end: int) -> Iterator[Answer]:
+        spells = list(self._spells(self._readings(rows, received), end))
+        for chosen in self._chosen(spells):
+            sides = sorted(chosen)
+            start, stop = max(side.start for side in sides), min(side.end for side in sides)
+            held = [_holding(side.readings, start, stop) for side in sides]
+            yield Answer(
+                self.json["id"],
+                self.version,
+                area,
+                end * UNIT_US,
+                tuple(side.group for side in sides),
+                start * UNIT_US,
+                stop * UNIT_US,
+                sum(len(each) for each in held),
+                tuple(_canonical(self._worth(each[0].value)) for each in held),
+                max(each[-1].received_at_us for each in held),
+            )
+
+    def _readings(self, rows: Sequence[SlowRow], received: dict[int, int]) -> dict[Group, list[Reading]]:
+        found: dict[Group, list[Reading]] = {}
+        for row in rows:
+            group, value = self._group(row), row.fields["attributes"].get(self.coalesce["value"][11:])
+            if row.number < self.activation or row.fields["stream"] != self.coalesce["from"] or group is None:
+                continue
+            if not self._is_value(value):
+                continue
+            ts = row.fields["latest_us"] // UNIT_US
+            found.setdefault(group, []).append(Reading(ts, *row.name, value, received[row.number]))
+        return found
+
+    def _group(self, row: SlowRow) -> Group | None:
+        values = {"sensor": row.fields["sensor"]} | {
+            f"attributes.{name}": value for name, value in row.fields["attributes"].items()
+        }
+        names = _listed(self.coalesce.get("by", "sensor"))
+        if any(not isinstance(values.get(name), str | int | float) for name in names):
+            return None
+        return tuple((name, _canonical(values[name])) for name in names)
+
+    def _is_value(self, value: Any) -> bool:
+        needs_numbers = "where" in self.coalesce or self.equivalence not in ("equal", "any")
+        if needs_numbers or self.json.get("join", {}).get("within", 0) > 0:
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, str | int | float)
+
+    def _spells(self, readings: dict[Group, list[Reading]], end: int) -> Iterator[Spell]:
+        for group, listed in readings.items():
+            by_instant = {reading.ts: reading for reading in sorted(listed, reverse=True) if reading.ts < end}
+            counted = sorted(by_instant.values())
+            spell: Spell | None = None
+            previous: Reading | None = None
+            for instant in range(end - self.time, end):
+                reading = self._held(counted, instant)
+                if spell is not None and (reading is None or not self._goes_on(previous, reading)):
+                    yield spell
+                    spell = None
+                if reading is not None:
+                    start = instant if spell is None else spell.start
+                    spell = Spell(group, start, instant + 1, tuple(counted))
+                previous = reading
+            if spell is not None:
+                yield spell
+
+    def _held(self, counted: list[Reading], instant: int) -> Reading | None:
+        before = [reading for reading in counted if reading.ts <= instant]
+        if not before or instant >= before[-1].ts + self.hold or not self._interests(before[-1].value):
+            return None
+        return before[-1]
+
+    def _interests(self, value: Any) -> bool:
+        where = self.coalesce.get("where", {})
+        return (
+            ("above" not in where or value > where["above"])
+            and ("at_least" not in where or value >= where["at_least"])
+            and ("below" not in where or value < where["below"])
+            and ("at_most" not in where or value <= where["at_most"])
+        )
+
+    def _goes_on(self, previous: Reading | None, following: Reading) -> bool:
+        if previous is None or previous == following:
+            return previous is not None
+        one, other, rule = previous.value, following.value, self.equivalence
+        if rule in ("any", "equal"):
+            return rule == "any" or _canonical(one) == _canonical(other)
+        if rule in ("increasing", "decreasing"):
+            return bool(other > one if rule == "increasing" else other < one)
+        if "bounded" in rule:
+            return bool(abs(other - one) <= rule["bounded"])
+        return bool(one // rule["quantised"] == other // rule["quantised"])
+
+    def _worth(self, value: Any) -> Any:
+        rule = self.equivalence
+        return value // rule["quantised"] * rule["quantised"] if "quantised" in rule else value
+
+    def _chosen(self, spells: list[Spell]) -> Iterator[tuple[Spell, ...]]:
+        if "longest" in self.json:
+            for group in {spell.group for spell in spells}:
+                of_group = [spell for spell in spells if spell.group == group]
+                yield (min(of_group, key=lambda spell: (spell.start - spell.end, spell.start)),)
+        elif "lasting_s" in self.json:
+            yield from ((spell,) for spell in spells if spell.end - spell.start >= _units(self.json["lasting_s"]))
+        else:
+            yield from (pair for pair in combinations(spells, 2) if self._is_similar(*pair))
+
+    def _is_similar(self, one: Spell, other: Spell) -> bool:
+        common = min(one.end, other.end) - max(one.start, other.start)
+        if one.group == other.group or common < _units(self.json["join"]["lasting_s"]):
+            return False
+        start, stop = max(one.start, other.start), min(one.end, other.end)
+        ours, theirs = (self._worth(_holding(side.readings, start, stop)[0].value) for side in (one, other))
+        within = self.json["join"].get("within", 0)
+        return abs(ours - theirs) <= within if within > 0 else _canonical(ours) == _canonical(theirs)
+
+
+@dataclass
+class SlowSliding(SlowFusion):
+    """Fusion with queries over readings; `answers` lists what all windows said, in no order."""
+
+    sliding: dict[str, SlowReadingsQuery] = field(default_factory=dict)
+    received: dict[int, int] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
+
+    def push(self, records: list[InputRecord]) -> None:
+        before = dict(self.watermark_us)
+        super().push(records)
+        for query in self.sliding.values():
+            if not query.paused:
+                for area, watermark_us in self.watermark_us.items():
+                    self.answers += self._of_area(query, area, before.get(area), watermark_us)
+
+    def _of_area(self, query: SlowReadingsQuery, area: str, before_us: int | None, now_us: int) -> Iterator[Answer]:
+        delay_us = self.streams[query.coalesce["from"]].max_delay_us
+        rows = [row for row in self.rows if row.area == area]
+        if not rows:
+            return
+        earliest = min(row.fields["latest_us"] for row in rows) // UNIT_US
+        latest = max(row.fields["latest_us"] for row in rows) // UNIT_US
+        for end in range(earliest - earliest % query.slide, latest + query.time + query.hold + 1, query.slide):
+            if (before_us is None or before_us - delay_us < end * UNIT_US) and end * UNIT_US <= now_us - delay_us:
+                yield from query.answers(area, rows, self.received, end)
+
+    def _control(self, change: dict[str, Any]) -> None:
+        if "coalesce" not in change.get("query", {}) and change["id"] not in self.sliding:
+            super()._control(change)
+        elif change["version"] > self.versions.get(change["id"], 0):
+            self.versions[change["id"]] = change["version"]
+            old = self.sliding.pop(change["id"], None)
+            if change.get("removed"):
+                return
+            new = SlowReadingsQuery(change["query"], change["version"], change.get("paused", False), len(self.rows))
+            if old is not None and old.keeps_activation(new):
+                new.activation = old.activation
+            self.sliding[change["id"]] = new
+
+    def _row(self, row: SlowRow, received_at_us: int) -> None:
+        self.received.setdefault(row.number, received_at_us)
+        accepted = len(self.rows)
+        super()._row(row, received_at_us)
+        if len(self.rows) == accepted:
+            del self.received[row.number]
+
+
+def told(records: Sequence[dict[str, Any]]) -> list[Answer]:
+    """Return records of the episodes topic as the oracle gives them."""
+    return [
+        Answer(
+            record["query"],
+            record["query_version"],
+            record["area"],
+            record["window"]["end_us"],
+            _groups(record["group"], record["value"]),
+            record["start_us"],
+            record["end_us"],
+            record["count"],
+            tuple(map(_canonical, record["value"].values()))
+            if isinstance(record["value"], dict)
+            else (_canonical(record["value"]),),
+            record["received_at_us"],
+        )
+        for record in records
+    ]
+
+
+def _groups(group: dict[str, Any], value: object) -> tuple[Group, ...]:
+    if not isinstance(value, dict):
+        return (tuple((name, _canonical(each)) for name, each in group.items()),)
+    return tuple(
+        tuple((name[2:], _canonical(each)) for name, each in group.items() if name.startswith(f"{side}."))
+        for side in value
+    )
+
+
+def _holding(readings: Sequence[Reading], start: int, end: int) -> list[Reading]:
+    """Readings that hold somewhere in an interval that they cover, in order."""
+    first = max(reading.ts for reading in readings if reading.ts <= start)
+    return sorted(reading for reading in readings if first <= reading.ts < end)
+
+
+def _units(seconds: float) -> int:
+    return round(seconds * 1_000_000) // UNIT_US
+
+
+def _listed(by: Any) -> list[str]:
+    return by if isinstance(by, list) else [by]
+
+
+def _canonical(value: Any) -> str:
+    is_whole = isinstance(value, float) and value.is_integer()
+    return json.dumps(int(value) if is_whole else value)
