@@ -1,6 +1,6 @@
 """Coalescing: readings, facts and matches to the longest intervals in which nothing that matters changed."""
 
-from coincide.coalescing.batch import coalesce
+from coincide.coalescing.batch import coalesce, coalesce_readings
 from coincide.coalescing.eager import EagerCoalescing
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
 from coincide.coalescing.errors import CoalescingError
@@ -27,5 +27,6 @@ __all__ = [
     "Runs",
     "WindowExtent",
     "coalesce",
+    "coalesce_readings",
     "validity",
 ]

@@ -1,0 +1,108 @@
+"""RowBlocks: rows in order of time, united block by block while a block is in the processor's cache.
+
+Sensors report in turns: the rows of one group lie far apart, and to sort them all by group is to read memory at random.
+Within a block that costs next to nothing. What a block makes of a group is a segment as a row is one, and the segments
+are united at last: as many as there are runs, and at most one more for each group and block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays import Int64Array, PositionArray
+from coincide.coalescing.columns import in_time_order
+from coincide.coalescing.link_rule import LinkRule
+from coincide.coalescing.segments import Segments
+from coincide.stable_order import narrow, stable_order, stable_sort
+
+BLOCK_ROWS = 1 << 16  # some columns of so many rows fit into a core's own cache
+FEWEST_ROWS = 16  # of a group in a block, on average: with many groups blocks are larger
+FOREVER_US = 1 << 62  # longer than any two times of a column lie apart
+
+
+@dataclass(frozen=True)
+class RowBlocks:
+    """Facts, or readings: rows whose `end_us` is left out hold for `hold_us`, one of each code at each instant.
+
+    Examples
+    --------
+    >>> readings = RowBlocks(np.array([0, 1, 0, 0]), np.array([9, 9, 0, 9]))
+    >>> [(block.code.tolist(), block.first.tolist()) for block in readings]
+    [([0, 0, 1], [2, 0, 1])]
+    """
+
+    code: npt.NDArray[np.integer[Any]]  # from 0
+    start_us: Int64Array
+    end_us: Int64Array | None = None
+    hold_us: int = FOREVER_US
+
+    def __iter__(self) -> Iterator[Segments]:
+        return (self._block(begin, end) for begin, end in pairwise(self._cuts))
+
+    def united(self, rule: LinkRule) -> Segments:
+        """Unite all rows."""
+        return _united([block.united(rule) for block in self], rule)
+
+    def united_apart(self, rule: LinkRule) -> Segments | None:
+        """Unite all rows; None as soon as some of one code are seen to overlap, or to start together."""
+        parts = []
+        for block in self:
+            if block.overlap:
+                return None
+            parts.append(block.united(rule))
+        joined = Segments.joined(parts)
+        return None if joined.overlap else joined.united(rule)
+
+    @cached_property
+    def _codes(self) -> int:
+        return int(self.code.max(initial=-1)) + 1
+
+    @cached_property
+    def _narrow_code(self) -> npt.NDArray[np.integer[Any]]:
+        return narrow(self.code, self._codes)
+
+    @cached_property
+    def _by_time(self) -> tuple[Int64Array, PositionArray | None]:
+        """Starts by time, or by (code, time), and whose they are; None where rows stand so."""
+        if in_time_order(self.code, self.start_us):
+            return self.start_us, None
+        return stable_sort(self.start_us)
+
+    @cached_property
+    def _cuts(self) -> Sequence[int]:
+        """Where blocks begin and end: never between two rows of one instant."""
+        rows, step = len(self.code), max(BLOCK_ROWS, FEWEST_ROWS * self._codes)
+        start, _ = self._by_time
+        cuts = [0]
+        for near in range(step, rows, step):
+            (changes,) = np.nonzero(start[near : near + step] != start[near - 1 : near - 1 + step][: rows - near])
+            cuts += [near + int(change) for change in changes[:1]]
+        return [*cuts, rows]
+
+    def _block(self, begin: int, end: int) -> Segments:
+        starts, by_time = self._by_time
+        start = starts[begin:end]
+        rows = np.arange(begin, end) if by_time is None else by_time[begin:end]
+        code = self._narrow_code[begin:end] if by_time is None else self._narrow_code.take(rows)
+        if np.any(code[1:] < code[:-1]):
+            by_code = stable_order(code)
+            code, start, rows = code.take(by_code), start.take(by_code), rows.take(by_code)
+        if self.end_us is not None:
+            return Segments(code, start, self.end_us.take(rows), rows, rows)
+        again = start[1:] == start[:-1]
+        again &= code[1:] == code[:-1]
+        if again.any():
+            kept = np.append(0, np.flatnonzero(~again) + 1)
+            code, start, rows = code.take(kept), start.take(kept), rows.take(kept)
+        return Segments(code, start, start + self.hold_us, rows, rows)
+
+
+def _united(parts: Sequence[Segments], rule: LinkRule) -> Segments:
+    return parts[0] if len(parts) == 1 else Segments.joined(parts).united(rule)
