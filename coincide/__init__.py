@@ -20,6 +20,7 @@ from coincide.coalescing import (
     Runs,
     WindowExtent,
     coalesce,
+    coalesce_readings,
     validity,
 )
 from coincide.detections import Detections, DetectionsError
@@ -91,6 +92,7 @@ __all__ = [
     "WindowJoin",
     "chance_rate",
     "coalesce",
+    "coalesce_readings",
     "goodness_of_fit",
     "joint_at_least",
     "joint_probabilities",
