@@ -19,6 +19,7 @@ BENCHMARKS = (
     "window_join_streaming",
     "window_join_costs",
     "window_join_italy",
+    "coalescing",
     "coalescing_costs",
     "coalescing_unit_costs",
     "central_italy_precision",

@@ -126,7 +126,7 @@ def coalesce_readings(
     labels = labels_of("group", np.zeros(len(ts), np.int64) if group is None else group, len(ts))
     values = None if value is None else values_of(value, len(ts), equivalence)
     hold = FOREVER_US if hold_us is None else duration_of("hold_us", hold_us)
-    found = RowBlocks(group_codes(labels), ts, hold_us=hold).united(LinkRule.of(values, equivalence))
+    found = RowBlocks.of(group_codes(labels), ts, hold_us=hold).united(LinkRule.of(values, equivalence))
     newest, end = np.ones(len(found), np.bool_), found.end_us
     if len(found):
         newest[:-1] = ~found.same_code
@@ -153,13 +153,13 @@ def _united(
     values: npt.NDArray[Any] | None, equivalence: Equivalence, gap: int,
 ) -> Segments:  # fmt: skip
     """Values that must be equal are of one class whatever lies between them, unless only neighbours can meet."""
-    rows = RowBlocks(codes, start, end)
+    rows = RowBlocks.of(codes, start, end)
     if values is None or not isinstance(equivalence, Equal):
         return rows.united(LinkRule(values, equivalence, gap))
     apart = None if gap else rows.united_apart(LinkRule.of(values, equivalence))
     if apart is not None:
         return apart
-    classes = RowBlocks(class_codes(codes, values), start, end)
+    classes = rows.divided(class_codes(codes, values))
     return _by_group(classes.united(LinkRule(gap_us=gap)), codes)
 
 

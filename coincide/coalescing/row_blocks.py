@@ -8,8 +8,7 @@ are united at last: as many as there are runs, and at most one more for each gro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +21,7 @@ from coincide.coalescing.link_rule import LinkRule
 from coincide.coalescing.segments import Segments
 from coincide.stable_order import narrow, stable_order, stable_sort
 
-BLOCK_ROWS = 1 << 16  # some columns of so many rows fit into a core's own cache
+BLOCK_ROWS = 1 << 15  # some columns of so many rows fit into a core's own cache
 FEWEST_ROWS = 16  # of a group in a block, on average: with many groups blocks are larger
 FOREVER_US = 1 << 62  # longer than any two times of a column lie apart
 
@@ -33,15 +32,36 @@ class RowBlocks:
 
     Examples
     --------
-    >>> readings = RowBlocks(np.array([0, 1, 0, 0]), np.array([9, 9, 0, 9]))
+    >>> readings = RowBlocks.of(np.array([0, 1, 0, 0]), np.array([9, 9, 0, 9]))
     >>> [(block.code.tolist(), block.first.tolist()) for block in readings]
     [([0, 0, 1], [2, 0, 1])]
     """
 
-    code: npt.NDArray[np.integer[Any]]  # from 0
-    start_us: Int64Array
-    end_us: Int64Array | None = None
-    hold_us: int = FOREVER_US
+    code: npt.NDArray[np.integer[Any]]  # from 0, row by row
+    codes: int
+    start_us: Int64Array  # in order of time, or of (code, time)
+    order: PositionArray | None  # which row each of those is of; None where rows stand so
+    end_us: Int64Array | None  # row by row
+    hold_us: int
+
+    @classmethod
+    def of(
+        cls,
+        code: npt.NDArray[np.integer[Any]],
+        start_us: Int64Array,
+        end_us: Int64Array | None = None,
+        hold_us: int = FOREVER_US,
+    ) -> RowBlocks:
+        """Put rows, in any order, into that of time."""
+        codes = int(code.max(initial=-1)) + 1
+        in_order = in_time_order(code, start_us)
+        starts, order = (start_us, None) if in_order else stable_sort(start_us)
+        return cls(narrow(code, codes), codes, starts, order, end_us, hold_us)
+
+    def divided(self, code: npt.NDArray[np.integer[Any]]) -> RowBlocks:
+        """Return the same rows under new codes; those of one new code must have been of one code before."""
+        codes = int(code.max(initial=-1)) + 1
+        return replace(self, code=narrow(code, codes), codes=codes)
 
     def __iter__(self) -> Iterator[Segments]:
         return (self._block(begin, end) for begin, end in pairwise(self._cuts))
@@ -60,37 +80,21 @@ class RowBlocks:
         joined = Segments.joined(parts)
         return None if joined.overlap else joined.united(rule)
 
-    @cached_property
-    def _codes(self) -> int:
-        return int(self.code.max(initial=-1)) + 1
-
-    @cached_property
-    def _narrow_code(self) -> npt.NDArray[np.integer[Any]]:
-        return narrow(self.code, self._codes)
-
-    @cached_property
-    def _by_time(self) -> tuple[Int64Array, PositionArray | None]:
-        """Starts by time, or by (code, time), and whose they are; None where rows stand so."""
-        if in_time_order(self.code, self.start_us):
-            return self.start_us, None
-        return stable_sort(self.start_us)
-
-    @cached_property
+    @property
     def _cuts(self) -> Sequence[int]:
         """Where blocks begin and end: never between two rows of one instant."""
-        rows, step = len(self.code), max(BLOCK_ROWS, FEWEST_ROWS * self._codes)
-        start, _ = self._by_time
+        rows, step = len(self.code), max(BLOCK_ROWS, FEWEST_ROWS * self.codes)
         cuts = [0]
         for near in range(step, rows, step):
-            (changes,) = np.nonzero(start[near : near + step] != start[near - 1 : near - 1 + step][: rows - near])
+            start = self.start_us[near - 1 : near + step]
+            (changes,) = np.nonzero(start[1:] != start[:-1])
             cuts += [near + int(change) for change in changes[:1]]
         return [*cuts, rows]
 
     def _block(self, begin: int, end: int) -> Segments:
-        starts, by_time = self._by_time
-        start = starts[begin:end]
-        rows = np.arange(begin, end) if by_time is None else by_time[begin:end]
-        code = self._narrow_code[begin:end] if by_time is None else self._narrow_code.take(rows)
+        start = self.start_us[begin:end]
+        rows = np.arange(begin, end) if self.order is None else self.order[begin:end]
+        code = self.code[begin:end] if self.order is None else self.code.take(rows)
         if np.any(code[1:] < code[:-1]):
             by_code = stable_order(code)
             code, start, rows = code.take(by_code), start.take(by_code), rows.take(by_code)
