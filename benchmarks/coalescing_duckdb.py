@@ -32,7 +32,8 @@ NATURAL = {
                 AS begins
             FROM r WINDOW neighbours AS (PARTITION BY g, v ORDER BY s)),
         numbered AS (
-            SELECT *, sum(begins::INT) OVER (PARTITION BY g, v ORDER BY s ROWS UNBOUNDED PRECEDING) AS run FROM compared)
+            SELECT *, sum(begins::INT) OVER (PARTITION BY g, v ORDER BY s ROWS UNBOUNDED PRECEDING) AS run
+            FROM compared)
         SELECT g, min(s) AS s, max(e) AS e, v FROM numbered GROUP BY g, v, run""",
 }
 BY_BEGINNINGS = {
@@ -54,7 +55,8 @@ BY_BEGINNINGS = {
 STREAMED = {
     "readings": """
         WITH compared AS (
-            SELECT *, lag(g) OVER () AS before_g, lag(v) OVER () AS before_v, lag(t) OVER () AS before_t FROM {ordered}),
+            SELECT *, lag(g) OVER () AS before_g, lag(v) OVER () AS before_v, lag(t) OVER () AS before_t
+            FROM {ordered}),
         begun AS (SELECT * FROM compared WHERE v IS DISTINCT FROM before_v OR g IS DISTINCT FROM before_g)
         SELECT g, t AS s, CASE WHEN lead(g) OVER () = g THEN lead(t) OVER () ELSE coalesce(lead(before_t) OVER (),
             (SELECT max(t) FROM r WHERE g = (SELECT max(g) FROM r))) END AS e, v FROM begun""",
@@ -66,15 +68,16 @@ STREAMED = {
             SELECT * FROM compared WHERE g IS DISTINCT FROM before_g OR v IS DISTINCT FROM before_v OR s > reached)
         SELECT g, s, coalesce(lead(reached) OVER (), (SELECT arg_max(e, (g, v, e)) FROM r)) AS e, v FROM begun""",
 }
-PACKED = {  # group and time, or class and time, in one number, which sorts faster; `unit` is beyond all times
+PACKED = {  # group and time, or class and time, in one number, which sorts faster
     "readings": """
         WITH packed AS (SELECT g * {unit} + t AS c, v FROM r ORDER BY c),
         compared AS (SELECT *, lag(c) OVER () AS before_c, lag(v) OVER () AS before_v FROM packed),
         begun AS (
-            SELECT * FROM compared WHERE v IS DISTINCT FROM before_v OR c // {unit} IS DISTINCT FROM before_c // {unit}),
+            SELECT * FROM compared
+            WHERE v IS DISTINCT FROM before_v OR c >> {bits} IS DISTINCT FROM before_c >> {bits}),
         ended AS (SELECT *, lead(c) OVER () AS next_c, lead(before_c) OVER () AS last_c FROM begun)
-        SELECT c // {unit} AS g, c % {unit} AS s, v, (CASE WHEN next_c // {unit} = c // {unit} THEN next_c
-            ELSE coalesce(last_c, (SELECT max(g * {unit} + t) FROM r)) END) % {unit} AS e FROM ended""",
+        SELECT c >> {bits} AS g, c & ({unit} - 1) AS s, v, (CASE WHEN next_c >> {bits} = c >> {bits} THEN next_c
+            ELSE coalesce(last_c, (SELECT max(g * {unit} + t) FROM r)) END) & ({unit} - 1) AS e FROM ended""",
     "facts": """
         WITH starts AS (SELECT (g * {states} + v) * {unit} + s AS c FROM r ORDER BY c),
         ends AS (SELECT (g * {states} + v) * {unit} + e AS d FROM r ORDER BY d),
@@ -82,7 +85,8 @@ PACKED = {  # group and time, or class and time, in one number, which sorts fast
         begun AS (SELECT * FROM compared WHERE reached IS NULL OR c > reached),
         latest AS (SELECT max((g * {states} + v) * {unit} + e) AS d FROM r),
         ended AS (SELECT c, coalesce(lead(reached) OVER (), (SELECT d FROM latest)) AS d FROM begun)
-        SELECT c // {unit} // {states} AS g, c % {unit} AS s, d % {unit} AS e, c // {unit} % {states} AS v FROM ended""",
+        SELECT (c >> {bits}) // {states} AS g, c & ({unit} - 1) AS s, d & ({unit} - 1) AS e,
+            (c >> {bits}) % {states} AS v FROM ended""",
 }
 
 
@@ -98,11 +102,9 @@ def best_sql(wanted: Wanted) -> Iterator[tuple[str, Coalescing]]:
     yield "sorted, streamed", partial(run, STREAMED[wanted.kind].format(ordered="(SELECT * FROM r ORDER BY g, t)"))
     if wanted.kind == "readings" and wanted.order == "by group and time":
         yield "streamed as it stands", partial(run, STREAMED[wanted.kind].format(ordered="r"))
-    states = int(wanted.columns["v"].max()) + 1
-    yield (
-        "sorted as one number, streamed",
-        partial(run, PACKED[wanted.kind].format(unit=f"(1::BIGINT << {wanted.time_bits})", states=states)),
-    )
+    bits, states = wanted.time_bits, int(wanted.columns["v"].max()) + 1
+    packed = PACKED[wanted.kind].format(bits=bits, unit=f"(1::BIGINT << {bits})", states=states)
+    yield "sorted as one number, streamed", partial(run, packed)
 
 
 def connected(wanted: Wanted) -> duckdb.DuckDBPyConnection:

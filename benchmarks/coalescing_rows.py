@@ -50,12 +50,14 @@ def wanted_of(kind: Kind, order: Order, rows: int, threads: int = 1) -> Wanted:
     else:
         length = 1 + rng.exponential(LENGTH_US, rows).astype(np.int64)
         columns = {"g": group, "s": start, "e": start + length, "v": rng.integers(0, STATES, rows)}
-    stand: PositionArray = {
-        "by time": lambda: np.arange(rows),
-        "shuffled": lambda: rng.permutation(rows),
-        "by group and time": lambda: np.argsort(group, kind="stable"),
-    }[order]()
-    return Wanted(kind, order, {name: column[stand] for name, column in columns.items()}, threads)
+    stand = _standing(rng, order, group)
+    return Wanted(kind, order, {name: column.take(stand) for name, column in columns.items()}, threads)
+
+
+def _standing(rng: np.random.Generator, order: Order, group: Int64Array) -> PositionArray:
+    if order == "shuffled":
+        return rng.permutation(len(group))
+    return np.argsort(group, kind="stable") if order == "by group and time" else np.arange(len(group))
 
 
 def _values_that_go_on(rng: np.random.Generator, group: Int64Array) -> Int64Array:
