@@ -13,24 +13,24 @@ central-italy-2016 (see tests/reference/central_italy.py).
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.central_italy_competitors import learnt
 from benchmarks.central_italy_events import CONSTANT, OURS, POINT, SETTINGS, Morning, named
 from benchmarks.central_italy_matches import Matches
-from benchmarks.central_italy_picks import Pick, load_picks, origin_seconds
-from benchmarks.central_italy_sets import events_of, maximal_sets, wanted_events
-from coincide import Runs
+from benchmarks.central_italy_picks import HALF_S, Half, Pick, delays_of_first_half, load_picks, origin_seconds
+from benchmarks.central_italy_scores import Episodes, coalesced, f1
+from benchmarks.central_italy_sets import maximal_sets, wanted_events
+from coincide import Window, timing_join
 from docs.pictures import Numbers, figure, numbers_in, save
 from tests.reference.central_italy import MIDNIGHT_US, why_absent
 
 GAPS_S = (0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-SHOWN_S = (9.5 * 3600, 9.5 * 3600 + 600)
+SHOWN_S = 180.0
 
 Setting = tuple[float, float]
 
@@ -51,58 +51,6 @@ WAYS = (
 )
 
 
-@dataclass(frozen=True)
-class Episodes:
-    """Episodes of half a morning, and what the labels say about them."""
-
-    runs: Runs
-    picks: Sequence[frozenset[int]]  # of each episode
-    time_us: Sequence[int]  # of its best match
-    labelled: Sequence[Pick]
-
-    @property
-    def events(self) -> list[set[str]]:
-        """The events that each belongs to: none, one, or two where picks have two labels."""
-        return [events_of([self.labelled[row] for row in rows]) for rows in self.picks]
-
-    @property
-    def found(self) -> dict[str, int]:
-        """For each event that should be found and is, the episode with most of its picks."""
-        wanted, best = wanted_events(self.labelled), dict[str, tuple[int, int]]()
-        for at, events in enumerate(self.events):
-            for event in events & wanted:
-                best[event] = max(best.get(event, (0, 0)), (self._shared(at, event), -at))
-        return {event: -at for event, (_, at) in best.items()}
-
-    def _shared(self, at: int, event: str) -> int:
-        return sum(event in self.labelled[row].events for row in self.picks[at])
-
-    def figures(self, origins_s: Mapping[str, float]) -> list[float]:
-        """Return what the table shows, from the number of episodes on."""
-        found, belong = self.found, [bool(events) for events in self.events]
-        length_s = (self.runs.end_us - self.runs.start_us) / 1e6
-        error_s = [abs((self.time_us[at] - MIDNIGHT_US) / 1e6 - origins_s[event]) for event, at in found.items()]
-        picks = Counter(event for pick in self.labelled for event in pick.events)
-        shared = {event: self._shared(at, event) for event, at in found.items()}
-        return [
-            len(self.runs),
-            sum(belong) / max(len(belong), 1),
-            len(found) / len(wanted_events(self.labelled)),
-            float(np.median(length_s)),
-            float(length_s.max()),
-            float(np.median(error_s)),
-            float(np.quantile(error_s, 0.9)),
-            sum(shared.values()) / sum(picks[event] for event in found),
-            sum(shared.values()) / sum(len(self.picks[at]) for at in found.values()),
-        ]
-
-
-def f1(figures: Sequence[float]) -> float:
-    """Return what the first half is asked for."""
-    precision, recall = figures[1:3]
-    return 2 * precision * recall / max(precision + recall, 1e-12)
-
-
 def matches_of(morning: Morning, join: str, setting: Setting, *, early: bool) -> tuple[Matches, list[Pick]]:
     """Join the P picks of half a morning."""
     picks = morning.half("P", early=early)
@@ -110,13 +58,6 @@ def matches_of(morning: Morning, join: str, setting: Setting, *, early: bool) ->
     return Matches.of(
         sets, picks, {of: morning.templates[join][of] for of in morning.templates[join]}, setting[0]
     ), picks
-
-
-def coalesced(matches: Matches, picks: Sequence[Pick], gap_s: float, *, hull: bool) -> Episodes:
-    """Make episodes of matches."""
-    runs, of_run = matches.episodes(gap_s, hull=hull)
-    members = [frozenset(row for at in each for row in matches.sets[at]) for each in of_run]
-    return Episodes(runs, members, [int(matches.mean_us[each[0]]) for each in of_run], picks)
 
 
 def chosen(morning: Morning) -> dict[str, tuple[Setting, float]]:
@@ -136,26 +77,32 @@ def chosen(morning: Morning) -> dict[str, tuple[Setting, float]]:
 def measured(morning: Morning, settings: Mapping[str, tuple[Setting, float]]) -> dict[str, list[float]]:
     """Return the second half's figures of each way, its setting first, and the episodes and origins that are drawn."""
     origins_s, numbers = origin_seconds(), dict[str, list[float]]()
+    wanted_s = sorted(origins_s[event] for event in wanted_events(morning.half("P", early=False)))
+    begin_s = busiest(wanted_s)
+    numbers["origins"] = [origin - begin_s for origin in wanted_s if 0 <= origin - begin_s < SHOWN_S]
     for way in WAYS:
         setting, gap_s = settings[way.name]
         matches, picks = matches_of(morning, way.join, setting, early=False)
         episodes = coalesced(matches, picks, gap_s, hull=way.hull)
         numbers[way.name] = [*setting, gap_s, len(matches.sets), *episodes.figures(origins_s)]
-        numbers[f"{way.name}: shown"] = shown(episodes)
-        errors_s = [
-            (episodes.time_us[at] - MIDNIGHT_US) / 1e6 - origins_s[event] for event, at in episodes.found.items()
-        ]
-        numbers[f"{way.name}: errors"] = sorted(errors_s)
-    wanted = wanted_events(morning.half("P", early=False))
-    numbers["origins"] = sorted(origins_s[event] for event in wanted if SHOWN_S[0] <= origins_s[event] < SHOWN_S[1])
+        numbers[f"{way.name}: shown"] = shown(episodes, begin_s)
+        found_us = {event: episodes.time_us[at] - MIDNIGHT_US for event, at in episodes.found.items()}
+        numbers[f"{way.name}: errors"] = sorted(at_us / 1e6 - origins_s[event] for event, at_us in found_us.items())
     return numbers
 
 
-def shown(episodes: Episodes) -> list[float]:
-    """Return start, end, and whether it belongs to an event, of each episode in the stretch that is drawn."""
+def shown(episodes: Episodes, begin_s: float) -> list[float]:
+    """Return start, end, and whether it belongs to an event, of each episode that starts in the stretch drawn."""
     rows = zip(episodes.runs.start_us.tolist(), episodes.runs.end_us.tolist(), episodes.events, strict=True)
-    seconds = [((start - MIDNIGHT_US) / 1e6, (end - MIDNIGHT_US) / 1e6, float(bool(of))) for start, end, of in rows]
-    return [value for row in seconds if SHOWN_S[0] <= row[0] < SHOWN_S[1] for value in row]
+    since_us = MIDNIGHT_US + round(begin_s * 1e6)
+    seconds = [((start - since_us) / 1e6, (end - since_us) / 1e6, float(bool(of))) for start, end, of in rows]
+    return [value for row in seconds if 0 <= row[0] < SHOWN_S for value in row]
+
+
+def busiest(origins_s: Sequence[float]) -> float:
+    """Return when the stretch with the most origins begins, 5 s before the first of them."""
+    within = [sum(0 <= other - origin < SHOWN_S - 5 for other in origins_s) for origin in origins_s]
+    return origins_s[int(np.argmax(within))] - 5
 
 
 def rows(numbers: Mapping[str, Sequence[float]]) -> Iterator[str]:
@@ -169,6 +116,26 @@ def rows(numbers: Mapping[str, Sequence[float]]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def chains(window_s: float = 0.25, thresholds: Sequence[float] = (0.04, 0.09)) -> Iterator[str]:
+    """Yield a row for each threshold: pairs of any two of all stations, and what becomes of them by either interval.
+
+    The settings are those of docs/timing-join.md.
+    """
+    half = Half.of(pick for pick in load_picks() if pick.second >= HALF_S)
+    templates = learnt(delays_of_first_half(), sorted({pick.source for pick in half.picks}))
+    frame = half.frame(templates)
+    for threshold in thresholds:
+        pairs = timing_join(frame, None, Window(window_s), threshold)
+        sets = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+        matches = Matches.of(sets, half.picks, templates, window_s)
+        cells = [f"±{window_s:g} s, P ≥ {threshold:g}", f"{len(sets):,}"]
+        for hull in (True, False):
+            runs, _ = matches.episodes(0, hull=hull)
+            length_s = (runs.end_us - runs.start_us) / 1e6
+            cells += [f"{len(runs):,}", f"{np.median(length_s):.1f}, {length_s.max():.0f}"]
+        yield f"| {' | '.join(cells)} |"
+
+
 HEAD = (
     "| way | best in the first half | matches | episodes | precision | recall | length s: median, longest "
     "| timing error s: median, 90 % | picks found | picks right |"
@@ -176,14 +143,14 @@ HEAD = (
 
 
 def draw(numbers: Numbers, path: Path) -> None:
-    """Draw ten minutes of episodes above the labelled events, and how far their times are off."""
+    """Draw some minutes of episodes above the labelled events, and how far their times are off."""
     kept = {name: list(values) for name, values in numbers.items()}
     fig, (left, right) = figure(9.6, 2.8, 1, 2)
     for level, way in enumerate(reversed(WAYS)):
         _draw_episodes(left, kept[f"{way.name}: shown"], level)
-    left.plot([at - SHOWN_S[0] for at in kept["origins"]], [-1] * len(kept["origins"]), "k|", markersize=9)
+    left.plot(kept["origins"], [-1] * len(kept["origins"]), "k|", markersize=9)
     left.set(yticks=range(-1, len(WAYS)), yticklabels=["labelled events", *(way.name for way in reversed(WAYS))])
-    left.set(xlabel="s", xlim=(0, SHOWN_S[1] - SHOWN_S[0]), ylim=(-1.6, len(WAYS) - 0.4))
+    left.set(xlabel="s", xlim=(0, SHOWN_S), ylim=(-1.6, len(WAYS) - 0.4))
     for way, colour in zip(WAYS[1:], ("C2", "C1", "C3"), strict=True):
         errors_s = kept[f"{way.name}: errors"]
         right.step(
@@ -197,8 +164,7 @@ def draw(numbers: Numbers, path: Path) -> None:
 
 def _draw_episodes(ax: Any, flat: Sequence[float], level: int) -> None:
     for start_s, end_s, belongs in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
-        at_s = [start_s - SHOWN_S[0], end_s - SHOWN_S[0]]
-        ax.plot(at_s, [level, level], color="C3" if belongs else "0.6", linewidth=7, solid_capstyle="butt")
+        ax.plot([start_s, end_s], [level, level], color="C3" if belongs else "0.6", linewidth=7, solid_capstyle="butt")
 
 
 def main() -> None:
@@ -217,6 +183,8 @@ def main() -> None:
         numbers = measured(morning, chosen(morning))
     print(HEAD + "\n" + "|---" * HEAD.count(" | ") + "|---|")
     print(*rows(numbers), sep="\n")
+    print("\n| pairs of any two stations | pairs | hull: episodes | length s | occurred: episodes | length s |")
+    print("|---" * 6 + "|", *chains(), sep="\n")
     if arguments.picture:
         draw(numbers, arguments.picture)
 

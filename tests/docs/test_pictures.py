@@ -19,7 +19,8 @@ PICTURES = {
     for module in (timing_join_pictures, window_join_pictures, figures)
     for path, (_, numbers) in module.PICTURES.items()
 }
-OF_DATA = {  # held by test_central_italy, test_central_italy_events and test_window_join_italy
+OF_DATA = {  # held by test_central_italy, ..._events, ..._episodes and test_window_join_italy
+    ROOT / "docs/benchmarks/central-italy-episodes.svg",
     ROOT / "docs/timing-join/central-italy.svg",
     ROOT / "docs/window-join/central-italy-work.svg",
     ROOT / "docs/window-join/central-italy-events.svg",
