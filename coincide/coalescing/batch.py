@@ -15,7 +15,7 @@ from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.link_rule import LinkRule
 from coincide.coalescing.row_blocks import FOREVER_US, RowBlocks
 from coincide.coalescing.runs import Runs
-from coincide.coalescing.segments import Segments
+from coincide.coalescing.spans import Spans
 from coincide.coalescing.validity import NEVER_US
 from coincide.stable_order import stable_order, stable_order_by
 from coincide.whole_numbers import whole_numbers
@@ -73,7 +73,7 @@ def coalesce(
     """
     checked_equivalence(equivalence)
     start = times_of("start_us", start_us)
-    end = _ends(end_us, start)
+    end = ends_of(end_us, start)
     labels = labels_of("group", np.zeros(len(start), np.int64) if group is None else group, len(start))
     values = None if value is None else values_of(value, len(start), equivalence)
     gap = duration_of("gap_us", gap_us)
@@ -151,7 +151,7 @@ def _facts(
 def _united(
     codes: Int64Array, start: Int64Array, end: Int64Array,
     values: npt.NDArray[Any] | None, equivalence: Equivalence, gap: int,
-) -> Segments:  # fmt: skip
+) -> Spans:  # fmt: skip
     """Values that must be equal are of one class whatever lies between them, unless only neighbours can meet."""
     rows = RowBlocks.of(codes, start, end)
     if values is None or not isinstance(equivalence, Equal):
@@ -163,20 +163,21 @@ def _united(
     return _by_group(classes.united(LinkRule(gap_us=gap)), codes)
 
 
-def _by_group(found: Segments, codes: Int64Array) -> Segments:
+def _by_group(found: Spans, codes: Int64Array) -> Spans:
     """Put what was found for classes into the order by (group, start, first row)."""
     order = stable_order(found.first)
     order = order.take(stable_order_by(codes.take(found.first.take(order)), found.start_us.take(order)))
     return found.take(order)
 
 
-def _as_runs(found: Segments, labels: LabelArray, values: npt.NDArray[Any] | None, is_open: BoolArray) -> Runs:
+def _as_runs(found: Spans, labels: LabelArray, values: npt.NDArray[Any] | None, is_open: BoolArray) -> Runs:
     value = None if values is None else values.take(found.first)
     first, last = found.first, found.last
     return Runs(found.start_us, found.end_us, labels.take(first), value, found.rows_of_each, first, last, is_open)
 
 
-def _ends(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
+def ends_of(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
+    """Return ends as int64 (n,), none before its start but for `NEVER_US`."""
     end = whole_numbers("end_us", end_us, start_us.shape, CoalescingError)
     early = end < start_us
     if early.any() and np.any(early := early & (end != NEVER_US)):

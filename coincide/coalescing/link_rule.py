@@ -40,7 +40,7 @@ class LinkRule:
         return cls(narrow(values - least, range_ + 1) if range_ < NARROW else values, equivalence, gap_us)
 
     def links(self, last: PositionArray, first: PositionArray) -> BoolArray | None:
-        """Whether each segment but the first goes on from the one before; segments as their last and first rows."""
+        """Whether each span but the first goes on from the one before; spans as their last and first rows."""
         if self.values is None:
             return None
         before = self.values.take(last)

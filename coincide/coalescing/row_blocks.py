@@ -1,7 +1,7 @@
 """RowBlocks: rows in order of time, united block by block while a block is in the processor's cache.
 
 Sensors report in turns: the rows of one group lie far apart, and to sort them all by group is to read memory at random.
-Within a block that costs next to nothing. What a block makes of a group is a segment as a row is one, and the segments
+Within a block that costs next to nothing. What a block makes of a group is a span as a row is one, and the spans
 are united at last: as many as there are runs, and at most one more for each group and block.
 """
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from coincide.arrays import Int64Array, PositionArray
 from coincide.coalescing.columns import in_time_order
 from coincide.coalescing.link_rule import LinkRule
-from coincide.coalescing.segments import Segments
+from coincide.coalescing.spans import Spans
 from coincide.stable_order import narrow, stable_order, stable_sort
 
 BLOCK_ROWS = 1 << 15  # some columns of so many rows fit into a core's own cache
@@ -63,21 +63,21 @@ class RowBlocks:
         codes = int(code.max(initial=-1)) + 1
         return replace(self, code=narrow(code, codes), codes=codes)
 
-    def __iter__(self) -> Iterator[Segments]:
+    def __iter__(self) -> Iterator[Spans]:
         return (self._block(begin, end) for begin, end in pairwise(self._cuts))
 
-    def united(self, rule: LinkRule) -> Segments:
+    def united(self, rule: LinkRule) -> Spans:
         """Unite all rows."""
         return _united([block.united(rule) for block in self], rule)
 
-    def united_apart(self, rule: LinkRule) -> Segments | None:
+    def united_apart(self, rule: LinkRule) -> Spans | None:
         """Unite all rows; None as soon as some of one code are seen to overlap, or to start together."""
         parts = []
         for block in self:
             if block.overlap:
                 return None
             parts.append(block.united(rule))
-        joined = Segments.joined(parts)
+        joined = Spans.joined(parts)
         return None if joined.overlap else joined.united(rule)
 
     @property
@@ -91,7 +91,7 @@ class RowBlocks:
             cuts += [near + int(change) for change in changes[:1]]
         return [*cuts, rows]
 
-    def _block(self, begin: int, end: int) -> Segments:
+    def _block(self, begin: int, end: int) -> Spans:
         start = self.start_us[begin:end]
         rows = np.arange(begin, end) if self.order is None else self.order[begin:end]
         code = self.code[begin:end] if self.order is None else self.code.take(rows)
@@ -99,14 +99,14 @@ class RowBlocks:
             by_code = stable_order(code)
             code, start, rows = code.take(by_code), start.take(by_code), rows.take(by_code)
         if self.end_us is not None:
-            return Segments(code, start, self.end_us.take(rows), rows, rows)
+            return Spans(code, start, self.end_us.take(rows), rows, rows)
         again = start[1:] == start[:-1]
         again &= code[1:] == code[:-1]
         if again.any():
             kept = np.append(0, np.flatnonzero(~again) + 1)
             code, start, rows = code.take(kept), start.take(kept), rows.take(kept)
-        return Segments(code, start, start + self.hold_us, rows, rows)
+        return Spans(code, start, start + self.hold_us, rows, rows)
 
 
-def _united(parts: Sequence[Segments], rule: LinkRule) -> Segments:
-    return parts[0] if len(parts) == 1 else Segments.joined(parts).united(rule)
+def _united(parts: Sequence[Spans], rule: LinkRule) -> Spans:
+    return parts[0] if len(parts) == 1 else Spans.joined(parts).united(rule)

@@ -25,11 +25,11 @@ from coincide.coalescing import (
     coalesce_readings,
     columns,
     row_blocks,
-    segments,
+    spans,
     validity,
 )
 from coincide.coalescing.row_blocks import BLOCK_ROWS
-from coincide.coalescing.segments import Segments
+from coincide.coalescing.spans import Spans
 from tests.reference.call_counts import CallCounts
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
 
@@ -117,10 +117,10 @@ def work(monkeypatch: pytest.MonkeyPatch) -> CallCounts:
     counts = CallCounts(monkeypatch)
     counts.watch(row_blocks, "stable_sort", "sorted", lambda _, start: len(start))
     counts.watch(row_blocks, "stable_order", "in blocks", lambda _, code: len(code))
-    counts.watch(segments, "stable_order", "left over", lambda _, code: len(code))
+    counts.watch(spans, "stable_order", "left over", lambda _, code: len(code))
     counts.watch(batch, "class_codes", "classes", lambda _, codes, values: len(codes))
     counts.watch(columns, "stable_order", "ranked", lambda _, labels: len(labels))
-    counts.watch(Segments, "united", "united", lambda _, rows, rule: len(rows))
+    counts.watch(Spans, "united", "united", lambda _, rows, rule: len(rows))
     return counts
 
 

@@ -1,4 +1,4 @@
-"""Segments: neighbours in time, united where they belong together and touch."""
+"""Spans: neighbours in time, united where they belong together and touch."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SPARE_BITS = 62
 
 
 @dataclass(frozen=True)
-class Segments:
+class Spans:
     """Rows, or neighbouring rows made one, by (code, start).
 
     To unite some of them and then the rest gives what uniting all at once does.
 
     Examples
     --------
-    >>> rows = Segments(np.array([0, 0, 1]), np.array([0, 5, 5]), np.array([5, 9, 7]), *[np.array([4, 6, 5])] * 2)
+    >>> rows = Spans(np.array([0, 0, 1]), np.array([0, 5, 5]), np.array([5, 9, 7]), *[np.array([4, 6, 5])] * 2)
     >>> united = rows.united(LinkRule())
     >>> united.start_us.tolist(), united.end_us.tolist(), united.last.tolist(), united.count.tolist()
     ([0, 5], [9, 7], [6, 5], [2, 1])
@@ -42,16 +42,16 @@ class Segments:
         return len(self.code)
 
     @classmethod
-    def joined(cls, parts: Sequence[Segments]) -> Segments:
+    def joined(cls, parts: Sequence[Spans]) -> Spans:
         """Put parts that follow one another in time into the order by (code, start)."""
         if len(parts) == 1:
             return parts[0]
         whole = cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in COLUMNS))
         return whole.take(stable_order(whole.code))
 
-    def take(self, order: PositionArray) -> Segments:
+    def take(self, order: PositionArray) -> Spans:
         """Return those at the places given."""
-        return Segments(*(getattr(self, column).take(order) for column in COLUMNS))
+        return Spans(*(getattr(self, column).take(order) for column in COLUMNS))
 
     @property
     def rows_of_each(self) -> Int64Array:
@@ -71,8 +71,8 @@ class Segments:
         meet &= self.same_code
         return bool(meet.any())
 
-    def united(self, rule: LinkRule) -> Segments:
-        """Unite neighbours that the rule links and that start before all in their segment have ended."""
+    def united(self, rule: LinkRule) -> Spans:
+        """Unite neighbours that the rule links and that start before all in their span have ended."""
         if len(self) == 0:
             return self
         linked = rule.links(self.last, self.first)
@@ -83,7 +83,7 @@ class Segments:
         firsts, lasts = np.append(0, breaks + 1), np.append(breaks, len(self) - 1)
         count = lasts - firsts + 1 if self.count is None else np.add.reduceat(self.count, firsts)
         first, last = self.first.take(firsts), self.last.take(lasts)
-        return Segments(self.code.take(firsts), self.start_us.take(firsts), reach.take(lasts), first, last, count)
+        return Spans(self.code.take(firsts), self.start_us.take(firsts), reach.take(lasts), first, last, count)
 
     def _reach(self, belongs: BoolArray) -> Int64Array:
         """Return the latest end so far among those that belong together."""
