@@ -82,11 +82,11 @@ class RowBlocks:
 
     @property
     def _cuts(self) -> Sequence[int]:
-        """Where blocks begin and end: never between two rows of one instant."""
+        """Where blocks begin and end: never between two rows of one instant, of which there is one for each code."""
         rows, step = len(self.code), max(BLOCK_ROWS, FEWEST_ROWS * self.codes)
         cuts = [0]
         for near in range(step, rows, step):
-            start = self.start_us[near - 1 : near + step]
+            start = self.start_us[near - 1 : near + min(2 * self.codes, step)]
             (changes,) = np.nonzero(start[1:] != start[:-1])
             cuts += [near + int(change) for change in changes[:1]]
         return [*cuts, rows]
