@@ -22,6 +22,7 @@ BENCHMARKS = (
     "coalescing",
     "coalescing_costs",
     "coalescing_unit_costs",
+    "coalescing_schemes",
     "central_italy_precision",
     "central_italy_episodes",
     "central_italy_events",

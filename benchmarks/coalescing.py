@@ -32,6 +32,7 @@ ORDERS: tuple[Order, ...] = ("by time", "shuffled", "by group and time")
 
 Plans = Callable[[Wanted], Iterator[tuple[str, Coalescing]]]
 Clock = Callable[[], float]
+DUCKDB: dict[str, Plans] = {"natural": natural_sql, "best": best_sql}
 
 
 def our_runs(wanted: Wanted) -> Iterator[tuple[str, Coalescing]]:
@@ -91,13 +92,14 @@ def parsed_arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="for each peer; we use one")
     parser.add_argument("--kinds", choices=KINDS, nargs="+", default=KINDS)
     parser.add_argument("--orders", choices=ORDERS, nargs="+", default=ORDERS)
+    parser.add_argument("--peers", choices=DUCKDB, nargs="*", default=[*DUCKDB])
     parser.add_argument("--postgres", metavar="URL", help="a server on this machine")
     return parser.parse_args()
 
 
 def main() -> None:
     arguments = parsed_arguments()
-    peers: dict[str, Plans] = {"DuckDB natural": natural_sql, "DuckDB best": best_sql}
+    peers = {f"DuckDB {name}": DUCKDB[name] for name in arguments.peers}
     server = None
     if reason := why_absent(arguments.postgres):
         print(f"PostgreSQL skipped: {reason}")

@@ -25,6 +25,7 @@ from docs.pictures import Numbers, figure, numbers_in, save
 W, K, FRAME, ROUNDS = 10_000, 30_000, 1_000, 3
 CPS, OOPS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0), (0.0, 0.1, 0.3, 0.5, 1.0)
 SHOWN_CPS, SHOWN_OOPS = (0.1, 0.5, 0.9), (0.0, 0.1, 0.5)
+DIGITS = {"eager update": 2, "lazy update": 2, "eager scan": 3, "lazy scan": 3}
 COLORS = ("#1f77b4", "#2ca02c", "#d62728")
 
 Coalescing = EagerCoalescing | LazyCoalescing
@@ -91,12 +92,14 @@ def rows(numbers: Mapping[str, Sequence[float]]) -> list[str]:
     found = []
     for oop in SHOWN_OOPS:
         for cp in SHOWN_CPS:
-            cells = [
-                f"{at(numbers, f'{name}, timed', cp, oop):.2f} ({at(numbers, f'{name}, model', cp, oop):.2f})"
-                for name in ("eager update", "lazy update", "eager scan", "lazy scan")
-            ]
+            cells = [_both(numbers, name, cp, oop, digits) for name, digits in DIGITS.items()]
             found.append(f"| {cp:g} | {oop:g} | {' | '.join(cells)} |")
     return found
+
+
+def _both(numbers: Mapping[str, Sequence[float]], name: str, cp: float, oop: float, digits: int) -> str:
+    timed_us, modelled_us = (at(numbers, f"{name}, {how}", cp, oop) for how in ("timed", "model"))
+    return f"{timed_us:.{digits}f} ({modelled_us:.{digits}f})"
 
 
 def draw(numbers: Numbers, path: Path) -> None:

@@ -82,7 +82,7 @@ class RowBlocks:
 
     @property
     def _cuts(self) -> Sequence[int]:
-        """Where blocks begin and end: never between two rows of one instant, of which there is one for each code."""
+        """Where blocks begin and end: never within an instant; it has about as many rows as there are codes, at most."""
         rows, step = len(self.code), max(BLOCK_ROWS, FEWEST_ROWS * self.codes)
         cuts = [0]
         for near in range(step, rows, step):
