@@ -14,6 +14,7 @@ from coincide.stable_order import stable_order, stable_order_by
 from coincide.whole_numbers import whole_numbers
 
 FARTHEST_US = 1 << 61  # starts and tolerances: so far that their sums fit int64
+PACKED_BITS = 62
 SMALL_RANGE = 1 << 20  # integer groups in so small a range are their own codes
 
 
@@ -56,6 +57,8 @@ def group_codes(labels: LabelArray) -> Int64Array:
         if int(labels.max()) - least < SMALL_RANGE:
             return labels - least if least else labels
         return _ranks(labels)
+    if len(labels) and labels.dtype.kind == "U":
+        return _text_ranks(labels)
     codes: Int64Array = np.unique(labels, return_inverse=True)[1].astype(np.int64, copy=False)
     return codes
 
@@ -76,6 +79,21 @@ def _value_codes(values: npt.NDArray[Any]) -> Int64Array:
     (nan,) = np.nonzero(np.isnan(values))
     codes[nan] = len(values) + np.arange(len(nan))
     return codes
+
+
+def _text_ranks(labels: LabelArray) -> Int64Array:
+    """Text is in the order of its code points: as many of them as fit are packed into one number, and ranked."""
+    characters = np.ascontiguousarray(labels, labels.dtype.newbyteorder("=")).view(np.uint32).reshape(len(labels), -1)
+    bits, free = max(int(characters.max(initial=0)).bit_length(), 1), PACKED_BITS
+    packed = np.zeros(len(labels), np.int64)
+    for column in characters.T:
+        if free < bits:
+            packed = _ranks(packed)
+            free = PACKED_BITS - len(labels).bit_length()
+        packed <<= bits
+        packed |= column
+        free -= bits
+    return _ranks(packed)
 
 
 def _ranks(labels: Int64Array) -> Int64Array:

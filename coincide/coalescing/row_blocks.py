@@ -82,7 +82,7 @@ class RowBlocks:
 
     @property
     def _cuts(self) -> Sequence[int]:
-        """Where blocks begin and end: never within an instant; it has about as many rows as there are codes, at most."""
+        """Where blocks begin and end: never within an instant, which hardly has more rows than there are codes."""
         rows, step = len(self.code), max(BLOCK_ROWS, FEWEST_ROWS * self.codes)
         cuts = [0]
         for near in range(step, rows, step):

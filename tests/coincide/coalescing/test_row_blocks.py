@@ -107,6 +107,14 @@ def test_floats_are_one_class_if_they_are_equal(values: list[float], gap: bool) 
     assert len(runs) == len(classes) + breaks + sum(value != value for value in values)  # noqa: PLR0124
 
 
+@given(st.lists(st.text(max_size=12) | st.sampled_from(["", "a", "ab", "\U0010ffff" * 3, "é"]), max_size=12))
+def test_groups_of_text_are_coded_in_their_order(names: list[str]) -> None:
+    labels = np.array(names, "U12")
+
+    assert columns.group_codes(labels).tolist() == np.unique(labels, return_inverse=True)[1].tolist()
+    assert columns.group_codes(labels.astype(">U12")[::-1]).tolist()[::-1] == columns.group_codes(labels).tolist()
+
+
 ROWS, GROUPS = 4 * BLOCK_ROWS, 54
 
 
