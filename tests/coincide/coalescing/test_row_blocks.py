@@ -89,6 +89,14 @@ def test_facts_equal_the_definition(listed: list[Fact], order: str, equivalence:
     assert list(runs) == sorted(runs, key=lambda run: (run.group, run.start_us, run.first))
 
 
+def test_facts_that_overlap_only_across_blocks_are_united_by_value() -> None:
+    start, end, group, value = [0, 1, 2, 3, 6, 8], [9, 2, 3, 5, 7, 9], [0, 1, 1, 0, 0, 1], [1, 1, 1, 2, 1, 1]
+
+    runs = coalesce(start, end, group, value)
+
+    assert [run[:5] for run in runs] == [(0, 0, 9, 1, 2), (0, 3, 5, 2, 1), (1, 1, 3, 1, 2), (1, 8, 9, 1, 1)]
+
+
 @given(readings)
 def test_values_left_out_all_belong_together(listed: list[Reading]) -> None:
     ts, group = np.array([row[:2] for row in listed], np.int64).reshape(-1, 2).T
