@@ -23,6 +23,7 @@ BENCHMARKS = (
     "coalescing_costs",
     "coalescing_unit_costs",
     "coalescing_schemes",
+    "coalescing_streaming",
     "central_italy_precision",
     "central_italy_episodes",
     "central_italy_events",

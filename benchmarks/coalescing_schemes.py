@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.coalescing_unit_costs import measure_costs
 from coincide.arrays import Int64Array
-from coincide.coalescing import EagerCoalescing, LazyCoalescing, WindowExtent
+from coincide.coalescing import EagerCoalescing, LazyCoalescing, WindowExtent, measure_costs
 from coincide.coalescing.cost_model import eager_scan, eager_update, lazy_scan, lazy_update
 from coincide.coalescing.unit_costs import UnitCosts
 from docs.pictures import Numbers, figure, numbers_in, save

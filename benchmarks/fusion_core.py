@@ -90,9 +90,10 @@ def _frame(rng: np.random.Generator, area: int, offset: int, start_us: int, span
     return InputRecord("detections", area % 8, offset * AREAS + area, b"area-%d" % area, msgspec.json.encode(frame))
 
 
-def _query_record() -> InputRecord:
+def _query_record(gap_s: float | None) -> InputRecord:
+    query = QUERY if gap_s is None else {**QUERY, "coalesce": {"gap_s": gap_s}}
     return InputRecord(
-        "queries", 0, 0, b"pairs", msgspec.json.encode({"v": 1, "id": "pairs", "version": 1, "query": QUERY})
+        "queries", 0, 0, b"pairs", msgspec.json.encode({"v": 1, "id": "pairs", "version": 1, "query": query})
     )
 
 
@@ -102,6 +103,7 @@ class Measured:
 
     detections: int
     matches: int
+    episodes: int
     seconds: float
     kept: int
     state_bytes: int
@@ -112,18 +114,20 @@ class Measured:
         each_us = self.seconds / self.detections * 1e6
         return (
             f"{self.detections / self.seconds:10,.0f} detections/s  {each_us:5.2f} us each  "
-            f"{self.matches / self.detections:.3f} matches each  kept {self.kept:,}  "
+            f"{self.matches / self.detections:.3f} matches each  "
+            f"{self.episodes / self.detections:.3f} episode records each  "
+            f"kept {self.kept:,}  "
             f"{self.state_bytes / max(self.kept, 1):.0f} state bytes per kept detection  "
             f"header {self.header_bytes:,} B  slowest push {self.slowest_push_s * 1e3:.0f} ms"
         )
 
 
-def run(load: Load) -> Measured:
+def run(load: Load, gap_s: float | None) -> Measured:
     """Push the load through a core, writing and dropping its slots as the job would."""
     core = FusionCore(STREAMS, Limits(), shard=0)
-    core.push([_query_record()])
+    core.push([_query_record(gap_s)])
     slots: dict[int, bytes] = {}
-    detections = matches = 0
+    detections = matches = episodes = 0
     spent = slowest = 0.0
     header = b""
     for batch in load.batches():
@@ -137,23 +141,26 @@ def run(load: Load) -> Measured:
         spent, slowest = spent + took, max(slowest, took)
         detections += len(batch) * FRAME_ROWS
         matches += len(output.matches)
+        episodes += len(output.episodes)
     kept = sum(msgspec.json.decode(output.status.value)["buffered"].values())
-    return Measured(detections, matches, spent, kept, sum(map(len, slots.values())) + len(header), len(header), slowest)
+    state_bytes = sum(map(len, slots.values())) + len(header)
+    return Measured(detections, matches, episodes, spent, kept, state_bytes, len(header), slowest)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=float, default=60_000, help="simulated detections a second")
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--gap", type=float, help="coalesce matches so many seconds apart into episodes")
     parser.add_argument("--profile", action="store_true", help="also print where the time goes")
     arguments = parser.parse_args()
     print(f"Python {platform.python_version()}, numpy {np.__version__}, msgspec {msgspec.__version__}")
     for frames in (1, 8, 36):
         load = Load(arguments.rate, arguments.seconds, frames)
-        print(f"{frames:3} frames of {FRAME_ROWS} a push: {run(load)}")
+        print(f"{frames:3} frames of {FRAME_ROWS} a push: {run(load, arguments.gap)}")
     if arguments.profile:
         profile = cProfile.Profile()
-        profile.runcall(run, Load(arguments.rate, arguments.seconds, 36))
+        profile.runcall(run, Load(arguments.rate, arguments.seconds, 36), arguments.gap)
         pstats.Stats(profile).sort_stats("tottime").print_stats(25)
 
 

@@ -42,7 +42,8 @@ def system(folder: Path) -> Iterator[System]:
     kafka_port, port = free_ports(2)
     broker = Broker(folder / "kafka", kafka_port)
     broker.start()
-    environment = {**os.environ, "COINCIDE_INGEST_KAFKA_BOOTSTRAP": broker.bootstrap, "COINCIDE_INGEST_PORT": str(port)}
+    settings = {"KAFKA_BOOTSTRAP": broker.bootstrap, "PORT": str(port), "HEARTBEAT_S": "null"}  # it counts records
+    environment = {**os.environ, **{f"COINCIDE_INGEST_{name}": value for name, value in settings.items()}}
     admin = create_admin(broker.bootstrap)
     create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
     admin.close()

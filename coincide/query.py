@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Literal
@@ -16,6 +16,7 @@ from coincide.query_checks import (
     refuse_unless_roles,
     refuse_unless_thresholds,
 )
+from coincide.query_coalesce import EpisodeRule
 from coincide.query_edges import Form, edges_of, refuse_unless_of_form
 from coincide.window import Window
 from coincide.window_join.constraint_graph import ConstraintGraph
@@ -33,7 +34,7 @@ Sensors = Literal["different", "same", "any"]
 
 SENSORS: tuple[Sensors, ...] = ("different", "same", "any")
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal")
-FIELDS = ("id", "from", "within", "sensors", *OPTIONAL)
+FIELDS = ("id", "from", "within", "sensors", *OPTIONAL, "coalesce")
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Query:
         From 2 to less than the number of roles, in a clique: so many members will do.
     equal : str, optional
         "attributes." and a name: members have equal values (JSON scalars other than null) of that attribute.
+    coalesce : EpisodeRule, optional
+        How matches become episodes.
 
     Raises
     ------
@@ -89,6 +92,7 @@ class Query:
     joint_threshold: float | None = None
     at_least: int | None = None
     equal: str | None = None
+    coalesce: EpisodeRule | None = None
 
     def __post_init__(self) -> None:
         refuse_unless_name("id", self.id)
@@ -107,6 +111,8 @@ class Query:
             refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
         if self.equal is not None:
             refuse_unless_equal(self.equal)
+        if self.coalesce is not None:
+            self.coalesce.refuse_unless_fits(names, self.equal, has_onset=self.has_onset)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -131,6 +137,11 @@ class Query:
         """Of two roles: the window of X of the second role of "from" minus X of its first."""
         [edge] = self.within
         return edge.window if edge.first == self.roles[0][0] else edge.window.swapped()
+
+    @property
+    def has_onset(self) -> bool:
+        """Whether every match tells when it occurred: two roles, or a clique of one symmetric window."""
+        return len(self.roles) == 2 or self.graph.uniform_window is not None
 
     @cached_property
     def alike(self) -> tuple[tuple[int, ...], ...]:
@@ -160,7 +171,7 @@ class Query:
 
     @classmethod
     def from_json(cls, obj: object) -> Query:
-        """Read a query; unknown fields are refused, as is by name what is not available yet.
+        """Read a query; unknown fields are refused.
 
         Raises
         ------
@@ -181,7 +192,10 @@ class Query:
         if "joint_threshold" in given:
             given["joint_threshold"] = as_float(given["joint_threshold"])
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
-        return cls(fields["id"], roles, within, fields.get("sensors", "different"), **given)
+        query = cls(fields["id"], roles, within, fields.get("sensors", "different"), **given)
+        if "coalesce" not in fields:
+            return query
+        return replace(query, coalesce=EpisodeRule.from_json(fields["coalesce"], has_onset=query.has_onset))
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object: every edge by itself, and of the optional fields those that are given."""
@@ -192,4 +206,5 @@ class Query:
             "within": [edge.to_json() for edge in self.within],
             "sensors": self.sensors,
             **{name: value for name, value in optional.items() if value is not None},
+            **({} if self.coalesce is None else {"coalesce": self.coalesce.to_json()}),
         }

@@ -24,6 +24,9 @@ class Watermark:
     [50, 7, 50]
     >>> watermark.us(1)
     7
+    >>> watermark.move_on(np.array([1], np.int32), np.array([5]))
+    >>> watermark.us(1)
+    12
     """
 
     def __init__(self, state_us: npt.ArrayLike = ()) -> None:
@@ -60,6 +63,22 @@ class Watermark:
         """Set how far one area has come: as it was when it was saved, or back to BEFORE_ALL_US."""
         self._grow(area + 1)
         self._us[area] = watermark_us
+
+    def move_on(self, area: CodeArray, by_us: Int64Array) -> None:
+        """Move watermarks on though no row came; that of an area that has seen nothing stays.
+
+        Parameters
+        ----------
+        area : ndarray of int32, shape (n,)
+            Each at most once.
+        by_us : ndarray of int64, shape (n,)
+            At least 0.
+        """
+        if len(area) == 0:
+            return
+        self._grow(int(area.max()) + 1)
+        seen = self._us[area] != BEFORE_ALL_US
+        self._us[area[seen]] += by_us[seen]
 
     @property
     def state_us(self) -> Int64Array:

@@ -10,7 +10,6 @@ from coincide.errors import WindowError
 from coincide.window import Window
 
 EDGE_FIELDS = ("between", "window_s", "lo_s", "hi_s", "threshold")
-NOT_YET = ("coalesce",)
 
 
 class QueryError(ValueError):
@@ -107,10 +106,8 @@ def object_fields(field: str, obj: object) -> Mapping[str, Any]:
 
 
 def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse a field that is not among `known`; what is not built yet by its name."""
+    """Refuse a field that is not among `known`."""
     for name in fields:
-        if name in NOT_YET:
-            raise QueryError(name, "is not available yet")
         if name not in known:
             raise QueryError(name, f"is unknown: one of {', '.join(known)}")
 

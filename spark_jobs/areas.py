@@ -8,6 +8,9 @@ from typing import Any
 
 from coincide.watermark import BEFORE_ALL_US, Watermark
 from spark_jobs.detection_rates import DetectionRates
+from spark_jobs.partition_clock import PartitionClock
+
+NOT_SILENT_US = 2**62  # of an area before its first frame
 
 
 @dataclass(slots=True)
@@ -24,7 +27,8 @@ class Area:
     """One area of the shard.
 
     `since` is the sequence number from which on it is known (anew, if it was forgotten), `partition` the one of the
-    detections topic that its frames come from.
+    detections topic that its frames come from. `silent_since_us` is what the partition's clock had listened to at the
+    area's last frame, and is moved on together with the watermark.
     """
 
     code: int
@@ -32,6 +36,7 @@ class Area:
     since: int
     partition: int = 0
     last_received_us: int = BEFORE_ALL_US
+    silent_since_us: int = NOT_SILENT_US
     sensors: dict[str, Sensor] = field(default_factory=dict)
     rates: DetectionRates = field(default_factory=DetectionRates)
 
@@ -43,10 +48,13 @@ class Areas:
     ----------
     watermark : Watermark
         By area code.
+    clocks : dict of int to PartitionClock
+        Of the partitions of the detections topic from which something has come.
     """
 
     def __init__(self) -> None:
         self.watermark = Watermark()
+        self.clocks: dict[int, PartitionClock] = {}
         self._by_name: dict[str, Area] = {}
         self._by_code: list[Area | None] = []
         self._sensor_by_code: list[Sensor | None] = []
@@ -96,14 +104,12 @@ class Areas:
         return sensor
 
     def idle(self, longer_than_us: int) -> list[Area]:
-        """Areas whose last frame was received so long before the latest frame of their partition.
+        """Areas whose last frame was received so long before the latest frame or heartbeat of their partition.
 
         Of their partition: in a backlog one partition may be read far ahead of another, whose areas are not idle.
         """
-        latest_us: dict[int, int] = {}
-        for area in self:
-            latest_us[area.partition] = max(latest_us.get(area.partition, BEFORE_ALL_US), area.last_received_us)
-        return [area for area in self if latest_us[area.partition] - area.last_received_us > longer_than_us]
+        heard_us = {partition: clock.heard_us for partition, clock in self.clocks.items()}
+        return [area for area in self if heard_us[area.partition] - area.last_received_us > longer_than_us]
 
     def forget(self, area: Area) -> None:
         """Free the area and its sensors; no row may refer to them any more."""

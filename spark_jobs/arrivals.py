@@ -12,7 +12,7 @@ from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.arrays import BoolArray, CodeArray, Int64Array
 from coincide.stream import Stream
 from coincide.timing_join.retention import ROUNDING_US
-from spark_jobs.areas import Area, Areas
+from spark_jobs.areas import Area
 from spark_jobs.frames import Detection, Frame
 from spark_jobs.templates import Fault, Templates
 
@@ -28,6 +28,8 @@ class Arrivals:
     frame : ndarray of int64
         Position of the row's frame in the batch.
     received_at_us, detected_at_us, latest_us : ndarray of int64
+    moved_us : ndarray of int64
+        How far heartbeats of the batch have moved the area's watermark before the row.
     area, template, stream : ndarray of int32
         Codes; `template` may be a `Fault` and `stream` -1 if it is not declared.
     """
@@ -39,6 +41,7 @@ class Arrivals:
     detected_at_us: Int64Array
     earliest_us: Int64Array
     latest_us: Int64Array
+    moved_us: Int64Array
     area: CodeArray
     template: CodeArray
     stream: CodeArray
@@ -52,30 +55,27 @@ class ArrivalsBuilder:
     """Collects frames into `Arrivals`."""
 
     streams: Mapping[str, int]
-    areas: Areas
     templates: Templates
     _rows: list[Detection] = field(default_factory=list)
     _areas: list[Area] = field(default_factory=list)
     _template: list[int] = field(default_factory=list)
-    _per_frame: list[tuple[int, int, int, int]] = field(default_factory=list)
+    _per_frame: list[tuple[int, int, int, int, int]] = field(default_factory=list)
 
-    def add(self, position: int, frame: Frame, partition: int, next_seq: int) -> None:
-        """Add a frame of `partition`; an area not yet known counts from the sequence number `next_seq` on."""
-        area = self.areas.area(frame.area, next_seq)
-        area.partition = partition
+    def add(self, position: int, frame: Frame, area: Area, moved_us: int) -> None:
+        """Add a frame of `area`, whose watermark the batch had moved by `moved_us` before."""
         area.last_received_us = max(area.last_received_us, frame.received_at_us)
         codes = {template_id: self.templates.code(template_id, raw) for template_id, raw in frame.templates.items()}
         missing = int(Fault.MISSING)
         self._rows += frame.detections
         self._areas += repeat(area, len(frame.detections))
         self._template += [codes.get(row.template, missing) for row in frame.detections]
-        self._per_frame.append((len(frame.detections), position, frame.received_at_us, area.code))
+        self._per_frame.append((len(frame.detections), position, frame.received_at_us, area.code, moved_us))
 
     def build(self) -> Arrivals:
         """Return the rows of all frames added."""
         rows = self._rows
-        per_frame = np.array(self._per_frame, np.int64).reshape(-1, 4)
-        frame, received, area = np.repeat(per_frame[:, 1:], per_frame[:, 0], axis=0).T
+        per_frame = np.array(self._per_frame, np.int64).reshape(-1, 5)
+        frame, received, area, moved = np.repeat(per_frame[:, 1:], per_frame[:, 0], axis=0).T
         codes = self.streams
         return Arrivals(
             rows=rows,
@@ -85,6 +85,7 @@ class ArrivalsBuilder:
             detected_at_us=np.array([row.detected_at_us for row in rows], np.int64),
             earliest_us=np.array([row.earliest_us for row in rows], np.int64),
             latest_us=np.array([row.latest_us for row in rows], np.int64),
+            moved_us=np.ascontiguousarray(moved),
             area=area.astype(np.int32),
             template=np.array(self._template, np.int32),
             stream=np.array([codes.get(row.stream, -1) for row in rows], np.int32),

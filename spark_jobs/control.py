@@ -51,6 +51,8 @@ class ActiveQuery:
         created, and when its roles, streams, window or sensors change; a change of threshold or a pause keeps it.
     matches : int
         How many matches it has given, in all its versions.
+    episodes : int
+        How many records of episodes.
     """
 
     query: Query
@@ -58,6 +60,7 @@ class ActiveQuery:
     paused: bool
     activation_seq: int
     matches: int = 0
+    episodes: int = 0
 
 
 @dataclass

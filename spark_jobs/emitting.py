@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw
 
 from coincide.arrays import PositionArray
 from coincide.query import Query
+from spark_jobs.arrived import Arrived
 from spark_jobs.backgrounds import Backgrounds
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
@@ -19,20 +20,28 @@ from spark_jobs.shard_state import ShardState
 from spark_jobs.verdicts import TupleJudge, Verdicts
 
 
-def matches(state: ShardState, backgrounds: Backgrounds) -> list[OutputRecord]:
-    """Return the matches that the new rows complete, by query in the order of their creation, then of arrival."""
+def matches(state: ShardState, arrived: Arrived) -> list[OutputRecord]:
+    """Return the matches that the new rows complete, by query in the order of their creation, then of arrival.
+
+    Those of queries that coalesce are handed to the episodes too.
+    """
     records: list[OutputRecord] = []
     for active in state.control.active.values():
         if active.paused:
             continue
-        found = [match.to_record() for match in _matches_of(state, active, backgrounds)]
+        found = []
+        for match, newest in _matches_of(state, active, arrived.backgrounds):
+            found.append(match.to_record())
+            if active.query.coalesce is not None:
+                state.episodes.add(match, arrived.offset_of(newest))
         active.matches += len(found)
         state.totals.matches += len(found)
         records += found
     return records
 
 
-def _matches_of(state: ShardState, active: ActiveQuery, backgrounds: Backgrounds) -> Iterator[Match]:
+def _matches_of(state: ShardState, active: ActiveQuery, backgrounds: Backgrounds) -> Iterator[tuple[Match, int]]:
+    """Yield each match and the sequence number of its newest member."""
     rows, query = state.table.columns, active.query
     found = state.finder.find(active, state.table)
     said = _verdicts(state, active, found.members, backgrounds)
@@ -41,7 +50,7 @@ def _matches_of(state: ShardState, active: ActiveQuery, backgrounds: Backgrounds
     for nth, at in enumerate(found.members.tolist()):
         members = _members(state, query, rows, at)
         present = [each for each in at if each != ABSENT]
-        yield Match(
+        match = Match(
             id=match_id(query.id, members),
             query=query.id,
             query_version=active.version,
@@ -56,6 +65,7 @@ def _matches_of(state: ShardState, active: ActiveQuery, backgrounds: Backgrounds
             edges=UNSET if is_pair else said.edges[nth],
             supersedes=UNSET if is_pair else _ids(query, _members(state, query, rows, enlarged[nth])),
         )
+        yield match, int(rows.seq[max(present)])
 
 
 def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, backgrounds: Backgrounds) -> Verdicts:

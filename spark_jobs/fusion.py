@@ -59,7 +59,10 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
 
 
 def _fusion_cores(settings: Settings, streams: Mapping[str, Stream]) -> CoreFactory:
-    return FusionCores(streams, Limits(max_buffered=settings.max_buffered, max_cached_pairs=settings.max_cached_pairs))
+    limits = Limits(
+        max_buffered=settings.max_buffered, max_cached_pairs=settings.max_cached_pairs, quiet_s=settings.quiet_s
+    )
+    return FusionCores(streams, limits)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from coincide.stream import Stream
 from coincide.watermark import BEFORE_ALL_US
+from spark_jobs.arrived import Arrived
 from spark_jobs.dead_letters import DeadLetter
 from spark_jobs.emitting import matches
 from spark_jobs.events import EventColumns
@@ -13,7 +15,7 @@ from spark_jobs.header import Header
 from spark_jobs.intake import Intake
 from spark_jobs.journal import SlotWriter
 from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord, Output
+from spark_jobs.records import InputRecord, Output, OutputRecord
 from spark_jobs.saved_state import header_of, restored_state
 from spark_jobs.shard_state import ShardState
 from spark_jobs.slot_merging import merge_sparse_slots
@@ -52,13 +54,12 @@ class FusionCore:
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
         intake = Intake(self._state)
-        accepted, backgrounds = intake.take([record for record in ordered if record.topic == "detections"])
-        self._state.finder.insert(accepted, self._state.control.active.values())
-        found = matches(self._state, backgrounds)
-        self._write_journal(accepted)
+        arrived = intake.take([record for record in ordered if record.topic == "detections"])
+        found, episodes = self._answers(arrived)
+        self._write_journal(arrived.rows)
         self._drop_needless()
         letters += intake.letters_in_order()
-        return Output(self._status().to_record(), found, [letter.to_record() for letter in letters])
+        return Output(self._status().to_record(), found, episodes, [letter.to_record() for letter in letters])
 
     def header(self) -> bytes:
         """Return the small part of the state: format version, counters, queries, watermarks, sequence numbers."""
@@ -67,17 +68,18 @@ class FusionCore:
     def journal(self) -> dict[int, bytes]:
         """Return the slots that the last push wrote, by slot number, each at most a few 10 KB.
 
-        They hold the rows that it accepted, and now and then the last rows of older slots, which are then dropped.
+        They hold the rows that it accepted, now and then the last rows of older slots, which are then dropped, and the
+        episodes that it changed.
         """
-        return self._journal
+        return self._journal | self._state.episodes.slots.written
 
     def dropped_slots(self) -> list[int]:
         """Return the slots, by number, that were needed before the last push and are not any more."""
-        return self._dropped
+        return self._dropped + self._state.episodes.slots.dropped
 
     def live_slots(self) -> frozenset[int]:
         """Return every slot number that `restore` still needs."""
-        return frozenset(self._state.live_slots)
+        return frozenset(self._state.live_slots | self._state.episodes.slots.live)
 
     @classmethod
     def restore(
@@ -94,6 +96,19 @@ class FusionCore:
         core = cls.__new__(cls)
         core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots))
         return core
+
+    def _answers(self, arrived: Arrived) -> tuple[list[OutputRecord], list[OutputRecord]]:
+        """Return the matches that the new rows complete, and the episodes that changed."""
+        state, active = self._state, self._state.control.active
+        state.finder.insert(arrived.rows, active.values())
+        state.episodes.begin(active.values())
+        found = matches(state, arrived)
+        told = state.episodes.told()
+        state.totals.episodes += len(told)
+        for query, records in Counter(record.query for record in told).items():
+            if query in active:
+                active[query].episodes += records
+        return found, [record.to_record() for record in told]
 
     def _apply_control(self, records: Sequence[InputRecord]) -> list[DeadLetter]:
         state = self._state
@@ -134,7 +149,7 @@ class FusionCore:
         return Status(
             shard=state.shard,
             queries={
-                query_id: QueryStatus(active.version, active.paused, active.matches)
+                query_id: QueryStatus(active.version, active.paused, active.matches, active.episodes)
                 for query_id, active in state.control.active.items()
             },
             totals=state.totals,

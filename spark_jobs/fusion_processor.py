@@ -55,7 +55,7 @@ class FusionProcessor(StatefulProcessor):
     shard_keys
         Grouping key of each shard.
     topics
-        Full name of each output topic: matches, dead-letters, status.
+        Full name of each output topic: matches, episodes, dead-letters, status.
     """
 
     def __init__(
@@ -109,6 +109,7 @@ class FusionProcessor(StatefulProcessor):
     def _frame(self, output: Output) -> pd.DataFrame:
         written = [
             *((self._topics["matches"], *record) for record in output.matches),
+            *((self._topics["episodes"], *record) for record in output.episodes),
             *((self._topics["dead-letters"], *record) for record in output.dead_letters),
             (self._topics["status"], *output.status),
         ]

@@ -18,18 +18,20 @@ class QueryState(Struct, array_like=True, frozen=True):
     paused: bool
     activation_seq: int
     matches: int
+    episodes: int
     query: bytes
 
     @classmethod
     def of(cls, active: ActiveQuery) -> QueryState:
         """Return the state of a query in force."""
         content = json.encode(active.query.to_json())
-        return cls(active.version, active.paused, active.activation_seq, active.matches, content)
+        counts = (active.matches, active.episodes)
+        return cls(active.version, active.paused, active.activation_seq, *counts, content)
 
     def active(self) -> ActiveQuery:
         """Return the query in force."""
         query = Query.from_json(json.decode(self.query))
-        return ActiveQuery(query, self.version, self.paused, self.activation_seq, self.matches)
+        return ActiveQuery(query, self.version, self.paused, self.activation_seq, self.matches, self.episodes)
 
 
 class AreaState(Struct, array_like=True, frozen=True):
@@ -40,7 +42,16 @@ class AreaState(Struct, array_like=True, frozen=True):
     last_received_us: int
     watermark_us: int
     partition: int
+    silent_since_us: int
     rates: RatesState | None
+
+
+class ClockState(Struct, array_like=True, frozen=True):
+    """The clock of a partition of the detections topic."""
+
+    partition: int
+    heard_us: int
+    missed_us: int
 
 
 class Header(Struct, array_like=True, frozen=True):
@@ -58,6 +69,8 @@ class Header(Struct, array_like=True, frozen=True):
         Rows kept by stream, as the last sweep left them, and those accepted since.
     live_slots : list of int
         Slots that hold at least one row that is needed.
+    next_episode_slot, episode_slots : int, list of int
+        Number of the next episode's slot, and the slots that hold one.
     """
 
     format: int
@@ -69,11 +82,14 @@ class Header(Struct, array_like=True, frozen=True):
     swept_areas: int
     buffered: dict[str, int]
     live_slots: list[int]
+    next_episode_slot: int
+    episode_slots: list[int]
     totals: Totals
     control_offset: int | None
     queries: list[QueryState]
     removed: dict[str, int]
     areas: list[AreaState]
+    clocks: list[ClockState]
 
     def encode(self) -> bytes:
         """Return the header as bytes."""

@@ -10,13 +10,16 @@ import numpy as np
 from coincide.arrays import Int64Array, PositionArray
 from spark_jobs.areas import Sensor
 from spark_jobs.arrivals import Arrivals, ArrivalsBuilder, faults
-from spark_jobs.backgrounds import Backgrounds, count_detections
+from spark_jobs.arrived import Arrived
+from spark_jobs.backgrounds import count_detections
 from spark_jobs.dead_letters import DeadLetter
 from spark_jobs.dedupe import conflicting, first_arrivals
 from spark_jobs.events import EventColumns
 from spark_jobs.frames import FrameError, decode_frame, malformed_frame, refusal
+from spark_jobs.heartbeats import heartbeat_us
 from spark_jobs.records import InputRecord
 from spark_jobs.shard_state import ShardState
+from spark_jobs.silence import Silence
 
 NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
 
@@ -31,40 +34,59 @@ class Intake:
 
     state: ShardState
     letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
+    silence: Silence = field(init=False)
 
-    def take(self, records: Sequence[InputRecord]) -> tuple[EventColumns, Backgrounds]:
-        """Return the accepted rows, which are in the table already, and what they found counted before them.
+    def __post_init__(self) -> None:
+        self.silence = Silence(self.state.areas, self.state.limits.quiet_us)
+
+    def take(self, records: Sequence[InputRecord]) -> Arrived:
+        """Return what was accepted, which is in the table already.
 
         Records come in (partition, offset) order.
         """
         arrivals = self._decode(records)
-        if len(arrivals) == 0:
-            return EventColumns.empty(), Backgrounds.none()
-        usable = self._refuse_faulty(arrivals)
-        on_time, watermark_us = self._refuse_late(arrivals, usable)
-        new, at_new_us = self._accept_new(arrivals, on_time, watermark_us)
-        return new, count_detections(self.state.areas, new, at_new_us)
+        taken = self._accept(arrivals, records) if len(arrivals) else Arrived.none()
+        self.state.areas.watermark.move_on(*self.silence.moved())
+        return taken
 
     def letters_in_order(self) -> list[DeadLetter]:
         """Return the letters in the order of their frames and rows."""
         return [letter for _, _, letter in sorted(self.letters, key=lambda entry: entry[:2])]
 
     def _decode(self, records: Sequence[InputRecord]) -> Arrivals:
-        state, totals = self.state, self.state.totals
-        builder = ArrivalsBuilder(state.stream_codes, state.areas, state.templates)
+        builder = ArrivalsBuilder(self.state.stream_codes, self.state.templates)
         for position, record in enumerate(records):
-            totals.frames += 1
             try:
-                frame = decode_frame(record, state.limits)
+                self._hear(builder, position, record)
             except FrameError as error:
-                totals.malformed += 1
+                self.state.totals.frames += 1
+                self.state.totals.malformed += 1
                 self.letters.append((position, NO_ROW, malformed_frame(record, error)))
-                continue
-            totals.detections += len(frame.detections) + len(frame.refused)
-            totals.malformed += len(frame.refused)
-            self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
-            builder.add(position, frame, record.partition, state.next_seq)
         return builder.build()
+
+    def _hear(self, builder: ArrivalsBuilder, position: int, record: InputRecord) -> None:
+        """Take a heartbeat or a frame."""
+        state, totals = self.state, self.state.totals
+        beat_us = heartbeat_us(record)
+        if beat_us is not None:
+            totals.heartbeats += 1
+            self.silence.heartbeat(record.partition, beat_us)
+            return
+        frame = decode_frame(record, state.limits)
+        totals.frames += 1
+        totals.detections += len(frame.detections) + len(frame.refused)
+        totals.malformed += len(frame.refused)
+        self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
+        area = state.areas.area(frame.area, state.next_seq)
+        builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
+
+    def _accept(self, arrivals: Arrivals, records: Sequence[InputRecord]) -> Arrived:
+        usable = self._refuse_faulty(arrivals)
+        on_time, watermark_us = self._refuse_late(arrivals, usable)
+        new, accepted = self._accept_new(arrivals, on_time, watermark_us)
+        backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
+        offset = np.array([record.offset for record in records], np.int64)
+        return Arrived(new, backgrounds, offset[arrivals.frame[on_time[accepted]]])
 
     def _refuse_faulty(self, arrivals: Arrivals) -> PositionArray:
         found = faults(arrivals, self.state.templates, list(self.state.streams.values()))
@@ -76,9 +98,15 @@ class Intake:
         return np.flatnonzero(usable)
 
     def _refuse_late(self, arrivals: Arrivals, rows: PositionArray) -> tuple[PositionArray, Int64Array]:
-        """Return the rows that are on time, and the watermark at each of them."""
-        latest_us = arrivals.latest_us[rows]
-        watermark_us = self.state.areas.watermark.advance(arrivals.area[rows], latest_us, arrivals.received_at_us[rows])
+        """Return the rows that are on time, and the watermark at each of them.
+
+        Heartbeats of the batch move a watermark by a sum, rows raise it to a maximum. Without what it was moved by it
+        is a running maximum of rows without what it had been moved by before them.
+        """
+        latest_us, moved_us = arrivals.latest_us[rows], arrivals.moved_us[rows]
+        watermark = self.state.areas.watermark
+        received_at_us = arrivals.received_at_us[rows] - moved_us
+        watermark_us = watermark.advance(arrivals.area[rows], latest_us - moved_us, received_at_us) + moved_us
         delay_us = np.array([stream.max_delay_us for stream in self.state.streams.values()] or [0], np.int64)
         late_by_us = watermark_us - delay_us[arrivals.stream[rows]] - latest_us
         late = late_by_us > 0
@@ -89,8 +117,8 @@ class Intake:
 
     def _accept_new(
         self, arrivals: Arrivals, rows: PositionArray, watermark_us: Int64Array
-    ) -> tuple[EventColumns, Int64Array]:
-        """Return the rows whose id is new, and the watermark at each of them."""
+    ) -> tuple[EventColumns, list[int]]:
+        """Return the rows whose id is new, and which of `rows` they are."""
         state = self.state
         at = rows.tolist()
         sensors = [state.areas.sensor(arrivals.areas[row], arrivals.rows[row].sensor) for row in at]
@@ -103,7 +131,7 @@ class Intake:
         state.totals.accepted += len(new)
         if repeated:
             self._count_repeated(arrivals, rows, repeated)
-        return new, watermark_us[accepted]
+        return new, accepted
 
     def _columns(self, arrivals: Arrivals, rows: PositionArray, sensors: Sequence[Sensor]) -> EventColumns:
         chosen = [arrivals.rows[row] for row in rows.tolist()]

@@ -12,7 +12,7 @@ class Limits:
     Raises
     ------
     ValueError
-        A bound is not at least 1, or `max_slot_bytes` is above 1 MB.
+        A bound is not at least 1 (`quiet_s` may be None), or `max_slot_bytes` is above 1 MB.
     """
 
     max_buffered: int = 2_000_000
@@ -38,11 +38,19 @@ class Limits:
     """Fewest detections (or areas) that come before what is not needed any more is dropped."""
     forget_area_after_s: float = 7 * 86_400.0
     """An area is forgotten, with what it has buffered, when its last frame was received this long before the
-    latest frame of its partition."""
+    latest frame or heartbeat of its partition."""
+    quiet_s: float | None = 30.0
+    """An area from which nothing came for longer than this, by the heartbeats of its partition, has its watermark moved
+    on by the time beyond it; None: never."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value >= 1:
+            if value is not None and not value >= 1:
                 raise ValueError(f"{name} is {value!r}: at least 1")
         if self.max_slot_bytes > 1_000_000:
             raise ValueError(f"max_slot_bytes is {self.max_slot_bytes!r}: at most 1000000")
+
+    @property
+    def quiet_us(self) -> int | None:
+        """`quiet_s` in microseconds."""
+        return None if self.quiet_s is None else round(self.quiet_s * 1e6)

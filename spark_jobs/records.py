@@ -34,4 +34,5 @@ class Output:
 
     status: OutputRecord
     matches: list[OutputRecord] = field(default_factory=list)
+    episodes: list[OutputRecord] = field(default_factory=list)
     dead_letters: list[OutputRecord] = field(default_factory=list)

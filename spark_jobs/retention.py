@@ -9,6 +9,7 @@ import numpy as np
 from coincide.arrays import BoolArray, Int64Array
 from coincide.query import Query
 from coincide.stream import Stream
+from coincide.timing_join.retention import ROUNDING_US
 from coincide.window_join.retention import reaches_us, set_reaches_us
 from spark_jobs.control import ActiveQuery
 from spark_jobs.events import EventColumns
@@ -40,6 +41,16 @@ def needed(
     of_queries = np.searchsorted(activations, rows.seq, side="right")
     keep: BoolArray = rows.latest_us >= watermark_us + reach[of_queries, rows.stream]
     return keep
+
+
+def horizon_us(query: Query, streams: Mapping[str, Stream]) -> int:
+    """How far behind an area's watermark the earliest possible instant of a match to come may lie, at most.
+
+    None of its members, those that have arrived already included, begins longer before.
+    """
+    reach = _reach_us(query, streams)
+    codes = {name: code for code, name in enumerate(streams)}
+    return max(streams[name].longest_template_us + ROUNDING_US - int(reach[codes[name]]) for name in query.streams)
 
 
 def late_by_now(rows: EventColumns, watermark_us: Int64Array, streams: Mapping[str, Stream]) -> BoolArray:

@@ -9,12 +9,14 @@ import numpy as np
 from coincide.stream import Stream
 from spark_jobs.control import ActiveQuery
 from spark_jobs.detection_rates import DetectionRates
+from spark_jobs.episodes.saved import EpisodeSlot
 from spark_jobs.events import EventColumns
-from spark_jobs.header import AreaState, Header, QueryState
+from spark_jobs.header import AreaState, ClockState, Header, QueryState
 from spark_jobs.journal import Slot
 from spark_jobs.limits import Limits
+from spark_jobs.partition_clock import PartitionClock
 from spark_jobs.shard_state import ShardState
-from spark_jobs.state_format import FORMAT, StateError
+from spark_jobs.state_format import FORMAT, StateError, number_of
 
 
 def header_of(state: ShardState) -> Header:
@@ -30,6 +32,8 @@ def header_of(state: ShardState) -> Header:
         swept_areas=state.swept_areas,
         buffered=dict(zip(state.streams, state.buffered, strict=True)),
         live_slots=sorted(state.live_slots),
+        next_episode_slot=state.episodes.slots.next,
+        episode_slots=sorted(state.episodes.slots.live),
         totals=state.totals,
         control_offset=state.control.offset,
         queries=[QueryState.of(active) for active in state.control.active.values()],
@@ -41,10 +45,12 @@ def header_of(state: ShardState) -> Header:
                 area.last_received_us,
                 watermark.us(area.code),
                 area.partition,
+                area.silent_since_us,
                 area.rates.saved(list(state.streams)),
             )
             for area in state.areas
         ],
+        clocks=[ClockState(at, clock.heard_us, clock.missed_us) for at, clock in state.areas.clocks.items()],
     )
 
 
@@ -71,7 +77,9 @@ def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header
         _refuse_undeclared(active, streams)
         state.control.active[active.query.id] = active
     _restore_areas(state, header)
-    _restore_rows(state, slots)
+    contents = {number_of(slot): slot for slot in slots}
+    _restore_rows(state, contents)
+    _restore_episodes(state, header, contents)
     return state
 
 
@@ -88,16 +96,29 @@ def _restore_areas(state: ShardState, header: Header) -> None:
     for saved in header.areas:
         area = state.areas.area(saved.name, saved.since)
         area.last_received_us, area.partition = saved.last_received_us, saved.partition
+        area.silent_since_us = saved.silent_since_us
         area.rates = DetectionRates.restored(saved.rates, state.stream_codes)
         state.areas.watermark.put(area.code, saved.watermark_us)
+    for clock in header.clocks:
+        state.areas.clocks[clock.partition] = PartitionClock(clock.heard_us, clock.missed_us)
 
 
-def _restore_rows(state: ShardState, slots: Iterable[bytes]) -> None:
-    decoded = {slot.number: slot for slot in map(Slot.decode, slots)}
-    missing = state.live_slots - decoded.keys()
+def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
+    missing = set(numbers) - slots.keys()
     if missing:
-        raise StateError(f"{len(missing)} live journal slots are missing, the first is {min(missing)}")
-    rows = EventColumns.joined([_rows_of(state, decoded[number]) for number in sorted(state.live_slots)])
+        raise StateError(f"{len(missing)} live journal slots are missing, the first is {min(missing, key=abs)}")
+    return [slots[number] for number in sorted(numbers, key=abs)]
+
+
+def _restore_episodes(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
+    state.episodes.slots.next = header.next_episode_slot
+    saved = [EpisodeSlot.decode(slot).episode() for slot in _needed(slots, header.episode_slots)]
+    state.episodes.restore(state.control.active.values(), saved)
+
+
+def _restore_rows(state: ShardState, slots: Mapping[int, bytes]) -> None:
+    needed = _needed(slots, state.live_slots)
+    rows = EventColumns.joined([_rows_of(state, Slot.decode(slot)) for slot in needed])
     state.table.append(rows)
     for detection_id, sensor, seq in zip(rows.ids, rows.sensor.tolist(), rows.seq.tolist(), strict=True):
         state.areas.sensor_of(sensor).remembered[detection_id] = seq  # the last of an id counts

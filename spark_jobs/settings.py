@@ -58,6 +58,13 @@ class Settings(BaseModel):
         262_144, ge=1, description="Template pairs whose offsets one query remembers in a shard, 41 bytes each."
     )
 
+    quiet_s: float | None = Field(
+        30.0,
+        ge=1,
+        description="An area silent for longer than this, by the heartbeats of its partition, has its watermark moved "
+        "on by the time beyond it. Several times ingest's heartbeat_s; null: never, for loads of history.",
+    )
+
     restart_delay_s: float = Field(1.0, gt=0, description="Wait before a failed query is started again; doubles.")
     restart_delay_max_s: float = Field(30.0, gt=0, description="Longest wait before a failed query is started again.")
     lock_wait_s: float = Field(
@@ -73,7 +80,7 @@ class Settings(BaseModel):
     lag_interval_s: float = Field(5.0, gt=0, description="How often the lag in records is measured.")
 
     def topic(self, name: str) -> str:
-        """Return the full name of the topic called ``name``: detections, queries, matches, dead-letters, status."""
+        """Return the full name of a topic: detections, queries, matches, episodes, dead-letters, status."""
         return self.topic_prefix + name
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from coincide.stream import Stream
 from spark_jobs.areas import Areas
 from spark_jobs.control import Control
+from spark_jobs.episodes.episodes import Episodes
 from spark_jobs.events import EventTable
 from spark_jobs.finder import Finder
 from spark_jobs.limits import Limits
@@ -47,6 +48,7 @@ class ShardState:
     table: EventTable
     finder: Finder
     control: Control
+    episodes: Episodes
     stream_codes: dict[str, int]
     buffered: list[int]
     rivals: RivalOffsets = field(default_factory=RivalOffsets)
@@ -72,6 +74,7 @@ class ShardState:
             table=EventTable(),
             finder=Finder(codes, areas, templates, limits.max_cached_pairs),
             control=Control(streams, limits),
+            episodes=Episodes(streams, areas),
             stream_codes=codes,
             buffered=[0] * len(codes),
         )

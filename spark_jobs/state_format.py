@@ -6,9 +6,9 @@ import re
 from typing import TypeVar
 
 import msgspec
-from msgspec import Raw, msgpack
+from msgspec import Raw, Struct, msgpack
 
-FORMAT = 3  # raise it with every change of Header, Slot or what they hold
+FORMAT = 4  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
@@ -32,6 +32,27 @@ def decode_state(content: bytes, decoder: msgpack.Decoder[T], what: str) -> T:
         return decoder.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
         raise StateError(f"{what} cannot be read: {error}") from None
+
+
+def number_of(slot: bytes) -> int:
+    """Return the number of a slot, which comes after the format.
+
+    Raises
+    ------
+    StateError
+        It was written in another format, or is no slot.
+    """
+    return decode_state(slot, _numbered_decoder, "a journal slot").number
+
+
+class _Numbered(Struct, array_like=True, frozen=True):
+    """What every slot begins with."""
+
+    format: int
+    number: int
+
+
+_numbered_decoder = msgpack.Decoder(_Numbered)
 
 
 def unusable_state(error: Exception) -> str | None:

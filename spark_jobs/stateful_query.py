@@ -11,7 +11,7 @@ from spark_jobs.schemas import OUTPUT_SCHEMA
 from spark_jobs.settings import Settings
 from spark_jobs.shards import shard_keys
 
-OUTPUT_TOPICS = ("matches", "dead-letters", "status")
+OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status")
 
 
 def stateful_query(spark: SparkSession, settings: Settings, cores: CoreFactory, checkpoint_id: str) -> DataStreamWriter:

@@ -16,6 +16,7 @@ PREFIX = "coincide_fusion_"
 
 TOTALS = {
     "frames": "Frames read.",
+    "heartbeats": "Heartbeats read.",
     "detections": "Detections in them.",
     "accepted": "Detections taken into the buffers.",
     "late": "Detections that came too late to be joined.",
@@ -85,19 +86,23 @@ def _totals(shards: list[dict[str, Any]]) -> Iterator[Metric]:
 
 def _by_query(shards: list[dict[str, Any]]) -> Iterator[Metric]:
     matches = CounterMetricFamily(PREFIX + "matches", "Matches written, by query.", labels=["query"])
+    episodes = CounterMetricFamily(PREFIX + "episodes", "Records of episodes written, by query.", labels=["query"])
     version = GaugeMetricFamily(
         PREFIX + "query_version", "Version of the query that every shard has applied.", labels=["query"]
     )
     counted: Counter[str] = Counter()
+    told: Counter[str] = Counter()
     applied: dict[str, int] = {}
     for shard in shards:
         for query, status in shard.get("queries", {}).items():
             counted[query] += status["matches"]
+            told[query] += status.get("episodes", 0)
             applied[query] = min(status["version"], applied.get(query, status["version"]))
     for query in sorted(applied):
         matches.add_metric([query], counted[query])
+        episodes.add_metric([query], told[query])
         version.add_metric([query], applied[query])
-    yield from (matches, version)
+    yield from (matches, episodes, version)
 
 
 def _buffered(shards: list[dict[str, Any]]) -> Metric:

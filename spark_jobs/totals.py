@@ -10,10 +10,11 @@ from spark_jobs.records import OutputRecord
 class Totals(Struct):
     """Absolute counts. Every detection is counted once more as accepted, late, duplicate, conflict or malformed.
 
-    `malformed` also counts frames and control records of which nothing could be used.
+    `malformed` also counts frames and control records of which nothing could be used. A heartbeat is no frame.
     """
 
     frames: int = 0
+    heartbeats: int = 0
     detections: int = 0
     accepted: int = 0
     late: int = 0
@@ -22,14 +23,19 @@ class Totals(Struct):
     malformed: int = 0
     evicted: int = 0
     matches: int = 0
+    episodes: int = 0
 
 
 class QueryStatus(Struct):
-    """The version of a query that is in force, and how many matches it has given in all its versions."""
+    """The version of a query that is in force, how many matches it has given in all its versions, and episodes.
+
+    An episode counts as often as a record told of it.
+    """
 
     version: int
     paused: bool
     matches: int
+    episodes: int
 
 
 class WatermarkRange(Struct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from services.alerting.publisher import encode
 from services.alerting.records import QueryChange
 from services.ingest.app import create_app
 from services.ingest.frames import Frame
+from services.ingest.heartbeats import Heartbeats
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry import Registry
 from services.ingest.sensors import Sensor
@@ -66,10 +68,15 @@ class Sent:
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.dead_letters: list[bytes] = []
+        self.heartbeats: list[bytes] = []
 
     async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
         self.frames += [frame.value for frame in frames]
         return [True] * len(frames)
+
+    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
+        self.heartbeats.append(value)
+        return True
 
     def send_dead_letter(self, key: bytes, value: bytes) -> bool:
         self.dead_letters.append(value)
@@ -103,19 +110,20 @@ def records() -> dict[str, list[bytes]]:
         "no object",
     )
     late = post(detection("geophone", NOON_US, id="late"))
+    asyncio.run(Heartbeats(sent, IngestMetrics(CollectorRegistry()), 5, lambda: NOON_US).beat())
     queries = [Query.from_json(query) for query in (QUERY, VALLEY, SAME_OBJECT)]
     changes = [
         *(QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries),
         QueryChange(1, "gone", 2, NOON_US, removed=True),
     ]
     inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
-    values = [*sent.frames, *late.frames, b"{no json", b'{"v":1}']
+    values = [*sent.frames, *late.frames, b"{no json", b'{"v":1}', *sent.heartbeats]
     inputs += [InputRecord("detections", 0, i, None, value) for i, value in enumerate(values)]
     core = FusionCore(STREAMS, Limits(), 0)
     before = core.push([]).status.value
     output = core.push(inputs)
     return {
-        "detections": [*sent.frames, *late.frames],
+        "detections": [*sent.frames, *late.frames, *sent.heartbeats],
         "queries": [encode(each) for each in changes],
         "sensors": [sensor.to_record() for sensor in SENSORS.values()],
         "matches": [each.value for each in output.matches],
@@ -156,6 +164,15 @@ def test_the_scenario_has_every_kind_of_dead_letter_worth_having(records: dict[s
     reasons = {(letter["source"], letter["reason"]) for letter in map(json.loads, records["dead-letters"])}
     wanted = {("fusion", "late"), ("fusion", "malformed_frame"), ("ingest", "unknown_sensor"), ("ingest", "wrong_type")}
     assert wanted <= reasons
+
+
+@pytest.mark.parametrize(
+    "change", [{"received_at_us": None}, {"heartbeat": False}, {"v": 2}, {"area": "bay"}, {"detections": []}], ids=str
+)
+def test_what_is_no_heartbeat_is_refused(change: dict[str, Any], records: dict[str, list[bytes]]) -> None:
+    heartbeat = json.loads(records["detections"][-1])
+    assert validator("detections").is_valid(heartbeat)
+    assert not validator("detections").is_valid({**heartbeat, **change})
 
 
 @pytest.mark.parametrize("query", [QUERY, VALLEY, SAME_OBJECT])
@@ -203,7 +220,8 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "a form that is none": lambda r: r["query"].update(form="ring"),
         "one of so many": lambda r: r["query"].update(at_least=1),
         "an attribute by another name": lambda r: r["query"].update(equal="object"),
-        "what is not built yet": lambda r: r["query"].update(coalesce={"gap_s": 1}),
+        "a gap that is none": lambda r: r["query"].update(coalesce={"gap_s": -1}),
+        "a label of nothing": lambda r: r["query"].update(coalesce={"gap_s": 1, "by": ["sensor"]}),
     },
     "sensors": {
         "no stream": lambda r: r.update(streams={}),

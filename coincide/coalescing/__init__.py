@@ -1,32 +1,61 @@
-"""Coalescing: readings, facts and matches to the longest intervals in which nothing that matters changed."""
+"""Coalescing: readings, facts and matches to the longest intervals in which nothing that matters changed.
+
+Batch: `validity`, `coalesce`. Streams: `EagerCoalescing`, `LazyCoalescing` for readings, `EagerFactCoalescing`,
+`LazyFactCoalescing` for rows that bring their own interval. Which scheme is the cheaper for each of many queries:
+
+>>> queries = [DistinctQuery(cp=0.9, oop=0.1), DistinctQuery(cp=0.1, oop=0.5)]
+>>> costs = scheme_costs(queries, Weights(memory=1, update=5, scan=2), PAPER, w=100, k=10_000)
+>>> select_schemes(costs).eager.tolist()
+[True, False]
+
+``measure_costs(time.process_time)`` is this machine's own profile, to be given in place of `PAPER`.
+"""
 
 from coincide.coalescing.batch import coalesce, coalesce_readings
 from coincide.coalescing.eager import EagerCoalescing
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
 from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.extent import WindowExtent
+from coincide.coalescing.fact_coalescing import EagerFactCoalescing, LazyFactCoalescing
 from coincide.coalescing.lazy import LazyCoalescing
+from coincide.coalescing.measured_costs import measure_costs
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Run, Runs
+from coincide.coalescing.scheme_costs import DistinctQuery, SchemeCosts, Weights, scheme_costs
+from coincide.coalescing.selection import Selection, cost_of, select_schemes
+from coincide.coalescing.unit_costs import PAPER, CostError, UnitCosts
 from coincide.coalescing.validity import NEVER_US, validity
 
 __all__ = [
     "NEVER_US",
+    "PAPER",
     "Bounded",
     "CoalescingError",
+    "CostError",
     "Decreasing",
+    "DistinctQuery",
     "EagerCoalescing",
+    "EagerFactCoalescing",
     "Equal",
     "Equivalence",
     "Increasing",
     "LazyCoalescing",
+    "LazyFactCoalescing",
     "Predicate",
     "Quantised",
     "Run",
     "RunChanges",
     "Runs",
+    "SchemeCosts",
+    "Selection",
+    "UnitCosts",
+    "Weights",
     "WindowExtent",
     "coalesce",
     "coalesce_readings",
+    "cost_of",
+    "measure_costs",
+    "scheme_costs",
+    "select_schemes",
     "validity",
 ]

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from functools import partial
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import EQUAL
+from coincide.coalescing.columnar_extent import ColumnarExtent
 from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equivalence, checked_equivalence
-from coincide.coalescing.extent import Key, WindowExtent, checked_extent
-from coincide.coalescing.group_runs import GroupRuns
-from coincide.coalescing.link import Link
+from coincide.coalescing.extent import WindowExtent, checked_extent
+from coincide.coalescing.link import LEFT_OUT, Link
 from coincide.coalescing.run_changes import RunChanges
-from coincide.coalescing.runs import Label, Runs
+from coincide.coalescing.runs import Label, Runs, value_column
+from coincide.coalescing.single_extent import SingleExtent
+from coincide.coalescing.two_ways import TwoWays
 from coincide.pairs import Changes
 
 
@@ -28,7 +29,7 @@ class EagerCoalescing:
 
     Parameters
     ----------
-    extent : WindowExtent, checked_extent
+    extent : WindowExtent
         Which readings count.
     equivalence : Equivalence
         Which value goes on from the one before it.
@@ -54,14 +55,11 @@ class EagerCoalescing:
     """
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
-        self._extent = checked_extent(extent)
+        checked_extent(extent)
         hold = None if hold_us is None else duration_of("hold_us", hold_us)
-        self._link = Link(checked_equivalence(equivalence), hold)
+        link = Link(checked_equivalence(equivalence), hold)
         self._arrivals = Arrivals(equivalence)
-        self._groups: dict[Label, GroupRuns] = {}
-        self._sizes: dict[Label | None, int] = {}
-        self._latest: dict[Label | None, int] = {}
-        self._oldest_first: list[Key] = []  # the oldest of each group; entries that are no longer it are passed over
+        self._ways = TwoWays(partial(SingleExtent, extent, link), partial(ColumnarExtent, extent, link))
 
     def push(
         self,
@@ -69,6 +67,7 @@ class EagerCoalescing:
         group: npt.ArrayLike | None = None,
         value: npt.ArrayLike | None = None,
         id: npt.ArrayLike | None = None,  # noqa: A002 - as in Detections
+        where: npt.ArrayLike | None = None,
     ) -> Changes[Runs]:
         """Take readings in any order.
 
@@ -83,6 +82,9 @@ class EagerCoalescing:
         id : array_like of int or str, shape (n,), optional
             Of readings of a group at one instant the smallest id counts; the same id again is the same reading
             again. Left out: numbered in the order of arrival.
+        where : array_like of bool, shape (n,), optional
+            Which readings interest. One that does not still ends the one before it, as a reading of 90 degrees ends
+            one above 100; it takes its place in the extent and makes no run. Left out: all do.
 
         Returns
         -------
@@ -91,87 +93,31 @@ class EagerCoalescing:
             a run that grew is retracted and inserted with the same id (group, start_us). `late` are the rows that
             came too late to count.
         """
-        changes, late = RunChanges(), []
-        for row, arrival in enumerate(self._arrivals.of(ts_us, group, value, id)):
-            late_by = self.add(*arrival, changes)
-            if late_by is not None:
-                late.append((row, late_by))
-        rows, late_by_us = np.array(late, np.int64).reshape(-1, 2).T
-        return Changes(Runs.of(_listed(changes.inserted)), Runs.of(_listed(changes.retracted)), rows, late_by_us)
+        frame = self._arrivals.of(ts_us, group, value, id, where)
+        return self._ways.suited(len(frame.ts_us)).push(frame)
 
-    def add(self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges) -> int | None:
+    def add(
+        self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges, where: bool = True
+    ) -> int | None:
         """Take one reading as plain values, unchecked, the fastest way; say in `changes` what it changes.
 
-        `ref` is its id.
+        `ref` is its id; the other arguments are as in `push`.
 
         Returns
         -------
         int or None
             By how many microseconds it is too late to count; None where it counts.
         """
-        scope = group if self._extent.per_group else None
-        late_by = self._late_by((ts_us, group, ref), scope)
-        if late_by is not None:
-            return late_by
-        readings = self._groups.get(group)
-        if readings is None:
-            readings = self._groups[group] = GroupRuns(group, self._link)
-        if not readings.add(ts_us, ref, value, changes):
-            return None
-        self._sizes[scope] = self._sizes.get(scope, 0) + 1
-        self._latest[scope] = max(ts_us, self._latest.get(scope, ts_us))
-        if not self._extent.per_group and readings.oldest == (ts_us, ref):
-            heappush(self._oldest_first, (ts_us, group, ref))
-        self._drop_expired(scope, changes)
-        return None
+        held = self._ways.suited_for_one()
+        if isinstance(held, SingleExtent):
+            return held.add(ts_us, group, value if where else LEFT_OUT, ref, changes)
+        found = held.push(Arrivals(EQUAL).of([ts_us], [group], value_column([value]), [ref], [where]))
+        for run in found.retract:
+            changes.retract(run)
+        for run in found.insert:
+            changes.insert(run)
+        return int(found.late_by_us[0]) if len(found.late) else None
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
-        return Runs.of([run for group in sorted(self._groups) for run in self._groups[group].runs()])
-
-    def _late_by(self, key: Key, scope: Label | None) -> int | None:
-        if self._extent.duration_us is not None:
-            late_by = self._latest.get(scope, key[0]) - self._extent.duration_us - key[0]
-            return late_by if late_by > 0 else None
-        if self._sizes.get(scope, 0) < (self._extent.size or 0):
-            return None
-        oldest = self._oldest(scope)
-        return oldest[0] - key[0] if key < oldest else None
-
-    def _oldest(self, scope: Label | None) -> Key:
-        """Return the key of the reading of an extent that goes first; there must be one."""
-        if scope is not None:
-            ts, ref = self._groups[scope].oldest
-            return ts, scope, ref
-        while True:
-            key = self._oldest_first[0]
-            readings = self._groups.get(key[1])
-            if readings is not None and readings.oldest == (key[0], key[2]):
-                return key
-            heappop(self._oldest_first)
-
-    def _drop_expired(self, scope: Label | None, changes: RunChanges) -> None:
-        extent = self._extent
-        if extent.duration_us is None:
-            if self._sizes[scope] > (extent.size or 0):
-                self._drop(self._oldest(scope)[1], scope, changes)
-            return
-        since = self._latest[scope] - extent.duration_us
-        while self._oldest(scope)[0] < since:
-            self._drop(self._oldest(scope)[1], scope, changes)
-
-    def _drop(self, group: Label, scope: Label | None, changes: RunChanges) -> None:
-        readings = self._groups[group]
-        readings.drop_oldest(changes)
-        self._sizes[scope] -= 1
-        if scope is None:
-            heappop(self._oldest_first)
-        if readings.is_empty:
-            del self._groups[group]
-        elif scope is None:
-            ts, ref = readings.oldest
-            heappush(self._oldest_first, (ts, group, ref))
-
-
-def _listed(runs: dict[Any, Any]) -> list[Any]:
-    return [runs[key] for key in sorted(runs)]
+        return self._ways.held.scan()

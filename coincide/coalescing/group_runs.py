@@ -1,24 +1,24 @@
-"""GroupRuns: the readings of one group in order of time, and where runs begin among them."""
+"""GroupRuns: the readings of one group in order of time, and the runs that they make, one reading after the other."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from typing import Any
 
-from coincide.coalescing.link import Link
+from coincide.coalescing.link import LEFT_OUT, Link
+from coincide.coalescing.ordered_times import OrderedTimes
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Run
 from coincide.coalescing.tied_readings import TiedReadings
 
+Around = tuple[int | None, int | None]  # the times before and after one; None where there is none
+
 _new = tuple.__new__  # half the time of calling Run
-ROOM = 64  # places of dropped readings that are always tolerated at the front
 
 
 class GroupRuns:
-    """The timestamp vectors of Algorithm 2, kept as one: sorted times, and the sorted times at which runs start.
+    """The timestamp vectors of Algorithm 2, kept as one, and the runs by their starts.
 
-    A run is a slice between two starts, so merging and splitting move no readings: one start goes or comes. Of
-    readings at one instant that with the smallest id counts; the others wait in `_ties` in case it is dropped.
+    Of readings at one instant that with the smallest id counts; the others wait in `_ties` in case it is dropped.
 
     Examples
     --------
@@ -30,168 +30,169 @@ class GroupRuns:
     [(0, 10), (10, 20), (20, 20)]
     """
 
-    __slots__ = (
-        "_first_run", "_group", "_ids", "_link", "_newest_run", "_oldest_run", "_starts", "_ties", "_times", "_values",
-        "head",
-    )  # fmt: skip
+    __slots__ = ("_group", "_last_us", "_link", "_reading", "_run_of", "_starts", "_ties", "_times", "first_us")
 
     def __init__(self, group: Label, link: Link) -> None:
         self._group = group
         self._link = link
-        self._times: list[int] = []
-        self._ids: list[Label] = []
-        self._values: list[Any] = []
-        self._starts: list[int] = []
+        self._times = OrderedTimes()
+        self._reading: dict[int, tuple[Label, Any]] = {}  # (id, value) of the reading that counts at an instant
+        self._starts = OrderedTimes()
+        self._run_of: dict[int, Run] = {}
         self._ties = TiedReadings()
-        self._oldest_run: Run | None = None  # remembered while it is not the newest, too, and nothing came between
-        self._newest_run: Run | None = None
-        self._first_run = 0
-        self.head = 0
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no reading is left."""
-        return self.head == len(self._times)
+        self.first_us = self._last_us = 0  # of the oldest and the newest reading, if there are any
 
     @property
     def oldest(self) -> tuple[int, Label]:
         """(ts, id) of the reading that goes first; there must be one."""
-        return self._times[self.head], self._ids[self.head]
+        return self.first_us, self._reading[self.first_us][0]
 
     def runs(self) -> list[Run]:
         """Return all runs, by start."""
-        return [self._run(place) for place in range(self._first_run, len(self._starts))]
+        return [run for run in map(self._run_of.__getitem__, self._starts) if run[3] is not LEFT_OUT]
+
+    def readings(self) -> list[tuple[int, Label, Any]]:
+        """Return (ts, id, value) of all, by ts and id."""
+        return [(ts, *reading) for ts in self._times for reading in (self._reading[ts], *self._ties.at(ts))]
 
     def add(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         """Add a reading; return False if it was there already."""
-        times = self._times
-        if self.head == len(times) or ts_us > times[-1]:
-            self._append(ts_us, ref, value, changes)
+        if ts_us in self._reading:
+            return self._add_tie(ts_us, ref, value, changes)
+        if not self._reading:
+            self.first_us = ts_us
+        elif ts_us < self._last_us:
+            self.first_us = min(ts_us, self.first_us)
+            around = self._times.add(ts_us)
+            if not self._falls_into_a_run(ts_us, around, value, changes):
+                self._set(ts_us, around, (ref, value), changes)
+            self._reading[ts_us] = (ref, value)
             return True
-        place = bisect_left(times, ts_us, self.head)
-        if times[place] == ts_us:
-            return self._add_tie(place, ref, value, changes)
-        before = self._around(max(place - 1, self.head), place)
-        times.insert(place, ts_us)
-        self._ids.insert(place, ref)
-        self._values.insert(place, value)
-        self._relink(place, before, changes)
+        self._append(ts_us, ref, value, changes)
         return True
 
-    def drop_oldest(self, changes: RunChanges) -> None:
-        """Drop the reading that `oldest` names."""
-        if self._times[self.head] in self._ties:
-            self._replace(self.head, self._ties.pop(self._times[self.head]), changes)
-            return
-        run = self._oldest_run or self._run(self._first_run)
-        changes.retract(run)
-        self._oldest_run = None
-        self.head += 1
-        if run.count == 1:
-            self._first_run += 1
-        else:
-            shorter = self._without_first(run)
-            changes.insert(shorter)
-            if run.is_open:
-                self._newest_run = shorter
-            else:
-                self._oldest_run = shorter
-        if self.head > ROOM and 2 * self.head > len(self._times):
-            self._compact()
-
-    def _without_first(self, run: Run) -> Run:
-        """Let the oldest run start at its second reading, now at `head`; return it."""
-        head, (group, _, end, _, count, _, last, is_open) = self.head, run
-        self._starts[self._first_run] = start = self._times[head]
-        return _new(Run, (group, start, end, self._values[head], count - 1, self._ids[head], last, is_open))
+    def drop_oldest(self, changes: RunChanges) -> bool:
+        """Drop the reading that `oldest` names; return whether others are left."""
+        ts = self.first_us
+        if ts in self._ties:
+            self._set(ts, self._times.around(ts), self._ties.pop(ts), changes)
+            return True
+        self._times.pop_first()
+        del self._reading[ts]
+        run = self._run_of[ts]
+        self._retract(run, changes)
+        if run[4] == 1:
+            self._starts.pop_first()
+            self.first_us = self._times.first if self._reading else 0
+            return bool(self._reading)
+        self.first_us = start = self._times.first
+        self._starts.replace_first(start)
+        group, _, end, _, count, _, last, is_open = run
+        ref, value = self._reading[start]
+        self._insert(_new(Run, (group, start, end, value, count - 1, ref, last, is_open)), changes)
+        return True
 
     def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
-        times = self._times
-        if self.head == len(times):
-            self._begin_run(ts_us, ref, value, changes)
-            return
-        newest = self._newest_run or self._run(len(self._starts) - 1)
-        changes.retract(newest)
-        if self._link.goes_on(times[-1], self._values[-1], ts_us, value):
+        if self._reading:
+            newest, before = self._run_of[self._starts.last], self._last_us
             group, start, _, first_value, count, first, _, _ = newest
-            self._extend(ts_us, ref, value)
-            self._newest_run = longer = _new(Run, (group, start, ts_us, first_value, count + 1, first, ref, True))
-            changes.insert(longer)
-            return
-        changes.insert(newest._replace(end_us=self._link.held_until(times[-1], ts_us), is_open=False))
-        self._begin_run(ts_us, ref, value, changes)
-
-    def _begin_run(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
+            if self._link.goes_on(before, self._reading[before][1], ts_us, value):
+                grown = _new(Run, (group, start, ts_us, first_value, count + 1, first, ref, True))
+                self._extend(ts_us, ref, value)
+                self._run_of[start] = grown
+                changes.alter(newest, grown)
+                return
+            self._run_of[start] = ended = newest.until(self._link.held_until(before, ts_us))
+            if first_value is not LEFT_OUT:
+                changes.alter(newest, ended)
         self._extend(ts_us, ref, value)
         self._starts.append(ts_us)
-        self._newest_run = run = _new(Run, (self._group, ts_us, ts_us, value, 1, ref, ref, True))
-        changes.insert(run)
+        self._insert(_new(Run, (self._group, ts_us, ts_us, value, 1, ref, ref, True)), changes)
 
     def _extend(self, ts_us: int, ref: Label, value: Any) -> None:
         self._times.append(ts_us)
-        self._ids.append(ref)
-        self._values.append(value)
+        self._reading[ts_us] = (ref, value)
+        self._last_us = ts_us
 
-    def _add_tie(self, place: int, ref: Label, value: Any, changes: RunChanges) -> bool:
-        ts, counted = self._times[place], self._ids[place]
-        if ref == counted or self._ties.holds(ts, ref):
+    def _add_tie(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
+        counted = self._reading[ts_us]
+        if ref == counted[0] or self._ties.holds(ts_us, ref):
             return False
-        if ref > counted:  # type: ignore[operator]  # ids of one stream are all of one type
-            self._ties.add(ts, ref, value)
+        if ref > counted[0]:  # type: ignore[operator]  # ids of one stream are all of one type
+            self._ties.add(ts_us, ref, value)
         else:
-            self._ties.add(ts, counted, self._values[place])
-            self._replace(place, (ref, value), changes)
+            self._ties.add(ts_us, *counted)
+            self._set(ts_us, self._times.around(ts_us), (ref, value), changes)
         return True
 
-    def _replace(self, place: int, reading: tuple[Label, Any], changes: RunChanges) -> None:
-        before = self._around(max(place - 1, self.head), min(place + 1, len(self._times) - 1))
-        self._ids[place], self._values[place] = reading
-        self._relink(place, before, changes)
+    def _falls_into_a_run(self, ts_us: int, around: Around, value: Any, changes: RunChanges) -> bool:
+        """Let a run have one reading more if it goes on through it; else return False."""
+        before, after = around
+        if before is None or after is None or after in self._run_of:
+            return False
+        link, reading = self._link, self._reading
+        if not link.goes_on(before, reading[before][1], ts_us, value):
+            return False
+        if not link.goes_on(ts_us, value, after, reading[after][1]):
+            return False
+        run = self._run_at(before)
+        self._run_of[run[1]] = grown = _new(Run, (*run[:4], run[4] + 1, *run[5:]))
+        changes.alter(run, grown)
+        return True
 
-    def _relink(self, place: int, before: list[Run], changes: RunChanges) -> None:
-        """Decide anew where runs start at `place` and after it; say what became of the runs before."""
-        self._oldest_run = self._newest_run = None
-        self._set_start(place)
-        after = min(place + 1, len(self._times) - 1)
-        if after > place:
-            self._set_start(after)
-        for run in before:
-            changes.retract(run)
-        for run in self._around(max(place - 1, self.head), after):
+    def _set(self, ts_us: int, around: Around, reading: tuple[Label, Any], changes: RunChanges) -> None:
+        """Let a reading count at an instant of `_times`, where none counted before or another one."""
+        before, after = around
+        old, left, right = self._apart(ts_us, around)
+        for run in old.values():
+            self._retract(run, changes)
+        self._reading[ts_us] = ref, value = reading
+        new = []
+        run = _new(Run, (self._group, ts_us, ts_us, value, 1, ref, ref, True))
+        if left is not None and before is not None:
+            if self._link.goes_on(before, self._reading[before][1], ts_us, value):
+                run = _new(Run, (*left[:2], ts_us, left[3], left[4] + 1, left[5], ref, True))
+            else:
+                new.append(left.until(self._link.held_until(before, ts_us)))
+        if right is not None and after is not None:
+            if self._link.goes_on(ts_us, value, after, right[3]):
+                run = _new(Run, (*run[:2], right[2], run[3], run[4] + right[4], run[5], *right[6:]))
+            else:
+                run = run.until(self._link.held_until(ts_us, after))
+                new.append(right)
+        for made in (*new, run):
+            if old.pop(made[1], None) is None:
+                self._starts.add(made[1])
+            self._insert(made, changes)
+        for start in old:
+            self._starts.remove(start)
+
+    def _apart(self, ts_us: int, around: Around) -> tuple[dict[int, Run], Run | None, Run | None]:
+        """Return the runs around an instant by their starts, and what of them lies before it and after it."""
+        before, after = around
+        left = None if before is None else self._run_at(before)
+        own = self._run_at(ts_us) if ts_us in self._reading else None
+        right: Run | None = None if after is None else self._run_of.get(after, own or left)
+        old = {run[1]: run for run in (left, own, right) if run is not None}
+        whole_left, here = left, own is not None
+        if left is not None and before is not None and (left is own or left is right):
+            count = self._times.count(left[1], ts_us) if left is right else left[4] - here
+            left = _new(Run, (*left[:4], count, left[5], self._reading[before][0], left[7]))
+        if right is not None and after is not None and (right is own or right is whole_left):
+            count = right[4] - here - (left[4] if left is not None and right is whole_left else 0)
+            ref, value = self._reading[after]
+            right = _new(Run, (right[0], after, right[2], value, count, ref, *right[6:]))
+        return old, left, right
+
+    def _run_at(self, ts_us: int) -> Run:
+        return self._run_of.get(ts_us) or self._run_of[self._starts.at_or_before(ts_us)]
+
+    def _insert(self, run: Run, changes: RunChanges) -> None:
+        self._run_of[run[1]] = run
+        if run[3] is not LEFT_OUT:
             changes.insert(run)
 
-    def _set_start(self, place: int) -> None:
-        """Let a run start at `place` if, and only if, the reading there does not go on from the one before."""
-        starts, ts = self._starts, self._times[place]
-        at = bisect_left(starts, ts, self._first_run)
-        is_start = at < len(starts) and starts[at] == ts
-        starts_here = place == self.head or not self._link.goes_on(
-            self._times[place - 1], self._values[place - 1], ts, self._values[place]
-        )
-        if starts_here and not is_start:
-            starts.insert(at, ts)
-        elif is_start and not starts_here:
-            del starts[at]
-
-    def _around(self, first: int, last: int) -> list[Run]:
-        """Return the runs that hold the readings from one place to another."""
-        begin = bisect_right(self._starts, self._times[first], self._first_run) - 1
-        end = bisect_right(self._starts, self._times[last], begin) - 1
-        return [self._run(place) for place in range(begin, end + 1)]
-
-    def _run(self, run: int) -> Run:
-        times, starts = self._times, self._starts
-        start = starts[run]
-        first = self.head if run == self._first_run else bisect_left(times, start, self.head)
-        if run + 1 == len(starts):
-            ts, count = times[-1], len(times) - first
-            return Run(self._group, start, ts, self._values[first], count, self._ids[first], self._ids[-1], True)
-        following = bisect_left(times, starts[run + 1], first)
-        end = self._link.held_until(times[following - 1], starts[run + 1])
-        last = self._ids[following - 1]
-        return Run(self._group, start, end, self._values[first], following - first, self._ids[first], last, False)
-
-    def _compact(self) -> None:
-        del self._times[: self.head], self._ids[: self.head], self._values[: self.head]
-        del self._starts[: self._first_run]
-        self.head = self._first_run = 0
+    def _retract(self, run: Run, changes: RunChanges) -> None:
+        del self._run_of[run[1]]
+        if run[3] is not LEFT_OUT:
+            changes.retract(run)

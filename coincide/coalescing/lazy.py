@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import Int64Array
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import EQUAL, coalesce
+from coincide.coalescing.columnar_readings import ColumnarReadings
 from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equivalence, checked_equivalence
-from coincide.coalescing.extent import HeldReadings, Key, WindowExtent, checked_extent
-from coincide.coalescing.runs import Label, Runs, value_column
+from coincide.coalescing.extent import WindowExtent, checked_extent
+from coincide.coalescing.held_readings import SingleReadings
+from coincide.coalescing.runs import Runs, value_column
+from coincide.coalescing.two_ways import TwoWays
 from coincide.coalescing.validity import validity
+from coincide.pairs import Changes
 
 
 class LazyCoalescing:
@@ -40,17 +44,17 @@ class LazyCoalescing:
     Examples
     --------
     >>> hot = LazyCoalescing(WindowExtent(size=4))
-    >>> late, late_by_us = hot.push([0, 60, 120, 180, 240], value=[81, 81, 81, 79, 79])
+    >>> changes = hot.push([0, 60, 120, 180, 240], value=[81, 81, 81, 79, 79])
     >>> [(run.start_us, run.end_us, run.value, run.is_open) for run in hot.scan()]
     [(60, 180, 81, False), (180, 240, 79, True)]
     """
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
-        self._extent = checked_extent(extent)
+        checked_extent(extent)
         self._equivalence = checked_equivalence(equivalence)
         self._hold_us = None if hold_us is None else duration_of("hold_us", hold_us)
         self._arrivals = Arrivals(equivalence)
-        self._scopes: dict[Label | None, HeldReadings] = {}
+        self._ways = TwoWays(partial(SingleReadings, extent), partial(ColumnarReadings, extent))
 
     def push(
         self,
@@ -58,38 +62,32 @@ class LazyCoalescing:
         group: npt.ArrayLike | None = None,
         value: npt.ArrayLike | None = None,
         id: npt.ArrayLike | None = None,  # noqa: A002 - as in Detections
-    ) -> tuple[Int64Array, Int64Array]:
+        where: npt.ArrayLike | None = None,
+    ) -> Changes[Runs]:
         """Take readings in any order; columns as in `EagerCoalescing.push`.
 
         Returns
         -------
-        late, late_by_us : ndarray of int64, shape (l,)
-            Rows that came too late to count, and by how much.
+        Changes of Runs
+            `late` and `late_by_us` as in `EagerCoalescing.push`. `insert` and `retract` are empty: which runs came and
+            went only a scan can say.
         """
-        late = []
-        for row, (ts, group_of_row, value_of_row, id_of_row) in enumerate(self._arrivals.of(ts_us, group, value, id)):
-            late_by = self._scope(group_of_row).add((ts, group_of_row, id_of_row), value_of_row)
-            if late_by is not None:
-                late.append((row, late_by))
-        rows, late_by_us = np.array(late, np.int64).reshape(-1, 2).T
-        return rows, late_by_us
+        frame = self._arrivals.of(ts_us, group, value, id, where)
+        return self._ways.suited(len(frame.ts_us)).push(frame)
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
-        value_of: dict[Key, object] = {}
-        for scope in self._scopes.values():
-            value_of |= scope.value_of
-        keys = sorted(value_of)
-        ts = np.array([key[0] for key in keys], np.int64)
-        group = np.array([key[1] for key in keys]) if keys else np.empty(0, np.int64)
-        ids = np.array([key[2] for key in keys]) if keys else np.empty(0, np.int64)
-        value = value_column([value_of[key] for key in keys])
-        runs = coalesce(*validity(ts, group, self._hold_us), group, value, self._equivalence)
-        return replace(runs, first=ids[runs.first], last=ids[runs.last])
-
-    def _scope(self, group: Label) -> HeldReadings:
-        name = group if self._extent.per_group else None
-        scope = self._scopes.get(name)
-        if scope is None:
-            scope = self._scopes[name] = HeldReadings(self._extent)
-        return scope
+        held = self._ways.held.readings()
+        start, end = validity(held.ts_us, held.group, self._hold_us)
+        kept = np.flatnonzero(held.kept)
+        left = held.take(kept)
+        runs = coalesce(start[kept], end[kept], left.group, left.value, self._equivalence)
+        is_open = runs.is_open
+        if len(kept) < len(start):
+            newest = np.append(held.group[1:] != held.group[:-1], True)  # readings are by group
+            newest_us = start[newest][np.searchsorted(held.group[newest], runs.group)]
+            is_open = start[kept[runs.last]] == newest_us
+        value = runs.value
+        if value is not None and value.dtype.kind == "O":
+            value = value_column(value.tolist())
+        return replace(runs, value=value, first=left.ref[runs.first], last=left.ref[runs.last], is_open=is_open)

@@ -30,6 +30,10 @@ class Run(NamedTuple):
     last: Label
     is_open: bool
 
+    def until(self, end_us: int) -> Run:
+        """Return the run if it ends there and does not go on."""
+        return tuple.__new__(Run, (*self[:2], end_us, *self[3:7], False))
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -80,8 +84,8 @@ class Runs:
         """
         group, start, end, value, count, first, last, is_open = zip(*runs, strict=True) if runs else [()] * 8
         return cls(
-            np.array(start, np.int64), np.array(end, np.int64), _labels(group), value_column(value),
-            np.array(count, np.int64), _labels(first), _labels(last), np.array(is_open, np.bool_),
+            np.array(start, np.int64), np.array(end, np.int64), label_column(group), value_column(value),
+            np.array(count, np.int64), label_column(first), label_column(last), np.array(is_open, np.bool_),
         )  # fmt: skip
 
 
@@ -102,5 +106,6 @@ def value_column(values: Sequence[Any]) -> npt.NDArray[Any]:
     return column
 
 
-def _labels(labels: Sequence[Label]) -> LabelArray:
+def label_column(labels: Sequence[Label]) -> LabelArray:
+    """Return groups or ids as a column of int64 or str."""
     return np.array(labels) if labels else np.empty(0, np.int64)

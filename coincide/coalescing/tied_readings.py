@@ -44,6 +44,10 @@ class TiedReadings:
             del self._waiting[ts_us]
         return first
 
+    def at(self, ts_us: int) -> list[Waiting]:
+        """Return those that wait at an instant, by id."""
+        return self._waiting.get(ts_us, [])
+
     def holds(self, ts_us: int, ref: Label) -> bool:
         """Whether a reading of that id waits."""
         return any(ref == other for other, _ in self._waiting.get(ts_us, ()))

@@ -95,6 +95,21 @@ def _has_half_a_character(name: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in name)
 
 
+def named(values: Column, column: str, faults: Faults) -> pa.Array:
+    """Return `labels`; what is wrong goes to `faults`."""
+    names, wrong = labels(values, column)
+    for position, why in wrong.items():
+        faults.add(position, why)
+    return names
+
+
+def joined(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return the labels of all parts of a file, as text unless all are of one type; parts that are empty have none."""
+    kinds = {column.type for column in columns if column.null_count < len(column)}
+    kind = kinds.pop() if len(kinds) == 1 else pa.large_string()
+    return pa.concat_arrays([column.cast(kind) for column in columns])
+
+
 def numbers(values: Column, column: str) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Faults]:
     """Return a column of numbers, float64 (n,), NaN where empty, and what is wrong with which of them."""
     array = typed(values)
@@ -104,6 +119,11 @@ def numbers(values: Column, column: str) -> tuple[np.ndarray[Any, np.dtype[np.fl
         faults = Faults()
         faults.add_all(np.flatnonzero(nan.to_numpy(zero_copy_only=False)), f"{column}: nan: a number")
         return floats.fill_null(np.nan).to_numpy(zero_copy_only=False), faults
+    if array is not None and is_text(array.type):
+        with suppress(pa.ArrowInvalid):  # all are plain numbers: at once
+            floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            if not np.isnan(floats).any():
+                return floats, Faults()
     return _numbers_one_by_one(values if isinstance(values, list) else values.to_pylist(), column)
 
 

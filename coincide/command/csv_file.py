@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from io import StringIO
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from coincide.arrays import Int64Array
 from coincide.command.bad_rows import BadRows
-from coincide.command.columns import Chunk, Column
-from coincide.command.errors import CommandError
+from coincide.command.columns import Chunk
+from coincide.command.csv_blocks import plain_columns
+from coincide.command.csv_header import CsvHeader
+from coincide.command.csv_rows import any_rows
 from coincide.command.text_files import Advance, opened_text
 
-ROWS = 65_536
-DELIMITERS = ",;\t"
-LONGEST_CELL = 1 << 20  # a quote that nobody closed would otherwise swallow the file
-
-_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+CHARACTERS = 1 << 23  # of a block
 
 
 def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
     """Yield the rows of `path`, blank lines left out; rows of another length than the header are bad.
 
-    The delimiter is the comma, semicolon or tab that the header has most of.
+    Plain lines are read in blocks; from the first block on that has another line in it, row by row.
 
     Raises
     ------
@@ -35,67 +30,20 @@ def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance
         No header, two wanted columns of one name, or quotes that cannot be read.
     """
     with opened_text(path) as (text, share_read):
-        header_line = text.readline()
-        delimiter = max(DELIMITERS, key=header_line.count)
-        header = next(csv.reader([header_line], delimiter=delimiter, skipinitialspace=True), [])
-        names = [name.strip() for name in header]
-        at = _positions(path, names, wanted)
-        # strict: else a last quote that nobody closed would take every row after it into its cell, without a word
-        reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True, strict=True)
+        header = CsvHeader.of(path, text.readline(), wanted)
         none = np.empty(0, np.int64)
-        yield Chunk(_columns([], at), none, none, names)  # tells the columns if there are no rows
-        first_row, first_line = 1, 2
-        while part := _read(path, reader, first_line):
-            lines = first_line + _lines_before(part, reader.line_num + 2 - first_line)
-            rows = first_row + np.cumsum([bool(cells) for cells in part]) - 1
-            sound = _sound(part, len(header), lines, bad)
-            columns = _columns([part[position] for position in sound.tolist()], at)
-            yield Chunk(columns, rows[sound], lines[sound], names)
-            first_row, first_line = int(rows[-1]) + 1, reader.line_num + 2  # the reader has not seen the header
+        yield Chunk(
+            {name: [] for name in header.at}, none, none, header.names
+        )  # tells the columns if there are no rows
+        row, line = 1, 2
+        while block := text.read(CHARACTERS) + text.readline():
+            columns = plain_columns(block, header)
+            if columns is None:
+                for chunk in any_rows(path, chain(StringIO(block, newline=""), text), header, bad, row, line):
+                    yield chunk
+                    advance(share_read())
+                return
+            count = block.count("\n") + (not block.endswith("\n"))
+            yield Chunk(columns, np.arange(row, row + count), np.arange(line, line + count), header.names)
+            row, line = row + count, line + count
             advance(share_read())
-
-
-def _positions(path: Path, header: list[str], wanted: Sequence[str]) -> dict[str, int]:
-    if not any(header):
-        raise CommandError(f"{path} has no header: its first line should name the columns")
-    for name in wanted:
-        if header.count(name) > 1:
-            raise CommandError(f"{path}: the header names {name!r} twice")
-    return {name: header.index(name) for name in wanted if name in header}
-
-
-def _read(path: Path, reader: Any, first_line: int) -> list[list[str]]:
-    """Read some rows; a blank line is a row of no cells."""
-    csv.field_size_limit(LONGEST_CELL)
-    rows: list[list[str]] = []
-    try:
-        rows.extend(islice(reader, ROWS))
-    except csv.Error as error:  # what came before is in rows
-        line = first_line + sum(_lines_of(cells) for cells in rows)
-        raise CommandError(f"{path} line {line}: {error}: is a quote not closed?") from None
-    return rows
-
-
-def _lines_before(rows: list[list[str]], lines: int) -> Int64Array:
-    """Return how many lines lie before each row, of `lines` in all; a quoted cell may hold line ends."""
-    if lines == len(rows):
-        return np.arange(lines)
-    taken = [_lines_of(cells) for cells in rows]
-    return np.cumsum(taken, dtype=np.int64) - taken
-
-
-def _lines_of(cells: list[str]) -> int:
-    return 1 + sum(len(_LINE_ENDS.findall(cell)) for cell in cells)
-
-
-def _sound(rows: list[list[str]], width: int, lines: Int64Array, bad: BadRows) -> Int64Array:
-    """Return the positions of the rows that have as many cells as the header; blank lines are passed over."""
-    widths = np.fromiter(map(len, rows), np.int64, len(rows))
-    for position in np.flatnonzero((widths != width) & (widths > 0)).tolist():
-        bad.add(int(lines[position]), f"{widths[position]} cells; the header has {width}")
-    return np.flatnonzero(widths == width)
-
-
-def _columns(rows: list[list[str]], at: dict[str, int]) -> dict[str, Column]:
-    """Return the cells of each column; the reader has dropped blanks before them, so those after go as well."""
-    return {name: [cells[position].rstrip() for cells in rows] for name, position in at.items()}

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Protocol, TypeVar
 
-import pyarrow as pa
-
-from coincide.command.answer import PairBlock
 from coincide.command.errors import CommandError
 from coincide.command.formats import Format, format_of
-from coincide.command.parquet_answer import ParquetAnswer
-from coincide.command.text_answer import CsvFormat, NdjsonFormat, TextAnswer
+
+Block_contra = TypeVar("Block_contra", contravariant=True)
+Block = TypeVar("Block")
 
 
-class Answer(Protocol):
-    """Takes the pairs in blocks."""
+class Answer(Protocol[Block_contra]):
+    """Takes the rows in blocks."""
 
-    def write(self, block: PairBlock) -> None:
-        """Append the pairs of `block`."""
+    def write(self, block: Block_contra) -> None:
+        """Append the rows of `block`."""
         ...
 
     def close(self) -> None:
@@ -56,6 +54,19 @@ def check_destination(out: Path | None) -> None:
         raise CommandError(f"{out}: is a folder")
 
 
+def check_paths(out: Path | None, inputs: Sequence[Path]) -> None:
+    """Refuse what `check_destination` does, and an answer that would replace a file that is read.
+
+    Raises
+    ------
+    CommandError
+    """
+    check_destination(out)
+    for path in inputs:
+        if out is not None and out.exists() and path.exists() and out.samefile(path):
+            raise CommandError(f"{out} is read and cannot be written as well: give --out another name")
+
+
 def is_terminal(out: Path | None) -> bool:
     """Whether the answer goes where a person reads it; `out` None is standard output."""
     if out is None:
@@ -67,19 +78,15 @@ def is_terminal(out: Path | None) -> bool:
 
 
 @contextmanager
-def opened_answer(out: Path | None, sides: tuple[pa.Table, pa.Table]) -> Iterator[Answer]:
-    """Yield what takes the answer. A file gets its name when all is written: there is never half an answer."""
-    form = format_of_answer(out)
+def opened_answer(out: Path | None, answer_in: Callable[[Format, IO[bytes]], Answer[Block]]) -> Iterator[Answer[Block]]:
+    """Yield what takes the answer. A file gets its name when all is written: there is never half an answer.
+
+    `answer_in` makes it, of a format and where its bytes go.
+    """
     with _sink(out) as sink:
-        answer = _answer(form, sink, sides)
+        answer = answer_in(format_of_answer(out), sink)
         yield answer
         answer.close()
-
-
-def _answer(form: Format, sink: IO[bytes], sides: tuple[pa.Table, pa.Table]) -> Answer:
-    if form == "parquet":
-        return ParquetAnswer(sink, sides)
-    return TextAnswer(sink, sides, CsvFormat() if form == "csv" else NdjsonFormat())
 
 
 @contextmanager

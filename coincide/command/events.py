@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,16 @@ import pyarrow as pa
 
 from coincide.arrays import Int64Array
 from coincide.command.bad_rows import BadRows
-from coincide.command.columns import LABEL_COLUMNS, TIME_COLUMNS, UNCERTAINTY_COLUMNS, Chunk, Column, labels
+from coincide.command.columns import LABEL_COLUMNS, TIME_COLUMNS, UNCERTAINTY_COLUMNS, Chunk, joined, named
 from coincide.command.errors import CommandError
 from coincide.command.faults import Faults
 from coincide.command.formats import read_chunks
 from coincide.command.instants import instants_us
 from coincide.command.own_uncertainty import OwnUncertainty, own_uncertainty
 from coincide.command.text_files import Advance
+from coincide.command.time_column import time_column_of
 
 Labels = dict[str, pa.Array]
-SHOWN_NAMES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ def read_events(path: Path, time_column: str | None, bad: BadRows, advance: Adva
     parts: list[Events] = []
     decided = None
     for chunk in read_chunks(path, wanted, bad, advance):
-        chosen = decided or _time_column(path, chunk, times)
+        chosen = decided or time_column_of(path, chunk, times)
         parts.append(_part(path, chunk, chosen, bad, assume_utc))
         decided = chosen if len(chunk.row) else None  # the first rows decide for the whole file
     if not parts:
@@ -97,8 +96,8 @@ def _part(path: Path, chunk: Chunk, time_column: str, bad: BadRows, assume_utc: 
         own = own_uncertainty(chunk, faults, assume_utc=assume_utc)
     except CommandError as error:
         raise CommandError(f"{path}: {error}") from None
-    named = {name: _label(chunk, name, faults) for name in LABEL_COLUMNS if name in chunk.columns}
-    events = Events(path, chunk.row, chunk.place, time_us, own, named)
+    own_labels = {name: named(chunk.columns[name], name, faults) for name in LABEL_COLUMNS if name in chunk.columns}
+    events = Events(path, chunk.row, chunk.place, time_us, own, own_labels)
     return without(events, faults, bad)
 
 
@@ -111,31 +110,6 @@ def without(events: Events, faults: Faults, bad: BadRows) -> Events:
     return events.take(faults.sound(len(events)))
 
 
-def _time_column(path: Path, chunk: Chunk, times: Sequence[str]) -> str:
-    """Return the one of `times` that has the first value; an empty one if all are."""
-    present = [name for name in times if name in chunk.columns]
-    if present:
-        return min(present, key=lambda name: _first_filled(chunk.columns[name]))
-    there = ", ".join(map(repr, chunk.names[:SHOWN_NAMES])) + ", …" * (len(chunk.names) > SHOWN_NAMES)
-    capitals = {name.lower() for name in chunk.names} & {name.lower() for name in times}
-    hint = " (capitals count)" * bool(capitals)
-    raise CommandError(
-        f"{path} has no column {' or '.join(times)}: --time names the column with the times; there are {there}{hint}"
-    )
-
-
-def _first_filled(values: Column) -> int:
-    column = values if isinstance(values, list) else (value.as_py() for value in values)
-    return next((n for n, value in enumerate(column) if value is not None and value != ""), len(values))
-
-
-def _label(chunk: Chunk, name: str, faults: Faults) -> pa.Array:
-    column, wrong = labels(chunk.columns[name], name)
-    for position, why in wrong.items():
-        faults.add(position, why)
-    return column
-
-
 def _joined_own(parts: list[OwnUncertainty]) -> OwnUncertainty:
     fields = ("sigma_s", "earliest_us", "length_us")
     return OwnUncertainty(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
@@ -144,11 +118,5 @@ def _joined_own(parts: list[OwnUncertainty]) -> OwnUncertainty:
 def _joined_labels(parts: list[Events]) -> Labels:
     """Labels of all parts; a column that is empty throughout counts as not there."""
     names = [name for name in LABEL_COLUMNS if any(name in part.labels for part in parts)]
-    joined = {name: _joined([part.labels.get(name, pa.nulls(len(part))) for part in parts]) for name in names}
-    return {name: column for name, column in joined.items() if column.null_count < max(len(column), 1)}
-
-
-def _joined(columns: list[pa.Array]) -> pa.Array:
-    kinds = {column.type for column in columns if column.null_count < len(column)}
-    kind = kinds.pop() if len(kinds) == 1 else pa.large_string()
-    return pa.concat_arrays([column.cast(kind) for column in columns])
+    columns = {name: joined([part.labels.get(name, pa.nulls(len(part))) for part in parts]) for name in names}
+    return {name: column for name, column in columns.items() if column.null_count < max(len(column), 1)}

@@ -48,6 +48,11 @@ def format_of(path: Path) -> Format:
     return found
 
 
+def bad_rows_of(path: Path) -> BadRows:
+    """Return what counts the bad rows of `path`: by line, or in Parquet by row."""
+    return BadRows(path, "row" if format_of(path) == "parquet" else "line")
+
+
 def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
     """Yield the rows of `path`.
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.area_keys import LATEST_TIME_US
-from coincide.arrays import Int64Array
+from coincide.arrays import BoolArray, Int64Array
 from coincide.command.columns import Column, is_text, typed
 from coincide.command.errors import ValueRefused
 from coincide.command.faults import Faults
@@ -67,6 +67,22 @@ def instants_us(values: Column, column: str, *, assume_utc: bool = False) -> tup
     if common is not None and in_range(common).all():
         return common, Faults()
     return _one_by_one(values if isinstance(values, list) else values.to_pylist(), column, assume_utc)
+
+
+def optional_instants_us(
+    values: Column | None, column: str, rows: int, faults: Faults, *, assume_utc: bool = False
+) -> tuple[Int64Array, BoolArray]:
+    """Return the times of a column that need not be filled, or be there, and which rows have one."""
+    if values is None:
+        return np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
+    times, wrong = instants_us(values, column, assume_utc=assume_utc)
+    given = np.ones(rows, np.bool_)
+    for position, why in wrong.items():
+        if why.startswith(f"{column}: empty"):
+            given[position] = False
+        else:
+            faults.add(position, why)
+    return times, given
 
 
 def _number_us(number: int, given: object, column: str) -> int:

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 
 from coincide.command.arguments import parsed
 from coincide.command.errors import CommandError
+from coincide.command.request import CoalesceRequest, JoinRequest
 from coincide.errors import CoincideError
 
 EXTRA = ("pyarrow", "rich")
@@ -29,11 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         return _fail(f"the command needs {' and '.join(missing)}: pip install 'coincide[cli]'", MISUSED)
-    from coincide.command.join import run_join  # noqa: PLC0415 - needs the extra
-
     try:
         with _ended_by_sigterm(), _no_garbage_collection():
-            run_join(arguments.request())
+            _run(arguments.request())
         if sys.stdout is not None:
             sys.stdout.flush()
     except (CommandError, CoincideError) as error:
@@ -48,6 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename} " if error.filename else ""
         return _fail(f"the answer cannot be written: {where}{error.strerror or error}", FAILED)
     return DONE
+
+
+def _run(request: JoinRequest | CoalesceRequest) -> None:
+    if isinstance(request, JoinRequest):
+        from coincide.command.join import run_join  # noqa: PLC0415 - needs the extra
+
+        run_join(request)
+    else:
+        from coincide.command.coalesce import run_coalesce  # noqa: PLC0415 - needs the extra
+
+        run_coalesce(request)
 
 
 class _Terminated(KeyboardInterrupt):

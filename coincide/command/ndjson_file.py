@@ -21,7 +21,8 @@ ROWS = 65_536
 def ndjson_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
     """Yield the rows of `path`, blank lines left out; a line that is no JSON object is bad.
 
-    A field `uncertainty`, which ingest takes, counts as the fields inside it.
+    A field `uncertainty`, which ingest takes, counts as the fields inside it. ``attributes.celsius`` is the field
+    `celsius` inside `attributes`, unless there is one of that very name.
     """
     with opened_text(path) as (text, share_read):
         numbered = ((line, content) for line, content in enumerate(text, 1) if not content.isspace())
@@ -46,7 +47,18 @@ def _chunk(lines: list[tuple[int, str]], first: int, wanted: Sequence[str], bad:
         places.append(line)
     there = set().union(*objects)
     columns = {name: [each.get(name) for each in objects] for name in wanted if name in there}
+    for name in wanted:
+        if name not in there and "." in name:
+            inside = [_inside(each, name) for each in objects]
+            columns |= {name: inside} if any(value is not None for value in inside) else {}
     return Chunk(columns, np.array(rows, np.int64), np.array(places, np.int64), sorted(there))
+
+
+def _inside(obj: dict[str, Any], path: str) -> Any:
+    found: Any = obj
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def _object(content: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from coincide.arrays import BoolArray, FloatArray, Int64Array
 from coincide.command.columns import Chunk, Column, numbers
 from coincide.command.errors import ValueRefused
 from coincide.command.faults import Faults
-from coincide.command.instants import instants_us
+from coincide.command.instants import optional_instants_us
 from coincide.histogram import Histogram
 from coincide.histogram_checks import FURTHEST_EDGE_S
 
@@ -54,8 +54,8 @@ def own_uncertainty(chunk: Chunk, faults: Faults, *, assume_utc: bool) -> OwnUnc
     starts, ends = (chunk.columns.get(name) for name in ("earliest", "latest"))
     if starts is None and ends is None:
         return OwnUncertainty(sigma_s, np.zeros(rows, np.int64), np.full(rows, NO_LENGTH))
-    earliest_us, has_start = _bounds(starts, "earliest", rows, faults, assume_utc)
-    latest_us, has_end = _bounds(ends, "latest", rows, faults, assume_utc)
+    earliest_us, has_start = optional_instants_us(starts, "earliest", rows, faults, assume_utc=assume_utc)
+    latest_us, has_end = optional_instants_us(ends, "latest", rows, faults, assume_utc=assume_utc)
     faults.add_all(np.flatnonzero(has_start & ~has_end), "latest: empty: earliest needs it")
     faults.add_all(np.flatnonzero(has_end & ~has_start), "earliest: empty: latest needs it")
     both = has_start & has_end
@@ -75,22 +75,6 @@ def _sigma(values: Column | None, rows: int, faults: Faults) -> FloatArray:
     for position in np.flatnonzero((sigma_s < SHORTEST_SIGMA_S) | (sigma_s > LONGEST_SIGMA_S)).tolist():
         faults.add(position, ValueRefused("sigma_s", float(sigma_s[position]), "seconds, from 1e-6 to 2.5e8"))
     return sigma_s
-
-
-def _bounds(
-    values: Column | None, column: str, rows: int, faults: Faults, assume_utc: bool
-) -> tuple[Int64Array, BoolArray]:
-    """Return times, and which rows have one."""
-    if values is None:
-        return np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
-    times, wrong = instants_us(values, column, assume_utc=assume_utc)
-    given = np.ones(rows, np.bool_)
-    for position, why in wrong.items():
-        if why.startswith(f"{column}: empty"):
-            given[position] = False
-        else:
-            faults.add(position, why)
-    return times, given
 
 
 def spread_templates(own: OwnUncertainty) -> tuple[list[Histogram], Int64Array, Int64Array]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coincide.command.columns import Chunk
@@ -17,7 +18,7 @@ ROWS = 262_144
 
 
 def parquet_chunks(path: Path, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
-    """Yield the wanted columns of `path`.
+    """Yield the wanted columns of `path`; ``attributes.celsius`` is a field of a column of structures.
 
     Raises
     ------
@@ -39,16 +40,37 @@ def _chunks(path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Ad
     for name in wanted:
         if names.count(name) > 1:
             raise CommandError(f"{path}: the schema names {name!r} twice")
-    present = [name for name in wanted if name in names]
+    schema = file.schema_arrow
+    present = [name for name in wanted if name in names or _is_inside(schema, name)]
     total, first = max(file.metadata.num_rows, 1), 1
-    yield _chunk(file.schema_arrow.empty_table().select(present), first, names)
+    yield _chunk(schema.empty_table(), present, first, names)
     for batch in file.iter_batches(ROWS, columns=present):
-        yield _chunk(pa.Table.from_batches([batch]), first, names)
+        yield _chunk(pa.Table.from_batches([batch]), present, first, names)
         first += batch.num_rows
         advance((first - 1) / total)
 
 
-def _chunk(table: pa.Table, first: int, names: Sequence[str]) -> Chunk:
-    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+def _chunk(table: pa.Table, present: Sequence[str], first: int, names: Sequence[str]) -> Chunk:
+    columns = {name: _column(table, name) for name in present}
     row = np.arange(first, first + table.num_rows, dtype=np.int64)
     return Chunk(columns, row, row, names)
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    if name in table.column_names:
+        return table.column(name).combine_chunks()
+    root, *path = name.split(".")
+    return pc.struct_field(table.column(root).combine_chunks(), path)
+
+
+def _is_inside(schema: pa.Schema, name: str) -> bool:
+    """Whether `name` is a path such as ``attributes.celsius`` into a column of structures."""
+    root, *path = name.split(".")
+    if not path or root not in schema.names:
+        return False
+    kind = schema.field(root).type
+    for step in path:
+        if not pa.types.is_struct(kind) or kind.get_field_index(step) < 0:
+            return False
+        kind = kind.field(step).type
+    return True

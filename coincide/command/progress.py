@@ -38,3 +38,8 @@ def shown_stages(*, answer_on_terminal: bool) -> Iterator[Stages | None]:
             return lambda share: progress.update(task, completed=share)
 
         yield stage
+
+
+def advance_of(stages: Stages | None, description: str) -> Advance:
+    """Start a stage; return what is to be called with its share that is done."""
+    return (lambda _share: None) if stages is None else stages(description)

@@ -1,66 +1,13 @@
-"""The answer as CSV or NDJSON: each event is put into text once, however many pairs it is in."""
+"""The pairs as CSV or NDJSON: each event is put into text once, however many pairs it is in."""
 
 from __future__ import annotations
 
-import json
-from typing import IO, Protocol
+from typing import IO
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coincide.command.answer import PairBlock, column_names, pair_columns
-
-
-class TextFormat(Protocol):
-    """How a row is written: opening, cells with a comma between, ending."""
-
-    opening: str
-    ending: str
-
-    def header(self, names: list[str]) -> str:
-        """Return what stands before the first row."""
-        ...
-
-    def cells(self, name: str, values: pa.Array) -> pa.Array:
-        """Return the values of a column as they are to stand in the file, large_string (n,)."""
-        ...
-
-
-class CsvFormat:
-    """RFC 4180, with line ends as Unix has them."""
-
-    opening, ending = "", "\n"
-
-    def header(self, names: list[str]) -> str:
-        """Return the line of names."""
-        return ",".join(names) + "\n"
-
-    def cells(self, name: str, values: pa.Array) -> pa.Array:  # noqa: ARG002 - the protocol's
-        """Quote the texts that need it."""
-        texts = _as_text(values)
-        to_quote = pc.match_substring_regex(texts, '[",\r\n]')
-        if not pc.any(to_quote).as_py():
-            return texts
-        quoted = _concatenated('"', pc.replace_substring(texts, '"', '""'), '"')
-        return pc.if_else(to_quote, quoted, texts)
-
-
-class NdjsonFormat:
-    """One JSON object a line."""
-
-    opening, ending = "{", "}\n"
-
-    def header(self, names: list[str]) -> str:  # noqa: ARG002 - the protocol's
-        """Return nothing: every line names its fields."""
-        return ""
-
-    def cells(self, name: str, values: pa.Array) -> pa.Array:
-        """Return ``"name":value``."""
-        texts = _as_text(values)
-        if not pa.types.is_integer(values.type) and not pa.types.is_floating(values.type):
-            texts = _json_strings(texts)
-        return _concatenated(f"{json.dumps(name)}:", texts.fill_null("null"))
+from coincide.command.text_format import TextFormat, bytes_of, concatenated, joined_cells
 
 
 class TextAnswer:
@@ -70,50 +17,17 @@ class TextAnswer:
         self._sink = sink
         self._form = form
         self._left, self._right = (
-            self._joined(dict(zip(side.column_names, side.columns, strict=True))) for side in sides
+            joined_cells(form, dict(zip(side.column_names, side.columns, strict=True))) for side in sides
         )
         sink.write(form.header(column_names(sides)).encode())
 
     def write(self, block: PairBlock) -> None:
         """Append the pairs of `block`."""
-        of_pair = self._joined(pair_columns(block))
+        of_pair = joined_cells(self._form, pair_columns(block))
         left, right = self._left.take(pa.array(block.left)), self._right.take(pa.array(block.right))
-        whole = _concatenated(self._form.opening, left, ",", right, ",", of_pair, self._form.ending)
-        self._sink.write(_bytes_of(whole))
+        whole = concatenated(self._form.opening, left, ",", right, ",", of_pair, self._form.ending)
+        self._sink.write(bytes_of(whole))
 
     def close(self) -> None:
         """Hand over what is still held back."""
         self._sink.flush()
-
-    def _joined(self, columns: dict[str, pa.Array]) -> pa.Array:
-        cells = [self._form.cells(name, _one_array(values)).fill_null("") for name, values in columns.items()]
-        return _concatenated(*cells, separator=",")
-
-
-def _concatenated(*parts: pa.Array | str, separator: str = "") -> pa.Array:
-    """Put texts together row by row; a str stands in every row."""
-    scalars = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, separator)]
-    return pc.binary_join_element_wise(*scalars)
-
-
-def _as_text(values: pa.Array) -> pa.Array:
-    texts = values.cast(pa.string()).cast(pa.large_string())
-    return pc.replace_substring(texts, " ", "T", max_replacements=1) if pa.types.is_timestamp(values.type) else texts
-
-
-def _json_strings(texts: pa.Array) -> pa.Array:
-    if pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
-        quoted = [None if text is None else json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()]
-        return pa.array(quoted, pa.large_string())
-    return _concatenated('"', texts, '"')
-
-
-def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-
-
-def _bytes_of(texts: pa.Array) -> memoryview:
-    """All texts, one after the other, as they lie in the array's own buffer."""
-    _, offsets, content = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return memoryview(content)[ends[0] : ends[-1]] if content is not None else memoryview(b"")

@@ -11,7 +11,15 @@ from coincide.query import Query
 from deploy.local.demo_table import table_of
 from deploy.local.failure import LocalError
 from deploy.local.progress import shown
-from deploy.local.sn1987a import ANY_TWO, DETECTORS, QUERIES, TWO_OF_THREE, expected_matches, posts
+from deploy.local.sn1987a import (
+    ANY_TWO,
+    DETECTORS,
+    QUERIES,
+    TWO_OF_THREE,
+    episode_sentence,
+    expected_matches,
+    posts,
+)
 from deploy.local.system import System
 from deploy.local.waiting import wait_until
 
@@ -47,7 +55,8 @@ def _show(system: System) -> None:
     taken_back = served_matches(system, TWO_OF_THREE, superseded="true")
     Console().print(table_of(queries, matches))
     print(f"{TWO_OF_THREE}: {len(matches[TWO_OF_THREE])} matches, all of three detectors; while they came in,")
-    print(f"{len(taken_back)} of two were live until the third detector's event superseded them.\n")
+    print(f"{len(taken_back)} of two were live until the third detector's event superseded them.")
+    print(episode_sentence(wait_for_episode(system, TWO_OF_THREE, len(matches[TWO_OF_THREE]))) + "\n")
     _print_urls(system)
 
 
@@ -130,9 +139,31 @@ def served_matches(system: System, query: str, **filters: str) -> list[dict[str,
         cursor = {"cursor": page["next_cursor"]}
 
 
+def wait_for_episode(system: System, query: str, count: int) -> dict[str, Any]:
+    """Return the episode of a query that has so many matches, once it is served.
+
+    Raises
+    ------
+    LocalError
+        It is not, within `MATCHES_TIMEOUT_S`, or it is not the only one.
+    """
+    if not wait_until(lambda: any(each["count"] == count for each in _episodes(system, query)), MATCHES_TIMEOUT_S):
+        raise LocalError(f"no episode of {query} has its {count} matches after {MATCHES_TIMEOUT_S:.0f} s")
+    episodes = _episodes(system, query)
+    if len(episodes) > 1:
+        raise LocalError(f"{query} has {len(episodes)} episodes: one was to be expected; `make clean` starts afresh")
+    return episodes[0]
+
+
+def _episodes(system: System, query: str) -> list[dict[str, Any]]:
+    answer = system.alerting.get("/v1/episodes", params={"query": query})
+    return list(answer.json()["items"]) if answer.status_code == httpx.codes.OK else []
+
+
 def _print_urls(system: System) -> None:
     ingest, alerting = system.layout.url("ingest"), system.layout.url("alerting")
     print(f"matches      {alerting}/v1/matches?query={ANY_TWO}")
+    print(f"episodes     {alerting}/v1/episodes?query={TWO_OF_THREE}")
     print(f"live stream  {alerting}/v1/live")
     print(f"queries      {alerting}/v1/queries")
     print(f"sensors      {ingest}/v1/sensors")

@@ -4,7 +4,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,16 @@ def by_detectors(matches: Iterable[Mapping[str, Any]], window_s: float, members:
     """Sum up ``matches``, as GET /v1/matches serves them, for every so many detectors."""
     probability = {frozenset(each["id"] for each in match["members"]): match["probability"] for match in matches}
     return [_sum_up(group, probability, window_s) for group in itertools.combinations(DETECTORS, members)]
+
+
+def episode_sentence(episode: Mapping[str, Any]) -> str:
+    """Say in a sentence what an episode, as GET /v1/episodes serves it, is."""
+    start, end = (datetime.fromtimestamp(episode[each] / 1e6, UTC) for each in ("start_us", "end_us"))
+    detectors = {member["sensor"] for member in episode["members"]}
+    return (
+        f"All of them are one episode, {(end - start).total_seconds():.1f} s from {start:%H:%M:%S} to {end:%H:%M:%S}: "
+        f"{len(episode['members'])} events of {len(detectors)} detectors."
+    )
 
 
 def _sum_up(group: tuple[str, ...], probability: Mapping[frozenset[str], float], window_s: float) -> DetectorGroup:

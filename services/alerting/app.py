@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from services.alerting.api.dead_letters import dead_letters_router
+from services.alerting.api.episodes import episodes_router
 from services.alerting.api.live import live_router
 from services.alerting.api.matches import matches_router
 from services.alerting.api.openapi import describe_all_bodies
@@ -28,8 +29,8 @@ from services.alerting.request_times import RequestTimes
 from services.alerting.seed import Seed
 from services.alerting.settings import Settings
 from services.alerting.store.dialect import open_engine
-from services.alerting.store.match_rows import StoredMatch, newest_sequence
 from services.alerting.store.migrate import migrate
+from services.alerting.store.stored import Stored, newest_sequence
 from services.alerting.topics import Topics
 from services.common.metrics import operations_router
 from services.common.problem import install_problem_handlers
@@ -51,7 +52,7 @@ def create_app(settings: Settings, registry: CollectorRegistry | None = None, to
     parts = _assemble(settings, registry or CollectorRegistry(), topics or Topics())
     app = FastAPI(
         title="Coincide alerting",
-        description="Queries, matches and dead letters; matches as a live stream.",
+        description="Queries, matches, episodes and dead letters; matches and episodes as a live stream.",
         version="1",
         lifespan=parts.lifespan,
         # The pages of documentation that FastAPI brings load scripts from elsewhere; /openapi.json stays.
@@ -61,6 +62,7 @@ def create_app(settings: Settings, registry: CollectorRegistry | None = None, to
     install_problem_handlers(app)
     app.add_middleware(RequestTimes, metrics=parts.metrics)
     app.include_router(matches_router(parts.engine, settings))
+    app.include_router(episodes_router(parts.engine, settings))
     app.include_router(dead_letters_router(parts.engine, settings))
     app.include_router(queries_router(parts.engine, parts.changes, parts.streams))
     app.include_router(live_router(parts.engine, parts.hub, parts.metrics, settings))
@@ -95,13 +97,13 @@ class _Parts:
         self.engine.dispose()
 
     def _listeners(self, loop: asyncio.AbstractEventLoop) -> Listeners:
-        def matches(stored: Sequence[StoredMatch]) -> None:
-            loop.call_soon_threadsafe(self.hub.publish, stored)
+        def stored(told: Sequence[Stored]) -> None:
+            loop.call_soon_threadsafe(self.hub.publish, told)
 
         def queries_offset(offset: int) -> None:
             loop.call_soon_threadsafe(self.progress.reached, offset)
 
-        return Listeners(matches, queries_offset)
+        return Listeners(stored, queries_offset)
 
 
 def _assemble(settings: Settings, registry: CollectorRegistry, topics: Topics) -> _Parts:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from services.alerting.episode_records import episode_decoder
 from services.alerting.metrics import Metrics
 from services.alerting.records import (
     MalformedRecordError,
@@ -19,6 +20,7 @@ from services.alerting.records import (
     shard_status_decoder,
 )
 from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
+from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.match_rows import ReceivedMatch
 from services.alerting.topics import Topics
 
@@ -47,6 +49,7 @@ class Batch:
     """What one poll brought, ready to be stored; `statuses` keeps the newest by key, None is a tombstone."""
 
     matches: list[ReceivedMatch] = field(default_factory=list)
+    episodes: list[ReceivedEpisode] = field(default_factory=list)
     dead_letters: list[ReceivedDeadLetter] = field(default_factory=list)
     changes: list[QueryChange] = field(default_factory=list)
     statuses: dict[str, str | None] = field(default_factory=dict)
@@ -59,6 +62,7 @@ class Sorter:
         self._metrics = metrics
         self._readers: dict[str, Callable[[Batch, KafkaRecord], None]] = {
             topics.matches: _add_match,
+            topics.episodes: _add_episode,
             topics.dead_letters: _add_dead_letter,
             topics.queries: _add_change,
             topics.status: _add_status,
@@ -88,6 +92,13 @@ class Sorter:
 def _add_match(batch: Batch, record: KafkaRecord) -> None:
     value = _value(record)
     batch.matches.append(ReceivedMatch(match_decoder.decode(value), one_line(value)))
+
+
+def _add_episode(batch: Batch, record: KafkaRecord) -> None:
+    value = _value(record)
+    episode = episode_decoder.decode(value)
+    received_at_us = _received_at_us(record) if episode.received_at_us is None else episode.received_at_us
+    batch.episodes.append(ReceivedEpisode(episode, one_line(value), received_at_us))
 
 
 def _add_dead_letter(batch: Batch, record: KafkaRecord) -> None:

@@ -7,7 +7,9 @@ from sqlalchemy import Connection, Engine
 from services.alerting.metrics import Metrics
 from services.alerting.store.retention import (
     delete_old_dead_letters,
+    delete_old_episodes,
     delete_old_matches,
+    delete_old_revisions,
     delete_old_supersessions,
 )
 
@@ -15,8 +17,9 @@ from services.alerting.store.retention import (
 class Expiry:
     """Deletes one chunk a call while there is something to delete, then rests.
 
-    Age counts from when ingest received a match's last member, and from when a dead letter entered its topic, so
-    that filling the database again does not make old records young.
+    Age counts from when ingest received a match's last member, or an episode's newest detection, and from when a dead
+    letter entered its topic, so that filling the database again does not make old records young. An episode's earlier
+    revisions go as they age; the one that counts goes after the episode.
     """
 
     def __init__(
@@ -50,7 +53,15 @@ class Expiry:
         matches = delete_old_matches(connection, before_us, limit)
         letters = delete_old_dead_letters(connection, _us(now_s - self._dead_letters_kept_s), limit)
         supersessions = delete_old_supersessions(connection, before_us, limit) if matches < limit else 0
-        return {"matches": matches, "dead_letters": letters, "supersessions": supersessions}
+        episodes = delete_old_episodes(connection, before_us, limit)
+        revisions = delete_old_revisions(connection, before_us, limit) if episodes < limit else 0
+        return {
+            "matches": matches,
+            "supersessions": supersessions,
+            "episodes": episodes,
+            "episode_revisions": revisions,
+            "dead_letters": letters,
+        }
 
 
 def _us(seconds: float) -> int:

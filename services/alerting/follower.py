@@ -20,8 +20,8 @@ from services.alerting.progress import Progress
 from services.alerting.projection import rebuild_queries
 from services.alerting.publisher import KafkaAwayError
 from services.alerting.seed import Seed
-from services.alerting.store.match_rows import StoredMatch
 from services.alerting.store.position_rows import Position, read_positions
+from services.alerting.store.stored import Stored
 from services.alerting.topics import Topics
 
 POLL_S = 0.25
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 class Listeners:
     """Who is told of what was stored; called on the follower's thread."""
 
-    matches: Callable[[Sequence[StoredMatch]], None]
+    stored: Callable[[Sequence[Stored]], None]
     queries_offset: Callable[[int], None]
 
 
@@ -119,9 +119,9 @@ class Follower(threading.Thread):
         records = session.poll(0.0 if self._expiry.is_due() else POLL_S)
         reached = session.reached(records)
         if records:
-            new = self._intake.store(records, reached)
-            if new:
-                self._listeners.matches(new)
+            told = self._intake.store(records, reached)
+            if told:
+                self._listeners.stored(told)
             for position in reached:
                 if position.topic == self._topics.queries:
                     self._listeners.queries_offset(position.next_offset)

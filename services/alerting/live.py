@@ -1,52 +1,34 @@
-"""The live hub: hands newly stored matches to the readers of the live stream."""
+"""The live hub: hands what was newly stored, matches and episodes, to the readers of the live stream."""
 
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from services.alerting.live_filter import LiveFilter
 from services.alerting.metrics import Metrics
-from services.alerting.store.match_rows import StoredMatch
+from services.alerting.store.stored import Stored
 
 
 class TooManyReadersError(Exception):
     """The live stream has as many readers as it may have."""
 
 
-@dataclass(frozen=True)
-class LiveFilter:
-    """Which matches a reader wants; None asks for all."""
-
-    query: str | None = None
-    area: str | None = None
-    with_superseded: bool = False
-
-    def wants(self, match: StoredMatch) -> bool:
-        """Whether anything is to be said of `match`: it is to be shown, or another not any longer."""
-        is_asked_for = self.query in (None, match.query) and self.area in (None, match.area)
-        return is_asked_for and (self.shows(match) or bool(match.supersedes))
-
-    def shows(self, match: StoredMatch) -> bool:
-        """Whether `match` itself is sent, if it is of this query and area."""
-        return self.with_superseded or match.superseded_by is None
-
-
 class Reader:
-    """One reader of the live stream; matches are offered to it once it has caught up with the database."""
+    """One reader of the live stream; what is stored is offered to it once it has caught up with the database."""
 
-    def __init__(self, wanted: LiveFilter, queue_matches: int) -> None:
+    def __init__(self, wanted: LiveFilter, queue_max: int) -> None:
         self.wanted = wanted
-        self._queue_matches = queue_matches
-        self._queue: deque[StoredMatch] = deque()
+        self._queue_max = queue_max
+        self._queue: deque[Stored] = deque()
         self._woken = asyncio.Event()
         self.has_until = 0
         self.has_ended = False
         self.too_slow = asyncio.Event()
 
-    def offer(self, matches: Sequence[StoredMatch]) -> None:
-        """Queue those of `matches` that are wanted; a full queue marks the reader as too slow."""
-        self._queue.extend(m for m in matches if m.sequence > self.has_until and self.wanted.wants(m))
-        if len(self._queue) > self._queue_matches:
+    def offer(self, stored: Sequence[Stored]) -> None:
+        """Queue what of `stored` is wanted; a full queue marks the reader as too slow."""
+        self._queue.extend(each for each in stored if each.sequence > self.has_until and self.wanted.wants(each))
+        if len(self._queue) > self._queue_max:
             self._queue.clear()
             self.too_slow.set()
         self._woken.set()
@@ -56,7 +38,7 @@ class Reader:
         self.has_ended = True
         self._woken.set()
 
-    async def next(self) -> list[StoredMatch]:
+    async def next(self) -> list[Stored]:
         """Return everything queued, waiting for the first; empty when the stream ends."""
         while not self._queue and not self.has_ended:
             self._woken.clear()
@@ -69,25 +51,25 @@ class Reader:
 class LiveHub:
     """The readers of the live stream; lives on the event loop, so that nothing here needs a lock.
 
-    `newest_sequence` is that of the last match handed over. A reader who has read the database up to there can
-    join without missing one, as long as nothing is awaited between the comparison and `join`; what it read before
+    `newest_sequence` is that of the last thing handed over. A reader who has read the database up to there can
+    join without missing any, as long as nothing is awaited between the comparison and `join`; what it read before
     it was handed over is left out, so that nothing comes twice.
     """
 
-    def __init__(self, metrics: Metrics, readers_max: int, queue_matches: int) -> None:
+    def __init__(self, metrics: Metrics, readers_max: int, queue_max: int) -> None:
         self._metrics = metrics
         self._readers_max = readers_max
-        self._queue_matches = queue_matches
+        self._queue_max = queue_max
         self._seated: set[Reader] = set()
         self._joined: set[Reader] = set()
         self._closed = False
         self.newest_sequence = 0
 
-    def publish(self, matches: Sequence[StoredMatch]) -> None:
-        """Hand `matches`, in order of sequence, to every joined reader who wants them."""
-        self.newest_sequence = matches[-1].sequence
+    def publish(self, stored: Sequence[Stored]) -> None:
+        """Hand `stored`, in order of sequence, to every joined reader who wants it."""
+        self.newest_sequence = stored[-1].sequence
         for reader in self._joined:
-            reader.offer(matches)
+            reader.offer(stored)
 
     def seat(self, wanted: LiveFilter) -> Reader:
         """Return a new reader, to whom nothing is offered until it joins; it ends with `leave`.
@@ -99,7 +81,7 @@ class LiveHub:
         """
         if len(self._seated) >= self._readers_max:
             raise TooManyReadersError(f"{self._readers_max} readers, the most allowed, are connected")
-        reader = Reader(wanted, self._queue_matches)
+        reader = Reader(wanted, self._queue_max)
         if self._closed:
             reader.end()
         self._seated.add(reader)

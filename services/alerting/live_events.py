@@ -2,6 +2,7 @@
 
 import json
 
+from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.match_rows import StoredMatch, served
 
 
@@ -16,3 +17,9 @@ def events_of(match: StoredMatch, is_shown: bool) -> str:
     if is_shown:
         events.append(f"event: match\ndata: {served(match.body, match.superseded_by)}\n\n")
     return "".join([*events[:-1], f"id: {match.sequence}\n", events[-1]])
+
+
+def event_of(episode: StoredEpisode) -> str:
+    """Return what is said of `episode`: how it is now, or that it is no more."""
+    kind = "episode_retracted" if episode.is_retracted else "episode"
+    return f"id: {episode.sequence}\nevent: {kind}\ndata: {episode.body}\n\n"

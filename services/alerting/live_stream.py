@@ -8,19 +8,21 @@ from sse_starlette.sse import SendTimeoutError
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from services.alerting.live import LiveFilter, LiveHub, Reader, TooManyReadersError
-from services.alerting.live_events import events_of
+from services.alerting.live import LiveHub, Reader, TooManyReadersError
+from services.alerting.live_events import event_of, events_of
+from services.alerting.live_filter import LiveFilter
 from services.alerting.metrics import Metrics
-from services.alerting.store.match_rows import MatchFilter, StoredMatch, newest_sequence, read_after
+from services.alerting.store.episode_rows import StoredEpisode
+from services.alerting.store.stored import Stored, newest_sequence, read_between
 from services.common.problem import problem_response
 
-CATCH_UP_MATCHES = 500
+CATCH_UP_AT_ONCE = 500
 RETRY_MS = 1_000
 STOP_GRACE_S = 2.0
 
 
 class TooSlowError(Exception):
-    """A reader let too many matches wait."""
+    """A reader let too much wait."""
 
 
 class LiveStream(EventSourceResponse):
@@ -29,7 +31,7 @@ class LiveStream(EventSourceResponse):
     Parameters
     ----------
     after
-        Sequence of the last match the reader has; None for one who wants only what comes from now on.
+        Sequence of the last match or episode the reader has; None for one who wants only what comes from now on.
     heartbeat_s, send_timeout_s
         Pause between comments; longest wait for the reader to take one piece.
     """
@@ -86,10 +88,10 @@ class LiveStream(EventSourceResponse):
         if self._after is not None:
             async for missed in self._catch_up():
                 yield self._encoded(missed)
-        while matches := await self._reader.next():
-            yield self._encoded(matches)
+        while stored := await self._reader.next():
+            yield self._encoded(stored)
 
-    async def _catch_up(self) -> AsyncIterator[list[StoredMatch]]:
+    async def _catch_up(self) -> AsyncIterator[list[Stored]]:
         after = self._after or 0
         while not self._reader.has_ended:
             missed, upto = await run_in_threadpool(self._read, after)
@@ -100,19 +102,23 @@ class LiveStream(EventSourceResponse):
                 self._hub.join(self._reader, upto)  # nothing was awaited since the comparison
                 return
 
-    def _read(self, after: int) -> tuple[list[StoredMatch], int]:
-        """Return the next matches after `after`, and the sequence up to which there are no others."""
+    def _read(self, after: int) -> tuple[list[Stored], int]:
+        """Return what comes next after `after`, and the sequence up to which there is nothing else."""
+        handed_over = self._hub.newest_sequence  # all up to there was stored, though it may be too old by now
         with self._engine.connect() as connection:
-            newest = newest_sequence(connection)
-            if after > max(newest, self._hub.newest_sequence):
+            newest = max(handed_over, newest_sequence(connection))
+            if after > newest:
                 after = 0  # an id of another database: rather send again than miss one
-            wanted = MatchFilter(query=self._wanted.query, area=self._wanted.area)
-            missed = read_after(connection, wanted, after, CATCH_UP_MATCHES)
-        if len(missed) == CATCH_UP_MATCHES:
-            return missed, missed[-1].sequence
-        return missed, max([after, newest, *(match.sequence for match in missed[-1:])])
+            missed = read_between(connection, self._wanted.of_stored(), after, newest, CATCH_UP_AT_ONCE)
+        return missed, missed[-1].sequence if len(missed) == CATCH_UP_AT_ONCE else max(after, newest)
 
-    def _encoded(self, matches: Sequence[StoredMatch]) -> bytes:
-        wanted = [(match, self._wanted.shows(match)) for match in matches if self._wanted.wants(match)]
-        self._metrics.live_sent.inc(sum(is_shown for _, is_shown in wanted))
-        return "".join(events_of(match, is_shown) for match, is_shown in wanted).encode()
+    def _encoded(self, stored: Sequence[Stored]) -> bytes:
+        return "".join(self._text(each) for each in stored if self._wanted.wants(each)).encode()
+
+    def _text(self, stored: Stored) -> str:
+        if isinstance(stored, StoredEpisode):
+            self._metrics.live_episodes_sent.inc()
+            return event_of(stored)
+        is_shown = self._wanted.shows(stored)
+        self._metrics.live_sent.inc(is_shown)
+        return events_of(stored, is_shown)

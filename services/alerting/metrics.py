@@ -16,6 +16,8 @@ class Metrics:
         self.malformed = self._counter("records_malformed", "Kafka records skipped because unreadable.", "topic")
         self.matches = self._counter("matches", "Matches stored.", "query")
         self.superseded = self._counter("matches_superseded", "Matches that a larger one of them supersedes.", "query")
+        self.episodes = self._counter("episodes", "Episodes of which nothing was known before.", "query")
+        self.retracted = self._counter("episodes_retracted", "Retractions of episodes stored.", "query")
         self.expired = self._counter("rows_expired", "Rows deleted by retention.", "table")
         self.failures = self._counter("follower_failures", "Times that following Kafka failed and began again.")
         self.lag = Gauge(
@@ -24,10 +26,14 @@ class Metrics:
         self.kafka_up = Gauge("coincide_alerting_kafka_up", "1 while Kafka answers, else 0.", registry=registry)
         self.record_delay = self._histogram("record_delay_seconds", "Kafka record time to stored.", "topic")
         self.match_delay = self._histogram("match_delay_seconds", "Last member received by ingest to match stored.")
+        self.episode_delay = self._histogram(
+            "episode_delay_seconds", "Newest detection that changed an episode received by ingest to revision stored."
+        )
         self.store_time = self._histogram("store_seconds", "Time to store one batch.")
         self.live_readers = Gauge("coincide_alerting_live_readers", "Readers of the live stream.", registry=registry)
         self.live_dropped = self._counter("live_readers_dropped", "Live readers dropped because too slow.")
         self.live_sent = self._counter("live_matches_sent", "Matches handed to live readers.")
+        self.live_episodes_sent = self._counter("live_episodes_sent", "Changes of episodes handed to live readers.")
         self.query_changes = self._counter("query_changes", "Changes of queries by what became of them.", "outcome")
         self.requests = self._histogram("request_seconds", "HTTP requests, live streams left out.", "route", "status")
 

@@ -46,8 +46,8 @@ def with_threshold(id_: str, threshold: float, between: Sequence[str] | None, st
 
     def edit(current: QueryVersion | None) -> Wanted:
         found = _found(id_, current)
-        document = found.query or {}
-        edges = _edges_with(document.get("within", []), threshold, between)
+        document = _with_edges(found, "threshold")
+        edges = _edges_with(document["within"], threshold, between)
         return Wanted(_readable({**document, "within": edges}, streams), found.paused)
 
     return edit
@@ -58,7 +58,8 @@ def with_joint_threshold(id_: str, threshold: float, streams: Streams) -> Edit:
 
     def edit(current: QueryVersion | None) -> Wanted:
         found = _found(id_, current)
-        return Wanted(_readable({**(found.query or {}), "joint_threshold": threshold}, streams), found.paused)
+        document = {**_with_edges(found, "joint_threshold"), "joint_threshold": threshold}
+        return Wanted(_readable(document, streams), found.paused)
 
     return edit
 
@@ -86,6 +87,13 @@ def changes_nothing(current: QueryVersion, wanted: Wanted) -> bool:
         return Query.from_json(current.query) == wanted.query
     except QueryError:
         return False  # written by a newer version of alerting
+
+
+def _with_edges(found: QueryVersion, field: str) -> dict[str, Any]:
+    document = found.query or {}
+    if not document.get("within"):
+        raise Problem(422, f"{field}: the query {found.id!r} has no edges (within) that could have one", field=field)
+    return document
 
 
 def _edges_with(edges: Sequence[Mapping[str, Any]], threshold: float, between: Sequence[str] | None) -> list[object]:

@@ -79,6 +79,8 @@ class AppliedQuery(msgspec.Struct):
 
     version: Version
     matches: int = 0
+    episodes: int | None = None
+    coalescing: dict[str, object] | None = None
 
 
 class ShardStatus(msgspec.Struct):

@@ -43,7 +43,8 @@ class Settings(FrozenSettings):
     )
     batch_records: int = Field(2000, ge=1, le=100_000, description="Most Kafka records stored in one transaction.")
     matches_kept_s: Seconds = Field(
-        90 * DAY_S, description="Matches are deleted this long after ingest received the last of their members."
+        90 * DAY_S,
+        description="Matches, and episodes, are deleted this long after ingest received the last of their detections.",
     )
     dead_letters_kept_s: Seconds = Field(
         30 * DAY_S, description="Dead letters are deleted this long after they entered their Kafka topic."
@@ -57,7 +58,10 @@ class Settings(FrozenSettings):
     queries_max: int = Field(100, ge=1, le=10_000, description="Most queries at a time; not above what fusion allows.")
     live_readers_max: int = Field(200, ge=1, le=100_000, description="Most readers of the live stream at a time.")
     live_queue_matches: int = Field(
-        5000, ge=1, le=1_000_000, description="Matches that may wait for one live reader before it is dropped."
+        5000,
+        ge=1,
+        le=1_000_000,
+        description="Matches and changes of episodes that may wait for one live reader before it is dropped.",
     )
     live_heartbeat_s: Seconds = Field(15.0, description="Pause between comments that keep a quiet live stream open.")
     live_send_timeout_s: Seconds = Field(

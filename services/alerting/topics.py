@@ -11,6 +11,7 @@ class Topics:
     dead_letters: str = "coincide.dead-letters"
     queries: str = "coincide.queries"
     status: str = "coincide.status"
+    episodes: str = "coincide.episodes"
 
     def names(self) -> tuple[str, ...]:
         """Return every name."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kafka import KafkaProducer
 
 from services.common.kafka import close_producer
@@ -10,10 +12,11 @@ CLOSE_S = 5.0
 
 
 class Connection:
-    """A producer, and how many bytes of dead letters it has not settled."""
+    """A producer, the partitions of the detections topic, and how many bytes of dead letters it has not settled."""
 
-    def __init__(self, producer: KafkaProducer) -> None:
+    def __init__(self, producer: KafkaProducer, partitions: Iterable[int] = ()) -> None:
         self.producer = producer
+        self.partitions = sorted(partitions)
         self.dead_letter_bytes = 0
 
     def settle(self, dead_letter_bytes: int, _acknowledged: bool) -> None:

@@ -16,6 +16,7 @@ from services.ingest.completions import Completions
 from services.ingest.frames import Frame
 from services.ingest.kafka_connection import CLOSE_S, Connection
 from services.ingest.metrics import IngestMetrics
+from services.ingest.pending import Pending
 from services.ingest.publisher import PublisherBusyError
 
 DETECTIONS = "coincide.detections"
@@ -25,26 +26,6 @@ RETRY_S = 1.0
 GRACE_S = 2.0  # beyond the producer's own delivery timeout, before it counts as wedged
 
 log = logging.getLogger(__name__)
-
-
-class _Pending:
-    """The frames of one POST: what became of each, and a future done when all are settled."""
-
-    def __init__(self, frames: int, loop: asyncio.AbstractEventLoop) -> None:
-        self.acknowledged = [False] * frames
-        self.unsettled = frames
-        self.settled: asyncio.Future[None] = loop.create_future()
-
-    def settle(self, index: int, acknowledged: bool) -> None:
-        self.acknowledged[index] = acknowledged
-        self.unsettled -= 1
-        if not self.unsettled:
-            self.give_up()
-
-    def give_up(self) -> None:
-        """Wait no longer."""
-        if not self.settled.done():
-            self.settled.set_result(None)
 
 
 class KafkaPublisher:
@@ -104,7 +85,7 @@ class KafkaPublisher:
         self._bytes += size
         started_s = time.perf_counter()
         try:
-            return await self._settled(connection, frames, received_at_us // 1000)
+            return await self._settled_frames(connection, frames, received_at_us // 1000)
         finally:
             self._bytes -= size
             self._metrics.kafka_send_seconds.observe(time.perf_counter() - started_s)
@@ -115,12 +96,31 @@ class KafkaPublisher:
         if connection is None or connection.dead_letter_bytes + len(value) > DEAD_LETTER_BYTES_IN_FLIGHT:
             return False
         connection.dead_letter_bytes += len(value)
-        return self._send(connection, DEAD_LETTERS, key, value, None, partial(connection.settle, len(value)))
+        return self._send(connection, DEAD_LETTERS, key, value, partial(connection.settle, len(value)))
 
-    async def _settled(self, connection: Connection, frames: Sequence[Frame], timestamp_ms: int) -> list[bool]:
-        pending = _Pending(len(frames), self._loop)
+    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
+        """Send a record to every partition, see `HeartbeatPublisher.publish_everywhere`.
+
+        Its few bytes are not counted as in flight: they must never turn a POST away.
+        """
+        connection = self._connection
+        if connection is None:
+            raise PublisherBusyError("Kafka is away")
+        pending = Pending(len(connection.partitions), self._loop)
+        for index, partition in enumerate(connection.partitions):
+            where = {"partition": partition, "timestamp_ms": received_at_us // 1000}
+            self._send(connection, DETECTIONS, None, value, partial(pending.settle, index), **where)
+        return all(await self._settled(connection, pending))
+
+    async def _settled_frames(self, connection: Connection, frames: Sequence[Frame], timestamp_ms: int) -> list[bool]:
+        pending = Pending(len(frames), self._loop)
         for index, frame in enumerate(frames):
-            self._send(connection, DETECTIONS, frame.key, frame.value, timestamp_ms, partial(pending.settle, index))
+            settle = partial(pending.settle, index)
+            self._send(connection, DETECTIONS, frame.key, frame.value, settle, timestamp_ms=timestamp_ms)
+        return await self._settled(connection, pending)
+
+    async def _settled(self, connection: Connection, pending: Pending) -> list[bool]:
+        """Wait, for a bounded time, until every record is settled; return which were acknowledged."""
         # Not asyncio.timeout, which costs ten times as much.
         deadline = self._loop.call_later(self._timeout_s + GRACE_S, pending.give_up)
         try:
@@ -135,14 +135,14 @@ class KafkaPublisher:
         self,
         connection: Connection,
         topic: str,
-        key: bytes,
+        key: bytes | None,
         value: bytes,
-        timestamp_ms: int | None,
         settle: Callable[[bool], None],
+        **where_and_when: int,
     ) -> bool:
         """Hand one record to the producer; `settle` is called once, on the event loop. False: it was not taken."""
         try:
-            future = connection.producer.send(topic, value, key, timestamp_ms=timestamp_ms)
+            future = connection.producer.send(topic, value, key, **where_and_when)
         except (KafkaError, ValueError, RuntimeError) as error:
             self._discard(connection, f"it refused a record: {type(error).__name__}")
             settle(False)
@@ -174,7 +174,7 @@ class KafkaPublisher:
         producer = None
         try:
             producer = self._connect()
-            producer.partitions_for(DETECTIONS)  # send() on the event loop must never have to ask for these
+            partitions = producer.partitions_for(DETECTIONS)  # send() on the event loop must never have to ask
             producer.partitions_for(DEAD_LETTERS)
         except (KafkaError, OSError, RuntimeError) as error:
             log.warning("Kafka is away: %s", type(error).__name__)
@@ -183,7 +183,7 @@ class KafkaPublisher:
             return False
         log.info("connected to Kafka")
         self._metrics.producer_starts.inc()
-        self._connection = Connection(producer)
+        self._connection = Connection(producer, partitions)
         return True
 
     def _close_discarded(self) -> None:

@@ -41,6 +41,14 @@ class IngestMetrics:
         self.frame_bytes = Counter(
             "coincide_ingest_frame_bytes", "Bytes of frames acknowledged by Kafka.", registry=registry
         )
+        self.heartbeats = Counter(
+            "coincide_ingest_heartbeats",
+            "Heartbeats acknowledged in every partition.",
+            registry=registry,
+        )
+        self.heartbeats_failed = Counter(
+            "coincide_ingest_heartbeats_failed", "Heartbeats that some partition did not get.", registry=registry
+        )
         self.in_flight_bytes = Gauge(
             "coincide_ingest_in_flight_bytes", "Bytes of frames that wait for Kafka.", registry=registry
         )

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from services.common.kafka import create_consumer, create_producer
 from services.common.streams import load_streams
 from services.ingest.app import create_app
+from services.ingest.heartbeats import Heartbeats
 from services.ingest.http_protocol import BoundedHttpProtocol
 from services.ingest.kafka_publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
@@ -49,7 +50,8 @@ def build_app(settings: Settings) -> FastAPI:
         follower.start()
         gc.collect()
         gc.freeze()  # what stands now stays: a full collection that walks it costs 20 ms
-        yield
+        async with _beating(publisher, metrics, settings.heartbeat_s):
+            yield
         await asyncio.to_thread(publisher.stop)
         await asyncio.to_thread(follower.stop)
 
@@ -61,6 +63,20 @@ def build_app(settings: Settings) -> FastAPI:
         kafka_answers=lambda: follower.kafka_answers,
         lifespan=lifespan,
     )
+
+
+@asynccontextmanager
+async def _beating(publisher: KafkaPublisher, metrics: IngestMetrics, heartbeat_s: float | None) -> AsyncIterator[None]:
+    """Beat in the background, if at all."""
+    if heartbeat_s is None:
+        yield
+        return
+    beating = asyncio.create_task(Heartbeats(publisher, metrics, heartbeat_s).run(), name="heartbeats")
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await asyncio.wait([beating])
 
 
 def serve(settings: Settings) -> None:

@@ -57,6 +57,13 @@ class Settings(FrozenSettings):
     max_in_flight_bytes: int = Field(
         32 * 1024 * 1024, ge=1024 * 1024, description="Bytes of frames that wait for Kafka; beyond it POSTs get 503."
     )
+    heartbeat_s: float | None = Field(
+        5.0,
+        ge=0.1,
+        le=60,
+        description="How often every partition of coincide.detections gets a heartbeat, so that fusion can end what is "
+        "going on in a silent area; a fraction of fusion's quiet_s; null: never.",
+    )
     retry_after_s: int = Field(1, ge=1, le=3600, description="Retry-After of every 503, in seconds.")
     dead_letters_per_s: float = Field(
         100.0, ge=0, le=100_000, description="Most refused items written to coincide.dead-letters a second, on average."

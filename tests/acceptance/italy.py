@@ -65,6 +65,7 @@ def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
         **streams,
         "COINCIDE_INGEST_SENSORS_PATH": f'"{folder / "sensors.yaml"}"',
         "COINCIDE_ALERTING_QUERIES_PATH": "null",
+        "COINCIDE_FUSION_QUIET_S": "null",  # history: a pause between two phases says nothing about the hour
     }
 
 

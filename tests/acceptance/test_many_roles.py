@@ -16,6 +16,7 @@ import pytest
 
 from tests.acceptance import italy
 from tests.acceptance.line import Line, Scenario, posting
+from tests.reference.episodes import SlowEpisodes
 from tests.reference.oracle import QueryVersion
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
@@ -29,8 +30,14 @@ TWO_OF_THREE: dict[str, Any] = {
     "form": "clique",
     "within": [{"window_s": 0.5, "threshold": 0.6}],
     "at_least": 2,
+    "coalesce": {"gap_s": 0.2, "by": [], "interval": "occurred"},
 }
-PATH: dict[str, Any] = {"from": ROLES, "form": "path", "within": [{"lo_s": 0, "hi_s": 0.5, "threshold": 0.6}]}
+PATH: dict[str, Any] = {
+    "from": ROLES,
+    "form": "path",
+    "within": [{"lo_s": 0, "hi_s": 0.5, "threshold": 0.6}],
+    "coalesce": {"gap_s": 0.2, "by": ["a.sensor"], "interval": "hull"},
+}
 
 PAIR = (("a", "p_many"), ("b", "p_many"))
 NEAR = QueryVersion("near", 1, PAIR, -0.5, 0.5, 0.6)
@@ -138,3 +145,23 @@ def live_events(alerting: httpx.Client, query: str) -> Iterator[tuple[str, dict[
                 kind = value
             elif name == "data":
                 yield kind, json.loads(value)
+
+
+@pytest.mark.parametrize(
+    ("query", "rule"), [("two-of-three", TWO_OF_THREE["coalesce"]), ("in-a-row", PATH["coalesce"])]
+)
+def test_episodes_are_those_of_the_live_matches(
+    line: Line, scenario: Scenario, query: str, rule: dict[str, Any]
+) -> None:
+    expected = SlowEpisodes(rule, {match["id"]: match for match in line.matches(query, "many")}).content()
+    found = line.pages("/v1/episodes", {"query": query, "area": "many"})
+    assert {episode["id"]: episode["count"] for episode in found} == {
+        id_: episode["count"] for id_, episode in expected.items()
+    }
+    for episode in found:
+        wanted = expected[episode["id"]]
+        assert {field: episode[field] for field in wanted if field != "members"} == {
+            field: value for field, value in wanted.items() if field != "members"
+        }
+        assert episode["members"] == wanted["members"][:200]
+    assert len(found) > 20

@@ -4,8 +4,16 @@ from typing import Any
 
 import pytest
 
-from deploy.local.demo import applied_query, post_all, served_matches, wait_for_matches
-from deploy.local.sn1987a import ALL_THREE, ANY_TWO, QUERIES, TWO_OF_THREE, by_detectors, expected_matches
+from deploy.local.demo import applied_query, post_all, served_matches, wait_for_episode, wait_for_matches
+from deploy.local.sn1987a import (
+    ALL_THREE,
+    ANY_TWO,
+    QUERIES,
+    TWO_OF_THREE,
+    by_detectors,
+    episode_sentence,
+    expected_matches,
+)
 from deploy.local.system import System
 
 pytestmark = pytest.mark.jvm
@@ -86,6 +94,18 @@ def test_two_of_three_were_live_until_the_third_came(system: System, served: dic
     for match in taken_back:
         assert set(members_of([match])[0]) < live[match["superseded_by"]]
     assert served_matches(system, ALL_THREE, superseded="true") == []
+
+
+def test_the_whole_burst_is_one_episode(system: System, served: dict[str, list[dict[str, Any]]]) -> None:
+    matches = served[TWO_OF_THREE]
+    episode = wait_for_episode(system, TWO_OF_THREE, len(matches))
+    assert episode["count"] == 11 * 8 * 5
+    assert {member["id"] for member in episode["members"]} == set().union(*members_of(matches))
+    assert (len(episode["members"]), episode["members_truncated"], episode["final"]) == (11 + 8 + 5, False, False)
+    assert episode["best_probability"] == max(match["probability"] for match in matches)
+    assert episode["start_us"] == min(match["occurred"]["p05_us"] for match in matches)
+    assert episode["end_us"] == max(match["occurred"]["p95_us"] for match in matches)
+    assert "24 events of 3 detectors" in episode_sentence(episode)
 
 
 def test_posting_again_changes_nothing(system: System, matches: list[dict[str, Any]]) -> None:

@@ -63,12 +63,6 @@ def test_what_keeps_the_activation(changed: dict[str, Any], keeps: bool) -> None
     assert Query.from_json(intruder()).keeps_activation(Query.from_json(changed)) is keeps
 
 
-def test_what_is_not_built_yet_is_refused_by_name() -> None:
-    with pytest.raises(QueryError, match="not available yet") as refused:
-        Query.from_json(intruder(coalesce={"gap_s": 5}))
-    assert refused.value.field == "coalesce"
-
-
 def test_the_json_of_two_roles_is_as_ever() -> None:
     """Stored queries and the state's header hold it."""
     written = json.dumps(Query.from_json(edge(between=["a", "s"], window_s=None, lo_s=-1, hi_s=9)).to_json())

@@ -89,3 +89,13 @@ def test_a_hundred_thousand_areas_at_once() -> None:
 
     assert (watermark.advance(area, area.astype(np.int64)) == area).all()
     assert (watermark.advance(area[::-1].copy(), np.zeros(100_000, np.int64)) == area[::-1]).all()
+
+
+def test_areas_that_have_seen_something_can_be_moved_on() -> None:
+    watermark = Watermark()
+    advance(watermark, [(0, 50, 99), (2, 7, 99)])
+    watermark.move_on(np.array([2, 1, 700], np.int32), np.array([5, 5, 5]))
+    watermark.move_on(np.array([], np.int32), np.array([], np.int64))
+
+    assert [watermark.us(area) for area in (0, 1, 2, 700)] == [50, BEFORE_ALL_US, 12, BEFORE_ALL_US]
+    assert advance(watermark, [(2, 11, 99), (2, 13, 99), (1, 3, 99)]) == [12, 13, 3]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks import figures
-from docs import timing_join_pictures, window_join_pictures
+from docs import coalescing_pictures, timing_join_pictures, window_join_pictures
 from docs.generate import ROOT
 from docs.pictures import Numbers, numbers_in, rounded
 
 PICTURES = {
     path: numbers
-    for module in (timing_join_pictures, window_join_pictures, figures)
+    for module in (timing_join_pictures, window_join_pictures, coalescing_pictures, figures)
     for path, (_, numbers) in module.PICTURES.items()
 }
 OF_DATA = {  # held by test_central_italy, ..._events, ..._episodes and test_window_join_italy
@@ -42,6 +42,6 @@ def test_every_picture_is_held() -> None:
 
 
 def test_the_numbers_need_no_matplotlib() -> None:
-    script = "import sys; sys.modules['matplotlib'] = None; "
-    script += "import benchmarks.figures, docs.timing_join_pictures, docs.window_join_pictures"
+    drawing = "benchmarks.figures, docs.coalescing_pictures, docs.timing_join_pictures, docs.window_join_pictures"
+    script = f"import sys; sys.modules['matplotlib'] = None; import {drawing}"
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)

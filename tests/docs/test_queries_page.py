@@ -10,12 +10,15 @@ from jsonschema import Draft202012Validator
 from coincide.query import Query
 from docs.generate import ROOT
 from services.alerting.api.query_models import QueryDocument, Threshold
-from services.alerting.live_events import events_of
+from services.alerting.episode_records import RETRACTED
+from services.alerting.live_events import event_of, events_of
+from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.match_rows import StoredMatch
 
 PAGE = (ROOT / "docs/queries.md").read_text(encoding="utf-8")
 SHOWN: list[dict[str, Any]] = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 QUERIES = {document["id"]: document for document in SHOWN if "from" in document}
+EVENTS: list[str] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
 FORMS = {"intruder": "binary", "burst": "clique", "gas-cloud": "path", "object": "graph"}
 
 
@@ -40,7 +43,13 @@ def test_each_way_to_change_a_threshold_is_shown_and_read() -> None:
 
 
 def test_the_live_stream_says_what_is_shown() -> None:
-    [shown] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     pair = StoredMatch(1, "m-2", "q", "sky", 0, '{"id":"m-2"}', None)
     triple = StoredMatch(2, "m-3", "q", "sky", 0, '{"id":"m-3","supersedes":["m-2"]}', None, ["m-2"])
-    assert events_of(pair, is_shown=True) + events_of(triple, is_shown=True) == shown
+    assert events_of(pair, is_shown=True) + events_of(triple, is_shown=True) == EVENTS[0]
+
+
+def test_the_live_stream_says_what_is_shown_of_episodes() -> None:
+    grown = '{"id":"e-1","revision":40,"count":2,"open":true,"final":false}'
+    gone = '{"id":"e-2","revision":40,"retracted":true,"replaced_by":["e-1"]}'
+    episodes = [StoredEpisode(3, "e-1", "q", "sky", 0, grown), StoredEpisode(4, "e-2", "q", "sky", RETRACTED, gone)]
+    assert "".join(event_of(each) for each in episodes) == EVENTS[1]

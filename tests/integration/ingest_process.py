@@ -95,4 +95,4 @@ def records_of(bootstrap: str, topic: str) -> list[Any]:
 def detection_ids(bootstrap: str) -> list[str]:
     """Return the id of every detection now on coincide.detections."""
     frames = records_of(bootstrap, "coincide.detections")
-    return [each["id"] for frame in frames for each in frame.value["detections"]]
+    return [each["id"] for frame in frames if not frame.value.get("heartbeat") for each in frame.value["detections"]]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from kafka import KafkaProducer
 
@@ -19,7 +18,8 @@ from services.alerting.topics import Topics
 from services.common.create_topics import create_topics
 from services.common.kafka import create_admin, create_producer
 from services.common.topics import load_topics
-from tests.integration.alerting_process import AlertingProcess, running_alerting, until
+from tests.integration.alerting_process import running_alerting, until
+from tests.integration.live_reader import LiveReader
 from tests.services.alerting.records import dead_letter, match, query
 
 pytestmark = pytest.mark.jvm
@@ -137,16 +137,16 @@ def test_a_live_reader_sees_each_match_once_across_a_restart(
     broker: Broker, producer: KafkaProducer, tmp_path: Path
 ) -> None:
     expected = [f"m-live-{n}" for n in range(200)]
-    reader = _Reader()
+    reader = LiveReader("query=live")
     writer = threading.Thread(target=_write_slowly, args=(producer, expected))
     with running_alerting(broker.bootstrap, tmp_path) as alerting:
         alerting.wait_for("/readyz", 200)
-        reader.read(alerting, until_ids=0)
+        reader.read(alerting, until=lambda events: len(events) >= 0)
         writer.start()
-        reader.read(alerting, until_ids=80)
+        reader.read(alerting, until=lambda events: len(events) >= 80)
         alerting.kill()
     with running_alerting(broker.bootstrap, tmp_path) as alerting:
-        reader.read(alerting, until_ids=200)
+        reader.read(alerting, until=lambda events: len(events) >= 200)
     writer.join()
     assert reader.ids == expected
 
@@ -154,26 +154,3 @@ def test_a_live_reader_sees_each_match_once_across_a_restart(
 def _write_slowly(producer: KafkaProducer, ids: list[str]) -> None:
     for id_ in ids:
         write(producer, TOPICS.matches, match(id_, query="live"))
-
-
-class _Reader:
-    """Reads the live stream, coming back with the last id it has."""
-
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self._last_event_id: str | None = None
-
-    def read(self, alerting: AlertingProcess, until_ids: int) -> None:
-        headers = {"Last-Event-ID": self._last_event_id} if self._last_event_id else {}
-        with httpx.stream(
-            "GET", f"{alerting.url}/v1/live?query=live", headers=headers, timeout=30, trust_env=False
-        ) as response:
-            response.raise_for_status()
-            for line in response.iter_lines():
-                name, _, value = line.partition(": ")
-                if name == "id":
-                    self._last_event_id = value
-                if name == "data":
-                    self.ids.append(json.loads(value)["id"])
-                if line == "" and len(self.ids) >= until_ids:
-                    return

@@ -39,7 +39,7 @@ def test_a_post_is_found_in_kafka_as_it_was_answered(ingest: IngestProcess, kafk
     answer = response.json()
     assert answer["accepted"] == 1200
     ids = [each["id"] for each in answer["detections"]]
-    records = [each for each in records_of(kafka.bootstrap, "coincide.detections") if b"ingest-" in each.key]
+    records = [each for each in records_of(kafka.bootstrap, "coincide.detections") if b"ingest-" in (each.key or b"")]
     by_area = {area: [each for each in records if each.key == area] for area in (b"ingest-bay", b"ingest-hill")}
     for area, parity in ((b"ingest-bay", 0), (b"ingest-hill", 1)):
         assert [len(record.value["detections"]) for record in by_area[area]] == [500, 100]

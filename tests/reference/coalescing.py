@@ -15,6 +15,7 @@ class Reading(NamedTuple):
     group: int
     id: int
     value: Any = None
+    kept: bool = True  # left out by a filter, it still ends the one before it
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -57,7 +58,8 @@ def coalesced_readings(readings: Iterable[Reading], equivalence: Equivalence, ho
         in_group = [reading for reading in listed if reading.group == group]
         instants = sorted({reading.ts_us for reading in in_group})
         counted = [min((r for r in in_group if r.ts_us == ts), key=lambda r: r.id) for ts in instants]
-        runs += [_run(members, counted, hold_us) for members in _linked(counted, equivalence, hold_us)]
+        linked = _linked(counted, equivalence, hold_us)
+        runs += [_run(members, counted, hold_us) for members in linked if members[0].kept]
     return runs
 
 
@@ -114,7 +116,8 @@ def _linked(counted: list[Reading], equivalence: Equivalence, hold_us: int | Non
     for reading in counted:
         previous = parts[-1][-1] if parts else None
         held = previous is not None and (hold_us is None or reading.ts_us <= previous.ts_us + hold_us)
-        if previous is not None and held and equivalence.holds(previous.value, reading.value):
+        kept = previous is not None and previous.kept and reading.kept
+        if previous is not None and held and kept and equivalence.holds(previous.value, reading.value):
             parts[-1].append(reading)
         else:
             parts.append([reading])

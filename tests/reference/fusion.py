@@ -10,6 +10,7 @@ from coincide.histogram import Histogram
 from coincide.stream import Stream
 from spark_jobs.records import InputRecord
 from tests.reference.fusion_query import Names, SlowQuery, SlowRow
+from tests.reference.silence import SlowSilence
 
 Found = tuple[str, str, int, str, Names, tuple[str, ...]]
 """Id of the match, query, version, area, (role, sensor, id) of each member, ids that it supersedes."""
@@ -24,6 +25,7 @@ class SlowFusion:
     queries: dict[str, SlowQuery] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     watermark_us: dict[str, int] = field(default_factory=dict)
+    silence: SlowSilence = field(default_factory=lambda: SlowSilence(None))
     found: list[Found] = field(default_factory=list)
     late: list[tuple[str, str, int]] = field(default_factory=list)
     duplicates: int = 0
@@ -34,7 +36,7 @@ class SlowFusion:
             if record.topic == "queries":
                 self._control(json.loads(record.value or b""))
             else:
-                self._frame(json.loads(record.value or b""))
+                self._detections(json.loads(record.value or b""), record.partition)
 
     def _control(self, change: dict[str, Any]) -> None:
         if change["version"] <= self.versions.get(change["id"], 0):
@@ -49,6 +51,13 @@ class SlowFusion:
         if old is not None and old.scope() == new.scope():
             new.activation = old.activation
         self.queries[change["id"]] = new
+
+    def _detections(self, content: dict[str, Any], partition: int) -> None:
+        if content.get("heartbeat"):
+            self.silence.heartbeat(partition, content["received_at_us"], self.watermark_us)
+        else:
+            self.silence.frame(content["area"], partition, content["received_at_us"])
+            self._frame(content)
 
     def _frame(self, frame: dict[str, Any]) -> None:
         for fields in frame["detections"]:

@@ -65,6 +65,11 @@ def frame(
     return record(offset, frame_json(rows, area, received_at_s), area, partition)
 
 
+def heartbeat(offset: int, received_at_s: float, partition: int = 0) -> InputRecord:
+    content = {"v": 1, "heartbeat": True, "received_at_us": round(received_at_s * MICROSECONDS)}
+    return InputRecord("detections", partition, offset, None, json.dumps(content).encode())
+
+
 def query_json(
     window_s: float | tuple[float, float] = 2.0,
     threshold: float = 0.6,

@@ -246,7 +246,7 @@ def test_pairs_completed_during_a_pause_are_never_emitted() -> None:
     assert pairs(fused.push([frame(1, [S])])) == []
     output = fused.push([put(2, query_json(), 3), frame(2, [Row("s2", 1001.5, stream="s")])])
     assert pairs(output) == [("p1", "s2")]
-    assert status(output)["queries"] == {"near": {"version": 3, "paused": False, "matches": 1}}
+    assert status(output)["queries"] == {"near": {"version": 3, "paused": False, "matches": 1, "episodes": 0}}
 
 
 def test_a_removed_query_is_gone_and_an_older_version_does_not_bring_it_back() -> None:
@@ -440,9 +440,10 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
     assert status(output) == {
         "v": 1,
         "shard": 0,
-        "queries": {"near": {"version": 1, "paused": False, "matches": 1}},
+        "queries": {"near": {"version": 1, "paused": False, "matches": 1, "episodes": 0}},
         "totals": {
             "frames": 1,
+            "heartbeats": 0,
             "detections": 3,
             "accepted": 2,
             "late": 0,
@@ -451,6 +452,7 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
             "malformed": 0,
             "evicted": 0,
             "matches": 1,
+            "episodes": 0,
         },
         "buffered": {"p": 1, "s": 1},
         "template_pairs": {"hits": 0, "misses": 1, "kept": 1},

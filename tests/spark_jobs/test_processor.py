@@ -13,7 +13,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from spark_jobs.fusion_processor import FusionProcessor
 from spark_jobs.records import InputRecord, Output, OutputRecord
 
-TOPICS = {"matches": "m", "dead-letters": "d", "status": "s"}
+TOPICS = {"matches": "m", "episodes": "e", "dead-letters": "d", "status": "s"}
 KEY_OF_SHARD = [0, 2]
 _checkpoints = itertools.count()
 
@@ -31,7 +31,8 @@ class RecordingCore:
         self.values += self.new
         self.batches += 1
         matches = [OutputRecord(b"area", b"+".join(self.values))]
-        return Output(OutputRecord(b"status", b"%d" % self.batches), matches, [OutputRecord(b"", b"dead")])
+        episodes = [OutputRecord(b"area", b"told")]
+        return Output(OutputRecord(b"status", b"%d" % self.batches), matches, episodes, [OutputRecord(b"", b"dead")])
 
     def header(self) -> bytes:
         return b"%d" % self.batches
@@ -75,9 +76,9 @@ def written(frame: pd.DataFrame) -> list[tuple[str, bytes, bytes]]:
     return [tuple(row) for row in frame.itertuples(index=False)]
 
 
-def test_matches_dead_letters_and_status_go_to_their_topics(processor: FusionProcessor) -> None:
+def test_matches_episodes_dead_letters_and_status_go_to_their_topics(processor: FusionProcessor) -> None:
     out = TwsTester(processor).testInPandas(0, batch(b"x"))
-    assert written(out) == [("m", b"area", b"x"), ("d", b"", b"dead"), ("s", b"status", b"1")]
+    assert written(out) == [("m", b"area", b"x"), ("e", b"area", b"told"), ("d", b"", b"dead"), ("s", b"status", b"1")]
 
 
 def test_all_chunks_of_a_batch_are_one_push(processor: FusionProcessor) -> None:

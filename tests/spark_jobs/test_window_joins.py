@@ -152,7 +152,7 @@ def test_another_window_starts_anew_and_a_pause_does_not() -> None:
     assert pairs(fused.push([frame(3, [Row("s3", 1001, stream="s", sensor="south")])])) == [("p1", "s3", "t1")]
     output = fused.push([put(3, valley(1.6), 4), frame(4, [Row("s4", 1001, stream="s", sensor="south")])])
     assert pairs(output) == []
-    assert status(output)["queries"] == {"valley": {"version": 4, "paused": False, "matches": 1}}
+    assert status(output)["queries"] == {"valley": {"version": 4, "paused": False, "matches": 1, "episodes": 0}}
 
 
 def test_a_set_that_was_completed_in_a_pause_is_superseded_all_the_same() -> None:

@@ -1,4 +1,4 @@
-"""GET /v1/live: matches as server-sent events, as soon as they are stored."""
+"""GET /v1/live: matches and episodes as server-sent events, as soon as they are stored."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 
 from services.alerting.api.errors import problems
-from services.alerting.live import LiveFilter, LiveHub
+from services.alerting.live import LiveHub
+from services.alerting.live_filter import Kind, LiveFilter
 from services.alerting.live_stream import LiveStream
 from services.alerting.metrics import Metrics
 from services.alerting.settings import Settings
@@ -20,8 +21,9 @@ class LiveParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str | None = Field(None, max_length=200, description="Only matches of this query.")
-    area: str | None = Field(None, max_length=200, description="Only matches in this area.")
+    kind: Kind = Field("matches", description="What to tell of.")
+    query: str | None = Field(None, max_length=200, description="Only what is of this query.")
+    area: str | None = Field(None, max_length=200, description="Only what is in this area.")
     superseded: Literal["false", "any"] = Field(
         "false", description="any: also matches that were superseded already when they were stored, or caught up with."
     )
@@ -39,7 +41,7 @@ def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: Settin
 
     @router.get(
         "",
-        summary="Matches as they are stored",
+        summary="Matches and episodes as they are stored",
         response_class=Response,
         responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(422, 503)},
     )
@@ -52,11 +54,15 @@ def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: Settin
         An event of type `superseded`, `{"id": ..., "superseded_by": ...}`, says that a match sent before is live no
         longer, because a larger one of its query comes with the events that follow. Some name a match never sent.
 
-        With Last-Event-ID the stream begins after that match and misses none; without, at the next one stored. A
-        reader who is too slow is disconnected, and can come back with the last id it has.
+        With kind=episodes or kind=all an event of type `episode` says how an episode is now, and `episode_retracted`
+        that it is no more; the data is the episode as in /v1/episodes/{id}. Revisions between two events may be left
+        out, the last one never.
+
+        With Last-Event-ID the stream begins after that event, of whichever kind, and misses none; without, at the
+        next thing stored. A reader who is too slow is disconnected, and can come back with the last id it has.
         """
         return LiveStream(
-            LiveFilter(parameters.query, parameters.area, parameters.superseded == "any"),
+            LiveFilter(parameters.query, parameters.area, parameters.superseded == "any", parameters.kind),
             parameters.last_event_id if last_event_id is None else last_event_id,
             hub,
             engine,

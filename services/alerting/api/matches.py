@@ -14,6 +14,7 @@ from services.alerting.api.parameters import Instant
 from services.alerting.settings import Settings
 from services.alerting.store import match_rows
 from services.alerting.store.match_rows import MatchFilter
+from services.alerting.store.stored import newest_sequence
 from services.common.problem import Problem
 
 SUPERSEDED = {"false": False, "true": True, "any": None}
@@ -64,7 +65,7 @@ def matches_router(engine: Engine, settings: Settings) -> APIRouter:
         limit = page_limit(parameters.limit, settings)
         before = decode_cursor(wanted, parameters.cursor)
         with engine.connect() as connection:
-            newest = match_rows.newest_sequence(connection)
+            newest = newest_sequence(connection)
             rows = match_rows.read_newest_first(connection, wanted, before, limit + 1)
         more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
         bodies = [match_rows.served(row.body, row.superseded_by) for row in rows[:limit]]

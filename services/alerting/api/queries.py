@@ -16,6 +16,7 @@ from services.alerting.query_changes import QueryChanges
 from services.alerting.query_edits import Edit
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryVersion
+from services.alerting.store.shard_reports import QueryReport, read_report
 from services.common.problem import Problem
 from services.common.streams import Streams
 
@@ -57,16 +58,16 @@ def _add_reading(router: APIRouter, engine: Engine) -> None:
     def list_queries() -> QueryList:
         with engine.connect() as connection:
             queries, shards = query_rows.read_queries(connection), query_rows.read_status(connection)
-        return QueryList(items=[_state(query, query_rows.applied_version(shards, query.id)) for query in queries])
+        return QueryList(items=[_state(query, QueryReport.of(shards, query.id)) for query in queries])
 
     @router.get("/{id}", responses=problems(404, 422), summary="One query, with its ETag")
     def get_query(id: Id, response: Response) -> QueryState:  # noqa: A002
         with engine.connect() as connection:
-            query, shards = query_rows.read_query(connection, id), query_rows.read_status(connection)
+            query, report = query_rows.read_query(connection, id), read_report(connection, id)
         if query is None:
             raise Problem(404, f"there is no query {id[:100]!r}")
         response.headers["ETag"] = entity_tag(query.version)
-        return _state(query, query_rows.applied_version(shards, id))
+        return _state(query, report)
 
     @router.get("/{id}/versions", responses=problems(404, 422), summary="Every version of a query, newest first")
     def list_versions(id: Id) -> QueryHistory:  # noqa: A002
@@ -82,7 +83,7 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
         query, created = await changes.make(id_, edit, seen)
         response.status_code = 201 if created else 200
         response.headers["ETag"] = entity_tag(query.version)
-        return _state(query, await run_in_threadpool(_applied, engine, query.id))
+        return _state(query, await run_in_threadpool(_report, engine, query.id))
 
     @router.put(
         "/{id}",
@@ -126,18 +127,20 @@ def _threshold_edit(id_: str, body: Threshold, streams: Streams) -> Edit:
     return query_edits.with_joint_threshold(id_, body.joint_threshold, streams)
 
 
-def _applied(engine: Engine, id_: str) -> int | None:
+def _report(engine: Engine, id_: str) -> QueryReport:
     with engine.connect() as connection:
-        return query_rows.applied_version(query_rows.read_status(connection), id_)
+        return read_report(connection, id_)
 
 
-def _state(query: QueryVersion, applied_version: int | None) -> QueryState:
+def _state(query: QueryVersion, report: QueryReport) -> QueryState:
     return QueryState(
         id=query.id,
         version=query.version,
         paused=query.paused,
         changed_at_us=query.changed_at_us,
-        applied_version=applied_version,
+        applied_version=report.applied_version,
+        episodes=report.episodes,
+        coalescing=report.coalescing,
         query=query.query or {},
     )
 

@@ -23,15 +23,21 @@ class Edge(BaseModel):
 
 
 class QueryDocument(BaseModel):
-    """A continuous query over 2 to 16 roles."""
+    """A continuous query over 2 to 16 roles; or over the readings of one stream, with `coalesce.from` and no roles."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     id: str | None = Field(None, description="May be left out of a body: the path names it.")
-    streams: dict[str, str] = Field(
-        alias="from", min_length=2, max_length=16, description="Stream of each role, in the order of a match's members."
+    streams: dict[str, str] | None = Field(
+        None,
+        alias="from",
+        min_length=2,
+        max_length=16,
+        description="Stream of each role, in the order of a match's members.",
     )
-    within: list[Edge] = Field(min_length=1, max_length=120, description="Edges that hold all roles together.")
+    within: list[Edge] | None = Field(
+        None, min_length=1, max_length=120, description="Edges that hold all roles together."
+    )
     form: Literal["path", "clique", "graph"] | None = Field(None, description="What the edges are to make, checked.")
     joint_threshold: float | None = Field(None, gt=0, le=1, description="Least probability of all edges at once.")
     at_least: int | None = Field(
@@ -41,6 +47,9 @@ class QueryDocument(BaseModel):
         None,
         pattern=r"^attributes\..{1,100}$",
         description="Members have equal values of this attribute, such as attributes.object.",
+    )
+    coalesce: dict[str, Any] | None = Field(
+        None, description="Matches that follow each other within gap_s become episodes; see docs/queries.md."
     )
     sensors: str = Field("different", description="different, same or any: the sensors that members may come from.")
 
@@ -53,6 +62,14 @@ class QueryState(BaseModel):
     paused: bool
     changed_at_us: int
     applied_version: int | None = Field(description="Version that every shard of the fusion job has applied; or null.")
+    episodes: int | None = Field(
+        None, description="Records of episodes that the fusion job has given; null where it gives none."
+    )
+    coalescing: dict[str, Any] | None = Field(
+        None,
+        description="How the fusion job coalesces, and why: scheme (eager or lazy), reason, eager_cost_s, lazy_cost_s. "
+        "Where several shards answer the query, as the first of them says; null where none says so.",
+    )
     query: dict[str, Any] = Field(description="The query as accepted, in the form of QueryDocument.")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from services.alerting.records import DeadLetter
+from services.alerting.store.conditions import where_equal, where_overlaps
 from services.alerting.store.dialect import insert_ignoring_duplicates
 from services.alerting.store.tables import dead_letters
 
@@ -58,21 +59,15 @@ def read_newest_first(
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return up to `limit` (sequence, id, body) with a sequence below `before`, newest first."""
     letters = dead_letters.c
-    conditions = [
-        column == value
-        for column, value in (
-            (letters.reason, wanted.reason),
-            (letters.area, wanted.area),
-            (letters.sensor, wanted.sensor),
-            (letters.source, wanted.source),
-        )
-        if value is not None
-    ]
-    if wanted.from_us is not None:
-        conditions.append(letters.received_at_us >= wanted.from_us)
-    if wanted.to_us is not None:
-        conditions.append(letters.received_at_us <= wanted.to_us)
+    statement = where_equal(
+        select(letters.sequence, letters.id, letters.body),
+        (letters.reason, wanted.reason),
+        (letters.area, wanted.area),
+        (letters.sensor, wanted.sensor),
+        (letters.source, wanted.source),
+    )
+    received = letters.received_at_us
+    statement = where_overlaps(statement, (received, received), wanted.from_us, wanted.to_us)
     if before is not None:
-        conditions.append(letters.sequence < before)
-    statement = select(letters.sequence, letters.id, letters.body).where(*conditions)
+        statement = statement.where(letters.sequence < before)
     return connection.execute(statement.order_by(letters.sequence.desc()).limit(limit)).all()

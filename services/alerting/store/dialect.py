@@ -1,7 +1,7 @@
 """Everything that differs between SQLite and PostgreSQL, in one place."""
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -59,16 +59,26 @@ def insert_ignoring_duplicates(connection: Connection, table: Table) -> Any:
     return _insert(connection, table).on_conflict_do_nothing()
 
 
-def upsert(connection: Connection, table: Table) -> Any:
-    """Return an insert into `table` that overwrites the row with the same primary key."""
+def upsert(connection: Connection, table: Table, keep: Collection[str] = ()) -> Any:
+    """Return an insert into `table` that overwrites the row with the same primary key, all but its columns `keep`."""
     statement = _insert(connection, table)
     key = [column.name for column in table.primary_key]
-    changed = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
+    changed = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key and c.name not in keep}
     return statement.on_conflict_do_update(index_elements=key, set_=changed)
 
 
 def _insert(connection: Connection, table: Table) -> Any:
     return (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table)
+
+
+def reserve_sequences(connection: Connection, table: Table, count: int) -> int:
+    """Take the next `count` values of `table.sequence` out of use and return the first; for its one writer."""
+    if connection.dialect.name == "postgresql":
+        reserve = "SELECT setval(s, nextval(s) + :count - 1) FROM pg_get_serial_sequence(:table, 'sequence') AS s"
+    else:
+        reserve = "UPDATE sqlite_sequence SET seq = seq + :count WHERE name = :table RETURNING seq"
+    last: int = connection.execute(text(reserve), {"table": table.name, "count": count}).scalar_one()
+    return last - count + 1
 
 
 @contextmanager

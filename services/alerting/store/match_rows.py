@@ -1,6 +1,5 @@
 """Matches in the database: written in batches, read newest first."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,7 +7,9 @@ from typing import Any
 from sqlalchemy import Column, Connection, Row, Select, exists, func, insert, select
 
 from services.alerting.records import Match
+from services.alerting.store.conditions import where_equal, where_overlaps
 from services.alerting.store.dialect import insert_ignoring_duplicates
+from services.alerting.store.served import with_member
 from services.alerting.store.supersession_rows import (
     insert_supersessions,
     read_superseded_since,
@@ -110,7 +111,7 @@ def served(body: str, superseded_by: str | None) -> str:
     """Return the JSON of a match as it is served: as it was written, and by which it is superseded where it is."""
     if superseded_by is None:
         return body
-    return f'{body.rstrip()[:-1]},"superseded_by":{json.dumps(superseded_by)}}}'
+    return with_member(body, "superseded_by", superseded_by)
 
 
 def _stored(
@@ -158,18 +159,14 @@ def _select(*columns: Column[Any]) -> Select[Any]:
 
 
 def _filtered(statement: Select[Any], wanted: MatchFilter) -> Select[Any]:
-    for column, value in ((matches.c.query, wanted.query), (matches.c.area, wanted.area)):
-        if value is not None:
-            statement = statement.where(column == value)
+    m = matches.c
+    statement = where_equal(statement, (m.query, wanted.query), (m.area, wanted.area))
+    statement = where_overlaps(statement, (m.earliest_us, m.latest_us), wanted.from_us, wanted.to_us)
     if wanted.sensor is not None:
-        of_match = match_sensors.c.match_sequence == matches.c.sequence
+        of_match = match_sensors.c.match_sequence == m.sequence
         statement = statement.where(exists().where(of_match, match_sensors.c.sensor == wanted.sensor))
-    if wanted.from_us is not None:
-        statement = statement.where(matches.c.latest_us >= wanted.from_us)
-    if wanted.to_us is not None:
-        statement = statement.where(matches.c.earliest_us <= wanted.to_us)
     if wanted.min_probability is not None:
-        statement = statement.where(matches.c.probability >= wanted.min_probability)
+        statement = statement.where(m.probability >= wanted.min_probability)
     if wanted.superseded is not None:
         by = supersessions.c.superseded_by
         statement = statement.where(by.is_not(None) if wanted.superseded else by.is_(None))

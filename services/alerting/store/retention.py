@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, Connection, delete, select
 
-from services.alerting.store.tables import dead_letters, matches, supersessions
+from services.alerting.store.tables import dead_letters, episode_revisions, episodes, matches, supersessions
 
 
 def delete_old_matches(connection: Connection, before_us: int, limit: int) -> int:
@@ -17,6 +17,19 @@ def delete_old_supersessions(connection: Connection, before_us: int, limit: int)
     not come to life again while it waits to be deleted.
     """
     return _delete_old(connection, supersessions.c.superseded, before_us, limit)
+
+
+def delete_old_episodes(connection: Connection, before_us: int, limit: int) -> int:
+    """Delete up to `limit` episodes whose newest detection was received before `before_us`; return how many."""
+    return _delete_old(connection, episodes.c.id, before_us, limit)
+
+
+def delete_old_revisions(connection: Connection, before_us: int, limit: int) -> int:
+    """Delete up to `limit` revisions of episodes whose newest detection was received before `before_us`.
+
+    For when no episode from before is left: what counts of an episode was received when the episode was.
+    """
+    return _delete_old(connection, episode_revisions.c.sequence, before_us, limit)
 
 
 def delete_old_dead_letters(connection: Connection, before_us: int, limit: int) -> int:

@@ -2,7 +2,11 @@
 
 All times are microseconds since the epoch, UTC. `body` columns hold the Kafka record's JSON, unchanged but for
 white space. `received_at_us`, by which retention counts, is the same after a rebuild: of a match, when ingest had its
-last member in hand; of a dead letter, Kafka's record time, when it entered its topic.
+last member in hand; of an episode, when it had the newest detection that changed it; of a dead letter and of an
+episode's retraction, Kafka's record time, when it entered its topic.
+
+`sequence` columns of matches and of revisions of episodes are one order, that of insertion, in which no number comes
+back: where a reader of the live stream stands is one number.
 """
 
 from sqlalchemy import (
@@ -67,6 +71,40 @@ supersessions = Table(
     Index("ix_supersessions_superseded_by", "superseded_by"),
     Index("ix_supersessions_received_at_us", "received_at_us"),
     sqlite_with_rowid=False,
+)
+
+episodes = Table(
+    "episodes",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("sequence", BigInteger, nullable=False, unique=True),  # of its first revision: its place in a list
+    Column("changed_sequence", BigInteger, nullable=False, unique=True),  # of the revision that counts
+    Column("query", Text, nullable=False),
+    Column("area", Text, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("rank", Integer, nullable=False),  # 0 open, 1 closed, 2 final, 3 retracted
+    Column("start_us", BigInteger),  # NULL, as what follows, where a retraction does not say
+    Column("end_us", BigInteger),
+    Column("count", BigInteger),
+    Column("best_probability", Double),
+    Column("received_at_us", BigInteger, nullable=False),
+    Index("ix_episodes_query_sequence", "query", "sequence"),
+    Index("ix_episodes_area_sequence", "area", "sequence"),
+    Index("ix_episodes_received_at_us", "received_at_us"),
+)
+
+episode_revisions = Table(
+    "episode_revisions",
+    metadata,
+    Column("sequence", Sequence64, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),  # of the episode
+    Column("revision", BigInteger, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("received_at_us", BigInteger, nullable=False),
+    Column("stored_at_us", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("ix_episode_revisions_id_sequence", "id", "sequence"),
+    Index("ix_episode_revisions_received_at_us", "received_at_us"),
 )
 
 dead_letters = Table(

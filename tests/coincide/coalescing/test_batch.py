@@ -29,7 +29,8 @@ from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced
 EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]
 
 readings = st.lists(
-    st.builds(Reading, st.integers(0, 12), st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), max_size=25
+    st.builds(Reading, st.integers(0, 12), st.integers(0, 2), st.integers(0, 3), st.integers(0, 3), st.booleans()),
+    max_size=25,
 )
 facts = st.lists(
     st.builds(
@@ -47,12 +48,27 @@ def group_interval_value_count(run: Run) -> tuple[Any, ...]:
 
 @given(readings, st.sampled_from(EQUIVALENCES), holds)
 def test_readings_equal_the_definition(listed: list[Reading], equivalence: Equivalence, hold_us: int | None) -> None:
-    rows = [reading._replace(id=row) for row, reading in enumerate(listed)]  # the position is the id
+    rows = [reading._replace(id=row, kept=True) for row, reading in enumerate(listed)]  # the position is the id
     ts, group, value = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 3))
 
     runs = coalesce(*validity(ts, group, hold_us), group, value, equivalence)
 
     assert list(runs) == coalesced_readings(rows, equivalence, hold_us)
+
+
+@given(readings, st.sampled_from(EQUIVALENCES), st.none() | st.integers(1, 5))
+def test_filters_after_validity_equal_the_definition(
+    listed: list[Reading], equivalence: Equivalence, hold_us: int | None
+) -> None:
+    rows = [reading._replace(id=row) for row, reading in enumerate(listed)]
+    ts, group, value, kept = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 3, 4))
+    start, end = validity(ts, group, hold_us)
+    left = np.flatnonzero(kept)
+
+    runs = coalesce(start[left], end[left], group[left], value[left], equivalence)
+
+    named = [run._replace(first=int(left[run.first]), last=int(left[run.last])) for run in runs]  # type: ignore[index]
+    assert named == coalesced_readings(rows, equivalence, hold_us)
 
 
 @given(facts, st.integers(0, 4))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import count
+from time import process_time
 
 import pytest
 
-from benchmarks.coalescing_unit_costs import measure_costs
-from coincide.coalescing.scheme_costs import DistinctQuery, Weights, scheme_costs
+from coincide.coalescing import PAPER, DistinctQuery, Weights, measure_costs, scheme_costs, select_schemes
 
 
 def test_each_cost_is_that_of_one_tuple() -> None:
@@ -19,13 +19,16 @@ def test_each_cost_is_that_of_one_tuple() -> None:
     assert [costs.delete, costs.delete_run, costs.detach, costs.merge_late, costs.coalesce] == [0.0] * 5
 
 
-def test_a_machine_s_own_costs_make_a_selection() -> None:
-    costs = scheme_costs([DistinctQuery(0.9, 0.1)], Weights(1, 1, 1), measure_costs(w=20, rounds=1), w=20, k=100)
-    assert 0 < costs.eager[0] < 100
-    assert 0 < costs.lazy_scan[0] < 100
+def test_a_machine_s_own_costs_make_a_selection_as_the_paper_s_do() -> None:
+    queries = [DistinctQuery(0.9, 0.1), DistinctQuery(0.1, 0.5)]
+    for profile in (PAPER, measure_costs(process_time, w=20, rounds=1)):
+        costs = scheme_costs(queries, Weights(1, 1, 1), profile, w=20, k=100)
+        assert ((costs.eager > 0) & (costs.eager < 1000)).all()
+        assert ((costs.lazy_scan > 0) & (costs.lazy_scan < 1000)).all()
+        assert 0 < select_schemes(costs).cost <= costs.eager.sum()
 
 
 def test_memory_is_that_of_an_extent() -> None:
-    costs = measure_costs(w=1000, rounds=1)
-    assert 0 < costs.timestamp_size < costs.run_size
+    costs = measure_costs(process_time, w=1000, rounds=1)
+    assert 0 < costs.timestamp_size < 1.1 * costs.run_size  # both are rows of the same columns
     assert costs.tuple_size > 0

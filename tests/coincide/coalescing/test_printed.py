@@ -21,7 +21,7 @@ def right(arrivals: list[Reading], extent: WindowExtent) -> list[Interval]:
     """Return the runs by definition, after eager and lazy have agreed with it."""
     held = in_tuple_scope(arrivals, extent.size) if extent.size else in_time_scope(arrivals, extent.duration_us or 0)
     runs = coalesced_readings(held, Equal())
-    ts, group, ids, value = [list(column) for column in zip(*arrivals, strict=True)]
+    ts, group, ids, value, _ = [list(column) for column in zip(*arrivals, strict=True)]
     for operator in (EagerCoalescing(extent), LazyCoalescing(extent)):
         operator.push(ts, group, value, ids)
         assert list(operator.scan()) == runs

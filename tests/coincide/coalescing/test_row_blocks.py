@@ -68,7 +68,7 @@ def in_order(rows: list[Any], order: str) -> list[Any]:
 def test_readings_equal_the_definition(
     listed: list[Reading], order: str, equivalence: Equivalence, hold_us: int | None
 ) -> None:
-    rows = [reading._replace(id=row) for row, reading in enumerate(in_order(listed, order))]
+    rows = [reading._replace(id=row, kept=True) for row, reading in enumerate(in_order(listed, order))]
     ts, group, value = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 3))
 
     runs = coalesce_readings(ts, group, value, equivalence, hold_us)

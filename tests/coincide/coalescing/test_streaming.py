@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from itertools import pairwise, permutations
 from operator import eq
 from random import Random
-from typing import Any
+from typing import Any, Protocol
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -26,6 +29,11 @@ from coincide.coalescing import (
     Runs,
     WindowExtent,
 )
+from coincide.coalescing.columnar_extent import ColumnarExtent
+from coincide.coalescing.frame import Frame
+from coincide.coalescing.link import Link
+from coincide.coalescing.runs import value_column
+from coincide.coalescing.single_extent import SingleExtent
 from coincide.pairs import Changes
 from tests.reference.coalescing import (
     Reading,
@@ -38,7 +46,10 @@ from tests.reference.coalescing import (
 EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]
 
 readings = st.lists(
-    st.builds(Reading, st.integers(0, 20), st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)), max_size=30
+    st.builds(
+        Reading, st.integers(0, 20), st.integers(0, 2), st.integers(0, 2), st.integers(0, 2), st.sampled_from([1, 1, 0])
+    ),
+    max_size=30,
 )
 extents = st.builds(
     lambda is_time, bound, per_group: WindowExtent(
@@ -56,13 +67,48 @@ def held(arrived: list[Reading], extent: WindowExtent) -> list[Reading]:
     return each_group(arrived, scope, bound) if extent.per_group else scope(arrived, bound)
 
 
-def pushed(operator: EagerCoalescing, part: list[Reading]) -> Changes[Runs]:
-    return operator.push(*columns(part))
+@pytest.fixture(autouse=True, scope="module")
+def little_room() -> Iterator[None]:
+    """A few readings already fill blocks and segments."""
+    with patch("coincide.coalescing.ordered_times.BLOCK", 4), patch("coincide.coalescing.segments.ROOM", 1):
+        yield
 
 
-def columns(part: list[Reading]) -> tuple[list[int], list[int], list[Any], list[int]]:
-    ts, group, ids, value = [list(column) for column in zip(*part, strict=True)] if part else [[], [], [], []]
-    return ts, group, value, ids
+class Eager(Protocol):
+    def push(self, frame: Frame) -> Changes[Runs]: ...
+    def scan(self) -> Runs: ...
+
+
+class SoonSwitching:
+    """Goes over to columns at frames of four rows, and back soon."""
+
+    def __init__(self, extent: WindowExtent, link: Link) -> None:
+        self._eager = EagerCoalescing(extent, link.equivalence, link.hold_us)
+
+    def push(self, frame: Frame) -> Changes[Runs]:
+        with patch.multiple("coincide.coalescing.two_ways", FRAME_US=15.0):
+            return self._eager.push(frame.ts_us, frame.group, frame.value, frame.ref, frame.kept)
+
+    def scan(self) -> Runs:
+        return self._eager.scan()
+
+
+cuts = st.lists(st.integers(0, 30), max_size=8)
+Way = Callable[[WindowExtent, Link], Eager]
+ways = st.sampled_from([SingleExtent, ColumnarExtent, SoonSwitching])
+
+
+def pushed(operator: Eager | LazyCoalescing, part: list[Reading]) -> Changes[Runs]:
+    if isinstance(operator, LazyCoalescing):
+        with patch("coincide.coalescing.two_ways.FRAME_US", 15.0):  # it soon holds its readings in columns
+            return operator.push(*columns(part))
+    ts, group, value, ids, kept = (np.array(column, np.int64) for column in columns(part))
+    return operator.push(Frame(ts, group, value, ids, kept.astype(np.bool_)))
+
+
+def columns(part: list[Reading]) -> tuple[list[int], list[int], list[Any], list[int], list[bool]]:
+    ts, group, ids, value, kept = [list(column) for column in zip(*part, strict=True)] if part else [[], [], [], [], []]
+    return ts, group, value, ids, [bool(each) for each in kept]
 
 
 def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
@@ -71,26 +117,31 @@ def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
         yield listed[begin:end]
 
 
-@given(readings, extents, equivalences, holds)
-@example([Reading(5, 0, 1, 0), Reading(5, 0, 0, 1), Reading(6, 0, 0, 0)], WindowExtent(size=2), Equal(), None)
+@given(ways, readings, cuts, extents, equivalences, holds)
+@example(
+    SingleExtent, [Reading(5, 0, 1, 0), Reading(5, 0, 0, 1), Reading(6, 0, 0, 0)], [1, 2], WindowExtent(size=2),
+    Equal(), None,
+)  # fmt: skip
 def test_every_scan_is_the_definition(
-    listed: list[Reading], extent: WindowExtent, equivalence: Any, hold_us: int | None
+    way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, equivalence: Any, hold_us: int | None
 ) -> None:
-    eager, lazy = EagerCoalescing(extent, equivalence, hold_us), LazyCoalescing(extent, equivalence, hold_us)
-    for end, reading in enumerate(listed, 1):
-        pushed(eager, [reading])
-        lazy.push(*columns([reading]))
+    eager, lazy = way(extent, Link(equivalence, hold_us)), LazyCoalescing(extent, equivalence, hold_us)
+    arrived = 0
+    for part in parts(listed, cuts):
+        arrived += len(part)
+        pushed(eager, part)
+        pushed(lazy, part)
 
-        expected = coalesced_readings(held(listed[:end], extent), equivalence, hold_us)
+        expected = coalesced_readings(held(listed[:arrived], extent), equivalence, hold_us)
         assert list(eager.scan()) == expected
         assert list(lazy.scan()) == expected
 
 
-@given(readings, st.lists(st.integers(0, 30), max_size=4), extents, equivalences, holds)
+@given(ways, readings, cuts, extents, equivalences, holds)
 def test_changes_replayed_give_every_scan(
-    listed: list[Reading], cuts: list[int], extent: WindowExtent, equivalence: Any, hold_us: int | None
+    way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, equivalence: Any, hold_us: int | None
 ) -> None:
-    eager = EagerCoalescing(extent, equivalence, hold_us)
+    eager = way(extent, Link(equivalence, hold_us))
     live: set[Run] = set()
     for part in parts(listed, cuts):
         changes = pushed(eager, part)
@@ -103,13 +154,20 @@ def test_changes_replayed_give_every_scan(
         assert len({(run.group, run.start_us) for run in live}) == len(live)  # the stable id names one run
 
 
-@given(readings, st.randoms(use_true_random=False), extents, equivalences, holds)
+@given(ways, ways, readings, st.randoms(use_true_random=False), extents, equivalences, holds)
 def test_neither_order_nor_batches_matter(
-    listed: list[Reading], random: Any, extent: WindowExtent, equivalence: Any, hold_us: int | None
+    way: Way,
+    another: Way,
+    listed: list[Reading],
+    random: Any,
+    extent: WindowExtent,
+    equivalence: Any,
+    hold_us: int | None,
 ) -> None:
     distinct = list({reading.key: reading for reading in listed}.values())
     shuffled = random.sample(distinct, len(distinct))
-    one, other = EagerCoalescing(extent, equivalence, hold_us), EagerCoalescing(extent, equivalence, hold_us)
+    link = Link(equivalence, hold_us)
+    one, other = way(extent, link), another(extent, link)
     pushed(one, distinct)
     for part in parts(shuffled, [len(shuffled) // 3, len(shuffled) // 2]):
         pushed(other, part)
@@ -117,9 +175,9 @@ def test_neither_order_nor_batches_matter(
     assert list(one.scan()) == list(other.scan())
 
 
-@given(readings, extents, equivalences)
-def test_readings_again_change_nothing(listed: list[Reading], extent: WindowExtent, equivalence: Any) -> None:
-    eager = EagerCoalescing(extent, equivalence)
+@given(ways, readings, extents, equivalences)
+def test_readings_again_change_nothing(way: Way, listed: list[Reading], extent: WindowExtent, equivalence: Any) -> None:
+    eager = way(extent, Link(equivalence))
     pushed(eager, listed)
 
     changes = pushed(eager, listed)
@@ -127,24 +185,33 @@ def test_readings_again_change_nothing(listed: list[Reading], extent: WindowExte
     assert (len(changes.insert), len(changes.retract)) == (0, 0)
 
 
-@given(readings, extents)
-def test_late_ones_are_those_outside_when_they_arrive(listed: list[Reading], extent: WindowExtent) -> None:
-    eager, lazy = EagerCoalescing(extent), LazyCoalescing(extent)
-    late = pushed(eager, listed)
+@given(ways, readings, st.integers(0, 30), extents)
+def test_late_ones_are_those_outside_when_they_arrive(
+    way: Way, listed: list[Reading], before: int, extent: WindowExtent
+) -> None:
+    eager, lazy = way(extent, Link(Equal())), LazyCoalescing(extent)
+    for operator in (eager, lazy):
+        pushed(operator, listed[:before])
+    late, also_late = pushed(eager, listed[before:]), pushed(lazy, listed[before:])
 
-    assert lazy.push(*columns(listed))[0].tolist() == late.late.tolist()
-    assert late.late.tolist() == [
-        row
-        for row, reading in enumerate(listed)
-        if reading.key not in {kept.key for kept in held(listed[: row + 1], extent)}
-    ]
+    assert (
+        late.late.tolist()
+        == also_late.late.tolist()
+        == [
+            row
+            for row, reading in enumerate(listed[before:])
+            if reading.key not in {kept.key for kept in held(listed[: before + row + 1], extent)}
+        ]
+    )
+    assert late.late_by_us.tolist() == also_late.late_by_us.tolist()
     assert (late.late_by_us >= 0).all()
+    assert (len(also_late.insert), len(also_late.retract)) == (0, 0)
 
 
 def test_every_order_of_four_readings_splits_and_merges_alike() -> None:
     four = [Reading(0, 0, 0, 81), Reading(60, 0, 1, 81), Reading(120, 0, 2, 79), Reading(180, 0, 3, 81)]
     for order in permutations(four):
-        eager = EagerCoalescing(WindowExtent(size=9))
+        eager = SingleExtent(WindowExtent(size=9), Link(Equal()))
         pushed(eager, list(order))
 
         assert [(run.start_us, run.end_us, run.value) for run in eager.scan()] == [
@@ -153,13 +220,16 @@ def test_every_order_of_four_readings_splits_and_merges_alike() -> None:
 
 
 @pytest.mark.parametrize("readings_a_run", [1, 7])
-def test_a_long_stream_forgets_what_it_dropped(readings_a_run: int) -> None:
+@pytest.mark.parametrize("rows", [1, 100])
+@pytest.mark.parametrize("new_groups", [False, True])
+def test_a_long_stream_forgets_what_it_dropped(readings_a_run: int, rows: int, new_groups: bool) -> None:
     eager = EagerCoalescing(WindowExtent(size=10))
-    for ts in range(3000):
-        eager.push([ts], ["bay"], [ts // readings_a_run])
+    for begin in range(0, 3000, rows):
+        ts = np.arange(begin, begin + rows)
+        eager.push(ts, ts // 50 if new_groups else None, ts // readings_a_run)
 
     assert sum(run.count for run in eager.scan()) == 10
-    assert len(eager._groups["bay"]._times) < 200
+    assert len(pickle.dumps(eager)) < 20_000
 
 
 @pytest.mark.parametrize(
@@ -167,16 +237,33 @@ def test_a_long_stream_forgets_what_it_dropped(readings_a_run: int) -> None:
 )
 def test_a_long_stream_in_any_order_is_the_lazy_one(extent: WindowExtent) -> None:
     random = Random(2)
-    eager, lazy = EagerCoalescing(extent, hold_us=9), LazyCoalescing(extent, hold_us=9)
+    link = Link(Equal(), 9)
+    operators = single, columnar, lazy = (
+        SingleExtent(extent, link), ColumnarExtent(extent, link), LazyCoalescing(extent, hold_us=9)
+    )  # fmt: skip
     for begin in range(0, 3000, 50):
         part = [
             Reading(ts - random.choice([0, 0, 0, random.randrange(200)]), random.randrange(2), ts, random.randrange(2))
             for ts in range(begin, begin + 50)
         ]
-        pushed(eager, part)
-        lazy.push(*columns(part))
+        for operator in operators:
+            pushed(operator, part)
 
-        assert list(eager.scan()) == list(lazy.scan())
+        assert list(single.scan()) == list(columnar.scan()) == list(lazy.scan())
+
+
+@pytest.mark.parametrize("value", [["calm", "stormy"], [1.5, None], [3, 4.5], [(1, 2), (1, 2)]])
+def test_values_of_every_kind_pass_through_columns(value: list[Any]) -> None:
+    column = np.empty(2, object)
+    column[:] = value
+    frames = [([0, 10], value_column(value[:1] * 2)), ([20, 30], value_column(value[1:] * 2)), ([40], column[1:])]
+    eager = EagerCoalescing(WindowExtent(size=4), Predicate(eq))
+    with patch.multiple("coincide.coalescing.two_ways", FRAME_US=0.0):
+        for ts, values in frames:
+            eager.push(ts, value=values)
+
+    assert isinstance(eager._ways.held, ColumnarExtent)
+    assert [run.value for run in eager.scan()] == ([value[0]] if value[0] != value[1] else []) + [value[1]]
 
 
 def test_groups_may_have_names_and_readings_too() -> None:

@@ -67,3 +67,28 @@ def join(*arguments: object, out: Path) -> list[dict[str, Any]]:
     """Run ``coincide join ... --out``; it has to end well. Return the answer."""
     assert main(["join", *map(str, arguments), "--out", str(out)]) == 0
     return read(out)
+
+
+def coalesce(*arguments: object, out: Path) -> list[dict[str, Any]]:
+    """Run ``coincide coalesce ... --out``; it has to end well. Return the answer."""
+    assert main(["coalesce", *map(str, arguments), "--out", str(out)]) == 0
+    return read_values(out)
+
+
+def read_values(path: Path) -> list[dict[str, Any]]:
+    """Read an answer of runs; in CSV a column of numbers is one of numbers, and what is empty is None."""
+    if path.suffix != ".csv":
+        return read(path)
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: _value(name, cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+
+
+def _value(name: str, cell: str) -> Any:
+    if name == "open":
+        return {"true": True, "false": False}[cell]
+    if name in {"count", "duration_s", "value"} and cell:
+        try:
+            return float(cell)
+        except ValueError:
+            return cell
+    return cell or None

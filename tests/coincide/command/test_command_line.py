@@ -12,6 +12,7 @@ import pytest
 
 from coincide.command.arguments import parsed
 from coincide.command.main import main
+from coincide.command.request import JoinRequest
 from coincide.errors import CoincideError
 from coincide.window import Window
 from deploy.local.paths import ROOT
@@ -174,7 +175,9 @@ def test_sigterm(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     ],
 )
 def test_windows(text: list[str], window: Window) -> None:
-    assert parsed(["join", "a.csv", *text, "--threshold", "1"]).request().window == window
+    request = parsed(["join", "a.csv", *text, "--threshold", "1"]).request()
+    assert isinstance(request, JoinRequest)
+    assert request.window == window
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from coincide.stream import Stream
 from services.alerting.api.dead_letters import dead_letters_router
+from services.alerting.api.episodes import episodes_router
 from services.alerting.api.matches import matches_router
 from services.alerting.api.openapi import describe_all_bodies
 from services.alerting.api.queries import queries_router
@@ -73,6 +74,7 @@ async def line(engine: Engine, intake: Intake, metrics: Metrics) -> AsyncIterato
     app = FastAPI()
     install_problem_handlers(app)
     app.include_router(matches_router(engine, SETTINGS))
+    app.include_router(episodes_router(engine, SETTINGS))
     app.include_router(dead_letters_router(engine, SETTINGS))
     app.include_router(queries_router(engine, changes, STREAMS))
     describe_all_bodies(app)

@@ -10,10 +10,11 @@ from sqlalchemy import Engine
 from starlette.types import Message
 
 from services.alerting.intake import Intake
-from services.alerting.live import LiveFilter, LiveHub
+from services.alerting.live import LiveHub
+from services.alerting.live_filter import LiveFilter
 from services.alerting.live_stream import LiveStream
 from services.alerting.metrics import Metrics
-from services.alerting.store.match_rows import StoredMatch
+from services.alerting.store.stored import Stored
 from tests.services.alerting.records import Record, match_record
 
 DEADLINE_S = 20.0
@@ -114,10 +115,10 @@ class Live:
         self._tasks.append(asyncio.create_task(client.run()))
         return client
 
-    def store(self, *ids: str, query: str = "q") -> list[StoredMatch]:
+    def store(self, *ids: str, query: str = "q") -> list[Stored]:
         return self.store_records([match_record(id_, query=query) for id_ in ids])
 
-    def store_records(self, records: list[Record]) -> list[StoredMatch]:
+    def store_records(self, records: list[Record]) -> list[Stored]:
         """Store and hand over, as the follower's thread does."""
         stored = self._intake.store(records, [])
         if stored:

@@ -72,6 +72,39 @@ def match_record(id_: str = "m-1", **fields: Any) -> Record:
     return record(TOPICS.matches, match(id_, **fields))
 
 
+def episode(id_: str = "e-1", revision: int = 1, state: str = "open", **others: Any) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "id": id_,
+        "query": "intruder",
+        "query_version": 3,
+        "area": "bay",
+        "group": {"s.sensor": "geo-1"},
+        "revision": revision,
+        "start_us": 100,
+        "end_us": 200,
+        "count": 1,
+        "best_probability": 0.5,
+        "open": state == "open",
+        "final": state == "final",
+        "received_at_us": RECEIVED_AT_MS * 1000,
+        "members": [{"sensor": "geo-1", "id": "d-1", "stream": "seismic", "detected_at_us": 150}],
+        "members_truncated": False,
+        **others,
+    }
+
+
+def retraction(id_: str = "e-1", revision: int = 1, *, by: Sequence[str] = (), **others: Any) -> dict[str, Any]:
+    said = {"v": 1, "id": id_, "query": "intruder", "query_version": 3, "area": "bay", "revision": revision}
+    return {**said, "retracted": True, "replaced_by": list(by), **others}
+
+
+def episode_record(id_: str = "e-1", revision: int = 1, state: str = "open", **others: Any) -> Record:
+    """The record of an episode in a `state`; "retracted" is one."""
+    made = retraction(id_, revision, **others) if state == "retracted" else episode(id_, revision, state, **others)
+    return record(TOPICS.episodes, made)
+
+
 def dead_letter(dead_id: str | None = "d-1", **fields: Any) -> dict[str, Any]:
     letter = {"v": 1, "source": "fusion", "reason": "late", "detail": "late by 3 s", "area": "bay", "sensor": "s1"}
     return {**letter, **({"dead_id": dead_id} if dead_id else {}), **fields}
@@ -93,6 +126,6 @@ def change_record(id_: str, version: int, **fields: Any) -> Record:
     return record(TOPICS.queries, change, key=id_.encode())
 
 
-def status_record(shard: int, versions: dict[str, int]) -> Record:
-    queries = {id_: {"version": version, "paused": False, "matches": 0} for id_, version in versions.items()}
+def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record:
+    queries = {id_: {"version": version, "paused": False, "matches": 0, **others} for id_, version in versions.items()}
     return record(TOPICS.status, {"v": 1, "shard": shard, "queries": queries}, key=f"shard-{shard}".encode())

@@ -21,8 +21,8 @@ from services.alerting.publisher import Publisher, encode
 from services.alerting.records import QueryChange
 from services.alerting.seed import Seed
 from services.alerting.store import query_rows
-from services.alerting.store.match_rows import StoredMatch
 from services.alerting.store.position_rows import Position
+from services.alerting.store.stored import Stored
 from tests.services.alerting.records import TOPICS, Record, change_record, match_record, query
 
 DEADLINE_S = 20.0
@@ -94,7 +94,7 @@ class LogPublisher(Publisher):
 class Following:
     def __init__(self, log: Log, engine: Engine, metrics: Metrics, seeded: Sequence[Query]) -> None:
         self.progress = Progress(silence_s=60.0)
-        self.told: list[StoredMatch] = []
+        self.told: list[Stored] = []
         expiry = Expiry(engine, metrics, (1e9, 1e9), 100, 60.0)
         seed = Seed(seeded, LogPublisher(log), engine)
         listeners = Listeners(self.told.extend, self.progress.reached)

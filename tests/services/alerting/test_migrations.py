@@ -11,11 +11,11 @@ from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.schema import CreateTable
 
 from services.alerting.intake import Intake
-from services.alerting.store.dialect import open_engine, upsert
+from services.alerting.store.dialect import open_engine, reserve_sequences, upsert
 from services.alerting.store.match_rows import MatchFilter, read_after
 from services.alerting.store.migrate import MIGRATIONS, migrate
 from services.alerting.store.tables import matches, metadata, positions
-from tests.services.alerting.records import match_record
+from tests.services.alerting.records import episode_record, match_record
 
 
 def test_the_migrations_lead_to_the_tables(engine: Engine) -> None:
@@ -49,13 +49,32 @@ def test_migrating_again_keeps_what_is_stored(engine: Engine, intake: Intake) ->
     assert intake.store([match_record()], []) == []
 
 
-def test_matches_stored_before_supersession_was_known_stay_and_are_live(engine: Engine, intake: Intake) -> None:
-    intake.store([match_record()], [])
+def downgrade(engine: Engine, revision: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.downgrade(config, "0001")
+        command.downgrade(config, revision)
+
+
+def test_episodes_come_after_the_matches_stored_before_they_were_known(engine: Engine, intake: Intake) -> None:
+    [before] = intake.store([match_record()], [])
+    downgrade(engine, "0002")
+    migrate(engine)
+    [episode, match] = [intake.store([each], [])[0] for each in (episode_record(), match_record("m-2"))]
+    assert before.sequence < episode.sequence < match.sequence
+
+
+def test_numbers_are_taken_out_of_use_in_one_go(engine: Engine, intake: Intake) -> None:
+    [before] = intake.store([match_record()], [])
+    with engine.begin() as connection:
+        assert reserve_sequences(connection, matches, 5) == before.sequence + 1
+    assert intake.store([match_record("m-2")], [])[0].sequence == before.sequence + 6
+
+
+def test_matches_stored_before_supersession_was_known_stay_and_are_live(engine: Engine, intake: Intake) -> None:
+    intake.store([match_record()], [])
+    downgrade(engine, "0001")
     migrate(engine)
     with engine.connect() as connection:
         assert len(read_after(connection, MatchFilter(superseded=False), 0, 10)) == 1

@@ -31,16 +31,25 @@ class Producer:
         self.settles = settles
         self.refuses = refuses
         self.closed = threading.Event()
-        self.sent: list[tuple[str, bytes, bytes]] = []
+        self.sent: list[tuple[str, bytes | None, bytes]] = []
+        self.partitions: list[int | None] = []
         self.unsettled: list[Future] = []
 
     def partitions_for(self, topic: str) -> set[int]:
-        return {0}
+        return {0, 1, 2}
 
-    def send(self, topic: str, value: bytes, key: bytes, timestamp_ms: int | None = None) -> Future:
+    def send(
+        self,
+        topic: str,
+        value: bytes,
+        key: bytes | None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Future:
         if self.refuses:
             raise self.refuses
         self.sent.append((topic, key, value))
+        self.partitions.append(partition)
         future = Future()
         if self.settles:
             future.success(None)
@@ -170,6 +179,43 @@ def test_bytes_in_flight_are_capped_and_given_back() -> None:
         assert await publisher.publish([FRAME], 0) == [True]
 
     with_publisher(Cluster(producer), scenario, most_bytes=2999, timeout_s=DEADLINE_S)
+
+
+def test_what_goes_everywhere_is_sent_without_a_key_to_each_partition() -> None:
+    producer = Producer()
+
+    async def scenario(publisher: KafkaPublisher) -> None:
+        await until(lambda: publisher.connected)
+        assert await publisher.publish_everywhere(b"beat", 5_000)
+        assert producer.sent == [("coincide.detections", None, b"beat")] * 3
+        assert producer.partitions == [0, 1, 2]
+
+    with_publisher(Cluster(producer), scenario)
+
+
+def test_what_goes_everywhere_takes_no_room_from_frames() -> None:
+    producer = Producer(settles=False)
+
+    async def scenario(publisher: KafkaPublisher) -> None:
+        await until(lambda: publisher.connected)
+        beating = asyncio.create_task(publisher.publish_everywhere(b"beat", 0))
+        await until(lambda: len(producer.unsettled) == 3)
+        producer.settles = True
+        assert await publisher.publish([FRAME] * 2, 0) == [True, True]  # 2000 bytes: only as the first in flight
+        for future in producer.unsettled[:2]:
+            future.success(None)
+        producer.unsettled[2].failure(KafkaTimeoutError())
+        assert not await beating
+
+    with_publisher(Cluster(producer), scenario, most_bytes=1999, timeout_s=DEADLINE_S)
+
+
+def test_nothing_goes_everywhere_while_kafka_is_away() -> None:
+    async def scenario(publisher: KafkaPublisher) -> None:
+        with pytest.raises(PublisherBusyError, match="Kafka is away"):
+            await publisher.publish_everywhere(b"beat", 0)
+
+    with_publisher(Cluster(), scenario)
 
 
 def test_dead_letters_in_flight_are_capped_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:

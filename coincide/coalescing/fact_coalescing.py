@@ -1,0 +1,173 @@
+"""EagerFactCoalescing and LazyFactCoalescing: rows that bring their own interval, in streams."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.coalescing.batch import EQUAL, coalesce
+from coincide.coalescing.columns import duration_of
+from coincide.coalescing.equivalences import Equal, Equivalence, checked_equivalence
+from coincide.coalescing.extent import WindowExtent, checked_extent
+from coincide.coalescing.fact_arrivals import FactArrivals
+from coincide.coalescing.fact_lane import FactLane
+from coincide.coalescing.held_facts import FactKey, HeldFacts
+from coincide.coalescing.run_changes import RunChanges
+from coincide.coalescing.runs import Label, Run, Runs, label_column, value_column
+from coincide.pairs import Changes
+
+
+class _FactCoalescing(ABC):
+    """What both schemes share: extents, and which facts come too late for them."""
+
+    def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, gap_us: int = 0) -> None:
+        self._extent = checked_extent(extent)
+        self._equivalence = checked_equivalence(equivalence)
+        self._gap_us = duration_of("gap_us", gap_us)
+        self._arrivals = FactArrivals(equivalence)
+        self._scopes: dict[Label | None, HeldFacts] = {}
+
+    def push(
+        self,
+        start_us: npt.ArrayLike,
+        end_us: npt.ArrayLike,
+        group: npt.ArrayLike | None = None,
+        value: npt.ArrayLike | None = None,
+        id: npt.ArrayLike | None = None,  # noqa: A002 - as in Detections
+    ) -> Changes[Runs]:
+        """Take facts in any order.
+
+        Parameters
+        ----------
+        start_us, end_us : array_like of int, shape (n,)
+            Half-open intervals [start, end), microseconds since the epoch; an end may equal its start.
+        group : array_like of int or str, shape (n,), optional
+            Only facts of one group are united. Left out: all are of one group, 0.
+        value : array_like, shape (n,), optional
+            Left out: all are 0.
+        id : array_like of int or str, shape (n,), optional
+            The same (start, group, id, end) again is the same fact again: the first counts. Left out: numbered in the
+            order of arrival.
+
+        Returns
+        -------
+        Changes of Runs
+            Of an eager extent the runs that are there now and were not before the call, and the other way round; a
+            lazy one has none to tell of. `late` are the rows that came too late to count.
+        """
+        changes, late = RunChanges(), []
+        for row, (key, value_of_row) in enumerate(self._arrivals.of(start_us, end_us, group, value, id)):
+            late_by = self._add(key, value_of_row, changes)
+            if late_by is not None:
+                late.append((row, late_by))
+        return changes.changes(late)
+
+    @abstractmethod
+    def _add(self, key: FactKey, value: Any, changes: RunChanges) -> int | None:
+        """Take one fact; return by how much it is too late, or None."""
+
+    def _scope(self, group: Label) -> HeldFacts:
+        name = group if self._extent.per_group else None
+        scope = self._scopes.get(name)
+        if scope is None:
+            scope = self._scopes[name] = HeldFacts(self._extent)
+        return scope
+
+
+class LazyFactCoalescing(_FactCoalescing):
+    """Keeps the facts of an extent and unites them when it is scanned.
+
+    Parameters
+    ----------
+    extent : WindowExtent
+        Which facts count: by size, the w largest by (start, group, id, end); by time, those that end at or after
+        latest - T, `latest` being the largest start.
+    equivalence : Equivalence
+        With `Equal` facts of one group and one value belong together, whatever lies between them; with another, those
+        of a group are cut between neighbours by start where it does not hold.
+    gap_us : int
+        Longest gap that is closed, 0 or more.
+
+    Raises
+    ------
+    CoalescingError
+        Names the argument or column, the value and what is allowed.
+
+    Examples
+    --------
+    >>> calm = LazyFactCoalescing(WindowExtent(size=9), gap_us=5)
+    >>> changes = calm.push([0, 40, 14], [10, 50, 20])
+    >>> [(run.start_us, run.end_us) for run in calm.scan()]
+    [(0, 20), (40, 50)]
+    """
+
+    def scan(self) -> Runs:
+        """Return the runs of the extent as it is now, by group, start and first; first and last are ids."""
+        value_of: dict[FactKey, Any] = {}
+        for scope in self._scopes.values():
+            value_of |= scope.value_of
+        keys = sorted(value_of)
+        start, group, ref, end = zip(*keys, strict=True) if keys else [()] * 4
+        values = value_column([value_of[key] for key in keys])
+        runs = coalesce(start, end, label_column(group), values, self._equivalence, self._gap_us)
+        named = label_column(ref)
+        never = np.zeros(len(runs), np.bool_)
+        return replace(runs, first=named[runs.first], last=named[runs.last], is_open=never)
+
+    def _add(self, key: FactKey, value: Any, changes: RunChanges) -> int | None:  # noqa: ARG002 - it has none
+        return self._scope(key.group).add(key, value)
+
+
+class EagerFactCoalescing(_FactCoalescing):
+    """Unites facts as they arrive, in any order, and says which runs that changes.
+
+    Arguments are those of `LazyFactCoalescing`, and so are the runs at every scan. A run is known by (group, start_us,
+    first); it is never open, since the end of a fact is known.
+
+    Examples
+    --------
+    >>> calm = EagerFactCoalescing(WindowExtent(size=9), gap_us=5)
+    >>> changes = calm.push([0, 20], [10, 30])
+    >>> changes = calm.push([9], [18])
+    >>> [(run.start_us, run.end_us) for run in changes.retract], [(run.start_us, run.end_us) for run in changes.insert]
+    ([(0, 10), (20, 30)], [(0, 30)])
+    """
+
+    def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, gap_us: int = 0) -> None:
+        super().__init__(extent, equivalence, gap_us)
+        self._lanes: dict[Any, FactLane] = {}
+        self._lane_of: dict[FactKey, Any] = {}
+
+    def scan(self) -> Runs:
+        """Return the runs of the extent as it is now, by group, start and first; first and last are ids."""
+        return Runs.of(sorted((run for lane in self._lanes.values() for run in lane.runs), key=_order))
+
+    def _add(self, key: FactKey, value: Any, changes: RunChanges) -> int | None:
+        scope = self._scope(key.group)
+        known = key in scope.value_of
+        late_by = scope.add(key, value)
+        if late_by is not None or known:
+            return late_by
+        name = self._lane_of[key] = self._lane_name(key, value)
+        if name not in self._lanes:
+            self._lanes[name] = FactLane(self._equivalence, self._gap_us)
+        self._lanes[name].add(key, value, changes)
+        for dropped in scope.dropped:
+            name = self._lane_of.pop(dropped)
+            self._lanes[name].remove(dropped, changes)
+            if not self._lanes[name].runs:
+                del self._lanes[name]
+        return None
+
+    def _lane_name(self, key: FactKey, value: Any) -> Any:
+        if not isinstance(self._equivalence, Equal):
+            return key.group
+        return (key.group, value) if value == value else key  # noqa: PLR0124 - NaN equals nothing
+
+
+def _order(run: Run) -> Any:
+    return run.group, run.start_us, run.first

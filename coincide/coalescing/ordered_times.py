@@ -1,0 +1,143 @@
+"""OrderedTimes: distinct times in order, in blocks, so that one that comes late moves few others."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import chain
+
+BLOCK = 256  # a longer block is halved
+
+
+class OrderedTimes:
+    """A sorted list of distinct integers; to add one anywhere costs about the same however many there are.
+
+    Examples
+    --------
+    >>> times = OrderedTimes()
+    >>> for ts in (10, 30, 20):
+    ...     around = times.add(ts)
+    >>> times.around(20), times.around(5), times.around(25), times.at_or_before(29), times.count(10, 30)
+    ((10, 30), (None, 10), (20, 30), 20, 2)
+    >>> times.pop_first(), times.first, times.last, len(times)
+    (10, 20, 30, 2)
+    """
+
+    __slots__ = ("_blocks", "_firsts")
+
+    def __init__(self) -> None:
+        self._blocks: list[array[int]] = []
+        self._firsts: list[int] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._blocks))
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(self._blocks)
+
+    @property
+    def first(self) -> int:
+        """The earliest; there must be one."""
+        return self._blocks[0][0]
+
+    @property
+    def last(self) -> int:
+        """The latest; there must be one."""
+        return self._blocks[-1][-1]
+
+    def append(self, ts_us: int) -> None:
+        """Add one that is later than all."""
+        if not self._blocks or len(self._blocks[-1]) >= BLOCK:
+            self._blocks.append(array("q"))
+            self._firsts.append(ts_us)
+        self._blocks[-1].append(ts_us)
+
+    def add(self, ts_us: int) -> tuple[int | None, int | None]:
+        """Add one that is not there; return the one before it and the one after it, None where there is none."""
+        blocks = self._blocks
+        if not blocks or ts_us > blocks[-1][-1]:
+            before = blocks[-1][-1] if blocks else None
+            self.append(ts_us)
+            return before, None
+        number = bisect_right(self._firsts, ts_us) - 1
+        if number < 0:
+            after = self._firsts[0]
+            blocks[0].insert(0, ts_us)
+            self._firsts[0] = ts_us
+            self._halve(0)
+            return None, after
+        block = blocks[number]
+        place = bisect_right(block, ts_us)
+        around = block[place - 1], block[place] if place < len(block) else self._firsts[number + 1]
+        block.insert(place, ts_us)
+        self._halve(number)
+        return around
+
+    def _halve(self, number: int) -> None:
+        """Split a block that is too long."""
+        block = self._blocks[number]
+        if len(block) > BLOCK:
+            half = len(block) // 2
+            self._blocks.insert(number + 1, block[half:])
+            self._firsts.insert(number + 1, block[half])
+            del block[half:]
+
+    def remove(self, ts_us: int) -> None:
+        """Take one out that is there."""
+        number = bisect_right(self._firsts, ts_us) - 1
+        block = self._blocks[number]
+        del block[bisect_left(block, ts_us)]
+        if block:
+            self._firsts[number] = block[0]
+        else:
+            del self._blocks[number], self._firsts[number]
+
+    def pop_first(self) -> int:
+        """Take the earliest out; there must be one."""
+        block = self._blocks[0]
+        first = block.pop(0)
+        if block:
+            self._firsts[0] = block[0]
+        else:
+            del self._blocks[0], self._firsts[0]
+        return first
+
+    def replace_first(self, ts_us: int) -> None:
+        """Put a time in the earliest one's place; it must be before the second."""
+        self._blocks[0][0] = self._firsts[0] = ts_us
+
+    def around(self, ts_us: int) -> tuple[int | None, int | None]:
+        """Return the last one before a time and the first one after it, None where there is none."""
+        return self._before(ts_us), self._after(ts_us)
+
+    def at_or_before(self, ts_us: int) -> int:
+        """Return the last one not after a time; there must be one."""
+        block = self._blocks[bisect_right(self._firsts, ts_us) - 1]
+        return block[bisect_right(block, ts_us) - 1]
+
+    def count(self, begin_us: int, end_us: int) -> int:
+        """Return how many there are from a time to another, which is excluded."""
+        if not self._blocks or not begin_us < end_us:
+            return 0
+        first = max(bisect_right(self._firsts, begin_us) - 1, 0)
+        last = max(bisect_left(self._firsts, end_us) - 1, 0)
+        counted = bisect_left(self._blocks[last], end_us) - bisect_left(self._blocks[first], begin_us)
+        return counted + sum(map(len, self._blocks[first:last]))
+
+    def _before(self, ts_us: int) -> int | None:
+        if not self._blocks or ts_us <= self._firsts[0]:
+            return None
+        block = self._blocks[bisect_left(self._firsts, ts_us) - 1]
+        return block[bisect_left(block, ts_us) - 1]
+
+    def _after(self, ts_us: int) -> int | None:
+        if not self._blocks or ts_us >= self._blocks[-1][-1]:
+            return None
+        number = max(bisect_right(self._firsts, ts_us) - 1, 0)
+        block = self._blocks[number]
+        place = bisect_right(block, ts_us)
+        return block[place] if place < len(block) else self._firsts[number + 1]

@@ -1,0 +1,144 @@
+"""Episodes in the database: every revision that was news, and which of them counts.
+
+What counts of an episode is its greatest (revision, rank). Each record that is greater than what is known of its
+episode is kept under a place of its own in the order of insertion, which it shares with the matches; the episode
+points at the one that counts. So it does not matter in what order the records come, or how often.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from sqlalchemy import Connection, insert, select
+
+from services.alerting.episode_records import RETRACTED, Episode
+from services.alerting.store.dialect import reserve_sequences, upsert
+from services.alerting.store.tables import episode_revisions, episodes, matches
+
+IDS_A_STATEMENT = 1000
+
+#: An episode's revision and the rank of its state there; the greatest counts.
+Standing = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ReceivedEpisode:
+    """An episode as read from Kafka: the record, its JSON on one line, and by when retention counts it."""
+
+    record: Episode
+    body: str
+    received_at_us: int
+
+    @property
+    def standing(self) -> Standing:
+        """What decides whether it counts."""
+        return self.record.revision, self.record.rank
+
+
+@dataclass(frozen=True)
+class StoredEpisode:
+    """An episode as the live stream wants it; `sequence` is the place of this revision in the order of insertion."""
+
+    sequence: int
+    id: str
+    query: str
+    area: str
+    rank: int
+    body: str
+
+    @property
+    def is_retracted(self) -> bool:
+        """Whether it is no more."""
+        return self.rank == RETRACTED
+
+
+@dataclass(frozen=True)
+class NewRevision:
+    """A record that was news: its place in the order of insertion, and the revision known before it, if any."""
+
+    sequence: int
+    received: ReceivedEpisode
+    known_revision: int | None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was known of the episode."""
+        return self.known_revision is None
+
+    @property
+    def is_told_at_once(self) -> bool:
+        """Whether a detection brought it: otherwise time did, the episode was closed or is final, or it is no more."""
+        record = self.received.record
+        is_change = self.known_revision is None or self.known_revision < record.revision
+        return is_change and not record.final and not record.retracted
+
+    def stored(self) -> StoredEpisode:
+        """Return it as the live stream wants it."""
+        record = self.received.record
+        return StoredEpisode(self.sequence, record.id, record.query, record.area, record.rank, self.received.body)
+
+
+def insert_episodes(
+    connection: Connection, received: Sequence[ReceivedEpisode], stored_at_us: int
+) -> list[NewRevision]:
+    """Store `received` and return those that were news, in order of sequence."""
+    known = _known(connection, {each.record.id for each in received})
+    news: list[tuple[ReceivedEpisode, int | None]] = []
+    for each in received:
+        before = known.get(each.record.id)
+        if before is None or before < each.standing:
+            known[each.record.id] = each.standing
+            news.append((each, before and before[0]))
+    if not news:
+        return []
+    places = count(reserve_sequences(connection, matches, len(news)))
+    new = [NewRevision(sequence, *each) for sequence, each in zip(places, news, strict=False)]
+    connection.execute(insert(episode_revisions), [_revision_row(each, stored_at_us) for each in new])
+    connection.execute(upsert(connection, episodes, keep=("sequence",)), _episode_rows(new))
+    return new
+
+
+def _known(connection: Connection, ids: Collection[str]) -> dict[str, Standing]:
+    e = episodes.c
+    known: dict[str, Standing] = {}
+    asked = list(ids)
+    for first in range(0, len(asked), IDS_A_STATEMENT):
+        some = e.id.in_(asked[first : first + IDS_A_STATEMENT])
+        rows = connection.execute(select(e.id, e.revision, e.rank).where(some))
+        known.update({row.id: (row.revision, row.rank) for row in rows})
+    return known
+
+
+def _revision_row(new: NewRevision, stored_at_us: int) -> dict[str, object]:
+    return {
+        "sequence": new.sequence,
+        "id": new.received.record.id,
+        "revision": new.received.record.revision,
+        "rank": new.received.record.rank,
+        "received_at_us": new.received.received_at_us,
+        "stored_at_us": stored_at_us,
+        "body": new.received.body,
+    }
+
+
+def _episode_rows(new: Iterable[NewRevision]) -> list[dict[str, object]]:
+    """Return each episode's row: its place is that of its first revision, all else that of its last."""
+    rows: dict[str, dict[str, object]] = {}
+    for each in new:
+        record = each.received.record
+        first = rows.get(record.id, {}).get("sequence", each.sequence)
+        rows[record.id] = {
+            "id": record.id,
+            "sequence": first,
+            "changed_sequence": each.sequence,
+            "query": record.query,
+            "area": record.area,
+            "revision": record.revision,
+            "rank": record.rank,
+            "start_us": record.start_us,
+            "end_us": record.end_us,
+            "count": record.count,
+            "best_probability": record.best_probability,
+            "received_at_us": each.received.received_at_us,
+        }
+    return list(rows.values())

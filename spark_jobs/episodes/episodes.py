@@ -1,0 +1,78 @@
+"""Episodes: the episodes of all queries of a shard, and what is to be told of them after each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from coincide.query import Query
+from coincide.stream import Stream
+from spark_jobs.areas import Areas
+from spark_jobs.control import ActiveQuery
+from spark_jobs.episodes.live_episode import LiveEpisode
+from spark_jobs.episodes.query_episodes import QueryEpisodes, Told
+from spark_jobs.episodes.slots import EpisodeSlots
+from spark_jobs.matches import Match
+from spark_jobs.retention import horizon_us
+
+
+@dataclass
+class Episodes:
+    """Episodes by query; pure: nothing here reads a clock, and batches change nothing.
+
+    Attributes
+    ----------
+    slots : EpisodeSlots
+        Where those that may still change are saved.
+    """
+
+    streams: Mapping[str, Stream]
+    areas: Areas
+    slots: EpisodeSlots = field(default_factory=EpisodeSlots)
+    _by_query: dict[str, QueryEpisodes] = field(default_factory=dict)
+    _ended: list[Told] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_query.values()))
+
+    def begin(self, queries: Iterable[ActiveQuery]) -> None:
+        """Begin a batch with the queries in force; the episodes of others, and of other rules, are final."""
+        self.slots.begin()
+        wanted = {active.query.id: active.query for active in queries if active.query.coalesce is not None}
+        for id_, known in list(self._by_query.items()):
+            if id_ not in wanted or wanted[id_].coalesce != known.rule:
+                self._ended += self._by_query.pop(id_).ended()
+        for query in wanted.values():
+            self._follow(query)
+
+    def add(self, match: Match, revision: int) -> None:
+        """Take a match of a query in force that coalesces; `revision` is the offset of the frame that completed it."""
+        self._by_query[match.query].add(match, revision)
+
+    def told(self) -> list[Told]:
+        """Return what has changed in this batch, by query, group and start."""
+        told, self._ended = self._ended, []
+        for episodes in self._by_query.values():
+            told += episodes.told(self._watermark_us)
+        return told
+
+    def restore(self, queries: Iterable[ActiveQuery], saved: Iterable[LiveEpisode]) -> None:
+        """Take the episodes that were saved after the last batch, in which these queries were in force."""
+        self.begin(queries)
+        for episode in saved:
+            self.slots.live.add(episode.slot)
+            self._by_query[episode.group.query].restore(episode, self._watermark_us(episode.group.area))
+
+    def _follow(self, query: Query) -> None:
+        known = self._by_query.get(query.id)
+        if known is not None and known.query == query:
+            return
+        horizon = horizon_us(query, self.streams)
+        if known is not None:
+            known.follow(query, horizon)
+        elif query.coalesce is not None:
+            self._by_query[query.id] = QueryEpisodes(query, query.coalesce, horizon, self.slots)
+
+    def _watermark_us(self, area: str) -> int | None:
+        known = self.areas.get(area)
+        return None if known is None else self.areas.watermark.us(known.code)

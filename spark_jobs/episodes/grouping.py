@@ -1,0 +1,114 @@
+"""Grouping: the matches of one group into episodes, anew where something came or went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from spark_jobs.episodes.live_episode import LiveEpisode
+from spark_jobs.episodes.part import Part, united
+from spark_jobs.episodes.records import GroupKey
+
+
+@dataclass
+class GroupChanges:
+    """What came and went in one group since its episodes were last formed, applied in the order of arrival."""
+
+    added: dict[str, Part] = field(default_factory=dict)
+    removed: dict[str, int] = field(default_factory=dict)  # match id to the revision that it went with
+    gone: list[tuple[Part, int]] = field(default_factory=list)  # matches of this push that went in it
+
+    def add(self, match_id: str, part: Part) -> None:
+        """Add a match."""
+        self.removed.pop(match_id, None)
+        self.added[match_id] = part
+
+    def remove(self, match_id: str, revision: int) -> None:
+        """Remove a match; of one that is not known nothing is said."""
+        part = self.added.pop(match_id, None)
+        if part is None:
+            self.removed.setdefault(match_id, revision)
+        else:
+            self.gone.append((part, revision))
+
+    @property
+    def revision(self) -> int:
+        """The newest revision."""
+        came = [part.revision for part in self.added.values()]
+        return max([*came, *self.removed.values(), *(revision for _, revision in self.gone)])
+
+
+@dataclass(frozen=True)
+class Regrouped:
+    """The episodes of a group: those that are as they were, and the new ones, which take the place of the others."""
+
+    kept: list[LiveEpisode]
+    new: list[LiveEpisode]
+
+
+def regrouped(
+    group: GroupKey, known: Sequence[LiveEpisode], changes: GroupChanges, gap_us: int, settled_before_us: int
+) -> Regrouped:
+    """Coalesce the matches of a group (Facts in docs/semantics.md).
+
+    Parameters
+    ----------
+    group : GroupKey
+    known : sequence of LiveEpisode
+        As they were.
+    changes : GroupChanges
+    gap_us : int
+    settled_before_us : int
+        No match that begins before this can be removed any more.
+    """
+    loose = {match: part for episode in known for match, part in episode.loose.items()}
+    gone = [*changes.gone, *((loose.pop(match), at) for match, at in changes.removed.items() if match in loose)]
+    loose |= changes.added
+    entries = [*((None, part) for episode in known for part in episode.settled), *loose.items()]
+    owner = {id(part): episode for episode in known for part in (*episode.settled, *episode.loose.values())}
+    kept, new = [], []
+    for run in _runs(entries, gap_us):
+        scars = [at for part, at in gone if _touches(part, run, gap_us)]
+        before = owner.get(id(run[0][1]))
+        if before is not None and not scars and before.parts == len(run) == _owned(run, owner, before):
+            kept.append(before)
+        else:
+            new.append(_episode(group, run, scars, gap_us, settled_before_us))
+    return Regrouped(kept, new)
+
+
+Entry = tuple[str | None, Part]
+
+
+def _runs(entries: Iterable[Entry], gap_us: int) -> list[list[Entry]]:
+    """Cut matches into runs, each in the order of their starts; as `coalesce` does, which is slower for a few."""
+    runs: list[list[Entry]] = []
+    reach_us = 0
+    for entry in sorted(entries, key=lambda entry: entry[1].start_us):
+        part = entry[1]
+        if runs and part.start_us - gap_us <= reach_us:
+            runs[-1].append(entry)
+            reach_us = max(reach_us, part.end_us)
+        else:
+            runs.append([entry])
+            reach_us = part.end_us
+    return runs
+
+
+def _owned(run: Iterable[Entry], owner: Mapping[int, LiveEpisode], episode: LiveEpisode) -> int:
+    """Return how many parts of a run were in the episode."""
+    return sum(owner.get(id(part)) is episode for _, part in run)
+
+
+def _touches(part: Part, run: Sequence[Entry], gap_us: int) -> bool:
+    until_us = max(other.end_us for _, other in run)
+    return part.start_us - gap_us <= until_us and run[0][1].start_us - gap_us <= part.end_us
+
+
+def _episode(
+    group: GroupKey, run: Sequence[Entry], scars: Sequence[int], gap_us: int, settled_before_us: int
+) -> LiveEpisode:
+    settled = [entry for entry in run if entry[0] is None or entry[1].earliest_us < settled_before_us]
+    loose = {match: part for match, part in run if match is not None and part.earliest_us >= settled_before_us}
+    parts = tuple(united([part for _, part in one]) for one in _runs(settled, gap_us)) if settled else ()
+    return LiveEpisode(group, parts, loose, gap_us, max([*scars, *(part.revision for _, part in run)]))

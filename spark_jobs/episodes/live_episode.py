@@ -1,0 +1,101 @@
+"""LiveEpisode: an episode that may still change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from msgspec import json
+
+from spark_jobs.episodes.part import Part, united
+from spark_jobs.episodes.records import Episode, GroupKey, Retraction, episode_id
+
+
+class Phase(IntEnum):
+    """How far time has gone past an episode."""
+
+    OPEN = 0  # no more than the gap
+    CLOSED = 1
+    FINAL = 2  # so far that nothing on time can change it
+
+
+@dataclass(eq=False)
+class LiveEpisode:
+    """An episode; it never changes but for its phase: one with other matches is another object in another slot.
+
+    Attributes
+    ----------
+    group : GroupKey
+    settled : tuple of Part
+        Matches that nothing can remove any more, those that touch united.
+    loose : mapping of match id to Part
+        Matches that a larger one may still supersede.
+    gap_us : int
+        The rule's.
+    revision : int
+        Offset of the frame that last added or removed a match.
+    slot : int
+        Where it is saved.
+    """
+
+    group: GroupKey
+    settled: tuple[Part, ...]
+    loose: Mapping[str, Part]
+    gap_us: int
+    revision: int
+    slot: int = 0
+    phase: Phase = Phase.OPEN
+    whole: Part = field(init=False)
+    id: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.whole = united([*self.settled, *self.loose.values()])
+        self.id = episode_id(self.group, self.whole.members[0], self.whole.start_us, self.gap_us)
+
+    @property
+    def parts(self) -> int:
+        """Of how many parts it is made."""
+        return len(self.settled) + len(self.loose)
+
+    def phase_at(self, watermark_us: int, horizon_us: int) -> Phase:
+        """Return the phase when the area's watermark is there; `horizon_us` behind it nothing can change."""
+        last_us = self.whole.end_us + self.gap_us
+        if last_us < watermark_us - horizon_us:
+            return Phase.FINAL
+        return Phase.CLOSED if last_us < watermark_us else Phase.OPEN
+
+    def told(self, by: tuple[str, ...]) -> Episode:
+        """Return the record of the episode as it is; `by` names the group's values."""
+        whole, group = self.whole, self.group
+        return Episode(
+            id=self.id,
+            query=group.query,
+            query_version=whole.query_version,
+            area=group.area,
+            group=dict(zip(by, json.decode(group.values), strict=True)),
+            revision=self.revision,
+            start_us=whole.start_us,
+            end_us=whole.end_us,
+            count=whole.count,
+            best_probability=whole.best_probability,
+            open=self.phase is Phase.OPEN,
+            final=self.phase is Phase.FINAL,
+            received_at_us=whole.received_at_us,
+            members=[member._asdict() for member in whole.members],
+            members_truncated=whole.truncated,
+        )
+
+    def retracted(self, revision: int, among: list[LiveEpisode]) -> Retraction:
+        """Return the record that takes it back; those `among` that overlap it are in its place."""
+        return Retraction(
+            id=self.id,
+            query=self.group.query,
+            query_version=self.whole.query_version,
+            area=self.group.area,
+            revision=revision,
+            replaced_by=[other.id for other in among if self._overlaps(other)],
+        )
+
+    def _overlaps(self, other: LiveEpisode) -> bool:
+        return self.whole.start_us <= other.whole.end_us and other.whole.start_us <= self.whole.end_us

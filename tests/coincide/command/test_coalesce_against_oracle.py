@@ -1,0 +1,192 @@
+"""coincide coalesce on real files against the slow twin: readings, facts, equivalences, an hour of real picks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coincide.coalescing import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
+from tests.coincide.command.files import FORMATS, coalesce, write
+from tests.reference import central_italy
+from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
+
+EPOCH_US = 541_064_135_000_000
+EQUIVALENCES: dict[str, Equivalence] = {
+    "equal": Equal(),
+    "any": Predicate(lambda _previous, _following: True),
+    "bounded:1": Bounded(1),
+    "increasing": Increasing(),
+    "decreasing": Decreasing(),
+    "quantised:2": Quantised(2),
+}
+GROUPS = [("bay", 9), ("bay", 10), ("hill", 9), ("hill", 10)]
+IN_ORDER = [("bay", 10), ("bay", 9), ("hill", 10), ("hill", 9)]  # of their texts
+
+STATIONS = ["IV.CAMP", "YR.ED14"]
+Row = dict[str, Any]
+readings = st.lists(
+    st.tuples(st.integers(0, 20), st.sampled_from(GROUPS), st.integers(-3, 6)), min_size=1, max_size=14
+).flatmap(st.permutations)
+facts = st.lists(
+    st.tuples(st.integers(0, 20), st.none() | st.integers(0, 5), st.sampled_from(GROUPS), st.integers(0, 2)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, in half seconds."""
+
+    equivalence: str
+    gap: int
+    hold: int | None
+    above: int | None
+    below: int | None
+
+    @property
+    def options(self) -> list[str]:
+        given = {"gap": self.gap / 2, "hold": self.hold and self.hold / 2, "above": self.above, "below": self.below}
+        return [f"--{name}={value}" for name, value in given.items() if value is not None] + [
+            f"--equivalence={self.equivalence}"
+        ]
+
+    def keeps(self, value: Any) -> bool:
+        return (self.above is None or value > self.above) and (self.below is None or value < self.below)
+
+
+questions = st.builds(
+    Question,
+    st.sampled_from(list(EQUIVALENCES)),
+    st.integers(0, 5),
+    st.none() | st.integers(1, 6),
+    st.none() | st.integers(-3, 2),
+    st.none() | st.integers(1, 6),
+)
+
+
+def united(pieces: list[Fact], question: Question) -> list[tuple[int, int, int, Any, int]]:
+    """Facts to (group, start, end, value of the first, count), by the definition."""
+    if question.equivalence == "equal":
+        return coalesced_facts(pieces, question.gap)
+    return coalesced_trends(pieces, EQUIVALENCES[question.equivalence], question.gap)
+
+
+def expected_of_readings(rows: list[Reading], question: Question) -> list[tuple[Any, ...]]:
+    """First each reading gets its interval, then some are left out, then neighbours and what the gap spans unite."""
+    alone = coalesced_readings(rows, Predicate(lambda _previous, _following: False), question.hold)
+    pieces = [Fact(run.start_us, run.end_us, int(run.group), run.value) for run in alone if question.keeps(run.value)]
+    newest = {run.group: run.value for run in alone if run.is_open and question.keeps(run.value)}
+    found: list[tuple[Any, ...]] = []
+    runs = united(pieces, question)
+    for run in runs:
+        group, start, end, value, count = run
+        rivals = [each for each in runs if each[0] == group and (question.equivalence != "equal" or each[3] == value)]
+        has_newest = group in newest and (question.equivalence != "equal" or newest[group] == value)
+        found.append((group, value, start, end, count, has_newest and run == max(rivals, key=lambda each: each[1:3])))
+    return found
+
+
+def shown(answer: list[Row]) -> list[tuple[Any, ...]]:
+    """Rows of an answer as the slow twin has them, in half seconds."""
+    found = []
+    for row in answer:
+        group, start = IN_ORDER.index((row["site"], int(row["mast"]))), half_seconds(row["start"])
+        end = None if row["end"] is None else half_seconds(row["end"])
+        assert row["duration_s"] == (None if end is None else (end - start) / 2)
+        found.append((group, float(row["value"]), start, end, row["count"], row["open"]))
+    return found
+
+
+def half_seconds(at: str) -> int:
+    return round((float(at[17:-1]) + 60 * int(at[14:16]) - 2135) * 2)
+
+
+def test_half_seconds() -> None:
+    assert half_seconds("1987-02-23T07:35:37.500000Z") == 5
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(readings, questions, st.sampled_from(FORMATS), st.sampled_from(FORMATS))
+def test_readings_as_the_slow_twin_has_them(
+    tmp_path: Path,
+    rows: list[tuple[int, tuple[str, int], int]],
+    question: Question,
+    source: str,
+    target: str,
+) -> None:
+    ids = range(10, 10 + len(rows))  # two digits: in one order as numbers and as text
+    written = [
+        {"site": site, "mast": mast, "id": id_, "detected_at_us": EPOCH_US + at * 500_000, "celsius": value}
+        for id_, (at, (site, mast), value) in zip(ids, rows, strict=True)
+    ]
+    written = [written[n] for n in sorted(range(len(rows)), key=lambda n: (n * 7) % 5)]  # ids are not in order
+    file = write(tmp_path / f"a.{source}", written)
+    columns = ["--by", "site", "--by", "mast", "--value", "celsius"]
+    answer = coalesce(file, *columns, *question.options, out=tmp_path / f"out.{target}")
+    slow = [Reading(at, IN_ORDER.index(group), id_, value) for id_, (at, group, value) in zip(ids, rows, strict=True)]
+    found = shown(answer)
+    assert Counter(found) == Counter(expected_of_readings(slow, question))
+    assert [(run[0], run[2]) for run in found] == sorted((run[0], run[2]) for run in found)
+    if (question.gap, question.above, question.below) == (0, None, None):
+        plain = coalesced_readings(slow, EQUIVALENCES[question.equivalence], question.hold)
+        assert found == [(run.group, run.value, run.start_us, run.end_us, run.count, run.is_open) for run in plain]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(facts, st.integers(0, 4), st.sampled_from(["equal", "any", "increasing"]), st.sampled_from(FORMATS))
+def test_facts_as_the_slow_twin_has_them(
+    tmp_path: Path,
+    rows: list[tuple[int, int | None, tuple[str, int], int]],
+    gap: int,
+    equivalence: str,
+    source: str,
+) -> None:
+    def at(half: int | None) -> str | None:
+        return None if half is None else f"1987-02-23T07:35:{35 + half / 2:09.6f}Z"
+
+    written = [
+        {"site": site, "mast": mast, "from": at(start), "to": None if lasting is None else at(start + lasting),
+         "celsius": value}
+        for start, lasting, (site, mast), value in rows
+    ]  # fmt: skip
+    file = write(tmp_path / f"a.{source}", written)
+    columns = ["--by", "site", "--by", "mast", "--value", "celsius", "--start", "from", "--end", "to"]
+    question = Question(equivalence, gap, None, None, None)
+    answer = coalesce(file, *columns, *question.options, out=tmp_path / f"out.{source}")
+    never = 1000
+    pieces = [
+        Fact(start, never if lasting is None else start + lasting, IN_ORDER.index(group), value)
+        for start, lasting, group, value in rows
+    ]
+    expected = [
+        (group, value, start, None if end == never else end, count, end == never)
+        for group, start, end, value, count in united(pieces, question)
+    ]
+    assert Counter(shown(answer)) == Counter(expected)
+    assert [row["duration_s"] is None for row in answer] == [row["open"] for row in answer]
+
+
+@pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
+def test_a_real_hour_as_the_slow_twin_has_it(tmp_path: Path) -> None:
+    """When was each station busy: picks of either phase at most 20 s apart."""
+    picks = central_italy.picks()
+    file = write(tmp_path / "picks.csv", [
+        {"station": pick.station, "phase": pick.phase, "detected_at_us": pick.detected_at_us} for pick in picks
+    ])  # fmt: skip
+    answer = coalesce(file, "--by", "station", "--hold", 20, out=tmp_path / "busy.parquet")
+    times = {station: {pick.detected_at_us for pick in picks if pick.station == station} for station in STATIONS}
+    assert sum(row["count"] for row in answer) == len({(pick.station, pick.detected_at_us) for pick in picks})
+    for station, each in times.items():
+        slow = coalesced_readings([Reading(at, 0, 0) for at in each], EQUIVALENCES["any"], 20_000_000)
+        assert len(slow) > 5
+        busy = [row for row in answer if row["station"] == station]
+        assert [(row["duration_s"], row["count"], row["open"]) for row in busy] == [
+            ((run.end_us - run.start_us) / 1e6, run.count, run.is_open) for run in slow
+        ]

@@ -1,0 +1,114 @@
+"""Heartbeats through real Kafka and Spark: every partition gets them, and silent areas' watermarks move on by them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coincide import Histogram
+from coincide.stream import Stream
+from deploy.local.broker import Broker
+from deploy.local.paths import ROOT
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+from services.common.create_topics import create_topics
+from services.common.kafka import create_admin
+from services.common.topics import load_topics
+from services.ingest.seed_sensors import seed
+from services.ingest.sensors import Sensor
+from spark_jobs.records import InputRecord
+from tests.integration.fusion_process import FusionProcess, read_all
+from tests.integration.ingest_process import IngestProcess, records_of, running_ingest
+from tests.reference.fusion import SlowFusion
+from tests.reference.silence import SlowSilence
+
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+
+QUIET_S = 2
+SHARDS = 2
+START_US = 1_700_000_000_000_000
+SENSORS = {f"geo-{n}": Sensor(f"geo-{n}", f"area-{n}", {"seismic": Histogram.uniform(-2, 1)}) for n in range(8)}
+DETECTIONS = "coincide.detections"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker of this module's own: ingest writes to topics that no other test may write to."""
+    broker = Broker(tmp_path_factory.mktemp("kafka"), *free_ports(2))
+    broker.start()
+    admin = create_admin(broker.bootstrap)
+    create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
+    admin.close()
+    seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="module")
+def job(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
+    folder = tmp_path_factory.mktemp("heartbeats")
+    job = FusionProcess(broker.bootstrap, "coincide.", folder, {"quiet_s": QUIET_S, "shards": SHARDS})
+    yield job
+    job.end()
+
+
+def statuses(job: FusionProcess) -> dict[int, dict[str, Any]]:
+    """Return the latest status record of each shard."""
+    return {status["shard"]: status for status in read_all(job.bootstrap, job.topic("status"))}
+
+
+def has_read(job: FusionProcess, records: list[Any]) -> bool:
+    totals = [status["totals"] for status in statuses(job).values()]
+    return bool(sum(each["frames"] + each["heartbeats"] for each in totals) == len(records))
+
+
+def by_the_definition(records: list[Any]) -> dict[int, dict[str, int]]:
+    """Return the least and the greatest watermark of each shard."""
+    slow = SlowFusion({"seismic": Stream("seismic")}, silence=SlowSilence(QUIET_S * 1_000_000))
+    shard_of: dict[str, int] = {}
+    for record in sorted(records, key=lambda record: (record.partition, record.offset)):
+        content = json.dumps(record.value).encode()
+        slow.push([InputRecord("detections", record.partition, record.offset, record.key, content)])
+        shard_of[record.value.get("area", "")] = record.partition % SHARDS
+    return {
+        shard: {"least": min(reached), "greatest": max(reached)}
+        for shard in range(SHARDS)
+        if (reached := [us for area, us in slow.watermark_us.items() if shard_of[area] == shard])
+    }
+
+
+def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(
+    broker: Broker, job: FusionProcess, tmp_path: Path
+) -> None:
+    with running_ingest(broker.bootstrap, tmp_path, heartbeat_s=0.2) as ingest:
+        ingest.wait_for("/readyz", 200)
+        post_one_each(ingest)
+        job.start_and_wait()
+        assert wait_until(lambda: has_been_moved(job), 120, every_s=0.5), job.tail()
+        ingest.terminate()
+        assert ingest.process.wait(30) == 0
+    records = records_of(broker.bootstrap, DETECTIONS)
+    heartbeats = [record for record in records if record.value.get("heartbeat")]
+    assert {record.partition for record in heartbeats} == set(range(8))
+    assert {record.key for record in heartbeats} == {None}
+    assert all(record.timestamp == record.value["received_at_us"] // 1000 for record in heartbeats)
+    assert wait_until(lambda: has_read(job, records), 60, every_s=0.5), job.tail()
+    assert {shard: each["watermark_us"] for shard, each in statuses(job).items()} == by_the_definition(records)
+    assert wait_until(lambda: job.metric("coincide_fusion_heartbeats_total") == len(heartbeats), 20)
+    assert read_all(broker.bootstrap, "coincide.dead-letters") == []
+
+
+def post_one_each(ingest: IngestProcess) -> None:
+    """Post one detection into each area, and from then on nothing."""
+    items = [{"sensor": sensor, "detected_at": START_US} for sensor in SENSORS]
+    assert ingest.post(items).status_code == 202
+
+
+def has_been_moved(job: FusionProcess) -> bool:
+    """Whether every shard has been moved on from the one detection that each of its areas has had."""
+    marks = [status["watermark_us"]["least"] for status in statuses(job).values()]
+    return len(marks) == SHARDS and all(mark is not None and mark > START_US + 5_000_000 for mark in marks)

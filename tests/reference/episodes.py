@@ -1,0 +1,112 @@
+"""Episodes written from the definition: all over again after every match, nothing ever dropped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+Record = dict[str, Any]
+
+
+@dataclass
+class SlowEpisodes:
+    """Takes match records in order; `current` are the episodes as they are now, by id."""
+
+    rule: dict[str, Any]
+    matches: dict[str, Record] = field(default_factory=dict)
+    revisions: dict[frozenset[str], int] = field(default_factory=dict)
+
+    def add(self, match: Record, offset: int) -> None:
+        """Take one match, completed by a row of the frame at `offset`."""
+        for superseded in match.get("supersedes", ()):
+            self.matches.pop(superseded, None)
+        self._revise(offset)
+        self.matches[match["id"]] = match
+        self._revise(offset)
+
+    def _revise(self, offset: int) -> None:
+        now = [frozenset(match["id"] for match in episode) for episode in self._episodes()]
+        self.revisions = {episode: self.revisions.get(episode, offset) for episode in now}
+
+    @property
+    def current(self) -> dict[str, Record]:
+        """Every episode with its revision, by id."""
+        return {
+            told["id"]: {**told, "revision": self.revisions[frozenset(match["id"] for match in episode)]}
+            for episode in self._episodes()
+            for told in [self._told(episode)]
+        }
+
+    def content(self) -> dict[str, Record]:
+        """Return every episode by id, without a revision: the matches alone do not tell it."""
+        return {told["id"]: told for told in map(self._told, self._episodes())}
+
+    def _episodes(self) -> list[list[Record]]:
+        groups: dict[tuple[str, str], list[Record]] = {}
+        for match in self.matches.values():
+            groups.setdefault((match["area"], json.dumps(self._labels(match))), []).append(match)
+        return [episode for group in groups.values() for episode in self._united(group)]
+
+    def _united(self, group: list[Record]) -> list[list[Record]]:
+        """Put together whatever is linked by matches at most a gap apart, one by one."""
+        gap_us = self.rule["gap_s"] * 1e6
+        left = [(match, self._interval([match])) for match in group]
+        episodes = []
+        while left:
+            episode = [left.pop()]
+            for _, interval in episode:  # it grows while it is gone through
+                near = [each for each in left if _apart_us(interval, each[1]) <= gap_us]
+                left = [each for each in left if _apart_us(interval, each[1]) > gap_us]
+                episode += near
+            episodes.append([match for match, _ in episode])
+        return episodes
+
+    def _interval(self, matches: list[Record]) -> tuple[int, int]:
+        of = [
+            (match["earliest_us"], match["latest_us"])
+            if self.rule["interval"] == "hull"
+            else (match["occurred"]["p05_us"], match["occurred"]["p95_us"])
+            for match in matches
+        ]
+        return min(start for start, _ in of), max(end for _, end in of)
+
+    def _labels(self, match: Record) -> list[Any]:
+        members = {member["role"]: member for member in match["members"]}
+        values = []
+        for label in self.rule["by"]:
+            role, _, name = label.partition(".")
+            member = match["members"][0] if role == "attributes" else members.get(role)
+            named = name.removeprefix("attributes.")
+            is_sensor = label.endswith(".sensor") and role != "attributes"
+            values.append(member and (member["sensor"] if is_sensor else member["attributes"].get(named)))
+        return values
+
+    def _told(self, matches: list[Record]) -> Record:
+        members = sorted(
+            {(m["detected_at_us"], m["sensor"], m["id"], m["stream"]) for match in matches for m in match["members"]}
+        )
+        first = matches[0]
+        values = self._labels(first)
+        start_us, end_us = self._interval(matches)
+        step_us = round(self.rule["gap_s"] * 1e6) + 1
+        steps = (start_us - members[0][0] + step_us // 2) // step_us
+        named = json.dumps([first["query"], first["area"], values, list(members[0]), steps], separators=(",", ":"))
+        return {
+            "id": "e-" + hashlib.sha256(named.encode()).hexdigest()[:32],
+            "query": first["query"],
+            "query_version": max(match["query_version"] for match in matches),
+            "area": first["area"],
+            "group": dict(zip(self.rule["by"], values, strict=True)),
+            "start_us": start_us,
+            "end_us": end_us,
+            "count": len(matches),
+            "best_probability": max(match["probability"] for match in matches),
+            "received_at_us": max(match["received_at_us"] for match in matches),
+            "members": [dict(zip(("detected_at_us", "sensor", "id", "stream"), m, strict=True)) for m in members],
+        }
+
+
+def _apart_us(a: tuple[int, int], b: tuple[int, int]) -> int:
+    return max(a[0] - b[1], b[0] - a[1])

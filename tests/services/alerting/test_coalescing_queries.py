@@ -1,0 +1,92 @@
+"""Queries with `coalesce`: what changes keep of it, and what is said of how it goes."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from services.alerting.intake import Intake
+from services.alerting.metrics import Metrics
+from tests.services.alerting.line import Line, line
+from tests.services.alerting.records import change_record, query, status_record
+
+Steps = Callable[[Line], Awaitable[None]]
+Run = Callable[[Steps], None]
+
+COALESCE = {"gap_s": 5.0, "by": ["s.sensor"], "interval": "occurred"}
+HOT = {
+    "id": "hot",
+    "coalesce": {"from": "seismic", "by": "sensor", "value": "attributes.celsius", "where": {"above": 100}},
+    "longest": True,
+}
+
+
+@pytest.fixture
+def run(engine: Engine, intake: Intake, metrics: Metrics) -> Run:
+    def run(steps: Steps) -> None:
+        async def inside() -> None:
+            async with line(engine, intake, metrics) as api:
+                await steps(api)
+
+        asyncio.run(inside())
+
+    return run
+
+
+def test_no_change_of_anything_else_loses_how_it_is_coalesced(run: Run) -> None:
+    async def steps(api: Line) -> None:
+        seen = {"If-Match": "*"}
+        created = await api.client.put("/v1/queries/intruder", json={**query(), "coalesce": COALESCE})
+        assert (created.status_code, created.json()["query"]["coalesce"]) == (201, COALESCE)
+        for path, body in (
+            ("/threshold", {"threshold": 0.7}),
+            ("/threshold", {"between": ["a", "s"], "threshold": 0.8}),
+            ("/threshold", {"joint_threshold": 0.1}),
+            ("", {"sensors": "any"}),
+        ):
+            changed = await api.client.patch(f"/v1/queries/intruder{path}", json=body, headers=seen)
+            assert (changed.status_code, changed.json()["query"]["coalesce"]) == (200, COALESCE)
+        paused = await api.client.post("/v1/queries/intruder/pause", headers=seen)
+        assert paused.json()["query"]["coalesce"] == COALESCE
+        assert [json.loads(each.value or b"")["query"]["coalesce"] for each in api.kafka.topic] == [COALESCE] * 6
+        ended = await api.client.patch("/v1/queries/intruder", json={"coalesce": None}, headers=seen)
+        assert "coalesce" not in ended.json()["query"]
+
+    run(steps)
+
+
+@pytest.mark.parametrize("name", ["threshold", "joint_threshold"])
+def test_a_query_without_edges_has_no_threshold_to_change(run: Run, intake: Intake, name: str) -> None:
+    intake.store([change_record("hot", 1, query=HOT)], [])
+
+    async def steps(api: Line) -> None:
+        refused = await api.client.patch("/v1/queries/hot/threshold", json={name: 0.5}, headers={"If-Match": "*"})
+        assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
+        assert refused.json()["detail"] == f"{name}: the query 'hot' has no edges (within) that could have one"
+        assert (await api.client.get("/v1/queries/hot")).json()["version"] == 1
+
+    run(steps)
+
+
+def test_how_it_is_coalesced_and_what_it_gave_is_passed_on(run: Run, intake: Intake) -> None:
+    chosen = {"scheme": "lazy", "reason": "few scans", "eager_cost_s": 3.5, "lazy_cost_s": 1.25, "more": [1]}
+    intake.store([change_record("intruder", 1)], [])
+
+    async def steps(api: Line) -> None:
+        async def said(*records: Any) -> tuple[Any, Any]:
+            await asyncio.to_thread(intake.store, list(records), [])
+            state = (await api.client.get("/v1/queries/intruder")).json()
+            assert (await api.client.get("/v1/queries")).json()["items"] == [state]
+            return state["episodes"], state["coalescing"]
+
+        assert await said() == (None, None)
+        assert await said(status_record(1, {"intruder": 1})) == (None, None)
+        assert await said(status_record(1, {"intruder": 1}, episodes=3, coalescing=chosen)) == (3, chosen)
+        other = {**chosen, "scheme": "eager"}
+        assert await said(status_record(0, {"intruder": 1}, episodes=4, coalescing=other)) == (7, other)
+        assert await said(status_record(0, {"quite-another": 1}, episodes=9)) == (3, chosen)
+
+    run(steps)

@@ -1,0 +1,236 @@
+"""Heartbeats and silent areas: how far watermarks move, whatever the batches, against the slow twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spark_jobs.fusion_core import FusionCore
+from spark_jobs.header import ClockState, Header
+from spark_jobs.limits import Limits
+from spark_jobs.records import InputRecord
+from tests.reference.fusion import SlowFusion
+from tests.reference.silence import SlowSilence
+from tests.spark_jobs.building import (
+    MICROSECONDS,
+    STREAMS,
+    Row,
+    frame,
+    heartbeat,
+    letters,
+    pairs,
+    put,
+    query_json,
+    reasons,
+    record,
+    status,
+)
+from tests.spark_jobs.comparing import but_for_template_pairs, found
+from tests.spark_jobs.strategies import rows, split
+
+QUIET_S = 15
+LIMITS = Limits(sweep_after=1, max_slot_bytes=1_000, merge_slots_from=2, quiet_s=QUIET_S)
+QUERY = put(0, query_json(window_s=3.0, threshold=0.31))
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> list[InputRecord]:
+    """Frames of three areas and heartbeats of their two partitions, received one after the other but for some."""
+    made, received_at_s = [], 1000
+    for offset in range(draw(st.integers(1, 24))):
+        received_at_s += draw(st.sampled_from([5, 5, 10, 14, 0, -3, 16, 50, -40]))
+        area, partition = draw(st.sampled_from([("bay", 0), ("hill", 3), ("lake", 3)]))
+        if draw(st.integers(0, 2)):
+            made.append(heartbeat(offset, received_at_s, partition))
+        else:
+            detections = draw(st.lists(rows(60), max_size=4))
+            made.append(frame(offset, detections, area, partition, received_at_s))
+    return made
+
+
+def late(core_letters: list[dict[str, Any]]) -> list[Any]:
+    return sorted((it["sensor"], it["id"], it["late_by_us"]) for it in core_letters if it["reason"] == "late")
+
+
+def header(core: FusionCore) -> Header:
+    return Header.decode(core.header(), 0)
+
+
+def progress(of: Header) -> tuple[dict[str, tuple[int, int]], dict[int, ClockState]]:
+    areas = {area.name: (area.watermark_us, area.silent_since_us) for area in of.areas}
+    return areas, {clock.partition: clock for clock in of.clocks}
+
+
+def watermarks_s(core: FusionCore) -> dict[str, float]:
+    return {area.name: area.watermark_us / MICROSECONDS for area in header(core).areas}
+
+
+@settings(max_examples=150, deadline=None)
+@given(lines(), st.data())
+def test_rows_are_judged_by_the_definition(line: list[InputRecord], data: st.DataObject) -> None:
+    core = FusionCore(STREAMS, LIMITS, 0)
+    slow = SlowFusion(STREAMS, silence=SlowSilence(QUIET_S * MICROSECONDS))
+    for nth, part in enumerate(split(data.draw, line, 3)):
+        batch = [QUERY, *part] if nth == 0 else part
+        known, known_late = len(slow.found), len(slow.late)
+        output = core.push(batch)
+        slow.push(batch)
+        assert sorted(found(output)) == sorted(slow.found[known:])
+        assert late(letters(output)) == sorted(slow.late[known_late:])
+        known_us = {area.name: area.watermark_us for area in header(core).areas if area.name in slow.watermark_us}
+        assert known_us == slow.watermark_us
+
+
+@settings(max_examples=60, deadline=None)
+@given(lines(), st.data())
+def test_neither_batches_nor_restarts_change_anything(line: list[InputRecord], data: st.DataObject) -> None:
+    at_once, parted = FusionCore(STREAMS, LIMITS, 0), FusionCore(STREAMS, LIMITS, 0)
+    at_once.push(line)
+    slots: dict[int, bytes] = {}
+    for part in split(data.draw, line, 4):
+        parted.push(part)
+        slots |= parted.journal()
+        if data.draw(st.booleans()):
+            parted = FusionCore.restore(STREAMS, LIMITS, 0, parted.header(), slots.values())
+    one, other = header(at_once), header(parted)
+    assert progress(one) == progress(other)
+    assert one.totals == other.totals
+
+
+def beats(first_s: int, last_s: int, partition: int = 0) -> list[InputRecord]:
+    """Heartbeats every 5 s; the offset of each is its time."""
+    return [heartbeat(at_s, at_s, partition) for at_s in range(first_s, last_s + 1, 5)]
+
+
+def test_a_silent_area_is_moved_on_by_the_time_beyond_quiet_s() -> None:
+    core = FusionCore(STREAMS, LIMITS, 0)
+    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000)])
+    moved = [core.push([beat]) and watermarks_s(core)["bay"] for beat in beats(1005, 1030)]
+    assert moved == [990, 990, 990, 995, 1000, 1005]  # 1020 is 5 s beyond 1000 + 15
+
+
+def test_a_frame_ends_the_silence() -> None:
+    core = FusionCore(STREAMS, LIMITS, 0)
+    line = [frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1020)]
+    line += [frame(1021, [Row("b", 991.0)], received_at_s=1021), *beats(1025, 1040)]
+    core.push(line)
+    assert watermarks_s(core) == {"bay": 999}  # 990 + 5 for the first silence, + 4 for that from 1021 to 1040
+
+
+def test_a_row_after_a_heartbeat_of_its_own_batch_is_judged_by_what_the_heartbeat_moved() -> None:
+    # Stream s may be 10 s late. Silence moves 990 to 990 + 1040 - 15 - 1000 = 1015 before row b comes.
+    line = [QUERY, frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1040)]
+    line.append(frame(1041, [Row("b", 1004.0, stream="s"), Row("c", 1005.0, stream="s")], received_at_s=1041))
+    output = FusionCore(STREAMS, LIMITS, 0).push(line)
+    assert late(letters(output)) == [("north", "b", MICROSECONDS)]
+    assert status(output)["totals"]["accepted"] == 2
+
+
+def test_only_areas_of_the_heartbeats_own_partition_are_moved_and_none_is_made() -> None:
+    core = FusionCore(STREAMS, LIMITS, 0)
+    core.push([frame(1, [Row("a", 990.0)], "bay", 0, 1000), frame(1, [Row("a", 990.0)], "hill", 3, 1000)])
+    output = core.push([*beats(1005, 1020, partition=3), *beats(1005, 1020, partition=5)])
+    assert watermarks_s(core) == {"bay": 990, "hill": 995}
+    assert status(output)["totals"]["heartbeats"] == 8
+    assert status(output)["totals"]["frames"] == 2
+
+
+def test_time_in_which_nobody_listened_is_no_silence() -> None:
+    """Ingest was away for an hour: gateways get quiet_s to deliver what they kept."""
+    core = FusionCore(STREAMS, LIMITS, 0)
+    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1010)])
+    core.push(beats(4610, 4615))
+    assert watermarks_s(core) == {"bay": 990}  # listened: 10 s before, 5 s after
+    core.push(beats(4620, 4630))
+    assert watermarks_s(core) == {"bay": 1005}
+
+
+def test_a_clock_that_was_wrong_for_a_while_moves_nothing() -> None:
+    core = FusionCore(STREAMS, LIMITS, 0)
+    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000), heartbeat(1001, 4e9), *beats(1005, 1015)])
+    assert watermarks_s(core) == {"bay": 990}
+    core.push(beats(1020, 1040))
+    assert watermarks_s(core) == {"bay": 1010}  # it began to listen at 1005
+
+
+def test_replicas_a_little_apart_count_the_time_once() -> None:
+    core = FusionCore(STREAMS, LIMITS, 0)
+    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000)])
+    both = [heartbeat(2 * n + behind, 1000 + 5 * n - behind) for n in range(1, 6) for behind in (0, 1)]
+    core.push(both)
+    assert watermarks_s(core) == {"bay": 1000}  # 25 s heard, 10 beyond 15
+
+
+def test_a_frame_that_was_longer_under_way_takes_nothing_back() -> None:
+    core = FusionCore(STREAMS, LIMITS, 0)
+    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1020)])
+    core.push([frame(1021, [Row("b", 991.0)], received_at_s=1008), *beats(1025, 1035)])
+    assert watermarks_s(core) == {"bay": 995}  # silent from 1020 on: what had been heard when the frame was written
+    core.push(beats(1040, 1040))
+    assert watermarks_s(core) == {"bay": 1000}
+
+
+def test_an_area_without_a_usable_row_has_no_watermark_to_move() -> None:
+    core = FusionCore(STREAMS, LIMITS, 0)
+    unusable = Row("a", 990.0, stream="undeclared")
+    output = core.push([frame(1000, [unusable], received_at_s=1000), *beats(1005, 1040)])
+    assert status(output)["watermark_us"] == {"least": None, "greatest": None}
+    core.push([frame(1041, [Row("b", 500.0)], received_at_s=1041)])
+    assert watermarks_s(core) == {"bay": 500}
+
+
+def test_switched_off_nothing_is_moved() -> None:
+    core = FusionCore(STREAMS, Limits(quiet_s=None), 0)
+    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 5000)])
+    assert watermarks_s(core) == {"bay": 990}
+
+
+def test_an_area_is_forgotten_when_heartbeats_alone_have_gone_on_for_long_enough() -> None:
+    core = FusionCore(STREAMS, Limits(sweep_after=1, forget_area_after_s=100), 0)
+    core.push([frame(1000, [Row("a", 990.0)], "bay", 0, 1000), *beats(1005, 1110)])
+    core.push([frame(1, [Row("a", 990.0)], "hill", 3, 1000)])  # a sweep comes with new rows
+    assert watermarks_s(core) == {"hill": 990}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (b'{"v":1,"heartbeat":true}', "missing required field `received_at_us`"),
+        (b'{"v":1,"heartbeat":false,"received_at_us":0}', "it must be true"),
+        (b'{"v":1,"heartbeat":1,"received_at_us":0}', "Expected `bool`"),
+        (b'{"v":2,"heartbeat":true,"received_at_us":0}', "Invalid enum value 2"),
+        (b'{"v":1,"heartbeat":true,"received_at_us":1.5}', "Expected `int`"),
+        (b'{"v":1,"heartbeat":true,"received_at_us":9223372036854775807}', "Expected `int` <="),
+        (b'{"v":1,"heartbeat":true,"received_at_us":0,"area":"bay","detections":[]}', "unknown field `area`"),
+    ],
+)
+def test_a_heartbeat_that_cannot_be_used_is_a_dead_letter_and_stops_nothing(value: bytes, said: str) -> None:
+    good = [Row("p1", 1000.0), Row("s1", 1001.0, stream="s")]
+    output = FusionCore(STREAMS, LIMITS, 0).push(
+        [QUERY, InputRecord("detections", 0, 0, None, value), frame(1, good)],
+    )
+    assert reasons(output) == ["malformed_frame"]
+    assert said in letters(output)[0]["detail"]
+    assert pairs(output) == [("p1", "s1")]
+    assert status(output)["totals"]["heartbeats"] == 0
+
+
+def test_a_heartbeat_has_no_key() -> None:
+    output = FusionCore(STREAMS, LIMITS, 0).push([record(0, b'{"v":1,"heartbeat":true,"received_at_us":0}')])
+    assert reasons(output) == ["malformed_frame"]
+
+
+def test_a_batch_without_heartbeats_is_as_it_was() -> None:
+    line = [QUERY, frame(1, [Row("a", 990.0), Row("b", 991.0, stream="s")], received_at_s=1000)]
+    assert but_for_template_pairs(FusionCore(STREAMS, LIMITS, 0).push(line)) == but_for_template_pairs(
+        FusionCore(STREAMS, Limits(quiet_s=None), 0).push(line)
+    )
+
+
+@pytest.mark.parametrize("quiet_s", [0, -1, 0.5])
+def test_quiet_s_is_checked(quiet_s: float) -> None:
+    with pytest.raises(ValueError, match="quiet_s is"):
+        Limits(quiet_s=quiet_s)

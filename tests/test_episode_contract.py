@@ -1,0 +1,109 @@
+"""docs/contracts says what a record of coincide.episodes is: what it allows alerting reads."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from coincide.query import Query
+from services.alerting.batch import Sorter
+from services.alerting.metrics import Metrics
+from services.alerting.publisher import encode
+from services.alerting.records import QueryChange
+from spark_jobs.fusion_core import FusionCore
+from spark_jobs.limits import Limits
+from spark_jobs.records import InputRecord
+from tests.services.alerting.episode_views import state_of
+from tests.services.alerting.records import TOPICS, record
+from tests.test_contracts import CONTRACTS, NOON_US, QUERY, STREAMS, detection, post, validator
+
+EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]
+
+
+def faults(value: dict[str, Any]) -> list[str]:
+    return [error.message for error in validator("episodes").iter_errors(value)]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"open": False},
+        {"open": False, "final": True},
+        {"group": {}},
+        {"best_probability": None, "value": 101.5, "window": {"start_us": 1, "end_us": 2}},
+        {"members_truncated": True},
+        {"retracted": False},
+        {"revision": 0},
+    ],
+)
+def test_an_episode_is_one_and_alerting_reads_it(more: dict[str, Any]) -> None:
+    assert faults({**EPISODE, **more}) == []
+    [read] = _read({**EPISODE, **more})
+    assert read.received_at_us == EPISODE["received_at_us"]
+    assert json.loads(read.body) == {**EPISODE, **more}
+
+
+@pytest.mark.parametrize("more", [{}, {"replaced_by": []}, {"start_us": 1, "end_us": 2, "received_at_us": 3}])
+def test_a_retraction_is_one_and_alerting_reads_it(more: dict[str, Any]) -> None:
+    assert faults({**RETRACTION, **more}) == []
+    [read] = _read({**RETRACTION, **more})
+    assert read.record.retracted
+    assert json.loads(read.body) == {**RETRACTION, **more}
+
+
+Spoil = Callable[[dict[str, Any]], object]
+SPOILED: dict[str, Spoil] = {
+    "another format version": lambda r: r.update(v=2),
+    "an id of another kind": lambda r: r.update(id="m-" + "0" * 32),
+    "a revision before the first": lambda r: r.update(revision=-1),
+    "no revision": lambda r: r.pop("revision"),
+    "an end of no integer": lambda r: r.update(end_us=1.5),
+    "less than nothing coalesced": lambda r: r.update(count=-1),
+    "more than certain": lambda r: r.update(best_probability=1.1),
+    "open and final": lambda r: r.update(final=True),
+    "neither open nor not": lambda r: r.pop("open"),
+    "too many members": lambda r: r.update(members=r["members"][:1] * 201),
+    "a member without a stream": lambda r: r["members"][0].pop("stream"),
+    "no group": lambda r: r.pop("group"),
+    "a retraction that does not name what took its place": lambda r: r.update(retracted=True),
+    "replaced by a match": lambda r: r.update(retracted=True, replaced_by=["m-" + "0" * 32]),
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_what_is_wrong_is_refused(what: str) -> None:
+    spoiled = copy.deepcopy(EPISODE)
+    SPOILED[what](spoiled)
+    assert faults(spoiled) != []
+
+
+def test_what_the_fusion_job_writes_validates_and_alerting_reads_it() -> None:
+    """Two episodes, the match between them that makes one of the two, and an hour later the end."""
+    query = Query.from_json({**QUERY, "coalesce": {"gap_s": 5, "by": ["s.sensor"]}})
+    core = FusionCore(STREAMS, Limits(), 0)
+    core.push(
+        [
+            InputRecord(
+                "queries", 0, 0, b"intruder", encode(QueryChange(1, "intruder", 1, NOON_US, query=query.to_json()))
+            )
+        ]
+    )
+    written: list[dict[str, Any]] = []
+    for offset, at_s in enumerate((0, 8, 4, 3600)):
+        at_us = NOON_US + at_s * 1_000_000
+        [frame] = post(detection("geophone", at_us), detection("hydrophone", at_us)).frames
+        written += map(
+            json.loads, (each.value for each in core.push([InputRecord("detections", 0, offset, None, frame)]).episodes)
+        )
+    assert [fault for value in written for fault in faults(value)] == []
+    assert [read.body for value in written for read in _read(value)] == [json.dumps(value) for value in written]
+    assert {state_of(value) for value in written} >= {"open", "final", "retracted"}
+
+
+def _read(value: dict[str, Any]) -> Any:
+    metrics = Metrics(CollectorRegistry())
+    return Sorter(TOPICS, metrics).sort([record(TOPICS.episodes, value)]).episodes
