@@ -74,9 +74,13 @@ class Morning:
         mean_s = {source: -template.mean_s for source, template in ours.items()}
         return {POINT: exact_at(dict.fromkeys(sources, 0.0)), CONSTANT: exact_at(mean_s), OURS: ours}
 
+    def half(self, phases: str, *, early: bool) -> list[Pick]:
+        """Return half a morning's picks that count."""
+        return [pick for pick in self.picks if self._counts(pick, phases) and (pick.second < HALF_S) == early]
+
     def found(self, phases: str, join: str, setting: tuple[float, float], *, early: bool = False) -> Found:
         """Join half a morning."""
-        of = [pick for pick in self.picks if self._counts(pick, phases) and (pick.second < HALF_S) == early]
+        of = self.half(phases, early=early)
         templates = self.templates[join]
         return Found.of(maximal_sets(of, self.stations, templates, *setting), of)
 

@@ -88,6 +88,11 @@ def delays_of_first_half() -> Samples:
     return delays
 
 
+def origin_seconds() -> dict[str, float]:
+    """Return the origin time of every labelled event, in seconds of the day."""
+    return {row["event"]: float(row["origin_second"]) for row in _rows("events-am.csv.gz")}
+
+
 def _rows(name: str) -> list[dict[str, str]]:
     with gzip.open(folder() / name, "rt", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

@@ -93,18 +93,18 @@ class Found:
     def of(cls, sets: Sequence[PickSet], picks: Sequence[Pick]) -> Found:
         """Count."""
         raised = alarms(sets)
-        named = [names for members in raised if (names := _events([picks[row] for row in members]))]
-        wanted = _wanted(picks)
+        named = [names for members in raised if (names := events_of([picks[row] for row in members]))]
+        wanted = wanted_events(picks)
         return cls(len(sets), len(raised), len(named), len(wanted), len(wanted & set[str]().union(*named)))
 
 
-def _events(members: Sequence[Pick]) -> set[str]:
+def events_of(members: Sequence[Pick]) -> set[str]:
     """Return the event that more than half of the picks belong to: none, one, or two where picks have two labels."""
     votes = Counter(event for pick in members for event in pick.events)
     return {event for event, count in votes.items() if 2 * count > len(members)}
 
 
-def _wanted(picks: Sequence[Pick]) -> set[str]:
+def wanted_events(picks: Sequence[Pick]) -> set[str]:
     """Return the events with labelled picks of at least `AT_LEAST` stations."""
     stations: dict[str, set[str]] = defaultdict(set)
     for pick in picks:

@@ -11,7 +11,7 @@ Batch: `validity`, `coalesce`. Streams: `EagerCoalescing`, `LazyCoalescing` for 
 ``measure_costs(time.process_time)`` is this machine's own profile, to be given in place of `PAPER`.
 """
 
-from coincide.coalescing.batch import coalesce
+from coincide.coalescing.batch import coalesce, coalesce_readings
 from coincide.coalescing.eager import EagerCoalescing
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
 from coincide.coalescing.errors import CoalescingError
@@ -52,6 +52,7 @@ __all__ = [
     "Weights",
     "WindowExtent",
     "coalesce",
+    "coalesce_readings",
     "cost_of",
     "measure_costs",
     "scheme_costs",

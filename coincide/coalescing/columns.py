@@ -14,8 +14,8 @@ from coincide.stable_order import stable_order, stable_order_by
 from coincide.whole_numbers import whole_numbers
 
 FARTHEST_US = 1 << 61  # starts and tolerances: so far that their sums fit int64
+PACKED_BITS = 62
 SMALL_RANGE = 1 << 20  # integer groups in so small a range are their own codes
-ROWS_A_GROUP = 1024  # with more rows in a group than this, groups are sorted one by one
 
 
 def times_of(field: str, times_us: npt.ArrayLike, rows: int | None = None) -> Int64Array:
@@ -55,9 +55,54 @@ def group_codes(labels: LabelArray) -> Int64Array:
     if len(labels) and labels.dtype.kind == "i":
         least = int(labels.min())
         if int(labels.max()) - least < SMALL_RANGE:
-            return labels - least
+            return labels - least if least else labels
+        return _ranks(labels)
+    if len(labels) and labels.dtype.kind == "U":
+        return _text_ranks(labels)
     codes: Int64Array = np.unique(labels, return_inverse=True)[1].astype(np.int64, copy=False)
     return codes
+
+
+def class_codes(codes: Int64Array, values: npt.NDArray[Any]) -> Int64Array:
+    """Return a code for each (group, value), int64 (n,), 0 or more, in no order; NaN equals nothing."""
+    of_value = _value_codes(values)
+    return group_codes(codes * (int(of_value.max(initial=0)) + 1) + of_value)
+
+
+def _value_codes(values: npt.NDArray[Any]) -> Int64Array:
+    if values.dtype.kind == "O":
+        seen: dict[Any, int] = {}
+        return np.array([seen.setdefault(value, len(seen)) for value in values.tolist()], np.int64)
+    if values.dtype.kind != "f":
+        return group_codes(values)
+    codes = _ranks((values + 0.0).view(np.int64))  # -0.0 is 0.0
+    (nan,) = np.nonzero(np.isnan(values))
+    codes[nan] = len(values) + np.arange(len(nan))
+    return codes
+
+
+def _text_ranks(labels: LabelArray) -> Int64Array:
+    """Text is in the order of its code points: as many of them as fit are packed into one number, and ranked."""
+    characters = np.ascontiguousarray(labels, labels.dtype.newbyteorder("=")).view(np.uint32).reshape(len(labels), -1)
+    bits, free = max(int(characters.max(initial=0)).bit_length(), 1), PACKED_BITS
+    packed = np.zeros(len(labels), np.int64)
+    for column in characters.T:
+        if free < bits:
+            packed = _ranks(packed)
+            free = PACKED_BITS - len(labels).bit_length()
+        packed <<= bits
+        packed |= column
+        free -= bits
+    return _ranks(packed)
+
+
+def _ranks(labels: Int64Array) -> Int64Array:
+    """Return which of the different labels each is, in their order, int64 (n,)."""
+    order = stable_order(labels)
+    in_order = labels.take(order)
+    ranks = np.empty_like(order)
+    ranks[order] = np.append(0, np.cumsum(in_order[1:] != in_order[:-1]))[: len(order)]
+    return ranks
 
 
 def values_of(values: npt.ArrayLike, rows: int, equivalence: Equivalence) -> npt.NDArray[Any]:
@@ -74,24 +119,18 @@ def values_of(values: npt.ArrayLike, rows: int, equivalence: Equivalence) -> npt
     return column
 
 
+def in_time_order(codes: npt.NDArray[np.integer[Any]], start_us: Int64Array) -> bool:
+    """Whether the rows stand by start, or by (code, start)."""
+    goes_on = start_us[1:] >= start_us[:-1]
+    if goes_on.all():
+        return True
+    goes_on |= codes[1:] > codes[:-1]
+    return bool(goes_on.all()) and not np.any(codes[1:] < codes[:-1])
+
+
 def time_order(codes: Int64Array, start_us: Int64Array) -> PositionArray | slice:
     """Return the order by (code, start, row); ``slice(None)`` where the rows have it already."""
-    same = codes[1:] == codes[:-1]
-    if np.all((codes[1:] > codes[:-1]) | (same & (start_us[1:] >= start_us[:-1]))):
+    in_order = in_time_order(codes, start_us)
+    if in_order and not np.any(codes[1:] < codes[:-1]):
         return slice(None)
-    if not np.any(codes):
-        return stable_order(start_us)
-    if np.all(start_us[1:] >= start_us[:-1]):
-        return stable_order(codes)
-    if int(codes.max()) * ROWS_A_GROUP > len(codes):
-        return stable_order_by(codes, start_us)
-    return _group_by_group(codes, start_us)
-
-
-def _group_by_group(codes: Int64Array, start_us: Int64Array) -> PositionArray:
-    order = stable_order(codes)
-    ends = np.cumsum(np.bincount(codes))
-    for begin, end in zip(ends - np.bincount(codes), ends, strict=True):
-        part = order[begin:end]
-        order[begin:end] = part[stable_order(start_us[part])]
-    return order
+    return stable_order(codes) if in_order else stable_order_by(codes, start_us)

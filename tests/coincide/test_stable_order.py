@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.stable_order import stable_order, stable_order_by
+from coincide.stable_order import stable_order, stable_order_by, stable_sort
 
 FAR = 2**62
 values = st.lists(st.one_of(st.integers(-3, 3), st.integers(-FAR, FAR)), max_size=40)
@@ -16,7 +16,9 @@ values = st.lists(st.one_of(st.integers(-3, 3), st.integers(-FAR, FAR)), max_siz
 @given(values)
 def test_equals_a_stable_argsort(listed: list[int]) -> None:
     array = np.array(listed, dtype=np.int64)
-    assert stable_order(array).tolist() == np.argsort(array, kind="stable").tolist()
+    order = np.argsort(array, kind="stable").tolist()
+    assert stable_order(array).tolist() == order
+    assert [column.tolist() for column in stable_sort(array)] == [sorted(listed), order]
 
 
 @given(st.lists(st.tuples(st.integers(-2, 2), st.one_of(st.integers(-2, 2), st.integers(-FAR, FAR))), max_size=40))

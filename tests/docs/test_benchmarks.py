@@ -2,8 +2,10 @@
 
 import re
 
+from benchmarks import coalescing_schemes
 from benchmarks.__main__ import BENCHMARKS
 from docs.generate import ROOT
+from docs.pictures import numbers_in
 
 
 def test_every_benchmark_listed_can_be_run() -> None:
@@ -17,3 +19,9 @@ def test_every_benchmark_that_a_document_names_is_listed() -> None:
     named = set(re.findall(r"python -m benchmarks\.(\w+)|\(`benchmarks/(\w+)\.py`", pages))
     assert len(named) >= 8
     assert {module or file for module, file in named} <= set(BENCHMARKS)
+
+
+def test_the_table_of_timed_schemes_shows_what_the_picture_does() -> None:
+    page = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    rows = coalescing_schemes.rows(numbers_in(ROOT / "docs/benchmarks/coalescing-schemes.svg"))
+    assert "\n".join(rows) in page

@@ -19,11 +19,13 @@ PICTURES = {
     for module in (timing_join_pictures, window_join_pictures, coalescing_pictures, figures)
     for path, (_, numbers) in module.PICTURES.items()
 }
-OF_DATA = {  # held by test_central_italy, test_central_italy_events and test_window_join_italy
+OF_DATA = {  # held by test_central_italy, ..._events, ..._episodes and test_window_join_italy
+    ROOT / "docs/benchmarks/central-italy-episodes.svg",
     ROOT / "docs/timing-join/central-italy.svg",
     ROOT / "docs/window-join/central-italy-work.svg",
     ROOT / "docs/window-join/central-italy-events.svg",
 }
+OF_TIMES = {ROOT / "docs/benchmarks/coalescing-schemes.svg"}  # as seen once; held by test_benchmarks
 
 
 @pytest.mark.parametrize(("path", "numbers"), PICTURES.items(), ids=[path.stem for path in PICTURES])
@@ -36,7 +38,7 @@ def test_a_picture_shows_what_the_code_gives(path: Path, numbers: Callable[[], N
 
 
 def test_every_picture_is_held() -> None:
-    assert {*PICTURES, *OF_DATA} == set(ROOT.glob("docs/**/*.svg"))
+    assert {*PICTURES, *OF_DATA, *OF_TIMES} == set(ROOT.glob("docs/**/*.svg"))
 
 
 def test_the_numbers_need_no_matplotlib() -> None:

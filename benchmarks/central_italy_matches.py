@@ -1,0 +1,78 @@
+"""Matches of the Central Italy morning as intervals: when their earthquake may have begun, by each way to join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.central_italy_picks import Pick, Templates
+from benchmarks.central_italy_sets import PickSet
+from coincide import Runs, Window, coalesce
+from coincide.arrays import FloatArray, Int64Array
+from coincide.occurrences import occurrences
+from tests.reference.central_italy import MIDNIGHT_US
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Sets of picks with, for each, when it occurred.
+
+    Attributes
+    ----------
+    sets : sequence of PickSet
+    earliest_us, latest_us : ndarray of int64
+        The hull: from the earliest to the latest time that any member allows.
+    p05_us, p95_us, mean_us : ndarray of int64
+        The central 90 % of the onset and its mean. Exact times have no such distribution: first, last and mean member.
+    probability : ndarray of float64
+    """
+
+    sets: Sequence[PickSet]
+    earliest_us: Int64Array
+    latest_us: Int64Array
+    p05_us: Int64Array
+    p95_us: Int64Array
+    mean_us: Int64Array
+    probability: FloatArray
+
+    @classmethod
+    def of(cls, sets: Sequence[PickSet], picks: Sequence[Pick], templates: Templates, window_s: float) -> Matches:
+        """Work out the times; sets of one size at a time."""
+        sources = sorted(templates)
+        index = np.array([sources.index(pick.source) for pick in picks])
+        at_us = np.array([MIDNIGHT_US + round(pick.second * 1e6) for pick in picks])
+        ends_us = [[round(end * 1e6) for end in (templates[of].earliest_s, templates[of].latest_s)] for of in sources]
+        first_us, last_us = at_us + np.array(ends_us).T[:, index]
+        by_size = sorted({len(members) for members in sets})
+        ordered: list[PickSet] = [members for size in by_size for members in sets if len(members) == size]
+        times = []
+        for size in by_size:
+            rows = np.array([members for members in sets if len(members) == size]).T
+            hull = first_us[rows].min(axis=0), last_us[rows].max(axis=0)
+            if np.array_equal(first_us, last_us):
+                times.append((*hull, *hull, first_us[rows].mean(axis=0), np.ones(rows.shape[1])))
+            else:
+                when = occurrences(
+                    [[templates[of] for of in sources]] * size, index[rows], at_us[rows], Window(window_s)
+                )
+                times.append((*hull, when.p05_us, when.p95_us, when.mean_us, when.probability))
+        *hulls_and_times, probability = (np.concatenate(column) for column in zip(*times, strict=True))
+        earliest_us, latest_us, p05_us, p95_us, mean_us = (column.astype(np.int64) for column in hulls_and_times)
+        return cls(ordered, earliest_us, latest_us, p05_us, p95_us, mean_us, probability)
+
+    def episodes(self, gap_s: float, *, hull: bool = False) -> tuple[Runs, list[list[int]]]:
+        """Coalesce the intervals; return the runs, and which matches each is made of, the best first.
+
+        The best match has the most members, then the highest probability. Intervals are closed, runs half open.
+        """
+        start_us, end_us = (self.earliest_us, self.latest_us) if hull else (self.p05_us, self.p95_us)
+        runs = coalesce(start_us, end_us + 1, gap_us=round(gap_s * 1e6))
+        run_of: npt.NDArray[np.intp] = np.searchsorted(runs.start_us, start_us, side="right") - 1
+        best = sorted(range(len(self.sets)), key=lambda at: (-len(self.sets[at]), -self.probability[at], at))
+        of_run: list[list[int]] = [[] for _ in range(len(runs))]
+        for at in best:
+            of_run[run_of[at]].append(at)
+        return runs, of_run
