@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import Literal
 
 from coincide.query_checks import (
@@ -163,11 +162,8 @@ class Query:
         return self._scope() == changed._scope()
 
     def _scope(self) -> tuple[object, ...]:
-        windows = {(edge.a, edge.b): edge.window for edge in self.graph.edges}
-        windows |= {(b, a): window.swapped() for (a, b), window in windows.items()}
-        names = [role for role, _ in self.roles]
-        by_pair = tuple((pair, windows[pair]) for pair in combinations(names, 2) if pair in windows)
-        return self.roles, by_pair, self.sensors, self.at_least, self.equal
+        bounds_us = self.graph.upper_us((edge.window.lo_us, edge.window.hi_us) for edge in self.graph.edges)
+        return self.roles, bounds_us.tobytes(), self.sensors, self.at_least, self.equal
 
     @classmethod
     def from_json(cls, obj: object) -> Query:
