@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from deploy.local.demo import applied_query, post_all, wait_for_matches
+from deploy.local.demo import applied_query, post_all, wait_for_episode, wait_for_matches
 from deploy.local.paths import ROOT
-from deploy.local.sn1987a import ANY_TWO, expected_matches
+from deploy.local.sn1987a import ANY_TWO, TWO_OF_THREE, expected_matches
 from deploy.local.system import System
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,15 +30,18 @@ def answers(system: System) -> Iterator[list[str]]:
     """The answers of the README's curls, in the order in which they stand there, on the demo's data."""
     post_all(system)
     wait_for_matches(system, ANY_TWO, expected_matches(applied_query(system, ANY_TWO)))
+    wait_for_episode(system, TWO_OF_THREE, 440)
     yield [run(curl, system) for curl in CURLS]
     system.alerting.delete("/v1/queries/burst", headers={"If-Match": "*"})
 
 
 @pytest.mark.jvm
 def test_each_curl_gets_what_the_text_promises(answers: list[str]) -> None:
-    post, matches, put, patch, live, dead = answers
+    post, matches, episodes, put, patch, live, dead = answers
     assert json.loads(post)["detections"][0]["status"] == "accepted"
     assert [item["query"] for item in json.loads(matches)["items"]] == ["sn1987a"] * 2
+    [episode] = json.loads(episodes)["items"]
+    assert (episode["count"], len(episode["members"])) == (440, 24)
     assert json.loads(put)["version"] == 1
     assert json.loads(patch)["query"]["within"][0]["threshold"] == 0.2
     assert live.count("event: match") >= 183
