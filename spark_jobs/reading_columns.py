@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, TypeVar
 
-import msgspec
-from msgspec import json
+from msgspec import Raw, json
 
 from coincide.arrays import PositionArray
 from coincide.query_checks import ATTRIBUTES
@@ -38,10 +37,7 @@ class ReadingColumns:
     def __init__(self, by: tuple[str, ...], value: str, *, is_number: bool) -> None:
         self._by = by
         self._is_number = is_number
-        names = dict.fromkeys(name.removeprefix(ATTRIBUTES) for name in (value, *by) if name != SENSOR)
-        self._decoder = json.Decoder(_attributes_type(list(names)))
-        self._place = {ATTRIBUTES + name: f"field_{place}" for place, name in enumerate(names)}
-        self._value = self._place[value]
+        self._value = value
         self._groups: dict[tuple[Key, ...], int] = {}
         self._values: dict[Key, int] = {}
         self._group_keys: list[tuple[Key, ...]] = []
@@ -73,12 +69,9 @@ class ReadingColumns:
         return _as_read(value) if self._is_number else self._value_keys[int(value)][1]
 
     def _read(self, attributes: bytes, sensor: str) -> tuple[int, float] | None:
-        try:
-            content = self._decoder.decode(attributes)
-        except UNREADABLE:  # intake does not look into every number
-            return None
-        value = getattr(content, self._value)
-        group = [sensor if name == SENSOR else getattr(content, self._place[name]) for name in self._by]
+        content = _decoder.decode(attributes)
+        value = _attribute(content, self._value)
+        group = [sensor if name == SENSOR else _attribute(content, name) for name in self._by]
         keys = tuple(_key(each) for each in group if isinstance(each, Scalar))
         if len(keys) < len(group) or not (is_number(value) if self._is_number else isinstance(value, Scalar)):
             return None
@@ -86,10 +79,13 @@ class ReadingColumns:
         return code, value if self._is_number else _code(_key(value), self._values, self._value_keys)
 
 
-def _attributes_type(names: list[str]) -> type[Any]:
-    fields: list[tuple[str, type, Any]] = [(f"field_{place}", object, None) for place in range(len(names))]
-    rename = {f"field_{place}": name for place, name in enumerate(names)}
-    return msgspec.defstruct("Attributes", fields, rename=rename)
+def _attribute(content: Mapping[str, Raw], name: str) -> Any:
+    """Return the value of an attribute; None where there is none, or a number that is none: intake does not look."""
+    value = content.get(name.removeprefix(ATTRIBUTES))
+    try:
+        return None if value is None else json.decode(value)
+    except UNREADABLE:
+        return None
 
 
 def _code(key: T, codes: dict[T, int], keys: list[T]) -> int:
@@ -107,3 +103,6 @@ def _key(value: Scalar) -> Key:
 def _as_read(value: Scalar) -> Scalar:
     """Return a whole number as an int, so that 7 and 7.0 are written alike."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_decoder = json.Decoder(dict[str, Raw])

@@ -113,7 +113,7 @@ def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
 
 def _restore_episodes(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
     state.episodes.slots.next = header.next_episode_slot
-    saved = [EpisodeSlot.decode(slot).episode() for slot in _needed(slots, header.episode_slots)]
+    saved = [EpisodeSlot.decode(slot) for slot in _needed(slots, header.episode_slots)]
     state.episodes.restore(state.control.active.values(), saved)
 
 

@@ -9,8 +9,9 @@ from coincide.query import Query
 from coincide.stream import Stream
 from spark_jobs.areas import Areas
 from spark_jobs.control import ActiveQuery
-from spark_jobs.episodes.live_episode import LiveEpisode
 from spark_jobs.episodes.query_episodes import QueryEpisodes, Told
+from spark_jobs.episodes.records import GroupKey
+from spark_jobs.episodes.saved import EpisodeSlot
 from spark_jobs.episodes.slots import EpisodeSlots
 from spark_jobs.matches import Match
 from spark_jobs.retention import horizon_us
@@ -38,16 +39,17 @@ class Episodes:
     def begin(self, queries: Iterable[ActiveQuery]) -> None:
         """Begin a batch with the queries in force; the episodes of others, and of other rules, are final."""
         self.slots.begin()
-        wanted = {active.query.id: active.query for active in queries if active.query.coalesce is not None}
+        wanted = {active.query.id: active for active in queries if active.query.coalesce is not None}
         for id_, known in list(self._by_query.items()):
-            if id_ not in wanted or wanted[id_].coalesce != known.rule:
+            if id_ not in wanted or not known.goes_on_with(wanted[id_]):
                 self._ended += self._by_query.pop(id_).ended()
-        for query in wanted.values():
-            self._follow(query)
+        for active in wanted.values():
+            self._follow(active.query, active.activation_seq)
 
     def add(self, match: Match, revision: int) -> None:
         """Take a match of a query in force that coalesces; `revision` is the offset of the frame that completed it."""
-        self._by_query[match.query].add(match, revision)
+        area = self.areas.area(match.area, 0)  # known, since its rows are
+        self._by_query[match.query].add(match, area.since, revision)
 
     def told(self) -> list[Told]:
         """Return what has changed in this batch, by query, group and start."""
@@ -56,14 +58,15 @@ class Episodes:
             told += episodes.told(self._watermark_us)
         return told
 
-    def restore(self, queries: Iterable[ActiveQuery], saved: Iterable[LiveEpisode]) -> None:
+    def restore(self, queries: Iterable[ActiveQuery], saved: Iterable[EpisodeSlot]) -> None:
         """Take the episodes that were saved after the last batch, in which these queries were in force."""
         self.begin(queries)
-        for episode in saved:
-            self.slots.live.add(episode.slot)
-            self._by_query[episode.group.query].restore(episode, self._watermark_us(episode.group.area))
+        for slot in saved:
+            self.slots.live.add(slot.number)
+            episodes = self._by_query[slot.group.query]
+            episodes.restore(slot.episode(episodes.rule), self._watermark_us(slot.group))
 
-    def _follow(self, query: Query) -> None:
+    def _follow(self, query: Query, activation_seq: int) -> None:
         known = self._by_query.get(query.id)
         if known is not None and known.query == query:
             return
@@ -71,8 +74,8 @@ class Episodes:
         if known is not None:
             known.follow(query, horizon)
         elif query.coalesce is not None:
-            self._by_query[query.id] = QueryEpisodes(query, query.coalesce, horizon, self.slots)
+            self._by_query[query.id] = QueryEpisodes(query, query.coalesce, activation_seq, horizon, self.slots)
 
-    def _watermark_us(self, area: str) -> int | None:
-        known = self.areas.get(area)
-        return None if known is None else self.areas.watermark.us(known.code)
+    def _watermark_us(self, group: GroupKey) -> int | None:
+        known = self.areas.get(group.area)
+        return None if known is None or known.since != group.since else self.areas.watermark.us(known.code)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from coincide.query_coalesce import EpisodeRule
 from spark_jobs.episodes.live_episode import LiveEpisode
 from spark_jobs.episodes.part import Part, united
 from spark_jobs.episodes.records import GroupKey
+from spark_jobs.episodes.scars import Scars
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Regrouped:
 
 
 def regrouped(
-    group: GroupKey, known: Sequence[LiveEpisode], changes: GroupChanges, gap_us: int, settled_before_us: int
+    group: GroupKey, known: Sequence[LiveEpisode], changes: GroupChanges, rule: EpisodeRule, settled_before_us: int
 ) -> Regrouped:
     """Coalesce the matches of a group (Facts in docs/semantics.md).
 
@@ -57,7 +59,7 @@ def regrouped(
     known : sequence of LiveEpisode
         As they were.
     changes : GroupChanges
-    gap_us : int
+    rule : EpisodeRule
     settled_before_us : int
         No match that begins before this can be removed any more.
     """
@@ -67,13 +69,14 @@ def regrouped(
     entries = [*((None, part) for episode in known for part in episode.settled), *loose.items()]
     owner = {id(part): episode for episode in known for part in (*episode.settled, *episode.loose.values())}
     kept, new = [], []
-    for run in _runs(entries, gap_us):
-        scars = [at for part, at in gone if _touches(part, run, gap_us)]
+    scars_of = Scars(gone, rule.gap_us)
+    for run in _runs(entries, rule.gap_us):
+        scars = scars_of.touching(run[0][1].start_us, max(part.end_us for _, part in run)) if gone else []
         before = owner.get(id(run[0][1]))
         if before is not None and not scars and before.parts == len(run) == _owned(run, owner, before):
             kept.append(before)
         else:
-            new.append(_episode(group, run, scars, gap_us, settled_before_us))
+            new.append(_episode(group, run, scars, rule, settled_before_us))
     return Regrouped(kept, new)
 
 
@@ -100,15 +103,10 @@ def _owned(run: Iterable[Entry], owner: Mapping[int, LiveEpisode], episode: Live
     return sum(owner.get(id(part)) is episode for _, part in run)
 
 
-def _touches(part: Part, run: Sequence[Entry], gap_us: int) -> bool:
-    until_us = max(other.end_us for _, other in run)
-    return part.start_us - gap_us <= until_us and run[0][1].start_us - gap_us <= part.end_us
-
-
 def _episode(
-    group: GroupKey, run: Sequence[Entry], scars: Sequence[int], gap_us: int, settled_before_us: int
+    group: GroupKey, run: Sequence[Entry], scars: Sequence[int], rule: EpisodeRule, settled_before_us: int
 ) -> LiveEpisode:
     settled = [entry for entry in run if entry[0] is None or entry[1].earliest_us < settled_before_us]
     loose = {match: part for match, part in run if match is not None and part.earliest_us >= settled_before_us}
-    parts = tuple(united([part for _, part in one]) for one in _runs(settled, gap_us)) if settled else ()
-    return LiveEpisode(group, parts, loose, gap_us, max([*scars, *(part.revision for _, part in run)]))
+    parts = tuple(united([part for _, part in one]) for one in _runs(settled, rule.gap_us)) if settled else ()
+    return LiveEpisode(group, parts, loose, rule, max([*scars, *(part.revision for _, part in run)]))

@@ -12,8 +12,6 @@ from spark_jobs.episodes.records import Label
 from spark_jobs.frames import UNREADABLE
 from spark_jobs.matches import Member
 
-LARGEST_WHOLE = 2.0**53
-
 
 def labels_of(by: Sequence[str], members: Sequence[Member]) -> bytes:
     """Return the value of each label as a JSON list: null where a role is absent or there is no such value.
@@ -46,7 +44,7 @@ def _attribute(member: Member, name: str) -> Label:
         value = None if content is None else json.decode(content)
     except UNREADABLE:  # a number that is none: intake does not look into values
         return None
-    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_WHOLE:
+    if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, str | int | float) else None
 

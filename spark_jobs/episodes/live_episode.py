@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from msgspec import json
 
+from coincide.query_coalesce import EpisodeRule
 from spark_jobs.episodes.part import Part, united
 from spark_jobs.episodes.records import Episode, GroupKey, Retraction, episode_id
 
@@ -31,8 +32,7 @@ class LiveEpisode:
         Matches that nothing can remove any more, those that touch united.
     loose : mapping of match id to Part
         Matches that a larger one may still supersede.
-    gap_us : int
-        The rule's.
+    rule : EpisodeRule
     revision : int
         Offset of the frame that last added or removed a match.
     slot : int
@@ -42,7 +42,7 @@ class LiveEpisode:
     group: GroupKey
     settled: tuple[Part, ...]
     loose: Mapping[str, Part]
-    gap_us: int
+    rule: EpisodeRule
     revision: int
     slot: int = 0
     phase: Phase = Phase.OPEN
@@ -51,7 +51,7 @@ class LiveEpisode:
 
     def __post_init__(self) -> None:
         self.whole = united([*self.settled, *self.loose.values()])
-        self.id = episode_id(self.group, self.whole.members[0], self.whole.start_us, self.gap_us)
+        self.id = episode_id(self.group, self.rule, self.whole.members[0], self.whole.start_us)
 
     @property
     def parts(self) -> int:
@@ -60,20 +60,20 @@ class LiveEpisode:
 
     def phase_at(self, watermark_us: int, horizon_us: int) -> Phase:
         """Return the phase when the area's watermark is there; `horizon_us` behind it nothing can change."""
-        last_us = self.whole.end_us + self.gap_us
+        last_us = self.whole.end_us + self.rule.gap_us
         if last_us < watermark_us - horizon_us:
             return Phase.FINAL
         return Phase.CLOSED if last_us < watermark_us else Phase.OPEN
 
-    def told(self, by: tuple[str, ...]) -> Episode:
-        """Return the record of the episode as it is; `by` names the group's values."""
+    def told(self) -> Episode:
+        """Return the record of the episode as it is."""
         whole, group = self.whole, self.group
         return Episode(
             id=self.id,
             query=group.query,
             query_version=whole.query_version,
             area=group.area,
-            group=dict(zip(by, json.decode(group.values), strict=True)),
+            group=dict(zip(self.rule.by, json.decode(group.values), strict=True)),
             revision=self.revision,
             start_us=whole.start_us,
             end_us=whole.end_us,
@@ -86,16 +86,13 @@ class LiveEpisode:
             members_truncated=whole.truncated,
         )
 
-    def retracted(self, revision: int, among: list[LiveEpisode]) -> Retraction:
-        """Return the record that takes it back; those `among` that overlap it are in its place."""
+    def retracted(self, revision: int, replaced_by: Sequence[LiveEpisode]) -> Retraction:
+        """Return the record that takes it back, where others are in its place."""
         return Retraction(
             id=self.id,
             query=self.group.query,
             query_version=self.whole.query_version,
             area=self.group.area,
             revision=revision,
-            replaced_by=[other.id for other in among if self._overlaps(other)],
+            replaced_by=[other.id for other in replaced_by],
         )
-
-    def _overlaps(self, other: LiveEpisode) -> bool:
-        return self.whole.start_us <= other.whole.end_us and other.whole.start_us <= self.whole.end_us

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from coincide.query import Query
 from coincide.query_coalesce import EpisodeRule
+from spark_jobs.control import ActiveQuery
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.episodes.labels import labels_of
 from spark_jobs.episodes.live_episode import LiveEpisode, Phase
@@ -16,7 +18,7 @@ from spark_jobs.episodes.slots import EpisodeSlots
 from spark_jobs.matches import Match
 
 Told = Episode | Retraction
-WatermarkOf = Callable[[str], int | None]  # of an area by name; None where it has been forgotten
+WatermarkOf = Callable[[GroupKey], int | None]  # of a group's area; None where it has been forgotten
 
 NEVER_US = 1 << 62
 
@@ -31,6 +33,8 @@ class QueryEpisodes:
         As it is in force now.
     rule : EpisodeRule
         Its `coalesce`, which stays as it is.
+    activation_seq : int
+        The query's, which stays as it is too: an activation anew begins with no episodes.
     horizon_us : int
         So far behind the watermark may the earliest member of a match to come begin.
     slots : EpisodeSlots
@@ -39,19 +43,23 @@ class QueryEpisodes:
 
     query: Query
     rule: EpisodeRule
+    activation_seq: int
     horizon_us: int
     slots: EpisodeSlots
     _live: dict[GroupKey, list[LiveEpisode]] = field(default_factory=dict)
     _changes: dict[GroupKey, GroupChanges] = field(default_factory=dict)
-    _seen_us: dict[str, int | None] = field(default_factory=dict)  # where the watermark of an area was last time
+    _seen_us: dict[GroupKey, int | None] = field(default_factory=dict)  # where a group's watermark was last time
     _loose: dict[str, GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
 
     def __len__(self) -> int:
         return sum(map(len, self._live.values()))
 
-    def add(self, match: Match, revision: int) -> None:
-        """Take a match and let go of those that it supersedes; `revision` is the offset of its newest frame."""
-        group = GroupKey(match.query, match.area, labels_of(self.rule.by, match.members))
+    def add(self, match: Match, since: int, revision: int) -> None:
+        """Take a match and let go of those that it supersedes.
+
+        `since` is where its area begins, `revision` the offset of its newest frame.
+        """
+        group = GroupKey(match.query, match.area, since, labels_of(self.rule.by, match.members))
         for superseded in match.supersedes or ():
             known = self._loose.pop(superseded, None)
             if known is not None:
@@ -62,21 +70,26 @@ class QueryEpisodes:
 
     def restore(self, episode: LiveEpisode, watermark_us: int | None) -> None:
         """Take an episode that was saved when its area's watermark was there."""
-        episode.phase = self._phase(episode, watermark_us)
+        phase = self._phase(episode, watermark_us)
+        episode.phase = Phase.CLOSED if phase is Phase.FINAL else phase  # nobody has been told that it is final
         self._keep(episode)
 
     def told(self, watermark_of: WatermarkOf) -> list[Told]:
         """Return what has changed since it was last asked, by group and start."""
         entries: list[_Entry] = []
         for group, changes in self._changes.items():
-            entries += self._regroup(group, changes, watermark_of(group.area))
+            entries += self._regroup(group, changes, watermark_of(group))
         self._changes = {}
-        reached_us = {area: watermark_of(area) for area in {group.area for group in self._live}}
-        for group in list(self._live):
-            if self._seen_us.get(group.area, NEVER_US) != reached_us[group.area]:
-                entries += self._move_on(group, reached_us[group.area])
+        reached_us = {group: watermark_of(group) for group in self._live}
+        for group, watermark_us in reached_us.items():
+            if self._seen_us.get(group, NEVER_US) != watermark_us:
+                entries += self._move_on(group, watermark_us)
         self._seen_us = reached_us
         return [record for *_, record in sorted(entries, key=lambda entry: entry[:-1])]
+
+    def goes_on_with(self, active: ActiveQuery) -> bool:
+        """Whether what is in force now adds to the same episodes: another threshold, or a pause."""
+        return active.query.coalesce == self.rule and active.activation_seq == self.activation_seq
 
     def follow(self, query: Query, horizon_us: int) -> None:
         """Go on with another version of the query that coalesces by the same rule."""
@@ -91,18 +104,19 @@ class QueryEpisodes:
         known = self._live.pop(group, [])
         for match in changes.added:
             self._loose.pop(match, None)
-        found = regrouped(group, known, changes, self.rule.gap_us, self._settled_before_us(watermark_us))
-        gone = [episode for episode in known if episode not in found.kept]
+        found = regrouped(group, known, changes, self.rule, self._settled_before_us(watermark_us))
+        kept = set(map(id, found.kept))
+        gone = [episode for episode in known if id(episode) not in kept]
         self._forget(gone)
         there = {episode.id for episode in found.new}
         for episode in gone:
             if episode.id not in there:
-                yield _entry(episode, episode.retracted(changes.revision, found.new))
+                yield _entry(episode, episode.retracted(changes.revision, _overlapping(episode, found.new)))
         if found.kept:
             self._live[group] = found.kept
         for episode in found.new:
             episode.phase = self._phase(episode, watermark_us)
-            yield _entry(episode, episode.told(self.rule.by))
+            yield _entry(episode, episode.told())
             if episode.phase is not Phase.FINAL:
                 self.slots.write(episode)
                 self._keep(episode)
@@ -113,7 +127,7 @@ class QueryEpisodes:
             phase = self._phase(episode, watermark_us)
             if phase is not episode.phase:
                 episode.phase = phase
-                yield _entry(episode, episode.told(self.rule.by))
+                yield _entry(episode, episode.told())
         final = [episode for episode in self._live[group] if episode.phase is Phase.FINAL]
         if final:
             self._forget(final)
@@ -140,6 +154,13 @@ class QueryEpisodes:
         if self.query.at_least is None or watermark_us is None:
             return NEVER_US
         return watermark_us - self.horizon_us
+
+
+def _overlapping(episode: LiveEpisode, others: Sequence[LiveEpisode]) -> Sequence[LiveEpisode]:
+    """Return those of the others, which are in order and apart, that lie where the episode was."""
+    first = bisect_left(others, episode.whole.start_us, key=lambda other: other.whole.end_us)
+    last = bisect_right(others, episode.whole.end_us, key=lambda other: other.whole.start_us)
+    return others[first:last]
 
 
 _Entry = tuple[str, bytes, int, str, Told]

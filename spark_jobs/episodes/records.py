@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct, json
+from msgspec import Raw, Struct, json
 
+from coincide.query_coalesce import EpisodeRule
 from spark_jobs.episodes.part import EpisodeMember
 from spark_jobs.records import OutputRecord
 
@@ -15,10 +16,19 @@ Label = str | int | float | bool | None
 
 
 class GroupKey(NamedTuple):
-    """What tells an episode from others at the same time; `values` are those of the query's labels, as JSON."""
+    """What tells an episode from others at the same time.
+
+    Attributes
+    ----------
+    since : int
+        Sequence number from which on the area has been known: one that was forgotten and came back is another.
+    values : bytes
+        Those of the query's labels, as a JSON list.
+    """
 
     query: str
     area: str
+    since: int
     values: bytes
 
 
@@ -64,21 +74,22 @@ class Retraction(Struct, frozen=True, kw_only=True):
         return OutputRecord(self.area.encode(), json.encode(self))
 
 
-def episode_id(group: GroupKey, earliest: EpisodeMember, start_us: int, gap_us: int) -> str:
-    """Return "e-" and 32 hex digits made of the group, the earliest member, and how far from that the episode starts.
+def episode_id(group: GroupKey, rule: EpisodeRule, earliest: EpisodeMember, start_us: int) -> str:
+    """Return "e-" and 32 hex digits made of the rule, the group, the earliest member, and how far from it it starts.
 
     They are the first 16 bytes of SHA-256 over the compact UTF-8 JSON
-    ``[query,area,[value,..],[detected_at_us,sensor,id,stream],steps]``, one value for each label of the query's `by`.
-    One detection may be the earliest of two episodes, which start more than a gap apart: `steps` is how many gaps (and
-    a microsecond) the start lies behind the member's reported time, to the nearest whole number; nearly always 0.
+    ``[query,gap_us,interval,[label,..],area,[value,..],[detected_at_us,sensor,id,stream],steps]``. One detection may be
+    the earliest of two episodes, which start more than a gap apart: `steps` is how many gaps (and a microsecond) the
+    start lies behind the member's reported time, to the nearest whole number; nearly always 0.
 
     Examples
     --------
-    >>> episode_id(GroupKey("q", "bay", b"[]"), EpisodeMember(7, "geo-1", "g1", "seismic"), start_us=9, gap_us=5)
-    'e-db0512d4159b2eb5b83fe224e5ba00ee'
+    >>> rule, earliest = EpisodeRule(gap_s=5e-6), EpisodeMember(7, "geo-1", "g1", "seismic")
+    >>> episode_id(GroupKey("q", "bay", 0, b"[]"), rule, earliest, start_us=9)
+    'e-bbed5290f507bf227b62ab3db84c62ad'
     """
-    values = json.decode(group.values)
-    step_us = gap_us + 1
+    step_us = rule.gap_us + 1
     steps = (start_us - earliest.detected_at_us + step_us // 2) // step_us
-    content = json.encode([group.query, group.area, values, list(earliest), steps])
+    of_rule = (rule.gap_us, rule.interval, rule.by)
+    content = json.encode([group.query, *of_rule, group.area, Raw(group.values), list(earliest), steps])
     return "e-" + hashlib.sha256(content).hexdigest()[:32]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, msgpack
 
+from coincide.query_coalesce import EpisodeRule
 from spark_jobs.episodes.live_episode import LiveEpisode
 from spark_jobs.episodes.part import Part
 from spark_jobs.episodes.records import GroupKey
@@ -18,7 +19,6 @@ class EpisodeSlot(Struct, array_like=True, frozen=True):
     group: GroupKey
     settled: list[Part]
     loose: dict[str, Part]
-    gap_us: int
     revision: int
 
     @classmethod
@@ -32,15 +32,15 @@ class EpisodeSlot(Struct, array_like=True, frozen=True):
         """
         return decode_state(slot, _decoder, "an episode's slot")
 
-    def episode(self) -> LiveEpisode:
+    def episode(self, rule: EpisodeRule) -> LiveEpisode:
         """Return the episode; its phase follows from the watermark."""
-        return LiveEpisode(self.group, tuple(self.settled), self.loose, self.gap_us, self.revision, self.number)
+        return LiveEpisode(self.group, tuple(self.settled), self.loose, rule, self.revision, self.number)
 
 
 def slot_of(episode: LiveEpisode) -> bytes:
     """Return the slot that holds the episode."""
-    parts = (episode.settled, episode.loose)
-    return msgpack.encode((FORMAT, episode.slot, episode.group, *parts, episode.gap_us, episode.revision))
+    content = (FORMAT, episode.slot, episode.group, episode.settled, episode.loose, episode.revision)
+    return msgpack.encode(content)
 
 
 _decoder = msgpack.Decoder(EpisodeSlot)

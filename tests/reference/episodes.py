@@ -92,7 +92,9 @@ class SlowEpisodes:
         start_us, end_us = self._interval(matches)
         step_us = round(self.rule["gap_s"] * 1e6) + 1
         steps = (start_us - members[0][0] + step_us // 2) // step_us
-        named = json.dumps([first["query"], first["area"], values, list(members[0]), steps], separators=(",", ":"))
+        rule = [round(self.rule["gap_s"] * 1e6), self.rule["interval"], self.rule["by"]]
+        parts = [first["query"], *rule, first["area"], values, list(members[0]), steps]
+        named = json.dumps(parts, separators=(",", ":"))
         return {
             "id": "e-" + hashlib.sha256(named.encode()).hexdigest()[:32],
             "query": first["query"],

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from coincide.query_coalesce import EpisodeRule
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.episodes.live_episode import LiveEpisode
 from spark_jobs.episodes.part import EpisodeMember, Part
 from spark_jobs.episodes.records import GroupKey
 
-GROUP = GroupKey("q", "bay", b"[]")
+GROUP = GroupKey("q", "bay", 0, b"[]")
 NOTHING_SETTLED = -1
-GAP_US = 5
+RULE = EpisodeRule(gap_s=5e-6)
 
 
 def part(name: str, start_us: int, end_us: int, revision: int) -> Part:
@@ -20,7 +21,7 @@ def part(name: str, start_us: int, end_us: int, revision: int) -> Part:
 def formed(
     known: list[LiveEpisode], changes: GroupChanges, settled_before_us: int = NOTHING_SETTLED
 ) -> list[LiveEpisode]:
-    found = regrouped(GROUP, known, changes, GAP_US, settled_before_us)
+    found = regrouped(GROUP, known, changes, RULE, settled_before_us)
     return sorted([*found.kept, *found.new], key=lambda episode: episode.whole.start_us)
 
 
