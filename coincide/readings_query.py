@@ -130,17 +130,20 @@ class ReadingsQuery:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return the JSON object, what was left out written out."""
+        """Return the JSON object; what follows from other fields unless it is given is left out, so that it follows."""
         coalesce: dict[str, object] = {
             "from": self.stream,
             "by": list(self.by),
             "value": self.value,
-            "equivalence": equivalence_to_json(self.rule.equivalence),
-            "hold_s": seconds_of(self.rule.hold_us),
             "window": {"time_s": seconds_of(self.time_us), "slide_s": seconds_of(self.slide_us)},
         }
         if self.rule.condition is not None:
             coalesce["where"] = self.rule.condition.to_json()
+        equivalence = equivalence_to_json(self.rule.equivalence)
+        if equivalence != _usual_equivalence(self.rule.condition):
+            coalesce["equivalence"] = equivalence
+        if self.rule.hold_us != self.time_us:
+            coalesce["hold_s"] = seconds_of(self.rule.hold_us)
         return {"id": self.id, "coalesce": coalesce, **self.asked.to_json()}
 
 
@@ -166,10 +169,14 @@ def _groupings(by: object) -> tuple[str, ...]:
     return tuple(listed)
 
 
+def _usual_equivalence(condition: Condition | None) -> str:
+    """With a condition alone, that it holds is what a run is about."""
+    return "equal" if condition is None else "any"
+
+
 def _rule(coalesce: dict[str, Any], time_us: int) -> RunRule:
-    """Read the rule; with a condition alone, that it holds is what a run is about."""
     condition = Condition.from_json(coalesce["where"]) if "where" in coalesce else None
-    equivalence = coalesce.get("equivalence", "equal" if condition is None else "any")
+    equivalence = coalesce.get("equivalence", _usual_equivalence(condition))
     return RunRule(
         hold_us=duration_us("coalesce.hold_s", coalesce["hold_s"]) if "hold_s" in coalesce else time_us,
         condition=condition,

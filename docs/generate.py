@@ -63,7 +63,14 @@ def metric_registries() -> dict[str, CollectorRegistry]:
 
 #: One record of coincide.status, so that every metric made from it shows.
 STATUS_EXAMPLE: dict[str, Any] = {
-    "queries": {"q": {"version": 1, "paused": False, "matches": 0}},
+    "queries": {
+        "q": {
+            "version": 1,
+            "paused": False,
+            "matches": 0,
+            "coalescing": {"scheme": "eager", "reason": "", "eager_cost_s": 0.0, "lazy_cost_s": 0.0},
+        }
+    },
     "totals": {},
     "buffered": {"s": 0},
     "template_pairs": {"hits": 0, "misses": 0, "kept": 0},

@@ -81,9 +81,11 @@ class SlidingQueries:
         before_us = np.append(before_us, np.full(len(now_us) - len(before_us), BEFORE_ALL_US))
         after_us, until_us = (us[areas] - self._streams[query.stream].max_delay_us for us in (before_us, now_us))
         due = any_due(after_us, until_us, query.slide_us) & (latest_us + query.reach_us > after_us)
-        for area, after, until in zip(*(each[due].tolist() for each in (areas, after_us, until_us)), strict=True):
+        in_time = zip(*(each[due].tolist() for each in (areas, after_us, until_us)), strict=True)
+        named = ((self._areas.area_of(area).name, area, after, until) for area, after, until in in_time)
+        for name, area, after, until in sorted(named):
             found, extent, columns = source.answer(query, area, after, until)
-            yield from AnswerWriter(active, extent, columns, self._areas.area_of(area).name).written(found)
+            yield from AnswerWriter(active, extent, columns, name).written(found)
 
     def decide(self) -> None:
         """Choose the scheme of each rule that was asked since the last decision."""

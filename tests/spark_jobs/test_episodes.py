@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from coincide.histogram import Histogram
 from spark_jobs.fusion_core import FusionCore
 from spark_jobs.limits import Limits
@@ -222,3 +224,52 @@ def test_a_superseded_match_leaves_its_episode() -> None:
     [two] = told(fused, frame(0, rows[:2]))
     [three] = told(fused, frame(1, rows[2:]))
     assert (two["count"], three["count"], three["id"], three["revision"]) == (1, 1, two["id"], 1)
+
+
+def quiet(limits: Limits) -> tuple[FusionCore, dict[int, bytes], str]:
+    """An episode of an area that the last batch forgot, as saved, and its id."""
+    fused = core(near(), limits)
+    slots: dict[int, bytes] = {}
+    match = frame(0, [Row("p", 1000), Row("s", 1000, stream="s")], "quiet", received_at_s=1001.0)
+    [episode] = episodes(fused.push([match]))
+    slots |= fused.journal()
+    fused.push([frame(1, [Row("p", 1000)], "bay", received_at_s=4602.0)])
+    slots |= fused.journal()
+    for number in fused.dropped_slots():
+        del slots[number]
+    return fused, slots, episode["id"]
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_the_end_of_a_forgotten_area_s_episodes_survives_a_restart(is_restored: bool) -> None:
+    limits = Limits(sweep_after=1, forget_area_after_s=3600)
+    fused, slots, episode = quiet(limits)
+    if is_restored:
+        fused = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
+    [final] = told(fused, frame(2, [Row("q", 1000)], "bay", received_at_s=4602.0))
+    assert (final["id"], brief(final)[0]) == (episode, "final")
+
+
+def test_an_area_that_comes_back_goes_on_with_nothing() -> None:
+    fused, _, episode = quiet(Limits(sweep_after=1, forget_area_after_s=3600))
+    again = frame(2, [Row("p", 1002), Row("s", 1002, stream="s")], "quiet", received_at_s=4603.0)
+    ended, anew = told(fused, again)
+    assert (ended["id"], brief(ended)[0]) == (episode, "final")
+    assert (anew["id"] != episode, brief(anew)) == (True, ("open", 2, 1002, 1002, 1))
+
+
+def test_a_query_that_is_removed_and_comes_back_in_one_batch_begins_anew() -> None:
+    fused = core(near())
+    [episode] = told(fused, both(0, 1000))
+    ended, anew = told(fused, removal(1), put(2, near(), 3), both(1, 1001))
+    assert (ended["id"], brief(ended)[0]) == (episode["id"], "final")
+    assert (anew["id"] != episode["id"], anew["count"]) == (True, 1)
+
+
+def test_episodes_of_another_rule_have_other_ids() -> None:
+    fused = core(near())
+    [episode] = told(fused, both(0, 1000))
+    late = frame(1, [Row("again", 1000, stream="s", sensor="south")])
+    ended, anew = told(fused, put(1, near(gap_s=6), 2), late)
+    assert ended["id"] == episode["id"] != anew["id"]
+    assert anew["members"][0] == episode["members"][0]

@@ -364,3 +364,27 @@ def test_rows_of_other_areas_are_not_mixed() -> None:
     ]
     [said] = answers(fused.push(records))
     assert (said["area"], said["value"]) == ("hill", 102)
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\tb", "is"])
+def test_attributes_of_any_name_are_read(name: str) -> None:
+    fused = core(query({"longest": True}, value=f"attributes.{name}", by=["sensor", f"attributes.{name}"]))
+    rows = [
+        Row(f"r{hour}", hour * HOUR_S, stream="temperature", sensor="north", attributes=((name, 7.0),))
+        for hour in range(3)
+    ]
+    found = pushed(fused, [*rows, tick(3 * HOUR_S + 61)])
+    assert found[-1]["group"] == {"sensor": "north", f"attributes.{name}": 7}
+
+
+def test_areas_are_answered_by_name_after_a_restart_too() -> None:
+    limits = Limits()
+    fused = core(LONGEST_HOT, limits=limits)
+    slots: dict[int, bytes] = {}
+    for offset, area in enumerate(["beta", "alpha"]):
+        fused.push([frame(offset, [reading(HOUR_S, 101)], area)])
+        slots |= fused.journal()
+    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
+    last = [frame(2 + nth, [tick(2 * HOUR_S + 61)], area) for nth, area in enumerate(["beta", "alpha"])]
+    for either in (fused, restored):
+        assert [each["area"] for each in answers(either.push(last))] == ["alpha", "beta"]

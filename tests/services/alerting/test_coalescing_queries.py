@@ -63,7 +63,7 @@ def test_a_query_over_readings_is_created_changed_and_refused_as_others_are(run:
 
     async def steps(api: Line) -> None:
         created = await api.client.put("/v1/queries/hot", json=hot)
-        assert (created.status_code, created.json()["query"]["coalesce"]["hold_s"]) == (201, 60)
+        assert (created.status_code, "hold_s" in created.json()["query"]["coalesce"]) == (201, False)  # follows time_s
         seen = {"If-Match": "*"}
         warmer = await api.client.patch("/v1/queries/hot", json={"coalesce": {"where": {"above": 90}}}, headers=seen)
         assert (warmer.status_code, warmer.json()["query"]["coalesce"]["where"]) == (200, {"above": 90})
