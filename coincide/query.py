@@ -9,8 +9,8 @@ from typing import Literal
 from coincide.query_checks import (
     refuse_unless_affordable,
     refuse_unless_at_least,
+    refuse_unless_attribute,
     refuse_unless_between_roles,
-    refuse_unless_equal,
     refuse_unless_name,
     refuse_unless_roles,
     refuse_unless_thresholds,
@@ -109,7 +109,7 @@ class Query:
         if self.at_least is not None:
             refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
         if self.equal is not None:
-            refuse_unless_equal(self.equal)
+            refuse_unless_attribute("equal", self.equal)
         if self.coalesce is not None:
             self.coalesce.refuse_unless_fits(names, self.equal, has_onset=self.has_onset)
 

@@ -79,8 +79,8 @@ def refuse_unless_affordable(graph: ConstraintGraph) -> None:
     )
 
 
-def refuse_unless_equal(equal: object) -> None:
+def refuse_unless_attribute(field: str, name: object) -> None:
     """Refuse what names no attribute."""
     longest = len(ATTRIBUTES) + LONGEST_NAME
-    if not isinstance(equal, str) or not equal.startswith(ATTRIBUTES) or not len(ATTRIBUTES) < len(equal) <= longest:
-        raise QueryError("equal", f"is {equal!r}: 'attributes.' and the name of one, at most {LONGEST_NAME} characters")
+    if not isinstance(name, str) or not name.startswith(ATTRIBUTES) or not len(ATTRIBUTES) < len(name) <= longest:
+        raise QueryError(field, f"is {name!r}: 'attributes.' and the name of one, at most {LONGEST_NAME} characters")

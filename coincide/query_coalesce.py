@@ -86,10 +86,7 @@ class EpisodeRule:
             Names the field and what is allowed.
         """
         fields = object_fields("coalesce", obj)
-        try:
-            refuse_unknown(fields, FIELDS)
-        except QueryError as error:
-            raise QueryError(f"coalesce.{error.field}", error.message) from None
+        refuse_unknown(fields, FIELDS, inside="coalesce.")
         if "gap_s" not in fields:
             raise QueryError("coalesce.gap_s", "is missing")
         by = fields.get("by", [])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coincide.coalescing.equivalences import Equal
-from coincide.query_checks import ATTRIBUTES, LONGEST_NAME, refuse_unless_name
+from coincide.query_checks import refuse_unless_attribute, refuse_unless_name
 from coincide.sliding.asked import ASKED, Asked, Similar, asked_from_json
 from coincide.sliding.condition import Condition
 from coincide.sliding.equivalence_json import equivalence_from_json, equivalence_to_json
@@ -145,13 +145,6 @@ class ReadingsQuery:
         if self.rule.hold_us != self.time_us:
             coalesce["hold_s"] = seconds_of(self.rule.hold_us)
         return {"id": self.id, "coalesce": coalesce, **self.asked.to_json()}
-
-
-def refuse_unless_attribute(field: str, name: object) -> None:
-    """Refuse what names no attribute."""
-    longest = len(ATTRIBUTES) + LONGEST_NAME
-    if not isinstance(name, str) or not name.startswith(ATTRIBUTES) or not len(ATTRIBUTES) < len(name) <= longest:
-        raise QueryError(field, f"is {name!r}: 'attributes.' and the name of one, at most {LONGEST_NAME} characters")
 
 
 def _refuse_unless_groupings(by: tuple[str, ...]) -> None:

@@ -105,11 +105,11 @@ def object_fields(field: str, obj: object) -> Mapping[str, Any]:
     return obj
 
 
-def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse a field that is not among `known`."""
+def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], inside: str = "") -> None:
+    """Refuse a field that is not among `known`; `inside` is what its path begins with."""
     for name in fields:
         if name not in known:
-            raise QueryError(name, f"is unknown: one of {', '.join(known)}")
+            raise QueryError(inside + name, f"is unknown: one of {', '.join(known)}")
 
 
 def _between(roles: object) -> tuple[str, str]:

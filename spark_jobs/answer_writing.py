@@ -12,7 +12,8 @@ from msgspec import json
 from coincide.sliding.answers import Answers
 from coincide.sliding.extent import Held, SlidingExtent
 from spark_jobs.active_readings import ActiveReadings
-from spark_jobs.reading_columns import ReadingColumns, Scalar
+from spark_jobs.attributes import Scalar
+from spark_jobs.reading_columns import ReadingColumns
 from spark_jobs.window_answers import AnsweredWindow, WindowAnswer, answer_id
 
 SIDES = ("a", "b")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 import numpy as np
-from msgspec import Raw, json
 
 from coincide.arrays import CodeArray
-from coincide.query_checks import ATTRIBUTES
-from spark_jobs.frames import UNREADABLE
+from spark_jobs.attributes import Scalar, attribute, attributes_of
 
 NO_GROUP = -1
 
@@ -32,7 +27,7 @@ class AttributeGroups:
     """
 
     def __init__(self, equal: str) -> None:
-        self._name = equal.removeprefix(ATTRIBUTES)
+        self._equal = equal
         self._code_of: dict[tuple[int, bool, object], int] = {}
 
     def codes(self, area: CodeArray, attributes: list[bytes]) -> CodeArray:
@@ -41,19 +36,7 @@ class AttributeGroups:
         return np.array([self._code(code, content) for code, content in pairs], np.int32)
 
     def _code(self, area: int, attributes: bytes) -> int:
-        value = self._value(attributes)
-        if not isinstance(value, str | int | float):
+        value = attribute(attributes_of(attributes), self._equal)
+        if not isinstance(value, Scalar):
             return NO_GROUP
         return self._code_of.setdefault((area, isinstance(value, bool), value), len(self._code_of))
-
-    def _value(self, attributes: bytes) -> Any:
-        if attributes == b"{}":
-            return None
-        content = _decoder.decode(attributes).get(self._name)
-        try:
-            return None if content is None else json.decode(content)
-        except UNREADABLE:  # a number that is none: intake does not look into values
-            return None
-
-
-_decoder = msgspec.json.Decoder(dict[str, Raw])

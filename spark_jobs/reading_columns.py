@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any, TypeVar
-
-from msgspec import Raw, json
+from collections.abc import Hashable
+from typing import TypeVar
 
 from coincide.arrays import PositionArray
-from coincide.query_checks import ATTRIBUTES
 from coincide.readings_query import SENSOR
 from coincide.sliding.readings import Readings, Ref
 from coincide.within import is_number
 from spark_jobs.areas import Areas
+from spark_jobs.attributes import Scalar, as_read, attribute, attributes_of
 from spark_jobs.events import EventColumns
-from spark_jobs.frames import UNREADABLE
 
-Scalar = str | int | float | bool
 T = TypeVar("T", bound=Hashable)
 Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
 
@@ -66,26 +62,17 @@ class ReadingColumns:
 
     def value(self, value: float) -> Scalar:
         """Return the value as it was read; a whole number without a fraction."""
-        return _as_read(value) if self._is_number else self._value_keys[int(value)][1]
+        return as_read(value) if self._is_number else self._value_keys[int(value)][1]
 
     def _read(self, attributes: bytes, sensor: str) -> tuple[int, float] | None:
-        content = _decoder.decode(attributes)
-        value = _attribute(content, self._value)
-        group = [sensor if name == SENSOR else _attribute(content, name) for name in self._by]
+        content = attributes_of(attributes)
+        value = attribute(content, self._value)
+        group = [sensor if name == SENSOR else attribute(content, name) for name in self._by]
         keys = tuple(_key(each) for each in group if isinstance(each, Scalar))
         if len(keys) < len(group) or not (is_number(value) if self._is_number else isinstance(value, Scalar)):
             return None
         code = _code(keys, self._groups, self._group_keys)
         return code, value if self._is_number else _code(_key(value), self._values, self._value_keys)
-
-
-def _attribute(content: Mapping[str, Raw], name: str) -> Any:
-    """Return the value of an attribute; None where there is none, or a number that is none: intake does not look."""
-    value = content.get(name.removeprefix(ATTRIBUTES))
-    try:
-        return None if value is None else json.decode(value)
-    except UNREADABLE:
-        return None
 
 
 def _code(key: T, codes: dict[T, int], keys: list[T]) -> int:
@@ -97,12 +84,4 @@ def _code(key: T, codes: dict[T, int], keys: list[T]) -> int:
 
 
 def _key(value: Scalar) -> Key:
-    return isinstance(value, bool), _as_read(value)
-
-
-def _as_read(value: Scalar) -> Scalar:
-    """Return a whole number as an int, so that 7 and 7.0 are written alike."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_decoder = json.Decoder(dict[str, Raw])
+    return isinstance(value, bool), as_read(value)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, json
 
-from spark_jobs.reading_columns import Scalar
+from spark_jobs.attributes import Scalar
 from spark_jobs.records import OutputRecord
 
 

@@ -33,9 +33,6 @@ class Episodes:
     _by_query: dict[str, QueryEpisodes] = field(default_factory=dict)
     _ended: list[Told] = field(default_factory=list)
 
-    def __len__(self) -> int:
-        return sum(map(len, self._by_query.values()))
-
     def begin(self, queries: Iterable[ActiveQuery]) -> None:
         """Begin a batch with the queries in force; the episodes of others, and of other rules, are final."""
         self.slots.begin()

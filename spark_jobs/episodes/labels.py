@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Raw, json
+from msgspec import json
 
 from coincide.query_checks import ATTRIBUTES
 from coincide.query_coalesce import LABEL
-from spark_jobs.episodes.records import Label
-from spark_jobs.frames import UNREADABLE
+from spark_jobs.attributes import Scalar, as_read, attribute, attributes_of
 from spark_jobs.matches import Member
 
 
@@ -20,6 +19,7 @@ def labels_of(by: Sequence[str], members: Sequence[Member]) -> bytes:
 
     Examples
     --------
+    >>> from msgspec import Raw
     >>> one = Member("s", "geo-1", "g1", "seismic", 0, 0, 0, "t", Raw(b'{"object":7.0}'))
     >>> labels_of(["s.sensor", "s.attributes.object", "t.sensor", "attributes.object"], [one])
     b'["geo-1",7,null,7]'
@@ -27,9 +27,9 @@ def labels_of(by: Sequence[str], members: Sequence[Member]) -> bytes:
     return json.encode([_label(name, members) for name in by])
 
 
-def _label(label: str, members: Sequence[Member]) -> Label:
+def _label(label: str, members: Sequence[Member]) -> Scalar | None:
     if label.startswith(ATTRIBUTES):  # the attribute that is equal in all members
-        return _attribute(members[0], label.removeprefix(ATTRIBUTES))
+        return _attribute(members[0], label)
     found = LABEL.fullmatch(label)
     assert found is not None, label  # noqa: S101 - EpisodeRule has checked it
     for member in members:
@@ -38,15 +38,6 @@ def _label(label: str, members: Sequence[Member]) -> Label:
     return None
 
 
-def _attribute(member: Member, name: str) -> Label:
-    try:
-        content = _object_decoder.decode(member.attributes).get(name)
-        value = None if content is None else json.decode(content)
-    except UNREADABLE:  # a number that is none: intake does not look into values
-        return None
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, str | int | float) else None
-
-
-_object_decoder = json.Decoder(dict[str, Raw])
+def _attribute(member: Member, name: str) -> Scalar | None:
+    value = attribute(attributes_of(member.attributes), name)
+    return as_read(value) if isinstance(value, Scalar) else None

@@ -51,9 +51,6 @@ class QueryEpisodes:
     _seen_us: dict[GroupKey, int | None] = field(default_factory=dict)  # where a group's watermark was last time
     _loose: dict[str, GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
 
-    def __len__(self) -> int:
-        return sum(map(len, self._live.values()))
-
     def add(self, match: Match, since: int, revision: int) -> None:
         """Take a match and let go of those that it supersedes.
 

@@ -9,10 +9,9 @@ from typing import NamedTuple
 from msgspec import Raw, Struct, json
 
 from coincide.query_coalesce import EpisodeRule
+from spark_jobs.attributes import Scalar
 from spark_jobs.episodes.part import EpisodeMember
 from spark_jobs.records import OutputRecord
-
-Label = str | int | float | bool | None
 
 
 class GroupKey(NamedTuple):
@@ -40,7 +39,7 @@ class Episode(Struct, frozen=True, kw_only=True):
     query: str
     query_version: int
     area: str
-    group: Mapping[str, Label]
+    group: Mapping[str, Scalar | None]
     revision: int
     start_us: int
     end_us: int
