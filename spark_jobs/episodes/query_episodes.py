@@ -49,7 +49,7 @@ class QueryEpisodes:
     _live: dict[GroupKey, list[LiveEpisode]] = field(default_factory=dict)
     _changes: dict[GroupKey, GroupChanges] = field(default_factory=dict)
     _seen_us: dict[GroupKey, int | None] = field(default_factory=dict)  # where a group's watermark was last time
-    _loose: dict[str, GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
+    _loose: dict[tuple[str, str], GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
 
     def add(self, match: Match, since: int, revision: int) -> None:
         """Take a match and let go of those that it supersedes.
@@ -58,12 +58,12 @@ class QueryEpisodes:
         """
         group = GroupKey(match.query, match.area, since, labels_of(self.rule.by, match.members))
         for superseded in match.supersedes or ():
-            known = self._loose.pop(superseded, None)
+            known = self._loose.pop((match.area, superseded), None)
             if known is not None:
                 self._changes.setdefault(known, GroupChanges()).remove(superseded, revision)
         self._changes.setdefault(group, GroupChanges()).add(match.id, part_of(match, self.rule.interval, revision))
         if self.query.at_least is not None:
-            self._loose[match.id] = group
+            self._loose[match.area, match.id] = group
 
     def restore(self, episode: LiveEpisode, watermark_us: int | None) -> None:
         """Take an episode that was saved when its area's watermark was there."""
@@ -100,7 +100,7 @@ class QueryEpisodes:
     def _regroup(self, group: GroupKey, changes: GroupChanges, watermark_us: int | None) -> Iterator[_Entry]:
         known = self._live.pop(group, [])
         for match in changes.added:
-            self._loose.pop(match, None)
+            self._loose.pop((group.area, match), None)
         found = regrouped(group, known, changes, self.rule, self._settled_before_us(watermark_us))
         kept = set(map(id, found.kept))
         gone = [episode for episode in known if id(episode) not in kept]
@@ -134,13 +134,13 @@ class QueryEpisodes:
 
     def _keep(self, episode: LiveEpisode) -> None:
         self._live.setdefault(episode.group, []).append(episode)
-        self._loose |= dict.fromkeys(episode.loose, episode.group)
+        self._loose |= {(episode.group.area, match): episode.group for match in episode.loose}
 
     def _forget(self, episodes: Iterable[LiveEpisode]) -> None:
         for episode in episodes:
             self.slots.drop(episode)
             for match in episode.loose:
-                self._loose.pop(match, None)
+                self._loose.pop((episode.group.area, match), None)
 
     def _phase(self, episode: LiveEpisode, watermark_us: int | None) -> Phase:
         if watermark_us is None:

@@ -153,7 +153,7 @@ def live_events(alerting: httpx.Client, query: str) -> Iterator[tuple[str, dict[
 def test_episodes_are_those_of_the_live_matches(
     line: Line, scenario: Scenario, query: str, rule: dict[str, Any]
 ) -> None:
-    expected = SlowEpisodes(rule, {match["id"]: match for match in line.matches(query, "many")}).content()
+    expected = SlowEpisodes(rule, {("many", match["id"]): match for match in line.matches(query, "many")}).content()
     found = line.pages("/v1/episodes", {"query": query, "area": "many"})
     assert {episode["id"]: episode["count"] for episode in found} == {
         id_: episode["count"] for id_, episode in expected.items()

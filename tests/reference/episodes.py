@@ -15,26 +15,29 @@ class SlowEpisodes:
     """Takes match records in order; `current` are the episodes as they are now, by id."""
 
     rule: dict[str, Any]
-    matches: dict[str, Record] = field(default_factory=dict)
-    revisions: dict[frozenset[str], int] = field(default_factory=dict)
+    matches: dict[tuple[str, str], Record] = field(default_factory=dict)
+    revisions: dict[frozenset[tuple[str, str]], int] = field(default_factory=dict)
 
     def add(self, match: Record, offset: int) -> None:
         """Take one match, completed by a row of the frame at `offset`."""
         for superseded in match.get("supersedes", ()):
-            self.matches.pop(superseded, None)
+            self.matches.pop((match["area"], superseded), None)
         self._revise(offset)
-        self.matches[match["id"]] = match
+        self.matches[match["area"], match["id"]] = match
         self._revise(offset)
 
     def _revise(self, offset: int) -> None:
-        now = [frozenset(match["id"] for match in episode) for episode in self._episodes()]
+        now = [frozenset((match["area"], match["id"]) for match in episode) for episode in self._episodes()]
         self.revisions = {episode: self.revisions.get(episode, offset) for episode in now}
 
     @property
     def current(self) -> dict[str, Record]:
         """Every episode with its revision, by id."""
         return {
-            told["id"]: {**told, "revision": self.revisions[frozenset(match["id"] for match in episode)]}
+            told["id"]: {
+                **told,
+                "revision": self.revisions[frozenset((match["area"], match["id"]) for match in episode)],
+            }
             for episode in self._episodes()
             for told in [self._told(episode)]
         }

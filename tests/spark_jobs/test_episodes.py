@@ -273,3 +273,22 @@ def test_episodes_of_another_rule_have_other_ids() -> None:
     ended, anew = told(fused, put(1, near(gap_s=6), 2), late)
     assert ended["id"] == episode["id"] != anew["id"]
     assert anew["members"][0] == episode["members"][0]
+
+
+def test_what_is_superseded_in_one_area_stays_in_another_where_all_has_the_same_names() -> None:
+    burst = {
+        "id": "burst",
+        "from": {"one": "p", "two": "p", "three": "p"},
+        "form": "clique",
+        "within": [{"window_s": 2, "threshold": 0.04}],
+        "at_least": 2,
+        "coalesce": {"gap_s": 0},
+    }
+    fused = core(burst)
+    rows = [Row(name, 1000 + nth, sensor=name) for nth, name in enumerate("abc")]
+    bay, hill = told(fused, frame(0, rows[:2]), frame(1, rows[:2], "hill"))
+    [three] = told(fused, frame(2, rows[2:]))
+    assert (bay["id"], bay["area"], three["area"], three["count"]) == (three["id"], "bay", "bay", 1)
+    four = Row("d", 1000.5, sensor="d")
+    [grown] = told(fused, frame(3, [four], "hill"))
+    assert (grown["id"], grown["count"], len(grown["members"])) == (hill["id"], 1, 3)
