@@ -28,9 +28,18 @@ from coincide.coalescing import (
     select_schemes,
     validity,
 )
-from coincide.detections import Detections, DetectionsError
+from coincide.detections import Detections
 from coincide.difference import match_probabilities, match_probability
-from coincide.errors import CoincideError, HistogramError, OffsetError, RateError, ThresholdError, WindowError
+from coincide.errors import (
+    CoincideError,
+    DetectionsError,
+    HistogramError,
+    OffsetError,
+    RateError,
+    StreamError,
+    ThresholdError,
+    WindowError,
+)
 from coincide.goodness_of_fit import Fit, goodness_of_fit
 from coincide.histogram import Histogram
 from coincide.occurrences import Occurrences, occurrences
@@ -38,7 +47,7 @@ from coincide.offsets import satisfaction_offsets
 from coincide.pairs import Changes, Pairs
 from coincide.posterior import Occurred, occurred
 from coincide.satisfaction_table import SatisfactionTable
-from coincide.stream import Stream, StreamError
+from coincide.stream import Stream
 from coincide.temporal import (
     Facts,
     IntervalError,

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays import BoolArray, FloatArray
-from coincide.checked_arguments import checked_template
+from coincide.checked_templates import checked_template
 from coincide.errors import RateError, WindowError
 from coincide.histogram import Histogram
 from coincide.histogram_checks import is_number
-from coincide.offsets import checked_threshold, checked_window, offset_ranges
+from coincide.offsets import offset_ranges
 from coincide.template_pairs import TemplatePairs
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
-from coincide.window import MICROSECONDS_PER_SECOND, Window
+from coincide.window import MICROSECONDS_PER_SECOND, Window, checked_threshold, checked_window
 
 
 @dataclass(frozen=True)

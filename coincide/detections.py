@@ -11,12 +11,8 @@ import numpy.typing as npt
 
 from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.arrays import CodeArray, Int64Array, LabelArray, read_only
-from coincide.errors import CoincideError
+from coincide.errors import DetectionsError
 from coincide.histogram import Histogram
-
-
-class DetectionsError(CoincideError):
-    """A column of a frame that cannot be used."""
 
 
 class Detections:
@@ -191,3 +187,10 @@ def _template_index(template_index: npt.ArrayLike | None, templates: int, rows: 
         beyond = int(index[(index < 0) | (index >= templates)][0])
         raise DetectionsError("template_index", beyond, f"a position in templates, 0 to {templates - 1}")
     return read_only(index.astype(np.int32, copy=False))
+
+
+def checked_frame(field: str, frame: object) -> Detections:
+    """Return `frame` if it is a frame of detections, else raise DetectionsError."""
+    if not isinstance(frame, Detections):
+        raise DetectionsError(field, frame, "a frame of Detections")
+    return frame

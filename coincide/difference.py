@@ -9,17 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import FloatArray, OffsetArray
-from coincide.checked_arguments import checked_template, checked_templates
+from coincide.checked_templates import checked_template, checked_templates
 from coincide.errors import OffsetError
 from coincide.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.histogram import Histogram
-from coincide.offsets import checked_window
 from coincide.real_numbers import real_numbers
 from coincide.template_columns import TemplateColumns
 from coincide.template_pairs import TemplatePairs
 from coincide.trapezoids import ELEMENTS_PER_STEP, Trapezoids, in_steps
 from coincide.whole_numbers import positions_of, whole_numbers
-from coincide.window import Window
+from coincide.window import Window, checked_window
 
 FURTHEST_OFFSET_S = 7e9  # no two detections (1898 to 2112) are as far apart
 EXACT_OFFSET_US = 2**53  # from here on float64 leaves integers out

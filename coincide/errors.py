@@ -52,3 +52,51 @@ class OffsetError(CoincideError):
 
 class RateError(CoincideError):
     """Rates of detections that are not finite numbers, or below 0."""
+
+
+class DetectionsError(CoincideError):
+    """A column of a frame that cannot be used."""
+
+
+class StreamError(CoincideError):
+    """A stream's name, delay, longest template or bound on its buffer cannot be used."""
+
+
+class GraphError(CoincideError):
+    """Streams and constraints that make no graph a window join can follow."""
+
+
+class CostError(CoincideError):
+    """A cost, a probability, a weight or a window of the cost model that cannot be used."""
+
+
+class IntervalError(CoincideError):
+    """An interval, a window, a duration or a fact that cannot be used."""
+
+
+class SensorRuleError(CoincideError):
+    """A rule other than different, same and any, or one that cannot be applied."""
+
+
+class CoalescingError(CoincideError):
+    """A time, group, value, equivalence or window extent that cannot be used."""
+
+
+class QueryError(ValueError):
+    """A query that cannot be used.
+
+    Attributes
+    ----------
+    field : str
+        Path of the field, such as ``within[0].threshold``.
+    message : str
+        What is wrong with it and what is allowed.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[QueryError], tuple[str, str]]:
+        return type(self), (self.field, self.message)

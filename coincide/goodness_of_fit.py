@@ -10,7 +10,7 @@ import numpy as np
 
 from coincide.arrays import FloatArray
 from coincide.bayesian_blocks import checked_samples
-from coincide.checked_arguments import checked_template
+from coincide.checked_templates import checked_template
 from coincide.errors import HistogramError
 from coincide.histogram import Histogram
 from coincide.histogram_checks import is_whole

@@ -9,17 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import FloatArray, IndexArray, Int64Array
-from coincide.checked_arguments import checked_templates
+from coincide.checked_templates import checked_templates
 from coincide.difference import EXACT_OFFSET_US
 from coincide.errors import HistogramError, OffsetError, WindowError
 from coincide.exact_sums import seconds_of
 from coincide.histogram import Histogram
-from coincide.offsets import checked_window
 from coincide.posterior_members import Members
 from coincide.posterior_pieces import PosteriorPieces
 from coincide.template_pairs import StackedTemplates
 from coincide.whole_numbers import positions_of, whole_numbers
-from coincide.window import Window
+from coincide.window import Window, checked_window
 
 ELEMENTS_PER_STEP = 32_768  # break points times matches: temporaries that stay in the processor's cache
 FURTHEST_TIME_US = 2**62  # differences of two such times fit into int64

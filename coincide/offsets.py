@@ -8,35 +8,19 @@ rational n / 10^6 s, and P is their exact probability, except that an atom withi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Real
 
 import numpy as np
 
 from coincide.any_window import AnyWindowSearch
 from coincide.arrays import FloatArray, IndexArray, OffsetArray
-from coincide.checked_arguments import checked_template
-from coincide.errors import ThresholdError, WindowError
+from coincide.checked_templates import checked_template
 from coincide.histogram import Histogram
 from coincide.ranges import Ranges, joined
 from coincide.satisfaction_times import greatest_offsets
 from coincide.template_pairs import TemplatePairs
-from coincide.window import Window
+from coincide.window import Window, checked_threshold, checked_window
 
 ELEMENTS_PER_SEARCH = 65_536  # bucket pairs times template pairs: pieces of their cdfs that stay in the cache
-
-
-def checked_threshold(threshold: object) -> float:
-    """Return `threshold` as a float if it is in (0, 1], else raise ThresholdError."""
-    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not threshold <= 1 or threshold <= 0:
-        raise ThresholdError("threshold", threshold, "a number above 0 and at most 1")
-    return float(threshold)
-
-
-def checked_window(window: object) -> Window:
-    """Return `window` if it is a Window, else raise WindowError."""
-    if not isinstance(window, Window):
-        raise WindowError("window", window, "a Window, such as Window(5.0) for 5 s either way")
-    return window
 
 
 def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: float) -> OffsetArray:

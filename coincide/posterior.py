@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.checked_arguments import checked_templates
+from coincide.checked_templates import checked_templates
 from coincide.errors import OffsetError
 from coincide.histogram import Histogram
 from coincide.histogram_checks import is_whole

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from coincide.errors import GraphError, QueryError
+from coincide.json_fields import as_float, object_fields, refuse_unknown, refuse_unless_probability
 from coincide.query_checks import (
     refuse_unless_affordable,
     refuse_unless_at_least,
@@ -19,15 +21,8 @@ from coincide.query_coalesce import EpisodeRule
 from coincide.query_edges import Form, edges_of, refuse_unless_of_form
 from coincide.window import Window
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.edge import Edge, GraphError
-from coincide.within import (
-    QueryError,
-    Within,
-    as_float,
-    object_fields,
-    refuse_unknown,
-    refuse_unless_probability,
-)
+from coincide.window_join.edge import Edge
+from coincide.within import Within
 
 Sensors = Literal["different", "same", "any"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from coincide.errors import QueryError
 from coincide.stream import NAME
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.joint.links import Links
-from coincide.within import QueryError, Within
+from coincide.within import Within
 
 ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 LONGEST_NAME = 100

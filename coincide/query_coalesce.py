@@ -7,8 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from coincide.errors import QueryError
+from coincide.json_fields import as_float, is_number, object_fields, refuse_unknown
 from coincide.query_checks import ATTRIBUTES, LONGEST_NAME
-from coincide.within import QueryError, as_float, is_number, object_fields, refuse_unknown
 
 EpisodeInterval = Literal["occurred", "hull"]
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, Literal
 
-from coincide.within import QueryError, Within
+from coincide.errors import QueryError
+from coincide.within import Within
 
 Form = Literal["path", "clique", "graph"]
 FORMS: tuple[Form, ...] = ("path", "clique", "graph")

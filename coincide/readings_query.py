@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from coincide.coalescing.equivalences import Equal
+from coincide.errors import QueryError
+from coincide.json_fields import given_fields
 from coincide.query_checks import refuse_unless_attribute, refuse_unless_name
 from coincide.sliding.asked import ASKED, Asked, Similar, asked_from_json
 from coincide.sliding.condition import Condition
 from coincide.sliding.equivalence_json import equivalence_from_json, equivalence_to_json
-from coincide.sliding.query_fields import duration_us, given_fields, seconds_of
+from coincide.sliding.query_fields import duration_us, seconds_of
 from coincide.sliding.run_rule import RunRule
-from coincide.within import QueryError
 
 FIELDS = ("id", "coalesce", *ASKED)
 COALESCE_FIELDS = ("from", "by", "value", "where", "equivalence", "hold_s", "window")

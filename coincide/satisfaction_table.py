@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import BoolArray, IndexArray, OffsetArray
-from coincide.checked_arguments import checked_templates
+from coincide.checked_templates import checked_templates
 from coincide.histogram import Histogram
-from coincide.offsets import checked_threshold, checked_window, offset_ranges
+from coincide.offsets import offset_ranges
 from coincide.ranges import Ranges, joined
 from coincide.template_pairs import TemplatePairs
-from coincide.window import Window
+from coincide.window import Window, checked_threshold, checked_window
 
 NEVER_LO_US, NEVER_HI_US = 2**61, -(2**61)  # hull of no offset at all: min and max over pairs pass it over
 

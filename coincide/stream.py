@@ -6,15 +6,11 @@ import math
 import re
 from dataclasses import dataclass
 
-from coincide.errors import CoincideError
+from coincide.errors import StreamError
 
 LONGEST_DELAY_S = 1e8  # about 3 years, far from the ends of int64 microseconds
 LONGEST_NAME = 100
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-class StreamError(CoincideError):
-    """A stream's name, delay, longest template or bound on its buffer cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +61,10 @@ class Stream:
 def _refuse_unless_duration(field: str, seconds: object) -> None:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_DELAY_S:
         raise StreamError(field, seconds, f"a number of seconds from 0 to {LONGEST_DELAY_S:g}")
+
+
+def checked_stream(field: str, stream: object) -> Stream:
+    """Return `stream` if it is a Stream, else raise StreamError."""
+    if not isinstance(stream, Stream):
+        raise StreamError(field, stream, "a Stream, such as Stream('seismic')")
+    return stream

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import overload
 
-from coincide.errors import WindowError
+from coincide.errors import ThresholdError, WindowError
 
 MICROSECONDS_PER_SECOND = 1_000_000
 LONGEST_WINDOW_S = 1e9  # about 32 years; keeps every offset well inside int64 microseconds
@@ -135,3 +135,17 @@ def _finite(field: str, seconds: object) -> float:
     if not seconds <= LONGEST_WINDOW_S or seconds < -LONGEST_WINDOW_S:  # "not <=" also refuses NaN
         raise WindowError(field, seconds, f"finite and at most {LONGEST_WINDOW_S:g} s either way")
     return float(seconds)
+
+
+def checked_threshold(threshold: object) -> float:
+    """Return `threshold` as a float if it is in (0, 1], else raise ThresholdError."""
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not threshold <= 1 or threshold <= 0:
+        raise ThresholdError("threshold", threshold, "a number above 0 and at most 1")
+    return float(threshold)
+
+
+def checked_window(window: object) -> Window:
+    """Return `window` if it is a Window, else raise WindowError."""
+    if not isinstance(window, Window):
+        raise WindowError("window", window, "a Window, such as Window(5.0) for 5 s either way")
+    return window

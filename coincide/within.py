@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coincide.errors import WindowError
+from coincide.errors import QueryError, WindowError
+from coincide.json_fields import as_float, is_number, object_fields, refuse_unknown, refuse_unless_probability
 from coincide.window import Window
 
 EDGE_FIELDS = ("between", "window_s", "lo_s", "hi_s", "threshold")
-
-
-class QueryError(ValueError):
-    """A query that cannot be used.
-
-    Attributes
-    ----------
-    field : str
-        Path of the field, such as ``within[0].threshold``.
-    message : str
-        What is wrong with it and what is allowed.
-    """
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
-        self.message = message
-
-    def __reduce__(self) -> tuple[type[QueryError], tuple[str, str]]:
-        return type(self), (self.field, self.message)
 
 
 @dataclass(frozen=True)
@@ -80,36 +61,6 @@ class Within:
         refuse_unknown(edge, EDGE_FIELDS)
         first, second = _between(edge.get("between"))
         return cls(first, second, _window(edge), _threshold(edge))
-
-
-def is_number(value: object) -> bool:
-    """Whether `value` is an int or float, finite, of any sane size; a bool is none."""
-    return not isinstance(value, bool) and isinstance(value, int | float) and -1e300 < value < 1e300
-
-
-def refuse_unless_probability(field: str, value: object) -> None:
-    """Refuse what is no number above 0 and at most 1."""
-    if not is_number(value) or not 0 < value <= 1:  # type: ignore[operator]
-        raise QueryError(field, f"is {value!r}: above 0 and at most 1")
-
-
-def as_float(value: Any) -> Any:
-    """Return a number as a float, and what is none as it is, to be refused later."""
-    return float(value) if is_number(value) else value
-
-
-def object_fields(field: str, obj: object) -> Mapping[str, Any]:
-    """Return the fields of a JSON object; anything else is refused."""
-    if not isinstance(obj, Mapping) or not all(isinstance(name, str) for name in obj):
-        raise QueryError(field, "is no JSON object")
-    return obj
-
-
-def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], inside: str = "") -> None:
-    """Refuse a field that is not among `known`; `inside` is what its path begins with."""
-    for name in fields:
-        if name not in known:
-            raise QueryError(inside + name, f"is unknown: one of {', '.join(known)}")
 
 
 def _between(roles: object) -> tuple[str, str]:

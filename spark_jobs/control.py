@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Raw, Struct, json
 
+from coincide.errors import QueryError
 from coincide.queries import keeps_activation, query_from_json
 from coincide.query import Query
 from coincide.readings_query import ReadingsQuery
 from coincide.stream import Stream
-from coincide.within import QueryError
 from spark_jobs.active_readings import ActiveReadings
 from spark_jobs.dead_letters import DeadLetter, as_record
 from spark_jobs.frames import UNREADABLE, Microseconds, Name

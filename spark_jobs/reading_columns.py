@@ -6,9 +6,9 @@ from collections.abc import Hashable
 from typing import TypeVar
 
 from coincide.arrays import PositionArray
+from coincide.json_fields import is_number
 from coincide.readings_query import SENSOR
 from coincide.sliding.readings import Readings, Ref
-from coincide.within import is_number
 from spark_jobs.areas import Areas
 from spark_jobs.attributes import Scalar, as_read, attribute, attributes_of
 from spark_jobs.events import EventColumns

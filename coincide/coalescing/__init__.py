@@ -14,7 +14,6 @@ Batch: `validity`, `coalesce`. Streams: `EagerCoalescing`, `LazyCoalescing` for 
 from coincide.coalescing.batch import coalesce, coalesce_readings
 from coincide.coalescing.eager import EagerCoalescing
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
-from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.extent import WindowExtent
 from coincide.coalescing.fact_coalescing import EagerFactCoalescing, LazyFactCoalescing
 from coincide.coalescing.lazy import LazyCoalescing
@@ -23,8 +22,9 @@ from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Run, Runs
 from coincide.coalescing.scheme_costs import DistinctQuery, SchemeCosts, Weights, scheme_costs
 from coincide.coalescing.selection import Selection, cost_of, select_schemes
-from coincide.coalescing.unit_costs import PAPER, CostError, UnitCosts
+from coincide.coalescing.unit_costs import PAPER, UnitCosts
 from coincide.coalescing.validity import NEVER_US, validity
+from coincide.errors import CoalescingError, CostError
 
 __all__ = [
     "NEVER_US",

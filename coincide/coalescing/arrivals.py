@@ -8,8 +8,8 @@ import numpy.typing as npt
 from coincide.arrays import BoolArray, LabelArray
 from coincide.coalescing.columns import labels_of, times_of, values_of
 from coincide.coalescing.equivalences import Equivalence
-from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.frame import Frame
+from coincide.errors import CoalescingError
 
 
 class Arrivals:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from coincide.arrays import Int64Array, LabelArray, PositionArray
 from coincide.coalescing.equivalences import Equivalence
-from coincide.coalescing.errors import CoalescingError
+from coincide.errors import CoalescingError
 from coincide.stable_order import stable_order, stable_order_by
 from coincide.whole_numbers import whole_numbers
 

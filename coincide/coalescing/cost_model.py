@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import FloatArray
-from coincide.coalescing.unit_costs import CostError, UnitCosts
+from coincide.coalescing.unit_costs import UnitCosts
+from coincide.errors import CostError
 from coincide.histogram_checks import is_whole
 from coincide.real_numbers import real_numbers
 

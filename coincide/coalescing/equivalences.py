@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import BoolArray
-from coincide.coalescing.errors import CoalescingError
+from coincide.errors import CoalescingError
 
 
 class Equivalence(ABC):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coincide.coalescing.columns import duration_of
-from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.runs import Label
+from coincide.errors import CoalescingError
 
 Key = tuple[int, Label, Label]  # (ts_us, group, id): the order of the tuple scope
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import ends_of
 from coincide.coalescing.equivalences import Equivalence
-from coincide.coalescing.errors import CoalescingError
 from coincide.coalescing.extent import Key
 from coincide.coalescing.fact_lane import Fact
 from coincide.coalescing.validity import NEVER_US
+from coincide.errors import CoalescingError
 
 
 class FactArrivals:

@@ -19,7 +19,8 @@ from coincide.coalescing.cost_model import (
     lazy_scan,
     lazy_update,
 )
-from coincide.coalescing.unit_costs import CostError, UnitCosts
+from coincide.coalescing.unit_costs import UnitCosts
+from coincide.errors import CostError
 from coincide.histogram_checks import is_number, is_whole
 
 

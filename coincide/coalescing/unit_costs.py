@@ -7,12 +7,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from coincide.arrays import FloatArray
-from coincide.errors import CoincideError
+from coincide.errors import CostError
 from coincide.histogram_checks import is_number
-
-
-class CostError(CoincideError):
-    """A cost, a probability, a weight or a window of the cost model that cannot be used."""
 
 
 @dataclass(frozen=True)

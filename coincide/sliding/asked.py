@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coincide.sliding.query_fields import duration_us, given_fields, seconds_of
-from coincide.within import QueryError, as_float, is_number
+from coincide.errors import QueryError
+from coincide.json_fields import as_float, given_fields, is_number
+from coincide.sliding.query_fields import duration_us, seconds_of
 
 
 @dataclass(frozen=True)

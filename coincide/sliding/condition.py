@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from coincide.sliding.query_fields import given_fields
-from coincide.within import QueryError, as_float, is_number
+from coincide.errors import QueryError
+from coincide.json_fields import as_float, given_fields, is_number
 
 BOUNDS = ("above", "at_least", "below", "at_most")
 

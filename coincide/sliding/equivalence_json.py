@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
-from coincide.coalescing.errors import CoalescingError
-from coincide.within import QueryError, as_float
+from coincide.errors import CoalescingError, QueryError
+from coincide.json_fields import as_float
 
 PLAIN = {"equal": Equal(), "any": None, "increasing": Increasing(), "decreasing": Decreasing()}
 ALLOWED = 'one of "equal", "any", "increasing", "decreasing", {"bounded": e}, {"quantised": step}'

@@ -2,42 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
+from coincide.errors import QueryError
+from coincide.json_fields import is_number
 from coincide.stream import LONGEST_DELAY_S
-from coincide.within import QueryError, is_number, object_fields
-
-
-def given_fields(path: str, obj: object, known: Sequence[str], required: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the fields of a JSON object.
-
-    Raises
-    ------
-    QueryError
-        It is no object, a field is not among `known` or null, or one of `required` is missing.
-    """
-    fields = dict(object_fields(path, obj))
-    for name, value in fields.items():
-        if name not in known:
-            raise QueryError(inside(path, name), f"is unknown: one of {', '.join(known)}")
-        if value is None:
-            raise QueryError(inside(path, name), "is null: leave it out")
-    for name in required:
-        if name not in fields:
-            raise QueryError(inside(path, name), "is missing")
-    return fields
-
-
-def inside(path: str, name: str) -> str:
-    """Return the path of a field of the object at `path`; the query itself is at "query".
-
-    Examples
-    --------
-    >>> inside("query", "id"), inside("coalesce", "by")
-    ('id', 'coalesce.by')
-    """
-    return name if path == "query" else f"{path}.{name}"
 
 
 def duration_us(path: str, seconds: object) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from coincide.coalescing.scheme_costs import SchemeCosts
-from coincide.coalescing.unit_costs import CostError
+from coincide.errors import CostError
 from coincide.histogram_checks import is_number
 from coincide.sliding.measures import Arrived, Scanned
 

@@ -28,10 +28,11 @@ Example 1: which regions were alike in humidity, within 2, for 4 minutes or long
 ([3], [8])
 """
 
+from coincide.errors import IntervalError
 from coincide.temporal.allen import ALLEN, overlaps_tsql2, relation
 from coincide.temporal.durations import cast_duration, duration_us
 from coincide.temporal.facts import Facts
-from coincide.temporal.intervals import NOW_US, IntervalError, Intervals, intersect
+from coincide.temporal.intervals import NOW_US, Intervals, intersect
 from coincide.temporal.join import JoinedFacts, WindowedPairs, temporal_join, windowed_join
 from coincide.temporal.longest import LongestPeriods, longest_periods
 from coincide.temporal.windows import InWindows, Windows, in_windows

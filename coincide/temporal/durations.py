@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import Int64Array
+from coincide.errors import IntervalError
 from coincide.histogram_checks import is_whole
-from coincide.temporal.intervals import IntervalError, Intervals
+from coincide.temporal.intervals import Intervals
 from coincide.whole_numbers import whole_numbers
 
 UNITS_US = MappingProxyType(

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import Int64Array, LabelArray, read_only
-from coincide.temporal.intervals import IntervalError, Intervals, proper
+from coincide.errors import IntervalError
+from coincide.temporal.intervals import Intervals, proper
 from coincide.whole_numbers import whole_numbers
 
 

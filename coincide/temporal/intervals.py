@@ -8,15 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import BoolArray, Int64Array, PositionArray, read_only
-from coincide.errors import CoincideError
+from coincide.errors import IntervalError
 from coincide.whole_numbers import whole_numbers
 
 NOW_US: Final = 2**63 - 1
 """The end of what still holds: later than every instant, until `Intervals.at` says when now is."""
-
-
-class IntervalError(CoincideError):
-    """An interval, a window, a duration or a fact that cannot be used."""
 
 
 class Intervals:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays import BoolArray, PositionArray
+from coincide.errors import IntervalError
 from coincide.histogram_checks import is_number
 from coincide.temporal.durations import checked_duration
 from coincide.temporal.facts import Facts
-from coincide.temporal.intervals import IntervalError, Intervals
+from coincide.temporal.intervals import Intervals
 from coincide.temporal.windows import Windows, in_windows
 from coincide.timing_join.expansion import expanded_blocks
 

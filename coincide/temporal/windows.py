@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import Int64Array, PositionArray, read_only
+from coincide.errors import IntervalError
 from coincide.temporal.durations import checked_duration
-from coincide.temporal.intervals import IntervalError, Intervals
+from coincide.temporal.intervals import Intervals
 from coincide.timing_join.expansion import expanded_columns
 from coincide.whole_numbers import whole_numbers
 

@@ -55,10 +55,11 @@ After each batch, drop what no detection on time can match any more, and what be
 
 from __future__ import annotations
 
+from coincide.errors import SensorRuleError
 from coincide.timing_join.batch import timing_join, timing_join_blocks
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.pair_limits import PairLimits
-from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError
+from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule
 from coincide.timing_join.shared_joins import SharedJoins
 from coincide.timing_join.streaming import TimingJoin
 

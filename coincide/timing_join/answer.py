@@ -13,14 +13,13 @@ from coincide.arrays import FloatArray
 from coincide.difference import match_probabilities, window_probability
 from coincide.exact_sums import seconds_of
 from coincide.histogram import Histogram
-from coincide.offsets import checked_threshold
 from coincide.pairs import Pairs
 from coincide.satisfaction_times import least_probability
 from coincide.template_columns import TemplateColumns
 from coincide.timing_join.replay import Arrivals, Event
 from coincide.timing_join.work import Measured, Work
 from coincide.trapezoids import Trapezoids
-from coincide.window import Window
+from coincide.window import Window, checked_threshold
 
 NANOSECOND = Fraction(1, 10**9)
 

@@ -9,13 +9,11 @@ from itertools import chain, islice
 import numpy as np
 
 from coincide.arrays import FloatArray, PositionArray
-from coincide.checked_arguments import checked_frame
 from coincide.coded_templates import TemplatesInOrder
-from coincide.detections import Detections
+from coincide.detections import Detections, checked_frame
 from coincide.difference import match_probabilities
 from coincide.events import Events
 from coincide.offset_cache import OffsetCache
-from coincide.offsets import checked_window
 from coincide.pair_work import mean_evaluation_work, table_work
 from coincide.satisfaction_table import NEVER_HI_US, SatisfactionTable
 from coincide.timing_join.expansion import expanded_blocks, expanded_columns, sorted_inside
@@ -26,7 +24,7 @@ from coincide.timing_join.pair_limits import TABLE_WORK
 from coincide.timing_join.probe_bounds import ProbeBounds
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.timing_join.sorted_frames import is_in_order, narrow_positions, places, positions_in, sorted_frames
-from coincide.window import Window
+from coincide.window import Window, checked_window
 
 DENSE = 4  # pairs a row
 PROBING_ROWS = 32_768

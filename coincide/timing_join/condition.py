@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coincide.errors import WindowError
-from coincide.offsets import checked_threshold, checked_window
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
-from coincide.window import Window
+from coincide.window import Window, checked_threshold, checked_window
 
 
 @dataclass(frozen=True)

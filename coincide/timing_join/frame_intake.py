@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays import CodeArray, Int64Array
-from coincide.checked_arguments import checked_frame
-from coincide.detections import Detections, DetectionsError
+from coincide.detections import Detections, checked_frame
+from coincide.errors import DetectionsError, SensorRuleError
 from coincide.events import Events
 from coincide.histogram import Histogram
 from coincide.stream import Stream
 from coincide.timing_join.frame_labels import FrameLabels
 from coincide.timing_join.retention import ROUNDING_US
-from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError
+from coincide.timing_join.sensor_rule import SensorRule
 from coincide.watermark import BEFORE_ALL_US, Watermark
 
 EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coincide.detections import Detections, DetectionsError
+from coincide.detections import Detections
+from coincide.errors import DetectionsError
 
 MISSING = "missing"
 

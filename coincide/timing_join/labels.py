@@ -8,8 +8,9 @@ import numpy as np
 
 from coincide.area_keys import brief, one_area
 from coincide.arrays import CodeArray, LabelArray
-from coincide.detections import Detections, DetectionsError
-from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, SensorRuleError, unknown_sensor
+from coincide.detections import Detections
+from coincide.errors import DetectionsError, SensorRuleError
+from coincide.timing_join.sensor_rule import UNKNOWN_SENSOR, SensorRule, unknown_sensor
 
 SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater ones would make keys wide
 

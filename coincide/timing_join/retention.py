@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from coincide.errors import StreamError
 from coincide.histogram_checks import is_whole
-from coincide.stream import Stream, StreamError
+from coincide.stream import Stream
 from coincide.window import Window
 
 ROUNDING_US = 2  # earliest is rounded down, latest up and the window to the nearest: all that together is below this

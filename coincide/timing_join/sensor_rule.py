@@ -7,15 +7,11 @@ from typing import Literal, get_args
 import numpy as np
 
 from coincide.arrays import BoolArray, CodeArray
-from coincide.errors import CoincideError
+from coincide.errors import SensorRuleError
 
 SensorRule = Literal["different", "same", "any"]
 
 UNKNOWN_SENSOR = -1  # a detection without a sensor counts as its own sensor: different from every other
-
-
-class SensorRuleError(CoincideError):
-    """A rule other than different, same and any, or one that cannot be applied."""
 
 
 def checked_sensor_rule(rule: str) -> SensorRule:

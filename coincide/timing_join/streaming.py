@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coincide.checked_arguments import checked_stream
-from coincide.detections import Detections, DetectionsError
+from coincide.detections import Detections
+from coincide.errors import DetectionsError
 from coincide.offset_cache import LookUps
 from coincide.pairs import Changes, Pairs
-from coincide.stream import Stream
+from coincide.stream import Stream, checked_stream
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.frame_intake import FrameIntake
 from coincide.timing_join.pair_limits import USUAL_LIMITS, PairLimits, checked_pair_limits

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from coincide.arrays import BoolArray, Int64Array
-from coincide.checked_arguments import checked_frame
-from coincide.detections import Detections, DetectionsError
+from coincide.detections import Detections, checked_frame
+from coincide.errors import DetectionsError
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window_join.batch_sets import maximal_tuples
 from coincide.window_join.batch_tuples import BatchTuples, Block

@@ -14,11 +14,10 @@ from coincide.timing_join.pair_limits import USUAL_LIMITS
 from coincide.timing_join.sensor_rule import SensorRule
 from coincide.timing_join.sorted_frames import events_of
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.installed_graph import InstalledGraph
+from coincide.window_join.installed_graph import InstalledGraph, checked_at_least
 from coincide.window_join.maximal_sets import MemberSet
 from coincide.window_join.member_labels import MemberLabels
 from coincide.window_join.partial_sets import PartialSets
-from coincide.window_join.players import checked_at_least
 from coincide.window_join.tuples import Tuples
 
 

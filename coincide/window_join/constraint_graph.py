@@ -9,8 +9,9 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from coincide.arrays import Int64Array
+from coincide.errors import GraphError
 from coincide.window import Window
-from coincide.window_join.edge import Edge, GraphError
+from coincide.window_join.edge import Edge
 from coincide.window_join.graph_checks import refuse_bad_edges, refuse_bad_streams
 from coincide.window_join.implied_bounds import UNBOUNDED_US, implied_bounds
 

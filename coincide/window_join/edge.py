@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coincide.errors import CoincideError
-from coincide.offsets import checked_threshold, checked_window
-from coincide.window import Window
-
-
-class GraphError(CoincideError):
-    """Streams and constraints that make no graph a window join can follow."""
+from coincide.errors import GraphError
+from coincide.window import Window, checked_threshold, checked_window
 
 
 @dataclass(frozen=True)

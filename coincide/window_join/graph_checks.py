@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from coincide.window_join.edge import Edge, GraphError
+from coincide.errors import GraphError
+from coincide.window_join.edge import Edge
 
 
 def refuse_bad_streams(streams: tuple[str, ...]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coincide.arrays import CodeArray
+from coincide.errors import GraphError
+from coincide.histogram_checks import is_whole
 from coincide.offset_cache import LookUps
 from coincide.template_registry import TemplateRegistry
 from coincide.timing_join.condition import JoinCondition
@@ -90,3 +92,17 @@ class InstalledGraph:
 
     def _reach_of_edges(self) -> Reach:
         return Reach.of(self.graph, [(edge.as_a, edge.as_b) for edge in self.edges])
+
+
+def checked_at_least(at_least: int, installed: InstalledGraph) -> int:
+    """Return a least number of members that the graph can have, else raise GraphError."""
+    graph = installed.graph
+    if not graph.is_clique:
+        raise GraphError(
+            "at_least", at_least, f"None for a {graph.form}: only a clique's members are all tied together"
+        )
+    if not is_whole(at_least) or not 2 <= at_least <= len(graph.streams):
+        raise GraphError("at_least", at_least, f"a whole number from 2 to {len(graph.streams)}")
+    if len(set(installed.players)) < len(installed.players):
+        raise GraphError("at_least", at_least, "None where one stream plays several roles")
+    return at_least

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from coincide.coded_templates import TemplatesInOrder
 from coincide.detections import Detections
+from coincide.errors import GraphError
 from coincide.histogram import Histogram
 from coincide.offset_cache import OffsetCache
-from coincide.offsets import checked_threshold
 from coincide.pair_work import table_work
 from coincide.satisfaction_table import SatisfactionTable
 from coincide.timing_join.pair_limits import USUAL_LIMITS
 from coincide.timing_join.probe_bounds import ProbeBounds
+from coincide.window import checked_threshold
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.edge import Edge, GraphError
+from coincide.window_join.edge import Edge
 
 
 def with_thresholds(graph: ConstraintGraph, joint: float | None, exact: Mapping[str, bool]) -> list[float]:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import CodeArray, LabelArray
-from coincide.detections import Detections, DetectionsError
+from coincide.detections import Detections
+from coincide.errors import DetectionsError
 from coincide.timing_join.labels import SPARSE_FROM, area_codes, label_codes
 
 Keys = Mapping[str, npt.ArrayLike]

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import BoolArray, Int64Array, LabelArray
-from coincide.detections import Detections, DetectionsError
+from coincide.detections import Detections
+from coincide.errors import DetectionsError
 from coincide.timing_join.frame_labels import LEAST_LOG, FrameLabels
 from coincide.timing_join.label_codes import LabelLog
 from coincide.window_join.keyed_frames import key_labels

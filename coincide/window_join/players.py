@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from coincide.checked_arguments import checked_stream
-from coincide.histogram_checks import is_whole
-from coincide.stream import Stream
+from coincide.errors import GraphError
+from coincide.stream import Stream, checked_stream
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.edge import GraphError
-from coincide.window_join.installed_graph import InstalledGraph
 from coincide.window_join.retention import edge_reaches_us, reaches_us
 
 
@@ -38,17 +35,3 @@ def reach_by_stream(graph: ConstraintGraph, streams: Mapping[str, Stream], *, ma
         name = streams[role].name
         farthest[name] = min(farthest.get(name, 0), reach_us)
     return farthest
-
-
-def checked_at_least(at_least: int, installed: InstalledGraph) -> int:
-    """Return a least number of members that the graph can have, else raise GraphError."""
-    graph = installed.graph
-    if not graph.is_clique:
-        raise GraphError(
-            "at_least", at_least, f"None for a {graph.form}: only a clique's members are all tied together"
-        )
-    if not is_whole(at_least) or not 2 <= at_least <= len(graph.streams):
-        raise GraphError("at_least", at_least, f"a whole number from 2 to {len(graph.streams)}")
-    if len(set(installed.players)) < len(installed.players):
-        raise GraphError("at_least", at_least, "None where one stream plays several roles")
-    return at_least

@@ -17,11 +17,11 @@ from coincide.timing_join.retention import checked_bound
 from coincide.timing_join.sensor_rule import SensorRule, checked_sensor_rule
 from coincide.window_join.complete_tuples import CompleteTuples
 from coincide.window_join.constraint_graph import ConstraintGraph, checked_graph
-from coincide.window_join.installed_graph import InstalledGraph
+from coincide.window_join.installed_graph import InstalledGraph, checked_at_least
 from coincide.window_join.judged_edges import with_thresholds
 from coincide.window_join.member_labels import MemberLabels
 from coincide.window_join.partial_sets import PartialSets
-from coincide.window_join.players import checked_at_least, players, reach_by_stream
+from coincide.window_join.players import players, reach_by_stream
 from coincide.window_join.tuples import Tuples
 
 Finder = CompleteTuples | PartialSets

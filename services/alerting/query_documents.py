@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
 from coincide.query import Query
-from coincide.within import QueryError
 from services.common.settings import SettingsError, read_yaml
 from services.common.streams import Streams
 

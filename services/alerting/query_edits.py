@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
-from coincide.within import QueryError
 from services.alerting.merge_patch import merge_patch
 from services.alerting.query_documents import read_query
 from services.alerting.store.query_rows import QueryVersion

@@ -21,8 +21,9 @@ from coincide import (
     timing_join,
 )
 from coincide.chance_rate import offset_lengths_s
+from coincide.errors import SensorRuleError
 from coincide.template_pairs import TemplatePairs
-from coincide.timing_join.sensor_rule import SensorRule, SensorRuleError
+from coincide.timing_join.sensor_rule import SensorRule
 from tests.reference.templates import templates, thresholds, windows
 
 Times = npt.NDArray[np.int64]

@@ -24,10 +24,11 @@ from coincide import (
     timing_join_blocks,
 )
 from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.errors import QueryError
 from coincide.query import Query
 from coincide.timing_join.algorithms import ALGORITHMS
 from coincide.timing_join.condition import JoinCondition
-from coincide.within import QueryError, Within
+from coincide.within import Within
 from tests.reference.offsets import probability_at
 from tests.reference.recorded_streams import SEVERAL_BUCKETS, UNIFORM, Found, Recorded, positions, recorded
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from coincide.errors import QueryError
 from coincide.query import Query
-from coincide.within import QueryError
 
 
 def intruder(**changes: Any) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from coincide.stream import Stream, StreamError
+from coincide.errors import StreamError
+from coincide.stream import Stream
 
 
 def test_durations_in_microseconds_are_rounded_up() -> None:

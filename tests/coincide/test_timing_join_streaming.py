@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from coincide import CoincideError, Histogram, Window
 from coincide.detections import Detections
+from coincide.errors import StreamError
 from coincide.events import Events
-from coincide.stream import Stream, StreamError
+from coincide.stream import Stream
 from coincide.timing_join import JoinCondition, PairLimits, SensorRule, SharedJoins, TimingJoin, timing_join
 from coincide.timing_join.frame_labels import LEAST_LOG
 from coincide.timing_join.label_codes import SPARE_LABELS

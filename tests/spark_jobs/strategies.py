@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeVar
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from coincide.errors import QueryError
 from coincide.histogram import Histogram
 from coincide.query import Query
 from coincide.stream import Stream
-from coincide.within import QueryError
 from spark_jobs.limits import Limits
 from spark_jobs.records import InputRecord
 from tests.spark_jobs.building import STREAMS, Row, frame, put, query_json, removal

@@ -12,10 +12,10 @@ import numpy as np
 
 from coincide.arrays import FloatArray
 from coincide.errors import ThresholdError
-from coincide.offsets import checked_threshold
 from coincide.satisfaction_times import PROBABILITY_TOLERANCE, least_probability
 from coincide.timing_join.ptjoin.adjusted import ge
 from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
+from coincide.window import checked_threshold
 
 
 def satisfaction_time(h_i: HistogramTimestamp, h_j: HistogramTimestamp, delta: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.histogram import Histogram
-from coincide.offsets import checked_threshold
+from coincide.window import checked_threshold
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.joint.bounds import edge_probabilities, tree_bounds
 from coincide.window_join.joint.checks import checked_tuples

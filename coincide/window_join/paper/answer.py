@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from coincide.detections import DetectionsError
+from coincide.errors import DetectionsError
 from coincide.window_join.constraint_graph import ConstraintGraph
 from coincide.window_join.paper.reach import given_reach
 from coincide.window_join.paper.replay import Arrivals, Point

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import permutations
 
+from coincide.errors import GraphError
 from coincide.histogram import Histogram
 from coincide.offsets import satisfaction_offsets
 from coincide.window import Window
 from coincide.window_join.constraint_graph import ConstraintGraph
-from coincide.window_join.edge import GraphError
 from coincide.window_join.implied_bounds import UNBOUNDED_US, implied_bounds
 
 Reach = Mapping[tuple[str, str], int]

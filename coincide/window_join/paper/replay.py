@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays import Int64Array
-from coincide.detections import Detections, DetectionsError
+from coincide.detections import Detections
+from coincide.errors import DetectionsError
 
 Label = int | str | None
 

@@ -19,7 +19,8 @@ from coincide.coalescing.cost_model import (
     links_in_extent,
     runs_in_extent,
 )
-from coincide.coalescing.unit_costs import PAPER, CostError
+from coincide.coalescing.unit_costs import PAPER
+from coincide.errors import CostError
 from tests.reference.counted_extent import extents
 from tests.reference.printed_cost_model import (
     printed_eager_memory,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from coincide.coalescing.scheme_costs import DistinctQuery, SchemeCosts, Weights, scheme_costs
 from coincide.coalescing.selection import Selection, cost_of, select_schemes
-from coincide.coalescing.unit_costs import PAPER, CostError
+from coincide.coalescing.unit_costs import PAPER
+from coincide.errors import CostError
 
 W, K = 200, 5_000
 COSTS = st.floats(0, 100) | st.just(float("inf"))

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from coincide.coalescing.unit_costs import CostError
+from coincide.errors import CostError
 from coincide.sliding.measures import Arrived, Scanned
 from coincide.sliding.scheme_choice import WORTH_SWITCHING, SchemeChoice, choose_schemes
 from coincide.sliding.sliding_costs import TYPICAL, SlidingCosts

@@ -1,13 +1,11 @@
-"""Arguments that must be of one kind: templates, frames, streams. What is none is refused by its name."""
+"""Templates that must be templates: what is none is refused by its name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coincide.detections import Detections, DetectionsError
 from coincide.errors import HistogramError
 from coincide.histogram import Histogram
-from coincide.stream import Stream, StreamError
 
 
 def checked_template(field: str, template: object) -> Histogram:
@@ -34,17 +32,3 @@ def checked_templates(field: str, templates: object) -> tuple[Histogram, ...]:
         for position, template in enumerate(listed):
             checked_template(f"{field}[{position}]", template)
     return listed
-
-
-def checked_frame(field: str, frame: object) -> Detections:
-    """Return `frame` if it is a frame of detections, else raise DetectionsError."""
-    if not isinstance(frame, Detections):
-        raise DetectionsError(field, frame, "a frame of Detections")
-    return frame
-
-
-def checked_stream(field: str, stream: object) -> Stream:
-    """Return `stream` if it is a Stream, else raise StreamError."""
-    if not isinstance(stream, Stream):
-        raise StreamError(field, stream, "a Stream, such as Stream('seismic')")
-    return stream
