@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from coincide.chance_rate import SensorRate, chance_rate
+from coincide.changes import Changes
 from coincide.coalescing import (
     Bounded,
     CoalescingError,
@@ -44,7 +45,7 @@ from coincide.goodness_of_fit import Fit, goodness_of_fit
 from coincide.histogram import Histogram
 from coincide.occurrences import Occurrences, occurrences
 from coincide.offsets import satisfaction_offsets
-from coincide.pairs import Changes, Pairs
+from coincide.pairs import Pairs
 from coincide.posterior import Occurred, occurred
 from coincide.satisfaction_table import SatisfactionTable
 from coincide.stream import Stream

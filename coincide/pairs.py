@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from coincide.arrays import FloatArray, Int64Array, LabelArray
+from coincide.arrays import FloatArray, LabelArray
 
 Answer = TypeVar("Answer")
 
@@ -43,23 +42,3 @@ class Pairs:
 
     def __repr__(self) -> str:
         return f"Pairs({len(self)})"
-
-
-@dataclass(frozen=True)
-class Changes(Generic[Answer]):
-    """How the answer of a streaming operator changed with one frame.
-
-    Attributes
-    ----------
-    insert, retract : Pairs or Tuples
-        What is new, and what no longer holds (a timing join never retracts).
-    late : ndarray of int64, shape (l,)
-        Rows of the frame that came too late and were not joined.
-    late_by_us : ndarray of int64, shape (l,)
-        How far each lay behind the last acceptable time.
-    """
-
-    insert: Answer
-    retract: Answer
-    late: Int64Array
-    late_by_us: Int64Array

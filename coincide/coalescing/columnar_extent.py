@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from coincide.arrays import BoolArray, Int64Array, PositionArray
+from coincide.changes import Changes
 from coincide.coalescing.columnar_readings import ColumnarReadings
 from coincide.coalescing.extent import WindowExtent
 from coincide.coalescing.frame import Frame
@@ -16,7 +17,6 @@ from coincide.coalescing.linked_segments import LinkedSegments
 from coincide.coalescing.merged_frame import MergedFrame
 from coincide.coalescing.run_difference import difference
 from coincide.coalescing.runs import Runs, value_column
-from coincide.pairs import Changes
 
 
 class ColumnarExtent(ColumnarReadings):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.arrays import Int64Array
+from coincide.changes import Changes
 from coincide.coalescing.admission import Admission
 from coincide.coalescing.extent import WindowExtent
 from coincide.coalescing.frame import Frame
@@ -13,7 +14,6 @@ from coincide.coalescing.runs import Label, Runs
 from coincide.coalescing.segments import Segments, joined
 from coincide.coalescing.time_scope import TimeScope
 from coincide.coalescing.tuple_scope import TupleScope
-from coincide.pairs import Changes
 
 
 class ColumnarReadings:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from coincide.changes import Changes
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import EQUAL
 from coincide.coalescing.columnar_extent import ColumnarExtent
@@ -18,7 +19,6 @@ from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Runs, value_column
 from coincide.coalescing.single_extent import SingleExtent
 from coincide.coalescing.two_ways import TwoWays
-from coincide.pairs import Changes
 
 
 class EagerCoalescing:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.changes import Changes
 from coincide.coalescing.batch import EQUAL, coalesce
 from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equal, Equivalence, checked_equivalence
@@ -18,7 +19,6 @@ from coincide.coalescing.fact_lane import Fact, FactLane
 from coincide.coalescing.held_readings import HeldReadings
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Run, Runs, label_column, value_column
-from coincide.pairs import Changes
 
 
 class _FactCoalescing(ABC):

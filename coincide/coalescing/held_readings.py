@@ -5,11 +5,11 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any
 
+from coincide.changes import Changes
 from coincide.coalescing.extent import Key, WindowExtent
 from coincide.coalescing.frame import Frame, frame_of
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Runs
-from coincide.pairs import Changes
 
 
 class HeldReadings:

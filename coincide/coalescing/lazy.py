@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from coincide.changes import Changes
 from coincide.coalescing.arrivals import Arrivals
 from coincide.coalescing.batch import EQUAL, coalesce
 from coincide.coalescing.columnar_readings import ColumnarReadings
@@ -18,7 +19,6 @@ from coincide.coalescing.held_readings import SingleReadings
 from coincide.coalescing.runs import Runs, value_column
 from coincide.coalescing.two_ways import TwoWays
 from coincide.coalescing.validity import validity
-from coincide.pairs import Changes
 
 
 class LazyCoalescing:

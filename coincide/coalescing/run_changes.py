@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from coincide.changes import Changes
 from coincide.coalescing.runs import Label, Run, Runs
-from coincide.pairs import Changes
 
 RunKey = tuple[Label, int, Label]  # (group, start_us, first): the stable id of a run; for readings group and start do
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from heapq import heappop, heappush, heapreplace
 from typing import Any
 
+from coincide.changes import Changes
 from coincide.coalescing.extent import Key, WindowExtent
 from coincide.coalescing.frame import Frame, frame_of
 from coincide.coalescing.group_runs import GroupRuns
 from coincide.coalescing.link import Link
 from coincide.coalescing.run_changes import RunChanges
 from coincide.coalescing.runs import Label, Runs
-from coincide.pairs import Changes
 
 
 class SingleExtent:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from coincide.changes import Changes
 from coincide.coalescing.frame import Frame
 from coincide.coalescing.runs import Runs
-from coincide.pairs import Changes
 
 SINGLE_US, COLUMNAR_US, FRAME_US = 5.0, 0.2, 250.0  # a reading by itself, one in a frame, and a frame: roughly
 

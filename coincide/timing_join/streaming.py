@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from coincide.changes import Changes
 from coincide.detections import Detections
 from coincide.errors import DetectionsError
 from coincide.offset_cache import LookUps
-from coincide.pairs import Changes, Pairs
+from coincide.pairs import Pairs
 from coincide.stream import Stream, checked_stream
 from coincide.timing_join.condition import JoinCondition
 from coincide.timing_join.frame_intake import FrameIntake

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy.typing as npt
 
+from coincide.changes import Changes
 from coincide.detections import Detections
 from coincide.offset_cache import LookUps
-from coincide.pairs import Changes
 from coincide.stream import Stream
 from coincide.stream_buffers import StreamBuffers
 from coincide.timing_join.frame_intake import FrameIntake

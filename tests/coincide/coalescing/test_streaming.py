@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from coincide.changes import Changes
 from coincide.coalescing import (
     Bounded,
     CoalescingError,
@@ -34,7 +35,6 @@ from coincide.coalescing.frame import Frame
 from coincide.coalescing.link import Link
 from coincide.coalescing.runs import value_column
 from coincide.coalescing.single_extent import SingleExtent
-from coincide.pairs import Changes
 from tests.reference.coalescing import (
     Reading,
     coalesced_readings,
