@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
+from pyarrow import csv as arrow_csv
 
 from coincide.command.csv_header import CsvHeader
 
@@ -48,11 +48,11 @@ def _has_plain_quotes(lines: str, delimiter: str) -> bool:
 def _read(lines: bytes, header: CsvHeader) -> pa.Table:
     names = [str(position) for position in range(len(header.names))]  # those of the header may be there twice
     wanted = [str(position) for position in header.at.values()]
-    return csv.read_csv(
+    return arrow_csv.read_csv(
         BytesIO(lines),
-        csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=names),
-        csv.ParseOptions(delimiter=header.delimiter, double_quote=False),
-        csv.ConvertOptions(
+        arrow_csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=names),
+        arrow_csv.ParseOptions(delimiter=header.delimiter, double_quote=False),
+        arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(wanted, pa.large_string()),
             strings_can_be_null=False,
             include_columns=wanted or names[:1],
