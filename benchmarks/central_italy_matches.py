@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from benchmarks.central_italy_picks import Pick, Templates
 from benchmarks.central_italy_sets import PickSet
-from coincide import Runs, Window, coalesce
-from coincide.arrays import FloatArray, Int64Array
-from coincide.occurrences import occurrences
+from coincide.arrays.kinds import FloatArray, Int64Array
+from coincide.coalescing.batch import coalesce
+from coincide.coalescing.runs import Runs
+from coincide.constraints.window import Window
+from coincide.probability.onset_columns import occurrences
 from tests.reference.central_italy import MIDNIGHT_US
 
 

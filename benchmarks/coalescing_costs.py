@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coincide.arrays import BoolArray, FloatArray
-from coincide.coalescing.scheme_costs import DistinctQuery, Weights, scheme_costs
-from coincide.coalescing.unit_costs import PAPER
+from coincide.arrays.kinds import BoolArray, FloatArray
+from coincide.coalescing.costs.schemes import DistinctQuery, Weights, scheme_costs
+from coincide.coalescing.costs.units import PAPER
 
 W, K = 200, 2000  # the costs are normalised: w hardly counts
 CPS = tuple(tenth / 10 for tenth in range(1, 11))  # at 0 a late tuple costs without bound

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from coincide.arrays import Int64Array, PositionArray
+from coincide.arrays.kinds import Int64Array, PositionArray
 
 GROUPS = 54
 SPACING_US = 500  # on average, between one row and the next of any group

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coincide.arrays import Int64Array
-from coincide.coalescing import EagerCoalescing, LazyCoalescing, WindowExtent, measure_costs
-from coincide.coalescing.cost_model import eager_scan, eager_update, lazy_scan, lazy_update
-from coincide.coalescing.unit_costs import UnitCosts
+from coincide.arrays.kinds import Int64Array
+from coincide.coalescing.costs.measuring import measure_costs
+from coincide.coalescing.costs.model import eager_scan, eager_update, lazy_scan, lazy_update
+from coincide.coalescing.costs.units import UnitCosts
+from coincide.coalescing.streams.extent import WindowExtent
+from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
 from docs.pictures import Numbers, figure, numbers_in, save
 
 W, K, FRAME, ROUNDS = 10_000, 30_000, 1_000, 3

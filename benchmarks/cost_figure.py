@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.paper_costs import BUCKETS, EVENTS, WINDOWS_S, Setting, costs, sweeps
-from coincide.timing_join.work import Work
+from coincide.papers.timing_replay import Work
 from docs.pictures import Numbers, figure
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from coincide.histogram import Histogram
-from coincide.stream import Stream
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
+from coincide.joins.stream import Stream
+from coincide.templates.histogram import Histogram
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
 
 START_US = 1_700_000_000_000_000
 AREAS = 64

@@ -24,7 +24,7 @@ from kafka import TopicPartition
 from benchmarks.gateways import AREAS, Load, load_http
 from benchmarks.ingest_alone import System, cpu_seconds, system
 from services.common.kafka import create_consumer, create_producer
-from services.ingest.kafka_publisher import DETECTIONS
+from services.ingest.kafka.publisher import DETECTIONS
 
 BARS = {20: 50_000, 500: 120_000}
 HEADINGS = (

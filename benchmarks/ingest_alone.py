@@ -15,14 +15,13 @@ from pathlib import Path
 import psutil
 
 from benchmarks.gateways import AREAS
-from coincide import Histogram
+from coincide.templates.histogram import Histogram
 from deploy.local.broker import Broker
 from deploy.local.ports import free_ports
-from services.common.create_topics import create_topics
 from services.common.kafka import create_admin
-from services.common.topics import load_topics
-from services.ingest.seed_sensors import seed
-from services.ingest.sensors import Sensor
+from services.common.topics import create_topics, load_topics
+from services.ingest.registry.seed import seed
+from services.ingest.registry.sensors import Sensor
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.occurred import median_us, random_templates
-from coincide import Window
-from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint.probability import joint_at_least, joint_probabilities
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.probability.joint.probability import joint_at_least, joint_probabilities
 
 BUCKETS = 4
 

@@ -28,9 +28,8 @@ from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
 from deploy.local.system import System
 from deploy.local.waiting import wait_until
-from services.common.create_topics import create_topics
 from services.common.kafka import create_admin, create_producer
-from services.common.topics import load_topics
+from services.common.topics import create_topics, load_topics
 
 DETECTIONS_PER_POST = 20
 TURN_S = 15.0

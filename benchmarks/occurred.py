@@ -13,10 +13,12 @@ from statistics import median
 
 import numpy as np
 
-from coincide import Histogram, Window, match_probabilities
-from coincide.chance_rate import offset_lengths_s
-from coincide.occurrences import occurrences
-from coincide.template_pairs import TemplatePairs
+from coincide.constraints.window import Window
+from coincide.offsets.chance import offset_lengths_s
+from coincide.probability.difference import match_probabilities
+from coincide.probability.onset_columns import occurrences
+from coincide.templates.histogram import Histogram
+from coincide.templates.template_columns import TemplatePairs
 
 TEMPLATES = 20
 WINDOWS = {"symmetric": Window(5.0), "other": Window(lo_s=-1.0, hi_s=9.0)}

@@ -8,11 +8,13 @@ import numpy as np
 
 from benchmarks.satisfaction_table import random_template
 from benchmarks.shading import shade
-from coincide import Detections, Histogram, Window, match_probability
-from coincide.timing_join.ptjoin.eager import longest_us
-from coincide.timing_join.ptjoin.installed_condition import InstalledCondition
-from coincide.timing_join.ptjoin.partitions import Partitions, partitions_for_any_threshold
-from coincide.timing_join.replay import Arrivals
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.papers.ptjoin.histogram_joins import longest_us
+from coincide.papers.ptjoin.partition_bounds import InstalledCondition, Partitions, partitions_for_any_threshold
+from coincide.papers.timing_events import Arrivals
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
 from docs.pictures import Numbers, figure
 
 if TYPE_CHECKING:

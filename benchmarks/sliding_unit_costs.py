@@ -12,14 +12,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from coincide.arrays import FloatArray, Int64Array
-from coincide.coalescing import Equal
-from coincide.sliding.eager_extent import EagerExtent
-from coincide.sliding.extent import SlidingExtent
-from coincide.sliding.lazy_extent import HeldReadings, LazyExtent
+from coincide.arrays.kinds import FloatArray, Int64Array
+from coincide.coalescing.equivalences import Equal
+from coincide.sliding.choice import TYPICAL, SlidingCosts
+from coincide.sliding.extents import EagerExtent, HeldReadings, LazyExtent
+from coincide.sliding.measures import SlidingExtent
 from coincide.sliding.readings import Readings, Ref
-from coincide.sliding.run_rule import RunRule
-from coincide.sliding.sliding_costs import TYPICAL, SlidingCosts
+from coincide.sliding.rules import RunRule
 
 READINGS, GROUPS, ROUNDS = 10_000, 10, 5
 FOR_EVER_US = 1 << 60

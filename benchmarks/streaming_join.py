@@ -14,10 +14,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide import Histogram, Window
-from coincide.detections import Detections
-from coincide.stream import Stream
-from coincide.timing_join import TimingJoin
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.stream import Stream
+from coincide.live.pair_stream import TimingJoin
+from coincide.templates.histogram import Histogram
 
 BARS_US = {100: 3.5, 1_000: 0.7, 10_000: 0.4}
 EVENTS = {100: 40_000, 1_000: 200_000, 10_000: 600_000}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from spark_jobs.fusion import main
-from spark_jobs.records import InputRecord, Output, OutputRecord
+from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
 _RING_SLOTS = 16
 

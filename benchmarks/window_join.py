@@ -28,11 +28,11 @@ from benchmarks.window_join_settings import (
     sums_of,
     wanted_of,
 )
-from coincide import Histogram
-from coincide.detections import Detections
-from coincide.window_join import window_join, window_join_blocks
-from coincide.window_join.paper import few_hash
-from coincide.window_join.paper.replay import Arrivals
+from coincide.joins.detections import Detections
+from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
+from coincide.papers.window_join.algorithms import few_hash
+from coincide.papers.window_join.window_replay import Arrivals
+from coincide.templates.histogram import Histogram
 
 FEW_EVENTS = 5_000  # plain Python takes seconds for so many
 

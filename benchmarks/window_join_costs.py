@@ -12,11 +12,13 @@ from itertools import combinations
 
 import numpy as np
 
-from coincide import Detections, Histogram, Window
-from coincide.window_join import ConstraintGraph
-from coincide.window_join.algorithms import ALGORITHMS
-from coincide.window_join.paper.replay import Arrivals
-from coincide.window_join.paper.work import WindowWork
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.papers.window_join.algorithms import ALGORITHMS
+from coincide.papers.window_join.counted_work import WindowWork
+from coincide.papers.window_join.window_replay import Arrivals
+from coincide.templates.histogram import Histogram
 
 LABELS = 10  # values of the key, as often one as the other
 ARRIVALS = 1_200

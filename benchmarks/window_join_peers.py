@@ -26,7 +26,7 @@ from benchmarks.window_join_settings import (
     sums_of,
     wanted_of,
 )
-from coincide.window_join import ConstraintGraph
+from coincide.constraints.graph import ConstraintGraph
 
 
 def natural_sql(wanted: WindowJoinWanted) -> Iterator[Join]:

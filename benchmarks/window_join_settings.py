@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from coincide import Window
-from coincide.window_join import ConstraintGraph
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
 
 TimeArray = npt.NDArray[np.int64]
 Sums = tuple[int, ...]  # tuples, then xor of the positions of each stream

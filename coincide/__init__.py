@@ -1,145 +1,76 @@
 """Coincide: which things happened together when every sensor is late by an unknown, calibrated amount.
 
-``coincide.timing_join`` is the function; names of the package behind it come by ``from coincide.timing_join import``.
+These are the names that most users need; each package has the rest. A name loads the package it comes from when it is
+first used, so ``import coincide`` is quick and one concept loads only what it stands on.
 """
 
 from __future__ import annotations
 
-from coincide.chance_rate import SensorRate, chance_rate
-from coincide.changes import Changes
-from coincide.coalescing import (
-    Bounded,
-    CoalescingError,
-    CostError,
-    Decreasing,
-    EagerCoalescing,
-    EagerFactCoalescing,
-    Equal,
-    Increasing,
-    LazyCoalescing,
-    LazyFactCoalescing,
-    Predicate,
-    Quantised,
-    Run,
-    Runs,
-    WindowExtent,
-    coalesce,
-    coalesce_readings,
-    measure_costs,
-    select_schemes,
-    validity,
-)
-from coincide.detections import Detections
-from coincide.difference import match_probabilities, match_probability
-from coincide.errors import (
-    CoincideError,
-    DetectionsError,
-    HistogramError,
-    OffsetError,
-    RateError,
-    StreamError,
-    ThresholdError,
-    WindowError,
-)
-from coincide.goodness_of_fit import Fit, goodness_of_fit
-from coincide.histogram import Histogram
-from coincide.occurrences import Occurrences, occurrences
-from coincide.offsets import satisfaction_offsets
-from coincide.pairs import Pairs
-from coincide.posterior import Occurred, occurred
-from coincide.satisfaction_table import SatisfactionTable
-from coincide.stream import Stream
-from coincide.temporal import (
-    Facts,
-    IntervalError,
-    Intervals,
-    Windows,
-    longest_periods,
-    temporal_join,
-    windowed_join,
-)
-from coincide.timing_join import PairLimits, SensorRuleError, TimingJoin, timing_join, timing_join_blocks
-from coincide.window import Window
-from coincide.window_join import (
-    ConstraintGraph,
-    Edge,
-    GraphError,
-    JointProbability,
-    Tuples,
-    WindowJoin,
-    joint_at_least,
-    joint_probabilities,
-    window_join,
-    window_join_blocks,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Bounded",
-    "Changes",
-    "CoalescingError",
-    "CoincideError",
-    "ConstraintGraph",
-    "CostError",
-    "Decreasing",
-    "Detections",
-    "DetectionsError",
-    "EagerCoalescing",
-    "EagerFactCoalescing",
-    "Edge",
-    "Equal",
-    "Facts",
-    "Fit",
-    "GraphError",
-    "Histogram",
-    "HistogramError",
-    "Increasing",
-    "IntervalError",
-    "Intervals",
-    "JointProbability",
-    "LazyCoalescing",
-    "LazyFactCoalescing",
-    "Occurred",
-    "Occurrences",
-    "OffsetError",
-    "PairLimits",
-    "Pairs",
-    "Predicate",
-    "Quantised",
-    "RateError",
-    "Run",
-    "Runs",
-    "SatisfactionTable",
-    "SensorRate",
-    "SensorRuleError",
-    "Stream",
-    "StreamError",
-    "ThresholdError",
-    "TimingJoin",
-    "Tuples",
-    "Window",
-    "WindowError",
-    "WindowExtent",
-    "WindowJoin",
-    "Windows",
-    "chance_rate",
-    "coalesce",
-    "coalesce_readings",
-    "goodness_of_fit",
-    "joint_at_least",
-    "joint_probabilities",
-    "longest_periods",
-    "match_probabilities",
-    "match_probability",
-    "measure_costs",
-    "occurred",
-    "occurrences",
-    "satisfaction_offsets",
-    "select_schemes",
-    "temporal_join",
-    "timing_join",
-    "timing_join_blocks",
-    "validity",
-    "window_join",
-    "window_join_blocks",
-    "windowed_join",
-]
+if TYPE_CHECKING:
+    from coincide.arrays.changes import Changes as Changes
+    from coincide.coalescing import Bounded as Bounded
+    from coincide.coalescing import Decreasing as Decreasing
+    from coincide.coalescing import EagerCoalescing as EagerCoalescing
+    from coincide.coalescing import Equal as Equal
+    from coincide.coalescing import Increasing as Increasing
+    from coincide.coalescing import LazyCoalescing as LazyCoalescing
+    from coincide.coalescing import Quantised as Quantised
+    from coincide.coalescing import Runs as Runs
+    from coincide.coalescing import WindowExtent as WindowExtent
+    from coincide.coalescing import coalesce as coalesce
+    from coincide.coalescing import coalesce_readings as coalesce_readings
+    from coincide.coalescing import validity as validity
+    from coincide.constraints import ConstraintGraph as ConstraintGraph
+    from coincide.constraints import Edge as Edge
+    from coincide.constraints import Window as Window
+    from coincide.errors import CoincideError as CoincideError
+    from coincide.joins import Detections as Detections
+    from coincide.joins import Pairs as Pairs
+    from coincide.joins import Stream as Stream
+    from coincide.joins import Tuples as Tuples
+    from coincide.joins import timing_join as timing_join
+    from coincide.joins import window_join as window_join
+    from coincide.live import TimingJoin as TimingJoin
+    from coincide.live import WindowJoin as WindowJoin
+    from coincide.offsets import SatisfactionTable as SatisfactionTable
+    from coincide.offsets import chance_rate as chance_rate
+    from coincide.offsets import satisfaction_offsets as satisfaction_offsets
+    from coincide.probability import Occurred as Occurred
+    from coincide.probability import joint_probabilities as joint_probabilities
+    from coincide.probability import match_probability as match_probability
+    from coincide.probability import occurred as occurred
+    from coincide.templates import Histogram as Histogram
+    from coincide.templates import goodness_of_fit as goodness_of_fit
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    "arrays.changes": "Changes",
+    "coalescing": "Bounded Decreasing EagerCoalescing Equal Increasing LazyCoalescing Quantised Runs WindowExtent "
+    "coalesce coalesce_readings validity",
+    "constraints": "ConstraintGraph Edge Window",
+    "errors": "CoincideError",
+    "joins": "Detections Pairs Stream Tuples timing_join window_join",
+    "live": "TimingJoin WindowJoin",
+    "offsets": "SatisfactionTable chance_rate satisfaction_offsets",
+    "probability": "Occurred joint_probabilities match_probability occurred",
+    "templates": "Histogram goodness_of_fit",
+}
+_HOMES = {name: f"coincide.{home}" for home, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - a list of strings, made from the table of homes
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'coincide' has no attribute {name!r}: its packages have the rest")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value  # looked up once
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""Errors the library raises when its input cannot be used.
+"""The one tree of errors that the library raises when its input cannot be used.
 
 ::
 
@@ -10,9 +10,9 @@
         ├── OffsetError         an offset that is not finite, or at which no match is possible
         ├── RateError           a rate of detections
         ├── DetectionsError     a column of a frame, or one that does not fit the other frames (coincide.detections)
-        ├── StreamError         a stream's name, delay, longest template or bound (coincide.stream)
+        ├── StreamError         a stream's name, delay, longest template or bound (coincide.joins.stream)
         ├── GraphError          streams and constraints that make no graph (coincide.window_join)
-        ├── CostError           a cost, probability or weight of the cost model (coincide.coalescing.unit_costs)
+        ├── CostError           a cost, probability or weight of the cost model (coincide.coalescing.costs.units)
         ├── IntervalError       an interval, window, duration or fact that cannot be used (coincide.temporal)
         ├── SensorRuleError     a rule of sensors that does not exist or cannot be applied (coincide.timing_join)
         └── CoalescingError     rows, an equivalence or a window extent that cannot be coalesced (coincide.coalescing)

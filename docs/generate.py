@@ -14,18 +14,17 @@ from pydantic_core import PydanticUndefined
 from services.alerting.app import create_app as create_alerting
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.settings import Settings as AlertingSettings
+from services.common.declared_streams import load_streams
 from services.common.kafka import create_producer
-from services.common.streams import load_streams
 from services.common.topics import load_topics
 from services.ingest.app import create_app as create_ingest
-from services.ingest.kafka_publisher import KafkaPublisher
+from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry import Registry
+from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings as IngestSettings
-from spark_jobs.batch_metrics import BatchMetrics
-from spark_jobs.lag import Lag
+from spark_jobs.job.batch_metrics import BatchMetrics, Lag
+from spark_jobs.job.status_metrics import StatusMetrics
 from spark_jobs.settings import Settings as FusionSettings
-from spark_jobs.status_metrics import StatusMetrics
 
 ROOT = Path(__file__).parent.parent
 NOTICE = "<!-- Written by `make docs` from the code; change it there. -->"
@@ -140,7 +139,7 @@ def _topics_page() -> str:
     )
     return (
         f"# Topics\n\n{NOTICE}\n\nDeclared in `config/topics.yaml`, created by "
-        "`python -m services.common.create_topics`. The records' JSON Schemas are in `docs/contracts/`.\n\n"
+        "`python -m services.common.topics`. The records' JSON Schemas are in `docs/contracts/`.\n\n"
         f"| topic | partitions | settings |\n|---|---|---|{rows}\n"
     )
 

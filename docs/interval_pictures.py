@@ -5,19 +5,12 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from coincide.coalescing import (
-    Bounded,
-    Decreasing,
-    Equal,
-    Equivalence,
-    Increasing,
-    Predicate,
-    Quantised,
-    Runs,
-    coalesce,
-    validity,
-)
-from coincide.temporal import ALLEN, Intervals, overlaps_tsql2, relation
+from coincide.coalescing.batch import coalesce
+from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
+from coincide.coalescing.holding import validity
+from coincide.coalescing.runs import Runs
+from coincide.temporal.allen import ALLEN, overlaps_tsql2, relation
+from coincide.temporal.intervals import Intervals
 from docs.pictures import Numbers, figure
 
 FIXED = (4, 8)  # b of the picture of relations

@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from coincide import ConstraintGraph, Edge, Histogram, Window, joint_probabilities, match_probability
-from coincide.offsets import satisfaction_offsets
-from coincide.window_join.implied_bounds import implied_bounds
+from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.constraints.implied import implied_bounds
+from coincide.constraints.window import Window
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.probability.difference import match_probability
+from coincide.probability.joint.probability import joint_probabilities
+from coincide.templates.histogram import Histogram
 from docs.pictures import Numbers, figure, save
 
 FOLDER = Path(__file__).parent / "window-join"

@@ -11,16 +11,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from coincide.stream import Stream
-from spark_jobs.checkpoint import CheckpointError
-from spark_jobs.fusion_cores import FusionCores
-from spark_jobs.fusion_job import FusionJob
-from spark_jobs.fusion_processor import CoreFactory
-from spark_jobs.limits import Limits
-from spark_jobs.lock import LockError
-from spark_jobs.session import SessionError
+from coincide.joins.stream import Stream
+from spark_jobs.core.limits import Limits
+from spark_jobs.job.checkpoint import CheckpointError, LockError
+from spark_jobs.job.job_streams import load_streams
+from spark_jobs.job.lifecycle import FusionJob
+from spark_jobs.job.processor import CoreFactory, FusionCores
+from spark_jobs.job.session import SessionError
 from spark_jobs.settings import Settings, SettingsError, load_settings
-from spark_jobs.streams import load_streams
 
 DEFAULT_CONFIG = Path("config/fusion.yaml")
 REFUSED = 78  # EX_CONFIG of sysexits.h: a person must change something, so a process runner need not try again

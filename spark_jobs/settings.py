@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from spark_jobs.shards import MOST_SHARDS
+from spark_jobs.job.shards import MOST_SHARDS
 
 ENVIRONMENT_PREFIX = "COINCIDE_FUSION_"
 

@@ -9,9 +9,8 @@ from deploy.local.layout import Layout
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
 from deploy.local.system import System
-from services.common.create_topics import create_topics
 from services.common.kafka import create_admin
-from services.common.topics import load_topics
+from services.common.topics import create_topics, load_topics
 
 
 @pytest.fixture(scope="session")

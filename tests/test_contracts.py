@@ -17,21 +17,22 @@ from prometheus_client import CollectorRegistry
 from referencing import Registry as Schemas
 from referencing import Resource
 
-from coincide import Histogram, Window
-from coincide.query import Query
-from coincide.stream import Stream
-from services.alerting.publisher import encode
-from services.alerting.records import QueryChange
+from coincide.constraints.window import Window
+from coincide.joins.stream import Stream
+from coincide.queries.join_query import Query
+from coincide.templates.histogram import Histogram
+from services.alerting.kafka.query_publisher import encode
+from services.alerting.kafka.records import QueryChange
 from services.ingest.app import create_app
-from services.ingest.frames import Frame
-from services.ingest.heartbeats import Heartbeats
+from services.ingest.kafka.frames import Frame
+from services.ingest.kafka.heartbeats import Heartbeats
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry import Registry
-from services.ingest.sensors import Sensor
+from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"

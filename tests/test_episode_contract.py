@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from coincide.queries import query_from_json
-from coincide.query import Query
-from services.alerting.batch import Sorter
+from coincide.queries.documents import query_from_json
+from coincide.queries.join_query import Query
+from services.alerting.kafka.query_publisher import encode
+from services.alerting.kafka.records import QueryChange
+from services.alerting.kafka.sorting import Sorter
 from services.alerting.metrics import Metrics
-from services.alerting.publisher import encode
-from services.alerting.records import QueryChange
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
 from tests.services.alerting.episode_views import state_of
 from tests.services.alerting.records import TOPICS, record
 from tests.test_contracts import CONTRACTS, NOON_US, QUERY, STREAMS, detection, post, validator

@@ -11,27 +11,36 @@ Batch: `validity`, `coalesce`. Streams: `EagerCoalescing`, `LazyCoalescing` for 
 ``measure_costs(time.process_time)`` is this machine's own profile, to be given in place of `PAPER`.
 """
 
+from __future__ import annotations
+
 from coincide.coalescing.batch import coalesce, coalesce_readings
-from coincide.coalescing.eager import EagerCoalescing
+from coincide.coalescing.costs import (
+    PAPER,
+    DistinctQuery,
+    SchemeCosts,
+    Selection,
+    UnitCosts,
+    Weights,
+    cost_of,
+    measure_costs,
+    scheme_costs,
+    select_schemes,
+)
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
-from coincide.coalescing.extent import WindowExtent
-from coincide.coalescing.fact_coalescing import EagerFactCoalescing, LazyFactCoalescing
-from coincide.coalescing.lazy import LazyCoalescing
-from coincide.coalescing.measured_costs import measure_costs
-from coincide.coalescing.run_changes import RunChanges
-from coincide.coalescing.runs import Run, Runs
-from coincide.coalescing.scheme_costs import DistinctQuery, SchemeCosts, Weights, scheme_costs
-from coincide.coalescing.selection import Selection, cost_of, select_schemes
-from coincide.coalescing.unit_costs import PAPER, UnitCosts
-from coincide.coalescing.validity import NEVER_US, validity
-from coincide.errors import CoalescingError, CostError
+from coincide.coalescing.holding import NEVER_US, validity
+from coincide.coalescing.runs import Run, RunChanges, Runs
+from coincide.coalescing.streams import (
+    EagerCoalescing,
+    EagerFactCoalescing,
+    LazyCoalescing,
+    LazyFactCoalescing,
+    WindowExtent,
+)
 
 __all__ = [
     "NEVER_US",
     "PAPER",
     "Bounded",
-    "CoalescingError",
-    "CostError",
     "Decreasing",
     "DistinctQuery",
     "EagerCoalescing",

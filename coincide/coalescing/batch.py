@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import BoolArray, Int64Array, LabelArray
+from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray
+from coincide.arrays.numbers import whole_numbers
+from coincide.arrays.order import stable_order, stable_order_by
+from coincide.coalescing.blocks import FOREVER_US, RowBlocks
 from coincide.coalescing.columns import class_codes, duration_of, group_codes, labels_of, times_of, values_of
 from coincide.coalescing.equivalences import Equal, Equivalence, checked_equivalence
-from coincide.coalescing.link_rule import LinkRule
-from coincide.coalescing.row_blocks import FOREVER_US, RowBlocks
+from coincide.coalescing.holding import NEVER_US
+from coincide.coalescing.links import LinkRule
 from coincide.coalescing.runs import Runs
 from coincide.coalescing.spans import Spans
-from coincide.coalescing.validity import NEVER_US
 from coincide.errors import CoalescingError
-from coincide.stable_order import stable_order, stable_order_by
-from coincide.whole_numbers import whole_numbers
 
 EQUAL = Equal()
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import Int64Array, LabelArray, PositionArray
+from coincide.arrays.kinds import Int64Array, LabelArray, PositionArray
+from coincide.arrays.numbers import whole_numbers
+from coincide.arrays.order import stable_order, stable_order_by
 from coincide.coalescing.equivalences import Equivalence
 from coincide.errors import CoalescingError
-from coincide.stable_order import stable_order, stable_order_by
-from coincide.whole_numbers import whole_numbers
 
 FARTHEST_US = 1 << 61  # starts and tolerances: so far that their sums fit int64
 PACKED_BITS = 62

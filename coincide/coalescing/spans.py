@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import BoolArray, Int64Array, PositionArray
-from coincide.coalescing.link_rule import LinkRule
-from coincide.stable_order import stable_order, stable_order_by
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.arrays.order import stable_order, stable_order_by
+from coincide.coalescing.links import LinkRule
 
 COLUMNS = ("code", "start_us", "end_us", "first", "last", "rows_of_each")
 SPARE_BITS = 62

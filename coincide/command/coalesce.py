@@ -2,26 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from coincide.arrays import Int64Array
-from coincide.coalescing import NEVER_US, Runs, coalesce
-from coincide.command.bad_rows import tell_bad_rows
-from coincide.command.destination import check_paths, is_terminal, opened_answer
-from coincide.command.formats import bad_rows_of
-from coincide.command.groups import group_codes, text_ranks
-from coincide.command.held_readings import held_readings
-from coincide.command.notes import note
+from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.coalescing.batch import coalesce
+from coincide.coalescing.columns import time_order
+from coincide.coalescing.holding import NEVER_US, validity
+from coincide.coalescing.runs import Runs
+from coincide.command.faults import note, tell_bad_rows
+from coincide.command.input.file_rows import Rows, read_rows
+from coincide.command.input.formats import bad_rows_of
+from coincide.command.output.destination import check_paths, is_terminal, opened_answer
+from coincide.command.output.tables import table_answer
 from coincide.command.progress import Stages, advance_of, shown_stages
-from coincide.command.request import CoalesceRequest
-from coincide.command.rows import Rows, read_rows
-from coincide.command.run_columns import run_columns, run_schema
-from coincide.command.table_answer import table_answer
+from coincide.command.requests import CoalesceRequest
+from coincide.temporal.intervals import NOW_US
+
+TIME = pa.timestamp("us", "UTC")
+
+
+def run_schema(by: Sequence[str], rows: Rows) -> pa.Schema:
+    """Return the names and types of the columns."""
+    groups = [(name, column.type) for name, column in zip(by, rows.by, strict=True)]
+    value = [] if rows.value is None else [("value", rows.value.type)]
+    times = [("start", TIME), ("end", TIME), ("duration_s", pa.float64())]
+    return pa.schema([*groups, *value, *times, ("count", pa.int64()), ("open", pa.bool_())])
+
+
+def run_columns(by: Sequence[str], rows: Rows, runs: Runs, part: slice) -> pa.Table:
+    """Return some of the runs; what still holds has neither an end nor a duration."""
+    first = pa.array(runs.first[part])
+    start_us, end_us = runs.start_us[part], runs.end_us[part]
+    holds = end_us == NOW_US
+    is_open = runs.is_open[part] if rows.end_us is None else holds
+    groups = [column.take(first) for column in rows.by]
+    value = [] if rows.value is None else [rows.value.take(first)]
+    times = [_times(start_us), pa.array(end_us, mask=holds).cast(TIME)]
+    lasting = pa.array((end_us - start_us) / 1e6, mask=holds)
+    columns = [*groups, *value, *times, lasting, pa.array(runs.count[part]), pa.array(is_open)]
+    return pa.Table.from_arrays(columns, schema=run_schema(by, rows))
+
+
+def _times(times_us: Int64Array) -> pa.Array:
+    return pa.array(times_us).cast(TIME)
+
+
+MOST_CODES = 1 << 31
+
+
+def group_codes(by: Sequence[pa.Array], rows: int) -> Int64Array:
+    """Return a code for each row, int64 (rows,): equal where all columns are, in the order of the columns' texts."""
+    codes, combinations = np.zeros(rows, np.int64), 1
+    for column in by:
+        ranks, many = text_ranks(column)
+        codes, combinations = codes * many + ranks, combinations * many
+        if combinations > MOST_CODES:
+            found, codes = np.unique(codes, return_inverse=True)
+            combinations = len(found)
+    return codes
+
+
+def text_ranks(column: pa.Array) -> tuple[Int64Array, int]:
+    """Return the place of each value among the different ones by their text, and how many there are.
+
+    Empty ones come last.
+
+    Examples
+    --------
+    >>> text_ranks(pa.array([10, 9, None, 10]))[0].tolist()
+    [0, 1, 2, 0]
+    """
+    encoded = column.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary.cast(pa.large_string())).to_numpy()
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order] = np.arange(len(order))
+    rank[-1] = len(order)
+    return rank[encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)], max(len(order), 1)
+
+
+def held_readings(ts_us: Int64Array, codes: Int64Array, ids: pa.Array | None, hold_us: int | None) -> Int64Array:
+    """Return when each reading ends, int64 (n,); `NEVER_US` where another of its group and time counts.
+
+    That is the one with the smallest id by its text, as all formats have one, and of equal ones the first row.
+    """
+    end_us = validity(ts_us, codes, hold_us)[1]
+    if ids is None or not np.any(end_us == NEVER_US):
+        return end_us
+    counts = _smallest_ids(ts_us, codes, ids)
+    end_us = np.full(len(ts_us), NEVER_US)
+    end_us[counts] = validity(ts_us[counts], codes[counts], hold_us)[1]
+    return end_us
+
+
+def _smallest_ids(ts_us: Int64Array, codes: Int64Array, ids: pa.Array) -> BoolArray:
+    """Return which readings count, bool (n,)."""
+    order = np.arange(len(ts_us))[time_order(codes, ts_us)]
+    same = (np.diff(codes[order]) == 0) & (np.diff(ts_us[order]) == 0)
+    tied = np.append(same, False) | np.append(False, same)
+    rows, begins = order[tied], ~np.append(False, same)[tied]
+    by_id = np.lexsort((text_ranks(ids.take(pa.array(rows)))[0], np.cumsum(begins)))
+    counts = np.ones(len(ts_us), np.bool_)
+    counts[rows] = False
+    counts[rows[by_id[begins]]] = True
+    return counts
+
 
 BLOCK = 262_144
 

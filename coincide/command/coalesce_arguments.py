@@ -7,8 +7,7 @@ import math
 from pathlib import Path
 
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
-from coincide.command.argument_types import Commands, filled, lasting_us, number, out_path, tolerance_us
-from coincide.command.request import CoalesceRequest
+from coincide.command.requests import CoalesceRequest, Commands, filled, lasting_us, number, out_path, tolerance_us
 
 DESCRIPTION = """\
 Turn rows into runs: the longest intervals in which nothing that matters changed.

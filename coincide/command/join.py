@@ -4,30 +4,102 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import IO
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.arrays import FloatArray
-from coincide.command.answer import DIGITS, PairBlock, shown_columns
-from coincide.command.assignment import Assignment, assigned, missing_labels, says_nothing
-from coincide.command.bad_rows import BadRows, tell_bad_rows
-from coincide.command.destination import check_paths, is_terminal, opened_answer
-from coincide.command.events import Events, read_events, without
-from coincide.command.faults import Faults
-from coincide.command.formats import bad_rows_of
-from coincide.command.frames import frames
-from coincide.command.notes import note
-from coincide.command.own_uncertainty import is_rounded
-from coincide.command.pair_answer import pair_answer
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
+from coincide.command.faults import BadRows, CommandError, Faults, note, tell_bad_rows
+from coincide.command.input.assignment import Assignment, assigned, missing_labels, says_nothing
+from coincide.command.input.file_events import Events, read_events, without
+from coincide.command.input.formats import Format, bad_rows_of
+from coincide.command.input.named_templates import Templates, load_templates, parse_template
+from coincide.command.input.own_uncertainty import is_rounded
+from coincide.command.output.destination import Answer, check_paths, is_terminal, opened_answer
+from coincide.command.output.pair_columns import DIGITS, PairBlock, shown_columns
+from coincide.command.output.tables import ParquetAnswer
+from coincide.command.output.text import CsvFormat, NdjsonFormat, TextAnswer
 from coincide.command.progress import Stages, advance_of, shown_stages
-from coincide.command.request import InputFile, JoinRequest
-from coincide.command.role_order import in_wrong_order
-from coincide.command.templates_file import Templates, load_templates, parse_template
-from coincide.detections import Detections
-from coincide.histogram import Histogram
-from coincide.pairs import Pairs
-from coincide.timing_join import timing_join_blocks
+from coincide.command.requests import InputFile, JoinRequest
+from coincide.joins.answers import Pairs
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join_blocks
+from coincide.templates.histogram import Histogram
+
+
+def in_wrong_order(events: Events, one: PositionArray, other: PositionArray, offset_us: Int64Array) -> BoolArray:
+    """Whether `other` goes before `one` by (detected_at, sensor, id); what ties in all of them stays as it is.
+
+    Labels are compared as text: a file of text knows no other kind, and all formats are to answer alike.
+
+    Parameters
+    ----------
+    one, other : ndarray of intp, shape (n,)
+        Positions of the members.
+    offset_us : ndarray of int64, shape (n,)
+        detected_at of `other` minus that of `one`.
+    """
+    wrong: BoolArray = offset_us < 0
+    ties = np.flatnonzero(offset_us == 0)
+    for name in ("sensor", "id"):
+        if name in events.labels:
+            labels = events.labels[name]
+            mine, theirs = (labels.take(pa.array(side[ties])).cast(pa.large_string()) for side in (one, other))
+            wrong[ties] = _true(pc.greater(mine, theirs))
+            ties = ties[~_true(pc.not_equal(mine, theirs))]
+    return wrong
+
+
+def _true(answers: pa.Array) -> BoolArray:
+    """Return the answers as booleans; where a label is missing there is none, and it counts as no."""
+    said: BoolArray = pc.fill_null(answers, False).to_numpy(zero_copy_only=False)
+    return said
+
+
+def frames(sides: Sequence[tuple[Events, Assignment]]) -> list[Detections]:
+    """Return one frame for each file.
+
+    Raises
+    ------
+    CommandError
+        One file has areas and another has none.
+    """
+    events = [side for side, _ in sides]
+    with_area = [side.path for side in events if "area" in side.labels and len(side)]
+    without_area = [side.path for side in events if "area" not in side.labels and len(side)]
+    if with_area and without_area:
+        raise CommandError(f"{with_area[0]} has a column area and {without_area[0]} has none: both or neither")
+    areas, sensors = (_codes(events, name) for name in ("area", "sensor"))
+    return [
+        Detections(chosen.anchor_us, chosen.templates, chosen.index, areas[number], sensors[number])
+        for number, (_, chosen) in enumerate(sides)
+    ]
+
+
+def _codes(sides: Sequence[Events], name: str) -> list[Int64Array | None]:
+    """Positions of the labels in the sorted list of all of them, for each file; None where it has none."""
+    columns = {
+        number: side.labels[name].cast(pa.large_string()) for number, side in enumerate(sides) if name in side.labels
+    }
+    if not columns:
+        return [None for _ in sides]
+    known = pc.unique(pa.chunked_array(list(columns.values()), pa.large_string())).sort()
+    return [_positions(columns[number], known) if number in columns else None for number in range(len(sides))]
+
+
+def _positions(column: pa.Array, known: pa.Array) -> Int64Array:
+    codes: Int64Array = pc.index_in(column, value_set=known).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def pair_answer(sides: tuple[pa.Table, pa.Table], form: Format, sink: IO[bytes]) -> Answer[PairBlock]:
+    """Return what writes blocks of pairs; `sides` is what it shows of each event."""
+    if form == "parquet":
+        return ParquetAnswer(sink, sides)
+    return TextAnswer(sink, sides, CsvFormat() if form == "csv" else NdjsonFormat())
+
 
 Side = tuple[Events, Assignment]
 

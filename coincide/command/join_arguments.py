@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from coincide.command.argument_types import Commands, filled, out_path
-from coincide.command.request import InputFile, JoinRequest
+from coincide.command.requests import Commands, InputFile, JoinRequest, filled, out_path
+from coincide.constraints.conditions import SensorRule
+from coincide.constraints.window import Window
 from coincide.errors import WindowError
-from coincide.timing_join.sensor_rule import SensorRule
-from coincide.window import Window
 
 DESCRIPTION = """\
 Tell which events of A and B happened together, although every time is uncertain: a and b are a pair if the

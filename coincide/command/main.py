@@ -6,6 +6,7 @@ extra is missing. 130: interrupted. 141: whoever read the answer stopped reading
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import signal
@@ -15,10 +16,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from coincide.command.arguments import parsed
-from coincide.command.errors import CommandError
-from coincide.command.request import CoalesceRequest, JoinRequest
+from coincide.command.coalesce_arguments import CoalesceArguments, add_coalesce, check_coalesce
+from coincide.command.faults import CommandError
+from coincide.command.join_arguments import JoinArguments, add_join, check_join, with_joined_windows
+from coincide.command.requests import CoalesceRequest, JoinRequest
 from coincide.errors import CoincideError
+
+
+def parsed(argv: Sequence[str]) -> JoinArguments | CoalesceArguments:
+    """Return the arguments; print help or what is wrong with them, and exit, as argparse does."""
+    parser = argparse.ArgumentParser(prog="coincide", description="Which things happened together, and for how long.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
+    join, coalesce = add_join(commands), add_coalesce(commands)
+    given = vars(parser.parse_args(with_joined_windows(argv)))
+    if given["command"] == "join":
+        arguments = JoinArguments(**given)
+        check_join(arguments, join)
+        return arguments
+    wanted = CoalesceArguments(**given)
+    check_coalesce(wanted, coalesce)
+    return wanted
+
 
 EXTRA = ("pyarrow", "rich")
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD, TERMINATED = 0, 1, 2, 130, 141, 143

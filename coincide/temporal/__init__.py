@@ -5,7 +5,9 @@ stream's extent holds 24 hours; readings that are not hot are left out after the
 ones are coalesced whatever their values:
 
 >>> import numpy as np
->>> from coincide.coalescing import Bounded, EagerCoalescing, WindowExtent
+>>> from coincide.coalescing.equivalences import Bounded
+>>> from coincide.coalescing.streams.reading_streams import EagerCoalescing
+>>> from coincide.coalescing.streams.extent import WindowExtent
 >>> hour_us, minute_us = 3_600_000_000, 60_000_000
 >>> ts = np.array([0, 1, 2, 3, 4, 5, 6]) * hour_us
 >>> celsius = np.array([99, 101, 103, 98, 105, 99, 99])
@@ -28,21 +30,20 @@ Example 1: which regions were alike in humidity, within 2, for 4 minutes or long
 ([3], [8])
 """
 
-from coincide.errors import IntervalError
+from __future__ import annotations
+
 from coincide.temporal.allen import ALLEN, overlaps_tsql2, relation
 from coincide.temporal.durations import cast_duration, duration_us
+from coincide.temporal.fact_joins import JoinedFacts, WindowedPairs, temporal_join, windowed_join
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import NOW_US, Intervals, intersect
-from coincide.temporal.join import JoinedFacts, WindowedPairs, temporal_join, windowed_join
-from coincide.temporal.longest import LongestPeriods, longest_periods
-from coincide.temporal.windows import InWindows, Windows, in_windows
+from coincide.temporal.sliding_windows import InWindows, LongestPeriods, Windows, in_windows, longest_periods
 
 __all__ = [
     "ALLEN",
     "NOW_US",
     "Facts",
     "InWindows",
-    "IntervalError",
     "Intervals",
     "JoinedFacts",
     "LongestPeriods",

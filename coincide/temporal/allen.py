@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import BoolArray
+from coincide.arrays.kinds import BoolArray
 from coincide.temporal.intervals import Intervals, checked_lengths
 
 IntervalPredicate = Callable[[Intervals, Intervals], BoolArray]

@@ -7,11 +7,11 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import Int64Array
+from coincide.arrays.kinds import Int64Array
+from coincide.arrays.numbers import whole_numbers
 from coincide.errors import IntervalError
-from coincide.histogram_checks import is_whole
+from coincide.templates.bucket_checks import is_whole
 from coincide.temporal.intervals import Intervals
-from coincide.whole_numbers import whole_numbers
 
 UNITS_US = MappingProxyType(
     {

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import Int64Array, LabelArray, read_only
+from coincide.arrays.kinds import Int64Array, LabelArray, read_only
+from coincide.arrays.numbers import whole_numbers
 from coincide.errors import IntervalError
 from coincide.temporal.intervals import Intervals, proper
-from coincide.whole_numbers import whole_numbers
 
 
 class RunColumns(Protocol):

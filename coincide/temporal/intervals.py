@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays import BoolArray, Int64Array, PositionArray, read_only
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray, read_only
+from coincide.arrays.numbers import whole_numbers
 from coincide.errors import IntervalError
-from coincide.whole_numbers import whole_numbers
 
 NOW_US: Final = 2**63 - 1
 """The end of what still holds: later than every instant, until `Intervals.at` says when now is."""
@@ -39,7 +39,7 @@ class Intervals:
     >>> Intervals([5], [5])
     Traceback (most recent call last):
         ...
-    coincide.temporal.intervals.IntervalError: end_us[0] is 5: later than the start, 5
+    coincide.errors.IntervalError: end_us[0] is 5: later than the start, 5
     """
 
     def __init__(self, start_us: npt.ArrayLike, end_us: npt.ArrayLike) -> None:

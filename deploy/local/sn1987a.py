@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from coincide import Detections
-from coincide.query import Query
-from coincide.window_join import ConstraintGraph, window_join
+from coincide.constraints.graph import ConstraintGraph
+from coincide.joins.detections import Detections
+from coincide.joins.tuples.tuple_join import window_join
+from coincide.queries.join_query import Query
 from deploy.local.paths import ROOT
-from services.common.streams import load_streams
-from services.ingest.sensors_file import load_sensors
+from services.common.declared_streams import load_streams
+from services.ingest.registry.sensors_file import load_sensors
 
 EXAMPLES = ROOT / "config" / "examples" / "sn1987a"
 #: Ids as in config/sensors.yaml, and the names that people know.

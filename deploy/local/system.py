@@ -75,14 +75,14 @@ class System:
         wait_ready(self.layout, ["kafka"], report)
         environ = self.layout.environ(java.home)
         report("topics", "starting")
-        run_once(["services.common.create_topics", "--kafka", self.layout.bootstrap], environ)
+        run_once(["services.common.topics", "--kafka", self.layout.bootstrap], environ)
         report("topics", "ready")
         if rebuild:
             self._rebuild(environ, report)
         for name in PROCESSES[1:]:
             self._start(name, report)
         report("sensors", "starting")  # while the others start: ingest follows their topic
-        run_once(["services.ingest.seed_sensors"], environ)
+        run_once(["services.ingest.registry.seed"], environ)
         report("sensors", "ready")
         wait_ready(self.layout, PROCESSES[1:], report)
 

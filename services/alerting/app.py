@@ -11,30 +11,28 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from services.alerting.api.dead_letters import dead_letters_router
+from services.alerting.api.descriptions import describe_all_bodies
 from services.alerting.api.episodes import episodes_router
 from services.alerting.api.live import live_router
 from services.alerting.api.matches import matches_router
-from services.alerting.api.openapi import describe_all_bodies
 from services.alerting.api.queries import queries_router
-from services.alerting.expiry import Expiry
-from services.alerting.follower import Follower, Listeners
-from services.alerting.kafka_session import KafkaSession
-from services.alerting.live import LiveHub
-from services.alerting.metrics import Metrics
-from services.alerting.progress import Progress
-from services.alerting.publisher import Publisher
-from services.alerting.query_changes import QueryChanges
-from services.alerting.query_documents import load_queries
-from services.alerting.request_times import RequestTimes
-from services.alerting.seed import Seed
+from services.alerting.kafka.follower import Follower, Listeners
+from services.alerting.kafka.follower_progress import Progress
+from services.alerting.kafka.kafka_session import KafkaSession
+from services.alerting.kafka.projection import Seed
+from services.alerting.kafka.query_publisher import Publisher
+from services.alerting.kafka.records import Topics
+from services.alerting.live.hub import LiveHub
+from services.alerting.metrics import Metrics, RequestTimes
+from services.alerting.queries.query_changes import QueryChanges
+from services.alerting.queries.query_documents import load_queries
 from services.alerting.settings import Settings
-from services.alerting.store.dialect import open_engine
-from services.alerting.store.migrate import migrate
-from services.alerting.store.stored import Stored, newest_sequence
-from services.alerting.topics import Topics
-from services.common.metrics import operations_router
+from services.alerting.store.dialect import migrate, open_engine
+from services.alerting.store.expiry import Expiry
+from services.alerting.store.sequence import Stored, newest_sequence
+from services.common.declared_streams import Streams, load_streams
+from services.common.operations import operations_router
 from services.common.problem import install_problem_handlers
-from services.common.streams import Streams, load_streams
 
 
 def create_app(settings: Settings, registry: CollectorRegistry | None = None, topics: Topics | None = None) -> FastAPI:

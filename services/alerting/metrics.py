@@ -1,6 +1,9 @@
-"""The metrics of alerting, on a registry of the caller's: two apps can live in one process."""
+"""The metrics of alerting, on a registry of the caller's, and how requests are measured."""
+
+import time
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 DELAY_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
@@ -42,3 +45,35 @@ class Metrics:
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
         return Histogram(f"coincide_alerting_{name}", text, labels, buckets=DELAY_BUCKETS_S, registry=self.registry)
+
+
+UNROUTED = "unrouted"
+LIVE = "/v1/live"
+
+
+class RequestTimes:
+    """ASGI middleware: observes how long each request took, by route and status."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and measure it."""
+        if scope["type"] != "http" or scope["path"] == LIVE:
+            await self._app(scope, receive, send)
+            return
+        status = 500
+
+        async def send_noting_status(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        started_s = time.perf_counter()
+        try:
+            await self._app(scope, receive, send_noting_status)
+        finally:
+            route = getattr(scope.get("route"), "path", UNROUTED)
+            self._metrics.requests.labels(route, str(status)).observe(time.perf_counter() - started_s)

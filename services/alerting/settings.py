@@ -5,8 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from services.common.bind import refuse_open_bind
-from services.common.settings import FrozenSettings
+from services.common.settings import FrozenSettings, refuse_open_bind
 
 DAY_S = 86_400.0
 

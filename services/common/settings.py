@@ -1,5 +1,6 @@
-"""Settings: a YAML file, overridden field by field from the environment, validated once at start."""
+"""Settings: a YAML file, overridden field by field from the environment, checked once at start; where to listen."""
 
+import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -79,3 +80,24 @@ def _scalar(name: str, text: str) -> Any:
         raise SettingsError(f"{name}: {text!r} cannot be read as a YAML value") from error
     # "::" is an address to its author and a mapping to YAML; a mapping is meant only where it has its braces
     return text if isinstance(value, dict) and not text.lstrip().startswith("{") else value
+
+
+def refuse_open_bind(host: str, allow_unauthenticated_bind: bool) -> None:
+    """Raise ValueError if ``host`` can be reached from other machines while nobody authenticates.
+
+    ``allow_unauthenticated_bind`` is the operator's word that something else keeps strangers out (a container
+    whose port is published on 127.0.0.1 only, say).
+    """
+    if allow_unauthenticated_bind or _is_loopback(host):
+        return
+    raise ValueError(
+        f"host {host!r} can be reached from other machines and authentication is off: bind 127.0.0.1, "
+        "or set allow_unauthenticated_bind if something else keeps strangers out"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,9 +1,16 @@
-"""The declared topics: ``config/topics.yaml``, the one place where partitions and retention are written."""
+"""The declared topics, and the command that creates them: ``python -m services.common.topics``."""
 
+import argparse
+import sys
 from pathlib import Path
+from typing import Any
 
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from services.common.kafka import create_admin
 from services.common.problem import describe_errors
 from services.common.settings import SettingsError, read_yaml
 
@@ -34,3 +41,87 @@ def load_topics(path: Path) -> dict[str, Topic]:
         return {name: Topic.model_validate(fields) for name, fields in declared.items()}
     except ValidationError as error:
         raise SettingsError(f"{path}: {describe_errors(error)}") from error
+
+
+class TopicConflictError(Exception):
+    """A topic exists with another partition count; only a person can decide what to do about that."""
+
+
+def create_topics(admin: KafkaAdminClient, declared: dict[str, Topic]) -> list[str]:
+    """Make the cluster's topics what ``declared`` says, and return what was done, a line each.
+
+    Missing topics are created, differing topic settings are set. Nothing is ever deleted.
+
+    Raises
+    ------
+    TopicConflictError
+        A topic has another number of partitions: an area's place would change, and with it its order.
+    """
+    existing = {topic["name"]: topic for topic in admin.describe_topics()}
+    _refuse_other_partition_counts(existing, declared)
+    missing = {name: topic for name, topic in declared.items() if name not in existing}
+    if missing:
+        admin.create_topics({name: _creation(topic) for name, topic in missing.items()}, wait_for_metadata=True)
+    altered = _alter_configs(admin, {name: topic for name, topic in declared.items() if name in existing})
+    return [f"created {name} ({topic.partitions} partitions)" for name, topic in missing.items()] + altered
+
+
+def _refuse_other_partition_counts(existing: dict[str, Any], declared: dict[str, Topic]) -> None:
+    for name in declared.keys() & existing.keys():
+        actual = len(existing[name]["partitions"])
+        if actual != declared[name].partitions:
+            raise TopicConflictError(
+                f"topic {name} has {actual} partitions, config/topics.yaml says {declared[name].partitions}: "
+                "a topic keeps its partition count for life"
+            )
+
+
+def _creation(topic: Topic) -> dict[str, Any]:
+    return {
+        "num_partitions": topic.partitions,
+        "replication_factor": topic.replication,
+        "configs": topic.configs,
+    }
+
+
+def _alter_configs(admin: KafkaAdminClient, topics: dict[str, Topic]) -> list[str]:
+    wanted = {name: topic.configs for name, topic in topics.items() if topic.configs}
+    if not wanted:
+        return []
+    current = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name) for name in wanted])["topic"]
+    changes = {name: _differences(configs, current.get(name, {})) for name, configs in wanted.items()}
+    changes = {name: change for name, change in changes.items() if change}
+    if changes:
+        admin.alter_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, name, change) for name, change in changes.items()]
+        )
+    return [f"set {name}: {key}={value}" for name, change in changes.items() for key, value in change.items()]
+
+
+def _differences(wanted: dict[str, str], current: dict[str, Any]) -> dict[str, str]:
+    return {key: value for key, value in wanted.items() if current.get(key, {}).get("value") != value}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; 0 when the topics are as declared."""
+    parser = argparse.ArgumentParser(description="Create the declared Kafka topics.")
+    parser.add_argument("--topics", type=Path, default=Path("config/topics.yaml"))
+    parser.add_argument("--kafka", default="127.0.0.1:9092", metavar="HOST:PORT")
+    options = parser.parse_args(arguments)
+    try:
+        done = create_topics(create_admin(options.kafka), load_topics(options.topics))
+    except KafkaError as error:
+        return _fail(f"Kafka at {options.kafka} cannot be used: {type(error).__name__}")
+    except (SettingsError, TopicConflictError) as error:
+        return _fail(str(error))
+    sys.stdout.write("\n".join(done or ["all topics are as declared"]) + "\n")
+    return 0
+
+
+def _fail(sentence: str) -> int:
+    sys.stderr.write(sentence + "\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
-from services.common.metrics import operations_router
+from services.common.operations import operations_router
 from services.common.problem import install_problem_handlers
-from services.ingest.dead_letters import DeadLetters
-from services.ingest.detections_api import DetectionsEndpoint, IngestApp
-from services.ingest.intake import Clock, Intake, system_clock_us
+from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
+from services.ingest.kafka.dead_letter_topic import DeadLetters
+from services.ingest.kafka.publisher import Publisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.publisher import Publisher
-from services.ingest.registry import Registry
-from services.ingest.sensors_api import sensors_router
+from services.ingest.registry.sensors_api import sensors_router
+from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
+from services.ingest.stamping.intake import Clock, Intake, system_clock_us
 
 
 def create_app(

@@ -12,16 +12,16 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from services.common.declared_streams import load_streams
 from services.common.kafka import create_consumer, create_producer
-from services.common.streams import load_streams
 from services.ingest.app import create_app
-from services.ingest.heartbeats import Heartbeats
-from services.ingest.http_protocol import BoundedHttpProtocol
-from services.ingest.kafka_publisher import KafkaPublisher
+from services.ingest.http.protocol import BoundedHttpProtocol
+from services.ingest.kafka.heartbeats import Heartbeats
+from services.ingest.kafka.producer import RememberingPartitioner
+from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.partitions import RememberingPartitioner
-from services.ingest.registry import Registry
-from services.ingest.registry_follower import RegistryFollower
+from services.ingest.registry.registry_follower import RegistryFollower
+from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
 
 LONGEST_BLOCK_MS = 500  # of send() on the event loop, should a topic's metadata have got lost

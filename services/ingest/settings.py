@@ -7,8 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from services.common.bind import refuse_open_bind
-from services.common.settings import FrozenSettings
+from services.common.settings import FrozenSettings, refuse_open_bind
 
 PREFIX = "COINCIDE_INGEST_"
 

@@ -8,9 +8,8 @@ from enum import IntEnum
 
 from msgspec import json
 
-from coincide.query_coalesce import EpisodeRule
-from spark_jobs.episodes.part import Part, united
-from spark_jobs.episodes.records import Episode, GroupKey, Retraction, episode_id
+from coincide.queries.episode_rule import EpisodeRule
+from spark_jobs.episodes.episode_records import Episode, GroupKey, Part, Retraction, episode_id, united
 
 
 class Phase(IntEnum):

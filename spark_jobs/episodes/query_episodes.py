@@ -1,4 +1,4 @@
-"""QueryEpisodes: the episodes of one query that may still change."""
+"""The episodes of one query that may still change."""
 
 from __future__ import annotations
 
@@ -6,16 +6,50 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from coincide.query import Query
-from coincide.query_coalesce import EpisodeRule
-from spark_jobs.control import ActiveQuery
+from msgspec import json
+
+from coincide.queries.checks import ATTRIBUTES
+from coincide.queries.episode_rule import LABEL, EpisodeRule
+from coincide.queries.join_query import Query
+from spark_jobs.core.control import ActiveQuery
+from spark_jobs.episodes.episode_records import Episode, GroupKey, Retraction, part_of
+from spark_jobs.episodes.episode_slots import EpisodeSlots
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
-from spark_jobs.episodes.labels import labels_of
 from spark_jobs.episodes.live_episode import LiveEpisode, Phase
-from spark_jobs.episodes.part import part_of
-from spark_jobs.episodes.records import Episode, GroupKey, Retraction
-from spark_jobs.episodes.slots import EpisodeSlots
-from spark_jobs.matches import Match
+from spark_jobs.records.match_records import Match, Member
+from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
+
+
+def labels_of(by: Sequence[str], members: Sequence[Member]) -> bytes:
+    """Return the value of each label as a JSON list: null where a role is absent or there is no such value.
+
+    Values are strings, numbers by what they are worth, true or false.
+
+    Examples
+    --------
+    >>> from msgspec import Raw
+    >>> one = Member("s", "geo-1", "g1", "seismic", 0, 0, 0, "t", Raw(b'{"object":7.0}'))
+    >>> labels_of(["s.sensor", "s.attributes.object", "t.sensor", "attributes.object"], [one])
+    b'["geo-1",7,null,7]'
+    """
+    return json.encode([_label(name, members) for name in by])
+
+
+def _label(label: str, members: Sequence[Member]) -> Scalar | None:
+    if label.startswith(ATTRIBUTES):  # the attribute that is equal in all members
+        return _attribute(members[0], label)
+    found = LABEL.fullmatch(label)
+    assert found is not None, label  # noqa: S101 - EpisodeRule has checked it
+    for member in members:
+        if member.role == found["role"]:
+            return member.sensor if found["name"] is None else _attribute(member, found["name"])
+    return None
+
+
+def _attribute(member: Member, name: str) -> Scalar | None:
+    value = attribute(attributes_of(member.attributes), name)
+    return as_read(value) if isinstance(value, Scalar) else None
+
 
 Told = Episode | Retraction
 WatermarkOf = Callable[[GroupKey], int | None]  # of a group's area; None where it has been forgotten

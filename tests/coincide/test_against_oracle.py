@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from coincide.detections import Detections
-from coincide.histogram import Histogram
-from coincide.stream import Stream
-from coincide.timing_join import TimingJoin, timing_join
-from coincide.window import Window
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.joins.stream import Stream
+from coincide.live.pair_stream import TimingJoin
+from coincide.templates.histogram import Histogram
 from tests.reference import central_italy
 from tests.reference.oracle import Detection, Expected, Key, QueryVersion, expected_matches
 from tests.reference.pair_probability import Template

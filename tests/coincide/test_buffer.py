@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.area_keys import PackedKeys, WideKeys, narrowest_keys
-from coincide.buffer import Buffer
-from coincide.events import Events
+from coincide.joins.buffer import Buffer
+from coincide.joins.events import Events
+from coincide.joins.keys import PackedKeys, WideKeys, narrowest_keys
 
 YEAR_1980, YEAR_2100 = 315_532_800_000_000, 4_102_444_800_000_000
 Row = tuple[int, int, int]  # area, time, ref

@@ -9,21 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import (
-    Detections,
-    Histogram,
-    RateError,
-    SensorRate,
-    ThresholdError,
-    Window,
-    chance_rate,
-    satisfaction_offsets,
-    timing_join,
-)
-from coincide.chance_rate import offset_lengths_s
-from coincide.errors import SensorRuleError
-from coincide.template_pairs import TemplatePairs
-from coincide.timing_join.sensor_rule import SensorRule
+from coincide.constraints.conditions import SensorRule
+from coincide.constraints.window import Window
+from coincide.errors import RateError, SensorRuleError, ThresholdError
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.offsets.chance import SensorRate, chance_rate, offset_lengths_s
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.templates.histogram import Histogram
+from coincide.templates.template_columns import TemplatePairs
 from tests.reference.templates import templates, thresholds, windows
 
 Times = npt.NDArray[np.int64]

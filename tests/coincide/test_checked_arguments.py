@@ -7,30 +7,31 @@ from typing import Any
 
 import pytest
 
-from coincide import (
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.errors import (
     CoincideError,
-    Detections,
     DetectionsError,
-    Histogram,
+    GraphError,
     HistogramError,
     OffsetError,
-    SatisfactionTable,
-    SensorRate,
-    Stream,
     StreamError,
     ThresholdError,
-    TimingJoin,
-    Window,
-    goodness_of_fit,
-    match_probabilities,
-    match_probability,
-    occurred,
-    occurrences,
-    satisfaction_offsets,
-    timing_join,
-    timing_join_blocks,
 )
-from coincide.window_join import ConstraintGraph, GraphError, WindowJoin, window_join, window_join_blocks
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
+from coincide.joins.stream import Stream
+from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
+from coincide.live.pair_stream import TimingJoin
+from coincide.live.tuple_stream import WindowJoin
+from coincide.offsets.chance import SensorRate
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.probability.difference import match_probabilities, match_probability
+from coincide.probability.onset import occurred
+from coincide.probability.onset_columns import occurrences
+from coincide.templates.fit import goodness_of_fit
+from coincide.templates.histogram import Histogram
 
 POINT, WINDOW = Histogram.point(), Window(1)
 NOW, HERE = Detections([0], [POINT]), Stream("here")

@@ -5,8 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coincide import CoincideError, Histogram, Window, timing_join
-from coincide.detections import Detections
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.templates.histogram import Histogram
 
 CLOCK = Histogram.uniform(-40, 0.0000005)
 

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import CoincideError, Histogram, OffsetError, Window, match_probabilities, match_probability
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError, OffsetError
+from coincide.probability.difference import match_probabilities, match_probability
+from coincide.templates.histogram import Histogram
 from tests.reference.difference import exact_probability
 from tests.reference.integration import integrated_probability
 from tests.reference.templates import templates, windows

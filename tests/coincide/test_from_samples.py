@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram, HistogramError, goodness_of_fit
-from coincide.arrays import FloatArray
-from coincide.bayesian_blocks import LEAST_SAMPLES
+from coincide.arrays.kinds import FloatArray
+from coincide.errors import HistogramError
+from coincide.templates.fit import goodness_of_fit
+from coincide.templates.histogram import Histogram
+from coincide.templates.learning import LEAST_SAMPLES
 from tests.reference.best_blocks import best_blocks
 
 milliseconds = st.lists(st.integers(-5000, 5000), min_size=LEAST_SAMPLES, max_size=120)

@@ -14,7 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram, HistogramError, Window, match_probability
+from coincide.constraints.window import Window
+from coincide.errors import HistogramError
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
 from docs.generate import ROOT
 from tests.reference.templates import templates
 

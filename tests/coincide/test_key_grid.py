@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Detections, Histogram, Window, timing_join
-from coincide.timing_join.key_grid import LEAST_KEYS, KeyGrid, Side, search_in
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.keys import LEAST_KEYS, KeyGrid, Side, search_in
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.templates.histogram import Histogram
 
 keys_at = st.one_of(st.integers(0, 40), st.integers(0, 2**63 - 2))
 

@@ -9,24 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import (
-    CoincideError,
-    Detections,
-    Histogram,
-    Stream,
-    TimingJoin,
-    Window,
-    match_probabilities,
-    satisfaction_offsets,
-    timing_join,
-)
-from coincide.offset_cache import LookUps, OffsetCache
-from coincide.pair_work import table_work
-from coincide.quantised import rounded_up
-from coincide.stream_buffers import SPARE_TEMPLATES
-from coincide.template_registry import TemplateRegistry
-from coincide.timing_join import PairLimits
-from coincide.timing_join.pair_limits import TABLE_WORK
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.joins.stream import Stream
+from coincide.joins.stream_buffers import SPARE_TEMPLATES
+from coincide.live.pair_stream import TimingJoin
+from coincide.offsets.cache import TABLE_WORK, LookUps, OffsetCache, PairLimits
+from coincide.offsets.pair_work import table_work
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.probability.difference import match_probabilities
+from coincide.templates.codes import TemplateRegistry
+from coincide.templates.families import rounded_up
+from coincide.templates.histogram import Histogram
 
 WINDOW, THRESHOLD = Window(1.0), 0.2
 TEMPLATES = [

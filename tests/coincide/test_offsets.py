@@ -5,7 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram, ThresholdError, Window, match_probability, satisfaction_offsets
+from coincide.constraints.window import Window
+from coincide.errors import ThresholdError
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
 from tests.reference.offsets import misjudged, probability_at, range_to_try
 from tests.reference.templates import MICROSECOND, templates, thresholds, windows
 

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram, SatisfactionTable, Window, match_probabilities, satisfaction_offsets
+from coincide.constraints.window import Window
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.probability.difference import match_probabilities
+from coincide.templates.histogram import Histogram
 from tests.reference.corner_sums import Difference
 from tests.reference.offsets import probability_at
 from tests.reference.templates import templates, thresholds, windows

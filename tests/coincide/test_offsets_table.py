@@ -5,7 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram, SatisfactionTable, ThresholdError, Window, satisfaction_offsets
+from coincide.constraints.window import Window
+from coincide.errors import ThresholdError
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.templates.histogram import Histogram
 from tests.reference.templates import templates, thresholds, windows
 
 EITHER = Histogram([0, 1, 9, 10], [0.5, 0.0, 0.5])

@@ -9,26 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coincide import (
-    Detections,
-    Histogram,
-    OffsetError,
-    SensorRate,
-    Stream,
-    TimingJoin,
-    Window,
-    WindowError,
-    chance_rate,
-    match_probability,
-    timing_join,
-    timing_join_blocks,
-)
-from coincide.area_keys import EARLIEST_TIME_US, LATEST_TIME_US
-from coincide.errors import QueryError
-from coincide.query import Query
-from coincide.timing_join.algorithms import ALGORITHMS
-from coincide.timing_join.condition import JoinCondition
-from coincide.within import Within
+from coincide.constraints.conditions import JoinCondition
+from coincide.constraints.window import Window
+from coincide.errors import OffsetError, QueryError, WindowError
+from coincide.joins.detections import Detections
+from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
+from coincide.joins.stream import Stream
+from coincide.live.pair_stream import TimingJoin
+from coincide.offsets.chance import SensorRate, chance_rate
+from coincide.papers.timing_algorithms import ALGORITHMS
+from coincide.probability.difference import match_probability
+from coincide.queries.edges import Within
+from coincide.queries.join_query import Query
+from coincide.templates.histogram import Histogram
 from tests.reference.offsets import probability_at
 from tests.reference.recorded_streams import SEVERAL_BUCKETS, UNIFORM, Found, Recorded, positions, recorded
 

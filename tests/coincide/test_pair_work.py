@@ -9,19 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Detections, Histogram, Pairs, Stream, TimingJoin, Window, match_probability, timing_join
-from coincide import offset_cache as cache_module
-from coincide import satisfaction_table as table_module
-from coincide.arrays import FloatArray
-from coincide.offsets import offset_ranges
-from coincide.pair_work import mean_evaluation_work, offsets_in_evaluations, offsets_work, table_work
-from coincide.ranges import Ranges
-from coincide.template_columns import TemplateColumns
-from coincide.template_pairs import TemplatePairs
-from coincide.timing_join import PairLimits
-from coincide.timing_join import batch_join as batch_module
-from coincide.timing_join.pair_limits import TABLE_WORK
-from coincide.trapezoids import Trapezoids
+from coincide.arrays.kinds import FloatArray
+from coincide.constraints.window import Window
+from coincide.joins.answers import Pairs
+from coincide.joins.detections import Detections
+from coincide.joins.pairs import pair_join as batch_module
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.joins.stream import Stream
+from coincide.live.pair_stream import TimingJoin
+from coincide.offsets import cache as cache_module
+from coincide.offsets import satisfaction_table as table_module
+from coincide.offsets.cache import TABLE_WORK, PairLimits
+from coincide.offsets.pair_work import mean_evaluation_work, offsets_in_evaluations, offsets_work, table_work
+from coincide.offsets.ranges import Ranges
+from coincide.offsets.satisfying import offset_ranges
+from coincide.probability.difference import match_probability
+from coincide.probability.trapezoids import Trapezoids
+from coincide.templates.histogram import Histogram
+from coincide.templates.template_columns import TemplateColumns, TemplatePairs
 
 SECOND = 1_000_000
 SHORT, LONG = Window(0.5), Window(40.0)

@@ -8,18 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import (
-    CoincideError,
-    Histogram,
-    Occurred,
-    OffsetError,
-    Window,
-    WindowError,
-    match_probabilities,
-    match_probability,
-)
-from coincide.occurrences import occurrences
-from coincide.posterior import occurred
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError, OffsetError, WindowError
+from coincide.probability.difference import match_probabilities, match_probability
+from coincide.probability.onset import Occurred, occurred
+from coincide.probability.onset_columns import occurrences
+from coincide.templates.histogram import Histogram
 from tests.reference.posterior import ExactPosterior
 from tests.reference.templates import MICROSECOND, templates, windows
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide import Histogram, Window, match_probability
-from coincide.quantile_guess import closer_quantiles
-from coincide.template_columns import TemplateColumns
+from coincide.constraints.window import Window
+from coincide.offsets.long_windows import closer_quantiles
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
+from coincide.templates.template_columns import TemplateColumns
 
 
 @pytest.mark.parametrize("probability", [0.01, 0.5, 0.97])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coincide.errors import QueryError
-from coincide.query import Query
+from coincide.queries.join_query import Query
 
 
 def intruder(**changes: Any) -> dict[str, Any]:

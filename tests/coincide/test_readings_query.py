@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from coincide.coalescing import Bounded, Equal, Quantised
+from coincide.coalescing.equivalences import Bounded, Equal, Quantised
 from coincide.errors import QueryError
-from coincide.queries import keeps_activation, query_from_json
-from coincide.query import Query
-from coincide.readings_query import ReadingsQuery
-from coincide.sliding.asked import Lasting, Longest, Similar
-from coincide.sliding.condition import Condition
+from coincide.queries.documents import keeps_activation, query_from_json
+from coincide.queries.join_query import Query
+from coincide.queries.readings_query import ReadingsQuery
+from coincide.sliding.questions import Condition, Lasting, Longest, Similar
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "contracts" / "query.schema.json"
 VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))

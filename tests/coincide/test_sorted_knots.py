@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram
-from coincide.exact_sums import ExactSum
-from coincide.sorted_knots import SortedKnots, sorted_cdf_error
-from coincide.template_columns import TemplateColumns
-from coincide.trapezoids import Trapezoids
+from coincide.arrays.exact_sums import ExactSum
+from coincide.offsets.bends import SortedKnots, sorted_cdf_error
+from coincide.probability.trapezoids import Trapezoids
+from coincide.templates.histogram import Histogram
+from coincide.templates.template_columns import TemplateColumns
 
 
 @st.composite

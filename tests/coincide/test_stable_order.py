@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.stable_order import stable_order, stable_order_by, stable_sort
+from coincide.arrays.order import stable_order, stable_order_by, stable_sort
 
 FAR = 2**62
 values = st.lists(st.one_of(st.integers(-3, 3), st.integers(-FAR, FAR)), max_size=40)

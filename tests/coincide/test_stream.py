@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coincide.errors import StreamError
-from coincide.stream import Stream
+from coincide.joins.stream import Stream
 
 
 def test_durations_in_microseconds_are_rounded_up() -> None:

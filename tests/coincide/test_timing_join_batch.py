@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import CoincideError, Histogram, Window, match_probability
-from coincide.detections import Detections
-from coincide.timing_join import SensorRule, timing_join, timing_join_blocks
+from coincide.constraints.conditions import SensorRule
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
 from tests.reference.timing_join import Row
 from tests.reference.timing_join import timing_join as slow_timing_join
 

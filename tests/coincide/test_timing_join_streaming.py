@@ -9,15 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import CoincideError, Histogram, Window
-from coincide.detections import Detections
-from coincide.errors import StreamError
-from coincide.events import Events
-from coincide.stream import Stream
-from coincide.timing_join import JoinCondition, PairLimits, SensorRule, SharedJoins, TimingJoin, timing_join
-from coincide.timing_join.frame_labels import LEAST_LOG
-from coincide.timing_join.label_codes import SPARE_LABELS
-from coincide.watermark import BEFORE_ALL_US
+from coincide.constraints.conditions import JoinCondition, SensorRule
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError, StreamError
+from coincide.joins.detections import Detections
+from coincide.joins.events import Events
+from coincide.joins.label_codes import SPARE_LABELS
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.joins.row_labels import LEAST_LOG
+from coincide.joins.stream import Stream
+from coincide.joins.watermark import BEFORE_ALL_US
+from coincide.live.pair_stream import TimingJoin
+from coincide.live.shared_joins import SharedJoins
+from coincide.offsets.cache import PairLimits
+from coincide.templates.histogram import Histogram
 from tests.reference.streaming import on_time, watermarks
 from tests.reference.timing_join import Row
 from tests.reference.timing_join import timing_join as slow_timing_join

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram
-from coincide.watermark import BEFORE_ALL_US, Watermark
+from coincide.joins.watermark import BEFORE_ALL_US, Watermark
+from coincide.templates.histogram import Histogram
 from tests.reference.streaming import watermarks
 from tests.reference.timing_join import Row
 

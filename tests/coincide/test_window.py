@@ -7,24 +7,20 @@ from typing import Any
 
 import pytest
 
-from coincide import (
-    Detections,
-    Histogram,
-    SatisfactionTable,
-    SensorRate,
-    Stream,
-    TimingJoin,
-    Window,
-    WindowError,
-    chance_rate,
-    match_probabilities,
-    match_probability,
-    occurred,
-    occurrences,
-    satisfaction_offsets,
-    timing_join,
-)
-from coincide.timing_join import JoinCondition, timing_join_blocks
+from coincide.constraints.conditions import JoinCondition
+from coincide.constraints.window import Window
+from coincide.errors import WindowError
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
+from coincide.joins.stream import Stream
+from coincide.live.pair_stream import TimingJoin
+from coincide.offsets.chance import SensorRate, chance_rate
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.probability.difference import match_probabilities, match_probability
+from coincide.probability.onset import occurred
+from coincide.probability.onset_columns import occurrences
+from coincide.templates.histogram import Histogram
 
 
 def test_a_half_width_is_symmetric_and_closed() -> None:

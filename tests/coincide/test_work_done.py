@@ -7,25 +7,21 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from coincide import (
-    Detections,
-    Histogram,
-    SatisfactionTable,
-    Stream,
-    TimingJoin,
-    Window,
-    match_probabilities,
-    offset_cache,
-    timing_join,
-    timing_join_blocks,
-)
-from coincide.knots import Knots
-from coincide.offset_cache import OffsetCache
-from coincide.pair_work import SHORT_WINDOW_EVALUATIONS
-from coincide.sorted_knots import SortedKnots
-from coincide.template_columns import TemplateColumns
-from coincide.template_registry import TemplateRegistry
-from coincide.trapezoids import Trapezoids
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
+from coincide.joins.stream import Stream
+from coincide.live.pair_stream import TimingJoin
+from coincide.offsets import cache as offset_cache
+from coincide.offsets.bends import Knots, SortedKnots
+from coincide.offsets.cache import OffsetCache
+from coincide.offsets.pair_work import SHORT_WINDOW_EVALUATIONS
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.probability.difference import match_probabilities
+from coincide.probability.trapezoids import Trapezoids
+from coincide.templates.codes import TemplateRegistry
+from coincide.templates.histogram import Histogram
+from coincide.templates.template_columns import TemplateColumns
 from tests.reference.call_counts import CallCounts
 
 TEMPLATES = 40  # a side: 1,600 pairs

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from coincide.timing_join import expansion, timing_join
-from coincide.timing_join.algorithms import ALGORITHMS, PaperAlgorithm
-from coincide.timing_join.probe_bounds import ProbeBounds
+from coincide.joins.pairs import expansion
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.joins.probe_bounds import ProbeBounds
+from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
 from docs.generate import ROOT
 from tests.reference.recorded_streams import long_recording
 

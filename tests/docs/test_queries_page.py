@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from coincide.queries import query_from_json
-from coincide.query import Query
-from coincide.readings_query import ReadingsQuery
-from coincide.sliding.asked import Lasting, Longest, Similar
+from coincide.queries.documents import query_from_json
+from coincide.queries.join_query import Query
+from coincide.queries.readings_query import ReadingsQuery
+from coincide.sliding.questions import Lasting, Longest, Similar
 from docs.generate import ROOT
 from services.alerting.api.query_models import QueryDocument, Threshold
-from services.alerting.episode_records import RETRACTED
-from services.alerting.live_events import event_of, events_of
+from services.alerting.kafka.records import RETRACTED
+from services.alerting.live.event_stream import event_of, events_of
 from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.match_rows import StoredMatch
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coincide.query import Query
+from coincide.queries.join_query import Query
 from docs.generate import ROOT
 
 PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.window_join_costs import UNIFORM, USUAL, WIDE, Setting, works
-from coincide.window_join.algorithms import ALGORITHMS, PaperAlgorithm
+from coincide.papers.window_join.algorithms import ALGORITHMS, PaperAlgorithm
 from docs.generate import ROOT
 
 PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")

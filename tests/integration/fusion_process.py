@@ -18,15 +18,14 @@ from typing import Any
 import psutil
 from kafka import TopicPartition
 
-from coincide.histogram import Histogram
+from coincide.templates.histogram import Histogram
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
-from services.common.create_topics import create_topics
 from services.common.kafka import create_admin, create_consumer, create_producer
-from services.common.topics import load_topics
+from services.common.topics import create_topics, load_topics
 
 READY_TIMEOUT_S = 240.0
 TEMPLATE = Histogram.uniform(-1, 1)

@@ -11,8 +11,7 @@ import pytest
 from kafka import KafkaProducer
 
 from deploy.local.broker import Broker
-from services.alerting.episode_records import STATES
-from services.alerting.topics import Topics
+from services.alerting.kafka.records import STATES, Topics
 from services.common.kafka import create_producer
 from tests.integration.alerting_process import AlertingProcess, running_alerting, until
 from tests.integration.live_reader import Event, LiveReader

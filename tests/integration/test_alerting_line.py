@@ -14,10 +14,9 @@ from deploy.local.broker import Broker
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
 from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
-from services.alerting.topics import Topics
-from services.common.create_topics import create_topics
+from services.alerting.kafka.records import Topics
 from services.common.kafka import create_admin, create_producer
-from services.common.topics import load_topics
+from services.common.topics import create_topics, load_topics
 from tests.integration.alerting_process import running_alerting, until
 from tests.integration.live_reader import LiveReader
 from tests.services.alerting.records import dead_letter, match, query

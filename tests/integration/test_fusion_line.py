@@ -11,8 +11,8 @@ import pytest
 
 from deploy.local.broker import Broker
 from deploy.local.waiting import wait_until
-from spark_jobs.checkpoint import IDENTITY_FILE
 from spark_jobs.fusion import REFUSED
+from spark_jobs.job.checkpoint import IDENTITY_FILE
 from tests.integration.fusion_process import (
     FusionProcess,
     acoustic,

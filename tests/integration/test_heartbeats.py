@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from coincide import Histogram
-from coincide.stream import Stream
+from coincide.joins.stream import Stream
+from coincide.templates.histogram import Histogram
 from deploy.local.broker import Broker
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
 from deploy.local.waiting import wait_until
-from services.common.create_topics import create_topics
 from services.common.kafka import create_admin
-from services.common.topics import load_topics
-from services.ingest.seed_sensors import seed
-from services.ingest.sensors import Sensor
-from spark_jobs.records import InputRecord
+from services.common.topics import create_topics, load_topics
+from services.ingest.registry.seed import seed
+from services.ingest.registry.sensors import Sensor
+from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.fusion_process import FusionProcess, read_all
 from tests.integration.ingest_process import IngestProcess, records_of, running_ingest
 from tests.reference.fusion import SlowFusion

@@ -10,15 +10,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from coincide import Histogram
+from coincide.templates.histogram import Histogram
 from deploy.local.broker import Broker
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports
-from services.common.create_topics import create_topics
 from services.common.kafka import create_admin
-from services.common.topics import load_topics
-from services.ingest.seed_sensors import seed
-from services.ingest.sensors import Sensor
+from services.common.topics import create_topics, load_topics
+from services.ingest.registry.seed import seed
+from services.ingest.registry.sensors import Sensor
 from tests.integration.ingest_process import IngestProcess, detection_ids, running_ingest, until
 
 pytestmark = pytest.mark.jvm

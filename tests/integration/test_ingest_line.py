@@ -7,10 +7,10 @@ from types import MappingProxyType
 import httpx
 import pytest
 
-from coincide import Histogram
+from coincide.templates.histogram import Histogram
 from deploy.local.broker import Broker
-from services.ingest.seed_sensors import present_sensors, seed
-from services.ingest.sensors import Sensor
+from services.ingest.registry.seed import present_sensors, seed
+from services.ingest.registry.sensors import Sensor
 from tests.integration.ingest_process import IngestProcess, records_of, running_ingest, until
 
 pytestmark = pytest.mark.jvm

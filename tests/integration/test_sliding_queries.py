@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from coincide.stream import Stream
+from coincide.joins.stream import Stream
 from deploy.local.broker import Broker
 from deploy.local.waiting import wait_until
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.fusion_process import FusionProcess, create_prefixed_topics, read_all, send
 from tests.spark_jobs.building import Row, frame, put
 

@@ -1,4 +1,4 @@
-"""The slow obvious twin of coincide.bayesian_blocks: every choice of edges, by recursion; no equal samples."""
+"""The slow obvious twin of coincide.templates.learning: every choice of edges, by recursion; no equal samples."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from coincide.coalescing import Equivalence, Run
+from coincide.coalescing.equivalences import Equivalence
+from coincide.coalescing.runs import Run
 
 
 class Reading(NamedTuple):

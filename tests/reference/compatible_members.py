@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from coincide import Detections, Histogram
-from coincide.window_join import ConstraintGraph, Edge
+from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.joins.detections import Detections
+from coincide.templates.histogram import Histogram
 from tests.reference.counted_cells import joint_probability
 from tests.reference.posterior import ExactPosterior
 from tests.reference.timing_join import offsets

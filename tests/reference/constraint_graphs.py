@@ -7,8 +7,8 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-from coincide import Window
-from coincide.window_join import ConstraintGraph, Edge
+from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.constraints.window import Window
 
 Form = Literal["path", "tree", "cyclic", "clique", "uniform clique"]
 

@@ -18,7 +18,8 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import comb, lcm
 
-from coincide import Histogram, Window
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 
 TOLERANCE = Fraction(1, 10**12)
 ATOM_TOLERANCE_S = 1e-9  # an atom this close to a bound lies on it

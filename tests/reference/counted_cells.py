@@ -17,7 +17,8 @@ from itertools import pairwise, permutations
 import numpy as np
 import numpy.typing as npt
 
-from coincide import Histogram, Window
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 from tests.reference.pair_probability import in_us
 
 Windows = Mapping[tuple[int, int], Window]

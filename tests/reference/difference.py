@@ -1,4 +1,4 @@
-"""The slow obvious twin of coincide.difference: exact arithmetic, one pair of buckets at a time.
+"""The slow obvious twin of coincide.probability.difference: exact arithmetic, one pair of buckets at a time.
 
 Times are whole numbers of 2**-90 microseconds, in which every float above 1e-11 s, every microsecond and every
 nanosecond is exact.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from coincide import Histogram, Window
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 
 UNITS_PER_SECOND = 10**9 * 2**90
 ATOM_TOLERANCE = UNITS_PER_SECOND // 10**9  # an atom within 1 ns of a bound lies on it

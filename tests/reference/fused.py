@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from coincide import Histogram, Window
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 from tests.reference.posterior import ExactPosterior
 
 HALF_A_US = Fraction(1, 2 * 10**6)

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from coincide.histogram import Histogram
-from coincide.stream import Stream
-from spark_jobs.records import InputRecord
+from coincide.joins.stream import Stream
+from coincide.templates.histogram import Histogram
+from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion_query import Names, SlowQuery, SlowRow
 from tests.reference.silence import SlowSilence
 

@@ -10,11 +10,11 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-from coincide.difference import match_probability
-from coincide.histogram import Histogram
-from coincide.window import Window
-from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint import joint_probabilities
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.probability.difference import match_probability
+from coincide.probability.joint.probability import joint_probabilities
+from coincide.templates.histogram import Histogram
 
 ACCURACY = 1e-12
 

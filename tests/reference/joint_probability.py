@@ -1,6 +1,6 @@
 """P(all windows hold at once), exact and slow, for templates, times and windows on a grid of whole units.
 
-The independent twin of ``coincide.window_join.joint.probability``: no integrals, it counts. A member that is
+The independent twin of ``coincide.probability.joint.probability``: no integrals, it counts. A member that is
 uniform over some units lies in each of them equally often, at a whole number n and a fraction u in (0, 1), uniform
 too; an exact time has the fraction 0. Whether
 
@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations, product
 
-from coincide import Histogram, Window
-from coincide.window_join import ConstraintGraph
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from coincide import Histogram, Window, match_probability
-from coincide.arrays import FloatArray
-from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint.probability import joint_probabilities
+from coincide.arrays.kinds import FloatArray
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.probability.difference import match_probability
+from coincide.probability.joint.probability import joint_probabilities
+from coincide.templates.histogram import Histogram
 from tests.reference import joint_probability as reference
 
 ROUNDING = 1e-12

@@ -1,10 +1,11 @@
-"""The slow obvious twin of coincide.offsets: every whole microsecond tried, in exact rational arithmetic."""
+"""The slow obvious twin of coincide.offsets.satisfying: every whole microsecond tried, in exact rational arithmetic."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from coincide import Histogram, Window
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 from tests.reference.difference import exact_probability
 
 TOLERANCE = Fraction(1, 10**12)

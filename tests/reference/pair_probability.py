@@ -1,6 +1,7 @@
 """P(lo <= Xb - Xa <= hi) for two histogram timestamps, straight from the definition and slow.
 
-The independent twin of ``coincide.difference``: it shares no code with it, and integrates bucket against bucket.
+The independent twin of ``coincide.probability.difference`` shares no code with it: it integrates bucket against
+bucket.
 For one bucket of each, with u uniform on [a0, a1] and v uniform on [b0, b1],
 
     P(v - u <= x) = 1/(a1 - a0) * integral over u of clamp((x + u - b0) / (b1 - b0), 0, 1)

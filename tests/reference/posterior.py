@@ -1,4 +1,4 @@
-"""The slow obvious twin of coincide.posterior: polynomials with fractions for coefficients, one piece at a time."""
+"""The slow twin of coincide.probability.onset: polynomials with fractions for coefficients, one piece at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from coincide import Histogram, Window
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 
 NANOSECOND = Fraction(1, 10**9)  # an atom within 1 ns of a bound lies on it
 

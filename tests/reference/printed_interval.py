@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from coincide import Window
-from coincide.timing_join.answer import Answer
-from coincide.timing_join.interval.eager import correlate
-from coincide.timing_join.interval.regions import Regions, RegionTable, difference_quantile, region_tables
-from coincide.timing_join.max_sorted_buffer import MaxSortedBuffer
-from coincide.timing_join.replay import Arrivals, Event, Side, other_side
-from coincide.timing_join.work import Measured
+from coincide.constraints.window import Window
+from coincide.papers.interval_timing.correlation import correlate
+from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile, region_tables
+from coincide.papers.timing_events import Arrivals, Event, MaxSortedBuffer, Side, other_side
+from coincide.papers.timing_replay import Answer, Measured
 
 
 def eager_by_current_time(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from coincide.window_join import ConstraintGraph
-from coincide.window_join.paper.answer import Answer, Predicate
-from coincide.window_join.paper.backward import BackwardEvaluation
-from coincide.window_join.paper.conservative import local_reach
-from coincide.window_join.paper.forward import ForwardEvaluation
-from coincide.window_join.paper.reach import given_reach, uniform_reach
-from coincide.window_join.paper.replay import Arrivals, Point
-from coincide.window_join.paper.work import Measured
+from coincide.constraints.graph import ConstraintGraph
+from coincide.papers.window_join.backward import BackwardEvaluation
+from coincide.papers.window_join.counted_work import Answer, Measured, Predicate
+from coincide.papers.window_join.forward import ForwardEvaluation
+from coincide.papers.window_join.window_replay import Arrivals, Point
+from coincide.papers.window_join.windows import given_reach, local_reach, uniform_reach
 
 
 def direct_by_joined_streams(

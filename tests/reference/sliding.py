@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from spark_jobs.records import InputRecord
+from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion import SlowFusion
 from tests.reference.fusion_query import SlowRow
 

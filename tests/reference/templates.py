@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from coincide import Histogram, Window
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 
 MICROSECOND = 1e-6
 

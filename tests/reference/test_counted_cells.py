@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram, Window
-from coincide.window_join import ConstraintGraph
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.templates.histogram import Histogram
 from tests.reference.constraint_graphs import constraint_graphs
 from tests.reference.counted_cells import joint_probability, simulated_probability
 from tests.reference.pair_probability import Template, in_us, pair_probability

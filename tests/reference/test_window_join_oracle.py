@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Detections, Histogram, Window
-from coincide.window_join import ConstraintGraph
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.templates.histogram import Histogram
 from tests.reference.window_join import (
     ABSENT,
     joint_probabilities,

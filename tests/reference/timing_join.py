@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from coincide import Histogram, Window, satisfaction_offsets
+from coincide.constraints.window import Window
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.templates.histogram import Histogram
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from coincide.window_join import ConstraintGraph, Edge
+from coincide.constraints.graph import ConstraintGraph, Edge
 from tests.reference.compatible_members import ACCURACY, Frames, Keys, Member, Rules, members_of
 
 Positions = tuple[int, ...]

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from coincide import Detections, Histogram
-from coincide.timing_join import SensorRule
-from coincide.window_join import ConstraintGraph
+from coincide.constraints.conditions import SensorRule
+from coincide.constraints.graph import ConstraintGraph
+from coincide.joins.detections import Detections
+from coincide.templates.histogram import Histogram
 from tests.reference.constraint_graphs import EDGE_THRESHOLDS, FORMS, Form, satisfied_graphs
 
 HALF_SECOND_US = 500_000

@@ -10,9 +10,12 @@ from itertools import combinations, product
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from coincide import Detections, Histogram, Window
-from coincide.window_join import ConstraintGraph, Edge, GraphError
-from coincide.window_join.paper.replay import Arrivals
+from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.constraints.window import Window
+from coincide.errors import GraphError
+from coincide.joins.detections import Detections
+from coincide.papers.window_join.window_replay import Arrivals
+from coincide.templates.histogram import Histogram
 
 Frames = Mapping[str, Detections]
 Keys = Mapping[str, Sequence[int | str]]

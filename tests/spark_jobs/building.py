@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coincide.histogram import Histogram
-from coincide.stream import Stream
-from spark_jobs.records import InputRecord, Output
+from coincide.joins.stream import Stream
+from coincide.templates.histogram import Histogram
+from spark_jobs.records.kafka_records import InputRecord, Output
 
 MICROSECONDS = 1_000_000
 

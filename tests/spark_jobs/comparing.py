@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.records import Output
+from spark_jobs.records.kafka_records import Output
 from tests.reference.fusion import Found
 from tests.spark_jobs.building import matches, status
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_jobs.records import Output
+from spark_jobs.records.kafka_records import Output
 
 Record = dict[str, Any]
 

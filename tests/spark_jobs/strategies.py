@@ -10,11 +10,11 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from coincide.errors import QueryError
-from coincide.histogram import Histogram
-from coincide.query import Query
-from coincide.stream import Stream
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
+from coincide.joins.stream import Stream
+from coincide.queries.join_query import Query
+from coincide.templates.histogram import Histogram
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
 from tests.spark_jobs.building import STREAMS, Row, frame, put, query_json, removal
 
 THREE_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=0, longest_template_s=8)}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from coincide.stream import Stream
-from spark_jobs.checkpoint import IDENTITY_FILE, CheckpointError, Declared, open_checkpoint
-from spark_jobs.state_format import FORMAT
+from coincide.joins.stream import Stream
+from spark_jobs.job.checkpoint import IDENTITY_FILE, CheckpointError, Declared, open_checkpoint
+from spark_jobs.saving.state_format import FORMAT
 
 STREAMS = {"seismic": Stream("seismic", 120.0, 60.0)}
 DECLARED = Declared(shards=1, streams=STREAMS)

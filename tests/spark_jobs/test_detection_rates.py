@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
-from spark_jobs import detection_rates
-from spark_jobs.detection_rates import DetectionRates, RatesState
+from spark_jobs.rows import rates as detection_rates
+from spark_jobs.rows.rates import DetectionRates, RatesState
 
 HALF_LIFE_MINUTES = 60
 STREAMS = ["p", "s"]

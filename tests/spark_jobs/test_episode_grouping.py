@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from coincide.query_coalesce import EpisodeRule
+from coincide.queries.episode_rule import EpisodeRule
+from spark_jobs.episodes.episode_records import EpisodeMember, GroupKey, Part
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.episodes.live_episode import LiveEpisode
-from spark_jobs.episodes.part import EpisodeMember, Part
-from spark_jobs.episodes.records import GroupKey
 
 GROUP = GroupKey("q", "bay", 0, b"[]")
 NOTHING_SETTLED = -1

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from coincide.query import Query
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.records import InputRecord, Output
+from coincide.queries.join_query import Query
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.records.kafka_records import InputRecord, Output
 from tests.reference.episodes import SlowEpisodes
 from tests.spark_jobs.building import Row, frame, heartbeat, matches, put
 from tests.spark_jobs.comparing import but_for_template_pairs

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from coincide.histogram import Histogram
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
+from coincide.templates.histogram import Histogram
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
 from tests.spark_jobs.building import STREAMS, Row, frame, heartbeat, put, query_json, removal, status
 from tests.spark_jobs.episodes_told import Record, episodes
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from msgspec import msgpack
 
-from coincide.arrays import BoolArray, CodeArray, Int64Array
-from coincide.histogram import Histogram
-from coincide.offset_cache import OffsetCache
-from coincide.stream import Stream
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
-from spark_jobs.state_format import FORMAT, StateError
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.joins.stream import Stream
+from coincide.offsets.cache import OffsetCache
+from coincide.templates.histogram import Histogram
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.saving.state_format import FORMAT, StateError
 from tests.spark_jobs.building import (
     STREAMS,
     Row,

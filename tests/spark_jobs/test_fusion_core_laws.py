@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.records import InputRecord, Output
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.records.kafka_records import InputRecord, Output
 from tests.reference.fusion import SlowFusion
 from tests.spark_jobs.building import STREAMS, Row, control, frame, letters, put, query_json, status
 from tests.spark_jobs.comparing import but_for_template_pairs, found

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from spark_jobs.fusion_processor import FusionProcessor
-from spark_jobs.records import InputRecord, Output, OutputRecord
+from spark_jobs.job.processor import FusionProcessor
+from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
 TOPICS = {"matches": "m", "episodes": "e", "dead-letters": "d", "status": "s"}
 KEY_OF_SHARD = [0, 2]

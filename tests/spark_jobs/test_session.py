@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.session import spark_properties
+from spark_jobs.job.job_streams import load_streams
+from spark_jobs.job.session import spark_properties, write_archive
 from spark_jobs.settings import Settings, SettingsError
-from spark_jobs.shipping import write_archive
-from spark_jobs.streams import load_streams
 
 
 def test_own_properties_win(tmp_path: Path) -> None:
@@ -46,8 +45,8 @@ def test_the_archive_for_a_cluster_can_be_imported_from(tmp_path: Path) -> None:
     write_archive(archive)
     with zipfile.ZipFile(archive) as content:
         names = set(content.namelist())
-    assert {"coincide/__init__.py", "spark_jobs/__init__.py", "spark_jobs/fusion_core.py"} <= names
-    importing = "import spark_jobs.fusion_core as core; print(core.__file__)"
+    assert {"coincide/__init__.py", "spark_jobs/__init__.py", "spark_jobs/core/fusion_core.py"} <= names
+    importing = "import spark_jobs.core.fusion_core as core; print(core.__file__)"
     loaded = subprocess.run(
         [sys.executable, "-c", importing],
         cwd=tmp_path,
@@ -57,4 +56,4 @@ def test_the_archive_for_a_cluster_can_be_imported_from(tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    assert loaded.stdout.strip() == f"{archive}/spark_jobs/fusion_core.py"
+    assert loaded.stdout.strip() == f"{archive}/spark_jobs/core/fusion_core.py"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.shards import shard_keys, spark_hash
+from spark_jobs.job.shards import shard_keys, spark_hash
 
 
 def test_the_hash_is_the_one_that_spark_documents() -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.header import ClockState, Header
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.saving.header import ClockState, Header
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
 from tests.spark_jobs.building import (

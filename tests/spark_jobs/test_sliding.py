@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from coincide.stream import Stream
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord, Output
+from coincide.joins.stream import Stream
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord, Output
 from tests.spark_jobs.building import Row, frame, heartbeat, put, reasons, removal, status
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400

@@ -14,11 +14,11 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coincide.sliding.choice import SchemeChoice
 from coincide.sliding.measures import Arrived, Scanned
-from coincide.sliding.scheme_choice import SchemeChoice
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.records import InputRecord, Output
-from spark_jobs.sliding import SlidingQueries
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.readings.sliding_queries import SlidingQueries
+from spark_jobs.records.kafka_records import InputRecord, Output
 from tests.reference.silence import SlowSilence
 from tests.reference.sliding import SlowSliding, told
 from tests.spark_jobs.building import STREAMS, put
@@ -42,7 +42,7 @@ def schemes_at_random(seed: int) -> Iterator[None]:
         assert arrived.late <= arrived.readings
         return [SchemeChoice("eager" if coin.random() < 0.5 else "lazy", "drawn") for _ in scanned]
 
-    with patch("spark_jobs.shard_state.SlidingQueries", partial(SlidingQueries, choose=choose)):
+    with patch("spark_jobs.core.shard.SlidingQueries", partial(SlidingQueries, choose=choose)):
         yield
 
 

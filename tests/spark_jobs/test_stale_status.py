@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_jobs.job.status_follower import retire_status
 from spark_jobs.settings import Settings
-from spark_jobs.stale_status import retire_status
 
 
 class Answered:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from spark_jobs.liveliness import Liveliness
-from spark_jobs.supervise import Backoff, keep_running
+from spark_jobs.job.restarts import Backoff, Liveliness, keep_running
 
 
 class FakeQuery:

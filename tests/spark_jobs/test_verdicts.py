@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coincide import Histogram, SensorRate, Window, chance_rate
-from coincide.chance_rate import offset_lengths_s
-from coincide.template_pairs import TemplatePairs
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
-from spark_jobs.rival_offsets import RivalOffsets
+from coincide.constraints.window import Window
+from coincide.offsets.chance import SensorRate, chance_rate, offset_lengths_s
+from coincide.templates.histogram import Histogram
+from coincide.templates.template_columns import TemplatePairs
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.matching.pair_verdicts import RivalOffsets
+from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
 from tests.spark_jobs.building import STREAMS, Row, frame, matches, put, query_json
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.records import InputRecord
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion import SlowFusion
 from tests.spark_jobs.building import Row, frame, matches, put
 from tests.spark_jobs.comparing import but_for_template_pairs, found

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from coincide.histogram import Histogram
-from coincide.query import Query
-from coincide.stream import Stream
-from spark_jobs.fusion_core import FusionCore
-from spark_jobs.limits import Limits
-from spark_jobs.records import InputRecord
+from coincide.joins.stream import Stream
+from coincide.queries.join_query import Query
+from coincide.templates.histogram import Histogram
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
 from tests.spark_jobs.building import STREAMS, Row, frame, matches, pairs, put, reasons, status
 
 THREE_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=20, longest_template_s=8)}

@@ -6,11 +6,9 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 
-from services.alerting.api.cursors import decode_cursor, encode_cursor
-from services.alerting.api.errors import problems
-from services.alerting.api.models import DeadLetterPage
-from services.alerting.api.pages import json_page, page_limit
-from services.alerting.api.parameters import Instant
+from services.alerting.api.descriptions import problems
+from services.alerting.api.pages import Instant, decode_cursor, encode_cursor, json_page, page_limit
+from services.alerting.api.result_models import DeadLetterPage
 from services.alerting.settings import Settings
 from services.alerting.store import dead_letter_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter

@@ -6,15 +6,13 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 
-from services.alerting.api.cursors import decode_cursor, encode_cursor
-from services.alerting.api.episode_models import Episode, EpisodePage, RevisionPage
-from services.alerting.api.errors import problems
-from services.alerting.api.pages import json_page, page_limit
-from services.alerting.api.parameters import Instant
+from services.alerting.api.descriptions import problems
+from services.alerting.api.pages import Instant, decode_cursor, encode_cursor, json_page, page_limit
+from services.alerting.api.result_models import Episode, EpisodePage, RevisionPage
 from services.alerting.settings import Settings
-from services.alerting.store import episode_reads
-from services.alerting.store.episode_reads import EpisodeFilter
-from services.alerting.store.stored import newest_sequence
+from services.alerting.store import episode_rows
+from services.alerting.store.episode_rows import EpisodeFilter
+from services.alerting.store.sequence import newest_sequence
 from services.common.problem import Problem
 
 RETRACTED = {"false": False, "true": True, "any": None}
@@ -81,7 +79,7 @@ def episodes_router(engine: Engine, settings: Settings) -> APIRouter:
         before = decode_cursor(wanted, parameters.cursor)
         with engine.connect() as connection:
             newest = newest_sequence(connection)
-            rows = episode_reads.read_newest_first(connection, wanted, before, limit + 1)
+            rows = episode_rows.read_newest_first(connection, wanted, before, limit + 1)
         more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
         return json_page([row.body for row in rows[:limit]], next_cursor=more, last_event_id=str(newest))
 
@@ -89,7 +87,7 @@ def episodes_router(engine: Engine, settings: Settings) -> APIRouter:
     def get_episode(id: Id) -> Response:  # noqa: A002 - the path's name for it
         """Return the episode as it is now; of one that is no more, `replaced_by` says which took its place."""
         with engine.connect() as connection:
-            body = episode_reads.read_episode(connection, id)
+            body = episode_rows.read_episode(connection, id)
         if body is None:
             raise _missing(id)
         return Response(body, media_type="application/json")
@@ -105,8 +103,8 @@ def episodes_router(engine: Engine, settings: Settings) -> APIRouter:
         limit = page_limit(parameters.limit, settings)
         before = decode_cursor(id, parameters.cursor)
         with engine.connect() as connection:
-            is_known = episode_reads.read_episode(connection, id) is not None
-            rows = episode_reads.read_revisions(connection, id, before, limit + 1)
+            is_known = episode_rows.read_episode(connection, id) is not None
+            rows = episode_rows.read_revisions(connection, id, before, limit + 1)
         if not is_known:
             raise _missing(id)
         more = encode_cursor(id, rows[limit - 1][0]) if len(rows) > limit else None

@@ -6,10 +6,9 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 
-from services.alerting.api.errors import problems
-from services.alerting.live import LiveHub
-from services.alerting.live_filter import Kind, LiveFilter
-from services.alerting.live_stream import LiveStream
+from services.alerting.api.descriptions import problems
+from services.alerting.live.event_stream import LiveStream
+from services.alerting.live.hub import Kind, LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.settings import Settings
 

@@ -6,15 +6,13 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 
-from services.alerting.api.cursors import decode_cursor, encode_cursor
-from services.alerting.api.errors import problems
-from services.alerting.api.models import Match, MatchPage
-from services.alerting.api.pages import json_page, page_limit
-from services.alerting.api.parameters import Instant
+from services.alerting.api.descriptions import problems
+from services.alerting.api.pages import Instant, decode_cursor, encode_cursor, json_page, page_limit
+from services.alerting.api.result_models import Match, MatchPage
 from services.alerting.settings import Settings
 from services.alerting.store import match_rows
 from services.alerting.store.match_rows import MatchFilter
-from services.alerting.store.stored import newest_sequence
+from services.alerting.store.sequence import newest_sequence
 from services.common.problem import Problem
 
 SUPERSEDED = {"false": False, "true": True, "any": None}

@@ -6,19 +6,17 @@ from fastapi import APIRouter, Depends, Header, Path, Response
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting import query_edits
-from services.alerting.api.errors import problems
+from services.alerting.api.descriptions import problems
 from services.alerting.api.json_body import json_body
 from services.alerting.api.query_models import QueryDocument, QueryHistory, QueryList, QueryState, Threshold
 from services.alerting.api.query_models import QueryVersion as Version
-from services.alerting.preconditions import Precondition, entity_tag
-from services.alerting.query_changes import QueryChanges
-from services.alerting.query_edits import Edit
+from services.alerting.queries import edits
+from services.alerting.queries.edits import Edit
+from services.alerting.queries.query_changes import Precondition, QueryChanges, entity_tag
 from services.alerting.store import query_rows
-from services.alerting.store.query_rows import QueryVersion
-from services.alerting.store.shard_reports import QueryReport, read_report
+from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
+from services.common.declared_streams import Streams
 from services.common.problem import Problem
-from services.common.streams import Streams
 
 Id = Annotated[str, Path(max_length=200, description="The query's id.")]
 Body = Annotated[Any, Depends(json_body)]
@@ -93,17 +91,17 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
     )
     async def put_query(id: Id, document: Body, seen: Seen, response: Response) -> QueryState:  # noqa: A002
         """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
-        return await make(id, query_edits.replacement(id, document, streams), seen, response)
+        return await make(id, edits.replacement(id, document, streams), seen, response)
 
     @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=MERGE_PATCH, summary="Change parts of a query")
     async def patch_query(id: Id, patch: Body, seen: Seen, response: Response) -> QueryState:  # noqa: A002
         """Apply a JSON merge patch (RFC 7396) to the query's document."""
-        return await make(id, query_edits.patched(id, patch, streams), seen, response)
+        return await make(id, edits.patched(id, patch, streams), seen, response)
 
     @router.delete("/{id}", status_code=204, responses=CHANGE_PROBLEMS, summary="Remove a query")
     async def delete_query(id: Id, seen: Seen) -> None:  # noqa: A002
         """Remove it; its matches and its versions can still be read."""
-        await changes.make(id, query_edits.removal(id), seen)
+        await changes.make(id, edits.removal(id), seen)
 
     @router.patch("/{id}/threshold", responses=CHANGE_PROBLEMS, summary="Change a threshold of a query")
     async def patch_threshold(id: Id, body: Threshold, seen: Seen, response: Response) -> QueryState:  # noqa: A002
@@ -113,18 +111,18 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
     @router.post("/{id}/pause", responses=CHANGE_PROBLEMS, summary="Pause a query")
     async def pause_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
         """Emit no match until it is resumed; pairs completed meanwhile are never emitted."""
-        return await make(id, query_edits.with_pause(id, True, streams), seen, response)
+        return await make(id, edits.with_pause(id, True, streams), seen, response)
 
     @router.post("/{id}/resume", responses=CHANGE_PROBLEMS, summary="Resume a query")
     async def resume_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
-        return await make(id, query_edits.with_pause(id, False, streams), seen, response)
+        return await make(id, edits.with_pause(id, False, streams), seen, response)
 
 
 def _threshold_edit(id_: str, body: Threshold, streams: Streams) -> Edit:
     if body.threshold is not None:
-        return query_edits.with_threshold(id_, body.threshold, body.between, streams)
+        return edits.with_threshold(id_, body.threshold, body.between, streams)
     assert body.joint_threshold is not None  # noqa: S101 - the model takes one of the two
-    return query_edits.with_joint_threshold(id_, body.joint_threshold, streams)
+    return edits.with_joint_threshold(id_, body.joint_threshold, streams)
 
 
 def _report(engine: Engine, id_: str) -> QueryReport:

@@ -6,9 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from services.alerting.records import DeadLetter
-from services.alerting.store.conditions import where_equal, where_overlaps
-from services.alerting.store.dialect import insert_ignoring_duplicates
+from services.alerting.kafka.records import DeadLetter
+from services.alerting.store.dialect import insert_ignoring_duplicates, where_equal, where_overlaps
 from services.alerting.store.tables import dead_letters
 
 

@@ -1,4 +1,4 @@
-"""Everything that differs between SQLite and PostgreSQL, in one place."""
+"""Everything that differs between SQLite and PostgreSQL, and the step to the newest schema at every start."""
 
 import fcntl
 from collections.abc import Collection, Iterator
@@ -6,10 +6,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Column, Connection, Engine, Select, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
+
+
+def where_equal(statement: Select[Any], *wanted: tuple[Column[Any], object]) -> Select[Any]:
+    """Restrict `statement` to rows whose columns have the wanted values."""
+    return statement.where(*(column == value for column, value in wanted if value is not None))
+
+
+def where_overlaps(
+    statement: Select[Any], span_us: tuple[Column[Any], Column[Any]], from_us: int | None, to_us: int | None
+) -> Select[Any]:
+    """Restrict `statement` to rows whose span, both ends closed, overlaps [from_us, to_us]."""
+    first, last = span_us
+    if from_us is not None:
+        statement = statement.where(last >= from_us)
+    return statement if to_us is None else statement.where(first <= to_us)
+
 
 MIGRATION_LOCK_KEY = 0x636F696E  # "coin": any number that nothing else in the database locks
 
@@ -95,3 +113,15 @@ def migration_lock(engine: Engine) -> Iterator[None]:
     with Path(f"{engine.url.database}.migrate.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # released by the close, and by the death of the process
         yield
+
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def migrate(engine: Engine) -> None:
+    """Apply the migrations that `engine`'s database lacks, in one transaction, under the migration lock."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    with migration_lock(engine), engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

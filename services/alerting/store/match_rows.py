@@ -1,21 +1,66 @@
-"""Matches in the database: written in batches, read newest first."""
+"""Matches in the database: written in batches, read newest first, and which superseded which.
 
-from collections.abc import Iterable, Mapping, Sequence
+A match is live unless the relation names it. So it does not matter which of the two records comes first, whether
+one comes twice, or whether what is named was ever stored.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Column, Connection, Row, Select, exists, func, insert, select
 
-from services.alerting.records import Match
-from services.alerting.store.conditions import where_equal, where_overlaps
-from services.alerting.store.dialect import insert_ignoring_duplicates
-from services.alerting.store.served import with_member
-from services.alerting.store.supersession_rows import (
-    insert_supersessions,
-    read_superseded_since,
-    read_supersessions,
-)
+from services.alerting.kafka.records import Match
+from services.alerting.store.dialect import insert_ignoring_duplicates, where_equal, where_overlaps
 from services.alerting.store.tables import match_sensors, matches, supersessions
+
+
+def with_member(body: str, name: str, value: object) -> str:
+    """Return the JSON object `body`, which is not empty, with one more member, last.
+
+    Examples
+    --------
+    >>> with_member('{"id":"m-1"}', "superseded_by", "m-2")
+    '{"id":"m-1","superseded_by":"m-2"}'
+    """
+    return f"{body.rstrip()[:-1]},{json.dumps(name)}:{json.dumps(value)}}}"
+
+
+def insert_supersessions(connection: Connection, records: Iterable[Match]) -> Mapping[str, Sequence[str]]:
+    """Keep what `records` supersede; return, by superseding match, the ids for which it is the first to do so."""
+    rows: dict[str, dict[str, object]] = {}
+    for record in records:
+        for id_ in record.supersedes:
+            row = {"superseded": id_, "superseded_by": record.id, "received_at_us": record.received_at_us}
+            rows.setdefault(id_, row)
+    if not rows:
+        return {}
+    pair = supersessions.c.superseded_by, supersessions.c.superseded
+    statement = insert_ignoring_duplicates(connection, supersessions).returning(*pair)
+    return _grouped(connection.execute(statement, list(rows.values())))
+
+
+def read_supersessions(connection: Connection, by: Collection[str]) -> Mapping[str, Sequence[str]]:
+    """Return, by superseding match, the ids that the matches `by` were the first to supersede."""
+    pair = supersessions.c.superseded_by, supersessions.c.superseded
+    return _grouped(connection.execute(select(*pair).where(pair[0].in_(by))))
+
+
+def read_superseded_since(connection: Connection, sequence: int) -> dict[str, str]:
+    """Return which of the matches stored from `sequence` on are superseded, and by which."""
+    of_match = supersessions.c.superseded == matches.c.id
+    pairs = select(matches.c.id, supersessions.c.superseded_by).join(supersessions, of_match)
+    rows = connection.execute(pairs.where(matches.c.sequence >= sequence))
+    return {row.id: row.superseded_by for row in rows}
+
+
+def _grouped(rows: Iterable[Row[str, str]]) -> dict[str, list[str]]:
+    superseded: defaultdict[str, list[str]] = defaultdict(list)
+    for row in sorted(rows):
+        superseded[row.superseded_by].append(row.superseded)
+    return dict(superseded)
 
 
 @dataclass(frozen=True)

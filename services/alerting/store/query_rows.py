@@ -1,4 +1,4 @@
-"""The queries in the database: their state now, and every version seen."""
+"""The queries in the database: their state now, every version seen, and what the fusion job says of them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, delete, func, select
 
-from services.alerting.records import QueryChange, ShardStatus, shard_status_decoder
+from services.alerting.kafka.records import QueryChange, ShardStatus, shard_status_decoder
 from services.alerting.store.dialect import insert_ignoring_duplicates, upsert
 from services.alerting.store.tables import queries, query_versions, shard_status
 
@@ -105,3 +105,28 @@ def _row(change: QueryChange) -> dict[str, object]:
 def _version(row: Row[Any]) -> QueryVersion:
     query = None if row.body is None else msgspec.json.decode(row.body)
     return QueryVersion(row.id, row.version, row.paused, row.removed, row.changed_at_us, query)
+
+
+@dataclass(frozen=True)
+class QueryReport:
+    """Of one query: the version that every shard has applied, the episode records given, how it is coalesced.
+
+    None where the shards do not say.
+    """
+
+    applied_version: int | None = None
+    episodes: int | None = None
+    coalescing: dict[str, object] | None = None
+
+    @classmethod
+    def of(cls, shards: Sequence[ShardStatus], id_: str) -> "QueryReport":
+        """Put together what `shards` say of the query `id_`; how it is coalesced, the first that says so decides."""
+        said = [shard.queries[id_] for shard in sorted(shards, key=lambda shard: shard.shard) if id_ in shard.queries]
+        counts = [each.episodes for each in said if each.episodes is not None]
+        coalescing = next((each.coalescing for each in said if each.coalescing is not None), None)
+        return cls(applied_version(shards, id_), sum(counts) if counts else None, coalescing)
+
+
+def read_report(connection: Connection, id_: str) -> QueryReport:
+    """Return what the shards say of the query `id_`."""
+    return QueryReport.of(read_status(connection), id_)

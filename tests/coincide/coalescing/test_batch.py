@@ -10,20 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing import (
-    NEVER_US,
-    Bounded,
-    CoalescingError,
-    Decreasing,
-    Equal,
-    Equivalence,
-    Increasing,
-    Predicate,
-    Quantised,
-    Run,
-    coalesce,
-    validity,
-)
+from coincide.coalescing.batch import coalesce
+from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
+from coincide.coalescing.holding import NEVER_US, validity
+from coincide.coalescing.runs import Run
+from coincide.errors import CoalescingError
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
 
 EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]

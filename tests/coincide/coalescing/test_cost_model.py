@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing.cost_model import (
+from coincide.coalescing.costs.model import (
     eager_memory,
     eager_scan,
     eager_update,
@@ -19,7 +19,7 @@ from coincide.coalescing.cost_model import (
     links_in_extent,
     runs_in_extent,
 )
-from coincide.coalescing.unit_costs import PAPER
+from coincide.coalescing.costs.units import PAPER
 from coincide.errors import CostError
 from tests.reference.counted_extent import extents
 from tests.reference.printed_cost_model import (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.coalescing_costs import CPS, OOPS, WEIGHTS, Grid, grid
-from coincide.coalescing.cost_model import eager_update
-from coincide.coalescing.scheme_costs import DistinctQuery, Weights, scheme_costs
-from coincide.coalescing.unit_costs import PAPER
+from coincide.coalescing.costs.model import eager_update
+from coincide.coalescing.costs.schemes import DistinctQuery, Weights, scheme_costs
+from coincide.coalescing.costs.units import PAPER
 
 GRIDS = {(weights.memory, weights.update, weights.scan): grid(weights) for weights in WEIGHTS.values()}
 

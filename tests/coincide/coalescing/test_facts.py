@@ -12,19 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing import (
-    NEVER_US,
-    Bounded,
-    CoalescingError,
-    EagerFactCoalescing,
-    Equal,
-    Equivalence,
-    Increasing,
-    LazyFactCoalescing,
-    Run,
-    WindowExtent,
-    coalesce,
-)
+from coincide.coalescing.batch import coalesce
+from coincide.coalescing.equivalences import Bounded, Equal, Equivalence, Increasing
+from coincide.coalescing.holding import NEVER_US
+from coincide.coalescing.runs import Run
+from coincide.coalescing.streams.extent import WindowExtent
+from coincide.coalescing.streams.fact_streams import EagerFactCoalescing, LazyFactCoalescing
+from coincide.errors import CoalescingError
 from tests.reference.coalescing import Fact, coalesced_facts, coalesced_trends
 
 

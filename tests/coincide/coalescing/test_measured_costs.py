@@ -7,7 +7,9 @@ from time import process_time
 
 import pytest
 
-from coincide.coalescing import PAPER, DistinctQuery, Weights, measure_costs, scheme_costs, select_schemes
+from coincide.coalescing.costs.measuring import measure_costs
+from coincide.coalescing.costs.schemes import DistinctQuery, Weights, scheme_costs, select_schemes
+from coincide.coalescing.costs.units import PAPER
 
 
 def test_each_cost_is_that_of_one_tuple() -> None:

@@ -7,14 +7,14 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing.ordered_times import OrderedTimes
+from coincide.coalescing.streams.ordered_times import OrderedTimes
 
 times = st.lists(st.integers(-30, 30), unique=True, max_size=40)
 
 
 @given(times, st.data())
 def test_it_answers_as_a_sorted_list_does(added: list[int], data: st.DataObject) -> None:
-    with patch("coincide.coalescing.ordered_times.BLOCK", 4):
+    with patch("coincide.coalescing.streams.ordered_times.BLOCK", 4):
         ordered, plain = OrderedTimes(), sorted(added)
         beside = [ordered.add(ts) for ts in added]
         for ts in data.draw(st.lists(st.sampled_from(added), unique=True) if added else st.just([])):

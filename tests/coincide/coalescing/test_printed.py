@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from coincide.coalescing import EagerCoalescing, Equal, LazyCoalescing, WindowExtent
+from coincide.coalescing.equivalences import Equal
+from coincide.coalescing.streams.extent import WindowExtent
+from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
 from tests.reference.coalescing import Reading, coalesced_readings, in_time_scope, in_tuple_scope
 from tests.reference.printed_coalescing import NeverEndsError, PrintedEager, PrintedLazy, UndefinedError
 

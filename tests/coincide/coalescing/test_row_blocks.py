@@ -12,23 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing import (
-    Bounded,
-    Equal,
-    Equivalence,
-    Increasing,
-    Predicate,
-    Quantised,
-    Runs,
-    batch,
-    coalesce,
-    coalesce_readings,
-    columns,
-    row_blocks,
-    spans,
-    validity,
-)
-from coincide.coalescing.row_blocks import BLOCK_ROWS
+from coincide.coalescing import batch, columns, spans
+from coincide.coalescing import blocks as row_blocks
+from coincide.coalescing.batch import coalesce, coalesce_readings
+from coincide.coalescing.blocks import BLOCK_ROWS
+from coincide.coalescing.equivalences import Bounded, Equal, Equivalence, Increasing, Predicate, Quantised
+from coincide.coalescing.holding import validity
+from coincide.coalescing.runs import Runs
 from coincide.coalescing.spans import Spans
 from tests.reference.call_counts import CallCounts
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends

@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing.scheme_costs import DistinctQuery, SchemeCosts, Weights, scheme_costs
-from coincide.coalescing.selection import Selection, cost_of, select_schemes
-from coincide.coalescing.unit_costs import PAPER
+from coincide.coalescing.costs.schemes import (
+    DistinctQuery,
+    SchemeCosts,
+    Selection,
+    Weights,
+    cost_of,
+    scheme_costs,
+    select_schemes,
+)
+from coincide.coalescing.costs.units import PAPER
 from coincide.errors import CostError
 
 W, K = 200, 5_000

@@ -15,26 +15,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coincide.changes import Changes
-from coincide.coalescing import (
-    Bounded,
-    CoalescingError,
-    Decreasing,
-    EagerCoalescing,
-    Equal,
-    Increasing,
-    LazyCoalescing,
-    Predicate,
-    Quantised,
-    Run,
-    Runs,
-    WindowExtent,
-)
-from coincide.coalescing.columnar_extent import ColumnarExtent
-from coincide.coalescing.frame import Frame
-from coincide.coalescing.link import Link
-from coincide.coalescing.runs import value_column
-from coincide.coalescing.single_extent import SingleExtent
+from coincide.arrays.changes import Changes
+from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Increasing, Predicate, Quantised
+from coincide.coalescing.links import Link
+from coincide.coalescing.runs import Run, Runs, value_column
+from coincide.coalescing.streams.columnar import ColumnarExtent
+from coincide.coalescing.streams.extent import Frame, WindowExtent
+from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
+from coincide.coalescing.streams.single import SingleExtent
+from coincide.errors import CoalescingError
 from tests.reference.coalescing import (
     Reading,
     coalesced_readings,
@@ -70,7 +59,10 @@ def held(arrived: list[Reading], extent: WindowExtent) -> list[Reading]:
 @pytest.fixture(autouse=True, scope="module")
 def little_room() -> Iterator[None]:
     """A few readings already fill blocks and segments."""
-    with patch("coincide.coalescing.ordered_times.BLOCK", 4), patch("coincide.coalescing.segments.ROOM", 1):
+    with (
+        patch("coincide.coalescing.streams.ordered_times.BLOCK", 4),
+        patch("coincide.coalescing.streams.segments.ROOM", 1),
+    ):
         yield
 
 
@@ -86,7 +78,7 @@ class SoonSwitching:
         self._eager = EagerCoalescing(extent, link.equivalence, link.hold_us)
 
     def push(self, frame: Frame) -> Changes[Runs]:
-        with patch.multiple("coincide.coalescing.two_ways", FRAME_US=15.0):
+        with patch.multiple("coincide.coalescing.streams.single", FRAME_US=15.0):
             return self._eager.push(frame.ts_us, frame.group, frame.value, frame.ref, frame.kept)
 
     def scan(self) -> Runs:
@@ -100,7 +92,7 @@ ways = st.sampled_from([SingleExtent, ColumnarExtent, SoonSwitching])
 
 def pushed(operator: Eager | LazyCoalescing, part: list[Reading]) -> Changes[Runs]:
     if isinstance(operator, LazyCoalescing):
-        with patch("coincide.coalescing.two_ways.FRAME_US", 15.0):  # it soon holds its readings in columns
+        with patch("coincide.coalescing.streams.single.FRAME_US", 15.0):  # it soon holds its readings in columns
             return operator.push(*columns(part))
     ts, group, value, ids, kept = (np.array(column, np.int64) for column in columns(part))
     return operator.push(Frame(ts, group, value, ids, kept.astype(np.bool_)))
@@ -258,7 +250,7 @@ def test_values_of_every_kind_pass_through_columns(value: list[Any]) -> None:
     column[:] = value
     frames = [([0, 10], value_column(value[:1] * 2)), ([20, 30], value_column(value[1:] * 2)), ([40], column[1:])]
     eager = EagerCoalescing(WindowExtent(size=4), Predicate(eq))
-    with patch.multiple("coincide.coalescing.two_ways", FRAME_US=0.0):
+    with patch.multiple("coincide.coalescing.streams.single", FRAME_US=0.0):
         for ts, values in frames:
             eager.push(ts, value=values)
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from coincide.command.input.ndjson_rows import ROWS
 from coincide.command.main import main
-from coincide.command.ndjson_file import ROWS
 from tests.coincide.command.files import read, text, write
 
 TIME = "1987-02-23T07:35:35Z"

@@ -181,7 +181,7 @@ def test_an_interrupt_leaves_no_half_answer(tmp_path: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     file = write(tmp_path / "a.csv", [{"detected_at": TIME.format(1)}])
-    monkeypatch.setattr("coincide.command.table_answer.TextTable.write", interrupted)
+    monkeypatch.setattr("coincide.command.output.tables.TextTable.write", interrupted)
     assert main(["coalesce", str(file), "--out", str(tmp_path / "out.csv")]) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 

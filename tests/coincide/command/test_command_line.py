@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from coincide.command.arguments import parsed
-from coincide.command.main import main
-from coincide.command.request import JoinRequest
+from coincide.command.main import main, parsed
+from coincide.command.requests import JoinRequest
+from coincide.constraints.window import Window
 from coincide.errors import CoincideError
-from coincide.window import Window
 from deploy.local.paths import ROOT
 from tests.coincide.command.files import text, write
 
@@ -147,7 +146,7 @@ def test_an_interrupt(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
 
     out = tmp_path / "out.csv"
     a = text(tmp_path / "a.csv", f"detected_at\n{TIME}\n{TIME}\n")
-    monkeypatch.setattr("coincide.command.text_answer.TextAnswer.write", interrupted)
+    monkeypatch.setattr("coincide.command.output.text.TextAnswer.write", interrupted)
     assert main(["join", str(a), "--window", "1", "--threshold", "1", "--out", str(out)]) == 130
     assert capsys.readouterr().err.endswith("coincide: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
@@ -156,7 +155,7 @@ def test_an_interrupt(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
 def test_sigterm(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     a = text(tmp_path / "a.csv", f"detected_at\n{TIME}\n{TIME}\n")
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("coincide.command.text_answer.TextAnswer.write", lambda *_: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr("coincide.command.output.text.TextAnswer.write", lambda *_: signal.raise_signal(signal.SIGTERM))
     assert main(["join", str(a), "--window", "1", "--threshold", "1", "--out", str(tmp_path / "out.csv")]) == 143
     assert capsys.readouterr().err.endswith("coincide: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]

@@ -9,12 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from coincide.command import csv_file
-from coincide.command.bad_rows import BadRows
-from coincide.command.csv_blocks import plain_columns
-from coincide.command.csv_file import csv_chunks
-from coincide.command.csv_header import CsvHeader
-from coincide.command.errors import CommandError
+from coincide.command.faults import BadRows, CommandError
+from coincide.command.input import csv_rows as csv_file
+from coincide.command.input.csv_rows import CsvHeader, csv_chunks, plain_columns
 
 Found = tuple[list[tuple[int, int, Any, Any]], list[str], str]
 

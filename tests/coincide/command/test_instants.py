@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.area_keys import LATEST_TIME_US
-from coincide.command.errors import CommandError, ValueRefused
-from coincide.command.instants import instant_us, instants_us
-from coincide.command.timestamps import YEAR_1980_US
-from services.ingest import instants as ingest
-from services.ingest.reasons import Refused
+from coincide.command.faults import CommandError, ValueRefused
+from coincide.command.input.file_times import instant_us, instants_us
+from coincide.command.input.parquet_rows import YEAR_1980_US
+from coincide.joins.keys import LATEST_TIME_US
+from services.ingest.stamping import posted as ingest
+from services.ingest.stamping.verdicts import Refused
 
 ZONES = st.builds(timezone, st.integers(-23 * 60, 23 * 60).map(lambda minutes: timedelta(minutes=minutes)))
 TIMES = st.datetimes(datetime(1970, 1, 1), datetime(2111, 12, 31), timezones=ZONES).map(datetime.isoformat)

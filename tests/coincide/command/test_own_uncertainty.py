@@ -15,12 +15,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram, Window, match_probability
-from coincide.command.own_uncertainty import MOST_SPREADS, NO_LENGTH, OwnUncertainty, is_rounded, spread_templates
-from coincide.command.templates_file import load_templates
+from coincide.command.input.named_templates import load_templates
+from coincide.command.input.own_uncertainty import MOST_SPREADS, NO_LENGTH, OwnUncertainty, is_rounded, spread_templates
+from coincide.constraints.window import Window
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
 from deploy.local.paths import ROOT
-from services.common.streams import load_streams
-from services.ingest.sensors_file import load_sensors
+from services.common.declared_streams import load_streams
+from services.ingest.registry.sensors_file import load_sensors
 from tests.coincide.command.files import join, text, write
 
 EPOCH_US = 541_064_135_000_000

@@ -5,14 +5,12 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.coalescing import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
-from coincide.sliding.condition import Condition
-from coincide.sliding.eager_extent import EagerExtent
-from coincide.sliding.extent import Held, Scan, SlidingExtent
-from coincide.sliding.lazy_extent import HeldReadings, LazyExtent
+from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
+from coincide.sliding.extents import EagerExtent, HeldReadings, LazyExtent, SharedExtents
+from coincide.sliding.measures import Held, Scan, SlidingExtent
+from coincide.sliding.questions import Condition
 from coincide.sliding.readings import Readings, Ref
-from coincide.sliding.run_rule import RunRule
-from coincide.sliding.shared_extents import SharedExtents
+from coincide.sliding.rules import RunRule
 
 Run = tuple[int, int, int, float, Held]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from benchmarks.sliding_unit_costs import measure_sliding_costs
-from coincide.sliding.sliding_costs import SlidingCosts
+from coincide.sliding.choice import SlidingCosts
 
 
 def test_each_cost_is_that_of_one_reading_or_one_scan() -> None:

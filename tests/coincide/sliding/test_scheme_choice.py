@@ -7,9 +7,8 @@ from dataclasses import fields, replace
 import pytest
 
 from coincide.errors import CostError
+from coincide.sliding.choice import TYPICAL, WORTH_SWITCHING, SchemeChoice, SlidingCosts, choose_schemes
 from coincide.sliding.measures import Arrived, Scanned
-from coincide.sliding.scheme_choice import WORTH_SWITCHING, SchemeChoice, choose_schemes
-from coincide.sliding.sliding_costs import TYPICAL, SlidingCosts
 
 LAZY, EAGER = SchemeChoice("lazy"), SchemeChoice("eager")
 FREE = SlidingCosts(**{field.name: 0.0 for field in fields(SlidingCosts)})

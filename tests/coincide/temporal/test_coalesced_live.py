@@ -8,18 +8,15 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing import (
-    Bounded,
-    EagerCoalescing,
-    Equal,
-    Equivalence,
-    LazyCoalescing,
-    Runs,
-    WindowExtent,
-    coalesce,
-    validity,
-)
-from coincide.temporal import Facts, Windows, longest_periods, windowed_join
+from coincide.coalescing.batch import coalesce
+from coincide.coalescing.equivalences import Bounded, Equal, Equivalence
+from coincide.coalescing.holding import validity
+from coincide.coalescing.runs import Runs
+from coincide.coalescing.streams.extent import WindowExtent
+from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
+from coincide.temporal.fact_joins import windowed_join
+from coincide.temporal.facts import Facts
+from coincide.temporal.sliding_windows import Windows, longest_periods
 
 Reading = tuple[int, str, int]
 READINGS = st.lists(

@@ -5,7 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from coincide.temporal import NOW_US, Facts, IntervalError, Intervals, Windows, cast_duration, duration_us
+from coincide.errors import IntervalError
+from coincide.temporal.durations import cast_duration, duration_us
+from coincide.temporal.facts import Facts
+from coincide.temporal.intervals import NOW_US, Intervals
+from coincide.temporal.sliding_windows import Windows
 
 
 @pytest.mark.parametrize(

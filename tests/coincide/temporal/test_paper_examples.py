@@ -7,17 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from coincide.coalescing import EagerCoalescing, LazyCoalescing, WindowExtent, coalesce
-from coincide.temporal import (
-    NOW_US,
-    Facts,
-    Windows,
-    cast_duration,
-    duration_us,
-    longest_periods,
-    temporal_join,
-    windowed_join,
-)
+from coincide.coalescing.batch import coalesce
+from coincide.coalescing.streams.extent import WindowExtent
+from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
+from coincide.temporal.durations import cast_duration, duration_us
+from coincide.temporal.fact_joins import temporal_join, windowed_join
+from coincide.temporal.facts import Facts
+from coincide.temporal.intervals import NOW_US
+from coincide.temporal.sliding_windows import Windows, longest_periods
 from tests.reference.temporal import Fact
 
 MINUTE_US, HOUR_US = 60_000_000, 3_600_000_000

@@ -4,16 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.temporal import (
-    NOW_US,
-    Facts,
-    IntervalError,
-    Windows,
-    in_windows,
-    longest_periods,
-    temporal_join,
-    windowed_join,
-)
+from coincide.errors import IntervalError
+from coincide.temporal.fact_joins import temporal_join, windowed_join
+from coincide.temporal.facts import Facts
+from coincide.temporal.intervals import NOW_US
+from coincide.temporal.sliding_windows import Windows, in_windows, longest_periods
 from tests.reference import temporal as reference
 
 FACTS = st.lists(

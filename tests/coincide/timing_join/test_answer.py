@@ -3,10 +3,13 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coincide import Detections, Histogram, Window, satisfaction_offsets
-from coincide.timing_join.answer import qualifies
-from coincide.timing_join.interval.regions import RegionTable
-from coincide.timing_join.replay import Arrivals
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.offsets.satisfying import satisfaction_offsets
+from coincide.papers.interval_timing.regions import RegionTable
+from coincide.papers.timing_events import Arrivals
+from coincide.papers.timing_replay import qualifies
+from coincide.templates.histogram import Histogram
 from tests.reference.recorded_streams import LONG_WINDOWS, SEVERAL_BUCKETS, SHORT_WINDOWS, UNIFORM
 
 windows = st.sampled_from(LONG_WINDOWS + SHORT_WINDOWS + (Window(0.3), Window.deadline(0.3), Window.delay(-2.0)))

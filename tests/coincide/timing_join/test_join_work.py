@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide import Detections, Histogram, Stream, TimingJoin, Window, timing_join
-from coincide.buffer import Buffer
-from coincide.timing_join import batch_join, expansion, matching
-from coincide.timing_join.key_grid import KeyGrid
-from coincide.timing_join.probe_bounds import ProbeBounds
+from coincide.constraints.window import Window
+from coincide.joins.buffer import Buffer
+from coincide.joins.detections import Detections
+from coincide.joins.keys import KeyGrid
+from coincide.joins.pairs import expansion, matching
+from coincide.joins.pairs import pair_join as batch_join
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.joins.probe_bounds import ProbeBounds
+from coincide.joins.stream import Stream
+from coincide.live.pair_stream import TimingJoin
+from coincide.templates.histogram import Histogram
 from tests.reference.call_counts import CallCounts
 
 

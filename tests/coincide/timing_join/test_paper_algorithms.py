@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from coincide import CoincideError, Detections, Histogram, Window, timing_join
-from coincide.timing_join.algorithms import ALGORITHMS, PaperAlgorithm
-from coincide.timing_join.replay import Arrivals
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
+from coincide.papers.timing_events import Arrivals
+from coincide.templates.histogram import Histogram
 from tests.reference import central_italy
 from tests.reference.recorded_streams import (
     LONG_WINDOWS,

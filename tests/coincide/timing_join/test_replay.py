@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Detections, DetectionsError, Histogram
-from coincide.timing_join.max_sorted_buffer import MaxSortedBuffer
-from coincide.timing_join.replay import Arrivals, Event
+from coincide.errors import DetectionsError
+from coincide.joins.detections import Detections
+from coincide.papers.timing_events import Arrivals, Event, MaxSortedBuffer
+from coincide.templates.histogram import Histogram
 from tests.reference.recorded_streams import Recorded, recorded
 
 CLOCK = [Histogram.uniform(-2, 1)]

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from coincide.timing_join.interval import eager, lazy, lazy_lookup, simple, simple_sort
-from coincide.timing_join.interval.regions import region_tables
-from coincide.timing_join.replay import Arrivals, Event
-from coincide.timing_join.work import Work
+from coincide.papers.interval_timing.correlation import eager, simple, simple_sort
+from coincide.papers.interval_timing.lazy_correlation import lazy, lazy_lookup
+from coincide.papers.interval_timing.regions import region_tables
+from coincide.papers.timing_events import Arrivals, Event
+from coincide.papers.timing_replay import Work
 from tests.reference.recorded_streams import Recorded, long_recording, recorded
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.window_join import window_join, window_join_blocks
+from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
 from tests.reference.constraint_graphs import FORMS, Form
 from tests.reference.window_join import Positions, window_join_oracle
 from tests.reference.window_join_cases import WindowJoinCase, self_joins, window_joins

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from coincide import CoincideError, ThresholdError, Window, WindowError
-from coincide.window_join import ConstraintGraph, Edge, GraphError
+from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError, GraphError, ThresholdError, WindowError
 from tests.reference.constraint_graphs import CLIQUES, constraint_graphs
 
 WINDOW = Window(5)

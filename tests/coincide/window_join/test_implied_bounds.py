@@ -8,9 +8,10 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Window
-from coincide.window_join import ConstraintGraph, GraphError
-from coincide.window_join.implied_bounds import UNBOUNDED_US, implied_bounds
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.implied import UNBOUNDED_US, implied_bounds
+from coincide.constraints.window import Window
+from coincide.errors import GraphError
 from tests.reference.constraint_graphs import STREAMS, constraint_graphs
 
 Steps = Mapping[tuple[str, str], int]

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.window_join.joint.links import Links
-from coincide.window_join.joint.probability import joint_at_least, joint_probabilities
+from coincide.probability.joint.member_links import Links
+from coincide.probability.joint.probability import joint_at_least, joint_probabilities
 from tests.reference.joint_tuples import (
     CLIQUES,
     ROUNDING,

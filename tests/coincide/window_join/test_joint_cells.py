@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram, Window
-from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint.cells import Cells
-from coincide.window_join.joint.checks import checked_tuples
-from coincide.window_join.joint.condition import Condition
-from coincide.window_join.joint.estimate import Estimate
-from coincide.window_join.joint.links import Links
-from coincide.window_join.joint.plan import plan
-from coincide.window_join.joint.probability import joint_probabilities
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.probability.joint.cells import Cells
+from coincide.probability.joint.conditioning import Condition
+from coincide.probability.joint.member_links import Links
+from coincide.probability.joint.placed_members import Estimate
+from coincide.probability.joint.probability import checked_tuples, joint_probabilities
+from coincide.probability.joint.refinement import plan
+from coincide.templates.histogram import Histogram
 from tests.reference.joint_tuples import (
     FORMS,
     ROUNDING,

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram, Window
-from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint.links import Links
-from coincide.window_join.joint.probability import joint_probabilities
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.probability.joint.member_links import Links
+from coincide.probability.joint.probability import joint_probabilities
+from coincide.templates.histogram import Histogram
 from tests.reference.joint_tuples import (
     ROUNDING,
     Tuple,

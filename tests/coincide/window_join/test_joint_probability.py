@@ -5,10 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from coincide import Histogram, OffsetError, ThresholdError, Window, match_probabilities
-from coincide.window_join import ConstraintGraph
-from coincide.window_join.joint.induced import induced
-from coincide.window_join.joint.probability import joint_at_least, joint_probabilities
+from coincide.constraints.graph import ConstraintGraph, induced
+from coincide.constraints.window import Window
+from coincide.errors import OffsetError, ThresholdError
+from coincide.probability.difference import match_probabilities
+from coincide.probability.joint.probability import joint_at_least, joint_probabilities
+from coincide.templates.histogram import Histogram
 from tests.reference import joint_probability as reference
 from tests.reference.joint_tuples import (
     FORMS,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.window_join import window_join
+from coincide.joins.tuples.tuple_join import window_join
 from tests.reference.compatible_members import ACCURACY
 from tests.reference.constraint_graphs import FORMS, Form
 from tests.reference.window_join import CYCLIC_ACCURACY, joint_probabilities, sure_and_possible

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.window_join.maximal_sets import MaximalSets
+from coincide.joins.tuples.maximal_sets import MaximalSets
 from tests.reference.compatible_members import Rules, members_of
 from tests.reference.constraint_graphs import CLIQUES
 from tests.reference.supernova_network import AT_LEAST, supernova_network

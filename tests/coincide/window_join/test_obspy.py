@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
-from coincide import Detections, Histogram, Stream, Window
-from coincide.window_join import ConstraintGraph, WindowJoin, window_join
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.stream import Stream
+from coincide.joins.tuples.tuple_join import window_join
+from coincide.live.tuple_stream import WindowJoin
+from coincide.templates.histogram import Histogram
 from tests.reference.window_join import at_least_oracle, members_of_result
 
 with warnings.catch_warnings():

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coincide import Window
-from coincide.arrays import Int64Array
-from coincide.stream import Stream
-from coincide.timing_join.retention import ROUNDING_US, reach_us
-from coincide.window_join import ConstraintGraph, GraphError
-from coincide.window_join.retention import reaches_us, set_reaches_us
+from coincide.arrays.kinds import Int64Array
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.errors import GraphError
+from coincide.joins.retention import ROUNDING_US, reach_us, reaches_us, set_reaches_us
+from coincide.joins.stream import Stream
 
 SECOND_US = 1_000_000
 NAMES = "abcd"

@@ -8,9 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Detections, Stream
-from coincide.window_join import ConstraintGraph, WindowJoin
-from coincide.window_join.tuples import Tuples
+from coincide.constraints.graph import ConstraintGraph
+from coincide.joins.answers import Tuples
+from coincide.joins.detections import Detections
+from coincide.joins.stream import Stream
+from coincide.live.tuple_stream import WindowJoin
 from tests.reference.constraint_graphs import CLIQUES, Form
 from tests.reference.supernova_network import AT_LEAST, SupernovaNetwork, supernova_network
 from tests.reference.window_join import Positions, Push, supersession_oracle, window_join_oracle

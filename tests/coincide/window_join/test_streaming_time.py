@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide import CoincideError, Detections, Histogram, Stream, Window
-from coincide.window_join import ConstraintGraph, GraphError, WindowJoin, window_join
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError, GraphError
+from coincide.joins.detections import Detections
+from coincide.joins.stream import Stream
+from coincide.joins.tuples.tuple_join import window_join
+from coincide.live.tuple_stream import WindowJoin
+from coincide.templates.histogram import Histogram
 
 SECOND_US = 1_000_000
 EVENTS = 600

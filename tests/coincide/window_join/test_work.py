@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide import Detections, Histogram, Window
-from coincide.timing_join import expansion
-from coincide.window_join import ConstraintGraph, enumeration, window_join
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.pairs import expansion
+from coincide.joins.tuples import enumeration
+from coincide.joins.tuples.tuple_join import window_join
+from coincide.templates.histogram import Histogram
 from tests.reference.call_counts import CallCounts
 
 SECOND_US = 1_000_000

@@ -6,9 +6,8 @@ import pytest
 
 from deploy.local.broker import Broker, answers
 from deploy.local.ports import free_ports
-from services.common.create_topics import create_topics
 from services.common.kafka import create_admin, create_consumer, create_producer
-from services.common.topics import Topic
+from services.common.topics import Topic, create_topics
 
 pytestmark = pytest.mark.jvm
 

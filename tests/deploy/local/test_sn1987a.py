@@ -7,7 +7,7 @@ import json
 import pytest
 from rich.console import Console
 
-from coincide.query import Query
+from coincide.queries.join_query import Query
 from deploy.local.demo_table import table_of
 from deploy.local.paths import ROOT
 from deploy.local.sn1987a import (
@@ -20,8 +20,8 @@ from deploy.local.sn1987a import (
     expected_matches,
     posts,
 )
-from services.alerting.query_documents import load_queries
-from services.common.streams import load_streams
+from services.alerting.queries.query_documents import load_queries
+from services.common.declared_streams import load_streams
 
 
 def test_the_example_has_every_event_in_order() -> None:

@@ -8,11 +8,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
 
-from services.alerting.batch import Sorter
-from services.alerting.intake import Intake
+from services.alerting.kafka.sorting import Sorter
+from services.alerting.kafka.storing import Intake
 from services.alerting.metrics import Metrics
-from services.alerting.store.dialect import open_engine
-from services.alerting.store.migrate import migrate
+from services.alerting.store.dialect import migrate, open_engine
 from tests.services.alerting.live_clients import Live, OpenLive
 from tests.services.alerting.records import TOPICS
 

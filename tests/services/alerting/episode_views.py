@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Engine, func, select
 
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_reads import read_episode, read_revisions
+from services.alerting.store.episode_rows import read_episode, read_revisions
 from services.alerting.store.tables import metadata
 
 

@@ -9,21 +9,21 @@ from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 from sqlalchemy import Engine
 
-from coincide.stream import Stream
+from coincide.joins.stream import Stream
 from services.alerting.api.dead_letters import dead_letters_router
+from services.alerting.api.descriptions import describe_all_bodies
 from services.alerting.api.episodes import episodes_router
 from services.alerting.api.matches import matches_router
-from services.alerting.api.openapi import describe_all_bodies
 from services.alerting.api.queries import queries_router
-from services.alerting.intake import Intake
+from services.alerting.kafka.follower_progress import Progress
+from services.alerting.kafka.query_publisher import KafkaAwayError, Publisher, encode
+from services.alerting.kafka.records import QueryChange
+from services.alerting.kafka.storing import Intake
 from services.alerting.metrics import Metrics
-from services.alerting.progress import Progress
-from services.alerting.publisher import KafkaAwayError, Publisher, encode
-from services.alerting.query_changes import QueryChanges
-from services.alerting.records import QueryChange
+from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.settings import Settings
+from services.common.declared_streams import Streams
 from services.common.problem import install_problem_handlers
-from services.common.streams import Streams
 from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, Record
 
 STREAMS = Streams({name: Stream(name) for name in ("seismic", "acoustic")})

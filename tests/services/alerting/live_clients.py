@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Engine
 from starlette.types import Message
 
-from services.alerting.intake import Intake
-from services.alerting.live import LiveHub
-from services.alerting.live_filter import LiveFilter
-from services.alerting.live_stream import LiveStream
+from services.alerting.kafka.storing import Intake
+from services.alerting.live.event_stream import LiveStream
+from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
-from services.alerting.store.stored import Stored
+from services.alerting.store.sequence import Stored
 from tests.services.alerting.records import Record, match_record
 
 DEADLINE_S = 20.0

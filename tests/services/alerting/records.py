@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from services.alerting.topics import Topics
+from services.alerting.kafka.records import Topics
 
 TOPICS = Topics()
 RECEIVED_AT_MS = 1_790_000_000_000

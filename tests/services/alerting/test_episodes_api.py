@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from services.alerting.intake import Intake
+from services.alerting.kafka.storing import Intake
 from services.alerting.metrics import Metrics
 from tests.services.alerting.line import Line, line
 from tests.services.alerting.records import episode, episode_record, match_record, retraction

@@ -7,10 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, select
 
-from services.alerting.episode_records import STATES
-from services.alerting.intake import Intake
-from services.alerting.store.episode_reads import EpisodeFilter, read_newest_first
-from services.alerting.store.episode_rows import StoredEpisode
+from services.alerting.kafka.records import STATES
+from services.alerting.kafka.storing import Intake
+from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, read_newest_first
 from services.alerting.store.tables import episodes
 from tests.services.alerting.episode_views import current, revisions
 from tests.services.alerting.records import Record, episode_record

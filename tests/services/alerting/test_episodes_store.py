@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from services.alerting.expiry import Expiry
-from services.alerting.intake import Intake
+from services.alerting.kafka.storing import Intake
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_reads import EpisodeFilter, read_after, read_newest_first
+from services.alerting.store.episode_rows import EpisodeFilter, read_after, read_newest_first
+from services.alerting.store.expiry import Expiry
 from tests.services.alerting.episode_views import counted, current, revisions, rows, state_of
 from tests.services.alerting.records import (
     RECEIVED_AT_MS,

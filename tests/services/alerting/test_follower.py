@@ -11,18 +11,18 @@ from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 from sqlalchemy import Engine
 
-from coincide.query import Query
-from services.alerting.expiry import Expiry
-from services.alerting.follower import Follower, Listeners
-from services.alerting.kafka_session import KafkaSession
+from coincide.queries.join_query import Query
+from services.alerting.kafka.follower import Follower, Listeners
+from services.alerting.kafka.follower_progress import Progress
+from services.alerting.kafka.kafka_session import KafkaSession
+from services.alerting.kafka.projection import Seed
+from services.alerting.kafka.query_publisher import Publisher, encode
+from services.alerting.kafka.records import QueryChange
 from services.alerting.metrics import Metrics
-from services.alerting.progress import Progress
-from services.alerting.publisher import Publisher, encode
-from services.alerting.records import QueryChange
-from services.alerting.seed import Seed
 from services.alerting.store import query_rows
+from services.alerting.store.expiry import Expiry
 from services.alerting.store.position_rows import Position
-from services.alerting.store.stored import Stored
+from services.alerting.store.sequence import Stored
 from tests.services.alerting.records import TOPICS, Record, change_record, match_record, query
 
 DEADLINE_S = 20.0

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
-from services.alerting.intake import Intake
+from services.alerting.kafka.storing import Intake
 from services.alerting.metrics import Metrics
 from services.alerting.store import query_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter, read_newest_first

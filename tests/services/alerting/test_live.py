@@ -2,7 +2,7 @@ import asyncio
 import random
 import threading
 
-from services.alerting.live_filter import LiveFilter
+from services.alerting.live.hub import LiveFilter
 from tests.services.alerting.live_clients import DEADLINE_S, Client, OpenLive, eventually, ids, is_open
 
 

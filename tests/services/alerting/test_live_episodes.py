@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from services.alerting.expiry import Expiry
-from services.alerting.live_filter import Kind, LiveFilter
-from services.alerting.store.episode_reads import EpisodeFilter, read_after
+from services.alerting.live.hub import Kind, LiveFilter
+from services.alerting.store.episode_rows import EpisodeFilter, read_after
+from services.alerting.store.expiry import Expiry
 from tests.services.alerting.episode_views import state_of
 from tests.services.alerting.live_clients import Client, Event, OpenLive, eventually, ids, is_open
 from tests.services.alerting.records import Record, episode, episode_record, match_record, retraction

@@ -6,7 +6,7 @@ import random
 
 from sqlalchemy import Engine
 
-from services.alerting.live_filter import LiveFilter
+from services.alerting.live.hub import LiveFilter
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
 from tests.services.alerting.live_clients import Client, Event, OpenLive, ids, is_open
 from tests.services.alerting.records import Record, match_record

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import Engine
 
-from services.alerting.intake import Intake
+from services.alerting.kafka.storing import Intake
 from services.alerting.metrics import Metrics
 from tests.services.alerting.line import Line, line
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy import Engine, func, select
 
-from services.alerting.intake import Intake
+from services.alerting.kafka.storing import Intake
+from services.alerting.store.expiry import delete_old_matches
 from services.alerting.store.match_rows import MatchFilter, newest_sequence, read_after, read_newest_first
-from services.alerting.store.retention import delete_old_matches
 from services.alerting.store.tables import match_sensors
 from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, match, match_record, record
 

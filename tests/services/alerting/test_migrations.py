@@ -10,10 +10,9 @@ from sqlalchemy import Engine, insert
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.schema import CreateTable
 
-from services.alerting.intake import Intake
-from services.alerting.store.dialect import open_engine, reserve_sequences, upsert
+from services.alerting.kafka.storing import Intake
+from services.alerting.store.dialect import MIGRATIONS, migrate, open_engine, reserve_sequences, upsert
 from services.alerting.store.match_rows import MatchFilter, read_after
-from services.alerting.store.migrate import MIGRATIONS, migrate
 from services.alerting.store.tables import matches, metadata, positions
 from tests.services.alerting.records import episode_record, match_record
 

@@ -3,11 +3,10 @@ import json
 
 import pytest
 
-from services.alerting.api.cursors import decode_cursor, encode_cursor
 from services.alerting.api.json_body import parse_json
-from services.alerting.api.parameters import instant_us
-from services.alerting.merge_patch import merge_patch
-from services.alerting.preconditions import Precondition
+from services.alerting.api.pages import decode_cursor, encode_cursor, instant_us
+from services.alerting.queries.edits import merge_patch
+from services.alerting.queries.query_changes import Precondition
 from services.alerting.store.match_rows import MatchFilter
 from services.alerting.store.query_rows import QueryVersion
 from services.common.problem import Problem

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Engine, Table, func, select
 
-from services.alerting.expiry import Expiry
-from services.alerting.intake import Intake
+from services.alerting.kafka.storing import Intake
 from services.alerting.metrics import Metrics
+from services.alerting.store.expiry import Expiry
 from services.alerting.store.match_rows import MatchFilter, read_after, read_match, read_newest_first, served
 from services.alerting.store.tables import matches, supersessions
 from tests.services.alerting.records import Record, match_record

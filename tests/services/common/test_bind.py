@@ -1,6 +1,6 @@
 import pytest
 
-from services.common.bind import refuse_open_bind
+from services.common.settings import refuse_open_bind
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])

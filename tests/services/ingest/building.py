@@ -13,14 +13,14 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
-from coincide import Histogram
-from coincide.stream import Stream
+from coincide.joins.stream import Stream
+from coincide.templates.histogram import Histogram
 from services.ingest.app import create_app
-from services.ingest.frames import Frame
+from services.ingest.kafka.frames import Frame
+from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
-from services.ingest.publisher import PublisherBusyError
-from services.ingest.registry import Registry
-from services.ingest.sensors import Sensor
+from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
 
 NOW_US = 1_760_000_000_000_000  # 2025-10-09T08:53:20Z

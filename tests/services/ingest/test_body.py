@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 
 from services.common.problem import Problem
-from services.ingest.body import inflate, read_body
+from services.ingest.http.body import inflate, read_body
 from services.ingest.settings import Settings
 
 SETTINGS = Settings(max_body_bytes=2048, body_timeout_s=0.2)

@@ -5,10 +5,10 @@ import json
 import pytest
 from prometheus_client import CollectorRegistry
 
-from services.ingest.dead_letters import DeadLetters
+from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.metrics import IngestMetrics
-from services.ingest.reasons import Reason, Refused
 from services.ingest.settings import Settings
+from services.ingest.stamping.verdicts import Reason, Refused
 from tests.services.ingest.building import NOW_US, Ingest, KeepingPublisher, detection
 
 

@@ -5,9 +5,9 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.ingest.frames import LONGEST_BYTES, MOST_DETECTIONS, FrameDraft
-from services.ingest.stamping import Detection
-from services.ingest.uncertainty import _normal
+from services.ingest.kafka.frames import LONGEST_BYTES, MOST_DETECTIONS, FrameDraft
+from services.ingest.stamping.stamp import Detection
+from services.ingest.stamping.uncertainty import _normal
 
 
 @settings(deadline=None, max_examples=15)

@@ -8,12 +8,12 @@ import json
 import pytest
 from prometheus_client import CollectorRegistry
 
-from services.ingest.heartbeats import Heartbeats
+from services.ingest.kafka.heartbeats import Heartbeats
+from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
-from services.ingest.publisher import PublisherBusyError
 from services.ingest.settings import Settings
-from spark_jobs.heartbeats import heartbeat_us
-from spark_jobs.records import InputRecord
+from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.rows.decoding import heartbeat_us
 from tests.services.ingest.building import NOW_US
 
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 import uvicorn
 
-from services.ingest import http_protocol
-from services.ingest.http_protocol import BoundedHttpProtocol
+from services.ingest.http import protocol as http_protocol
+from services.ingest.http.protocol import BoundedHttpProtocol
 from tests.services.ingest.building import Ingest
 
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"

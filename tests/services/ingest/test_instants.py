@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.ingest.instants import YEAR_1980_US, instant_us
-from services.ingest.reasons import Refused
+from services.ingest.stamping.posted import YEAR_1980_US, instant_us
+from services.ingest.stamping.verdicts import Refused
 
 
 @pytest.mark.parametrize(

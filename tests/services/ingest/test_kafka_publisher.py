@@ -13,12 +13,11 @@ from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.future import Future
 from prometheus_client import CollectorRegistry
 
-from services.ingest import kafka_publisher
-from services.ingest.completions import Completions
-from services.ingest.frames import Frame
-from services.ingest.kafka_publisher import KafkaPublisher
+from services.ingest.kafka import publisher as kafka_publisher
+from services.ingest.kafka.frames import Frame
+from services.ingest.kafka.producer import Completions
+from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
-from services.ingest.publisher import PublisherBusyError
 
 FRAME = Frame(b"bay", b"x" * 1000, [0])
 DEADLINE_S = 5.0

@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from services.ingest.openapi import DETECTIONS_OPENAPI
+from services.ingest.http.openapi import DETECTIONS_OPENAPI
 from tests.services.ingest.building import NOW_US, Ingest, detection
 from tests.services.ingest.test_refusals import REFUSED
 

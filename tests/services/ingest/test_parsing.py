@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.ingest.lenient_json import refuse_flaws
-from services.ingest.parsing import Form, Item, _parse_carefully, _parse_clean, parse
-from services.ingest.reasons import Refused
-from services.ingest.request import PostedDetection
+from services.ingest.http.lenient_json import refuse_flaws
+from services.ingest.http.parsing import Form, Item, _parse_carefully, _parse_clean, parse
+from services.ingest.stamping.posted import PostedDetection
+from services.ingest.stamping.verdicts import Refused
 
 texts = st.text('ab:"\\{}[],é\n\x00☃', max_size=8)
 scalars = st.none() | st.booleans() | st.integers(-(2**65), 2**65) | st.floats() | texts

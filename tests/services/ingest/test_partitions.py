@@ -1,7 +1,7 @@
 import pytest
 from kafka.partitioner.default import DefaultPartitioner
 
-from services.ingest.partitions import RememberingPartitioner
+from services.ingest.kafka.producer import RememberingPartitioner
 
 
 class Topic:

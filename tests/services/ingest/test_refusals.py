@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.ingest.reasons import Reason
+from services.ingest.stamping.verdicts import Reason
 from tests.services.ingest.building import NOW_US, Ingest, detection
 
 GOOD = '{"sensor":"geo","detected_at":1759999999000000}'

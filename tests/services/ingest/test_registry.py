@@ -2,8 +2,8 @@
 
 import pytest
 
-from coincide import Histogram
-from services.ingest.sensors import Sensor, SensorError
+from coincide.templates.histogram import Histogram
+from services.ingest.registry.sensors import Sensor, SensorError
 from tests.services.ingest.building import CLOCK, SENSORS, registry_of
 
 

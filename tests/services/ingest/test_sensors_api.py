@@ -1,6 +1,6 @@
 """What the registry shows of itself, and the operational endpoints."""
 
-from coincide import Histogram
+from coincide.templates.histogram import Histogram
 from tests.services.ingest.building import CLOCK, SENSORS, Ingest
 
 

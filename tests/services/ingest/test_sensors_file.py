@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from coincide import Histogram
+from coincide.templates.histogram import Histogram
+from services.common.declared_streams import load_streams
 from services.common.settings import SettingsError
-from services.common.streams import load_streams
-from services.ingest.seed_sensors import Difference, _report
-from services.ingest.sensors import Sensor
-from services.ingest.sensors_file import load_sensors
+from services.ingest.registry.seed import Difference, _report
+from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors_file import load_sensors
 from tests.services.ingest.building import CLOCK, SENSORS, STREAMS
 
 GOOD = """

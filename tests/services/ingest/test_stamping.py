@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Histogram
+from coincide.templates.histogram import Histogram
 from services.ingest.settings import Settings
-from services.ingest.stamping import default_id
+from services.ingest.stamping.stamp import default_id
 from tests.services.ingest.building import NOW_US, Ingest, detection
 
 

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from coincide import Detections, Histogram, Window, timing_join
-from coincide.timing_join.interval import lazy_lookup
-from coincide.timing_join.interval.lazy_lookup import is_no_later
-from coincide.timing_join.replay import Arrivals, Event
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.papers.interval_timing.lazy_correlation import is_no_later, lazy_lookup
+from coincide.papers.timing_events import Arrivals, Event
+from coincide.templates.histogram import Histogram
 from tests.reference.recorded_streams import long_recording, positions
 
 

@@ -6,9 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from coincide import Detections, Histogram, Window, WindowError, match_probability, timing_join
-from coincide.timing_join.interval import eager, lazy, lazy_lookup
-from coincide.timing_join.replay import Arrivals
+from coincide.constraints.window import Window
+from coincide.errors import WindowError
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.papers.interval_timing.correlation import eager
+from coincide.papers.interval_timing.lazy_correlation import lazy, lazy_lookup
+from coincide.papers.timing_events import Arrivals
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
 from tests.reference.printed_interval import (
     PrintedLookUp,
     eager_by_current_time,

@@ -4,11 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Detections, Histogram, Window, match_probability
-from coincide.timing_join.answer import qualifies
-from coincide.timing_join.interval.regions import Regions, RegionTable, difference_quantile
-from coincide.timing_join.replay import Arrivals
-from coincide.timing_join.retention import ROUNDING_US
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.retention import ROUNDING_US
+from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile
+from coincide.papers.timing_events import Arrivals
+from coincide.papers.timing_replay import qualifies
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
 
 BASE_US = 100_000_000
 NEAR_US = 2 * ROUNDING_US + 2  # past the rounding of a bound and of the intervals' ends

@@ -10,7 +10,9 @@ from itertools import pairwise
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from coincide import Histogram, Window, match_probability
+from coincide.constraints.window import Window
+from coincide.probability.difference import match_probability
+from coincide.templates.histogram import Histogram
 
 Interval = tuple[float, float]
 TOLERANCE = 1e-12

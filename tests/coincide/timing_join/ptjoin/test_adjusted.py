@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from coincide import Histogram
-from coincide.timing_join.ptjoin.adjusted import adjusted
-from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
+from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, adjusted
+from coincide.templates.histogram import Histogram
 from tests.reference.templates import templates
 
 H2 = HistogramTimestamp.of_template(Histogram([70, 80, 90, 100, 110], [0.15, 0.3, 0.4, 0.15]), 1)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide import Detections, Histogram, Window
-from coincide.timing_join import ptjoin, timing_join
-from coincide.timing_join.ptjoin.adjusted import ge
-from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
-from coincide.timing_join.ptjoin.installed_condition import InstalledCondition
-from coincide.timing_join.ptjoin.partitions import partitions_for_any_threshold
-from coincide.timing_join.ptjoin.satisfaction_time import (
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
+from coincide.papers.ptjoin.histogram_joins import ptjoin
+from coincide.papers.ptjoin.partition_bounds import InstalledCondition, partitions_for_any_threshold
+from coincide.papers.ptjoin.quadratics import (
     bounding_configuration,
     break_points,
     configuration,
     quadratic_between,
     satisfaction_time,
 )
-from coincide.timing_join.replay import Arrivals
+from coincide.papers.timing_events import Arrivals
+from coincide.templates.histogram import Histogram
 from tests.reference.random_templates import random_templates
 
 MS = 1000  # microseconds
@@ -50,10 +51,10 @@ def test_example_2_intrusions_within_2000_ms() -> None:
     a = Detections([t * MS for t in (10_000, 20_000, 30_000)], [seismic])
     b = Detections([t * MS for t in (12_200, 22_600, 33_001)], [acoustic])
     # the acoustic latency must be at least 200 ms, 600 ms or 1001 ms, of at most 1000 ms
-    alarms = ptjoin.ptjoin(Arrivals(a, b), Window(2.0), threshold=0.6).pairs
+    alarms = ptjoin(Arrivals(a, b), Window(2.0), threshold=0.6).pairs
     assert list(zip(alarms.left, alarms.right, alarms.probability.round(12), strict=True)) == [(0, 0, 0.8)]
     # the threshold lowered at the cost of more false alarms
-    assert ptjoin.ptjoin(Arrivals(a, b), Window(2.0), threshold=0.3).pairs.left.tolist() == [0, 1]
+    assert ptjoin(Arrivals(a, b), Window(2.0), threshold=0.3).pairs.left.tolist() == [0, 1]
 
 
 def test_example_3_the_timestamps_of_figure_2() -> None:

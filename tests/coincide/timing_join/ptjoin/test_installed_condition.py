@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram, Window, timing_join
-from coincide.timing_join.ptjoin.adjusted import ge
-from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
-from coincide.timing_join.ptjoin.installed_condition import InstalledCondition
-from coincide.timing_join.ptjoin.partitions import Partitions, partitions_for_any_threshold
-from coincide.timing_join.ptjoin.satisfaction_time import earliest_satisfaction_time, satisfaction_time
-from coincide.timing_join.replay import Event
+from coincide.constraints.window import Window
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
+from coincide.papers.ptjoin.partition_bounds import InstalledCondition, Partitions, partitions_for_any_threshold
+from coincide.papers.ptjoin.quadratics import earliest_satisfaction_time, satisfaction_time
+from coincide.papers.timing_events import Event
+from coincide.templates.histogram import Histogram
 from tests.reference.recorded_streams import LONG_WINDOWS, SEVERAL_BUCKETS, UNIFORM, Recorded, recorded
 from tests.reference.templates import templates
 

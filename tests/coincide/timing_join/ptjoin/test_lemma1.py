@@ -5,10 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 
-from coincide import Histogram, Window
-from coincide.timing_join.ptjoin.adjusted import ge
-from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
-from coincide.timing_join.ptjoin.lemma1 import Bucket, ge_by_buckets, joint_probability
+from coincide.constraints.window import Window
+from coincide.papers.ptjoin.bucket_pairs import Bucket, HistogramTimestamp, ge, ge_by_buckets, joint_probability
+from coincide.templates.histogram import Histogram
 from tests.reference.difference import exact_probability
 from tests.reference.templates import templates
 

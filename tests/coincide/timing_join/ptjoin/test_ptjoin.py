@@ -7,12 +7,15 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from coincide import Detections, Histogram, Window, WindowError, timing_join
-from coincide.timing_join.answer import Algorithm
-from coincide.timing_join.ptjoin import eager, ptjoin, simple
-from coincide.timing_join.ptjoin.adjusted import ge
-from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
-from coincide.timing_join.replay import Arrivals
+from coincide.constraints.window import Window
+from coincide.errors import WindowError
+from coincide.joins.detections import Detections
+from coincide.joins.pairs.pair_join import timing_join
+from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
+from coincide.papers.ptjoin.histogram_joins import eager, ptjoin, simple
+from coincide.papers.timing_events import Arrivals
+from coincide.papers.timing_replay import Algorithm
+from coincide.templates.histogram import Histogram
 from tests.reference.random_templates import random_templates
 
 WINDOW = Window(3.0)

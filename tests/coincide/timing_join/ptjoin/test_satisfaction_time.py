@@ -9,10 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coincide import Histogram, SatisfactionTable, ThresholdError, Window
-from coincide.timing_join.ptjoin.adjusted import ge
-from coincide.timing_join.ptjoin.histogram_timestamp import HistogramTimestamp
-from coincide.timing_join.ptjoin.satisfaction_time import (
+from coincide.constraints.window import Window
+from coincide.errors import ThresholdError
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
+from coincide.papers.ptjoin.quadratics import (
     Quadratic,
     bounding_configuration,
     break_points,
@@ -23,6 +24,7 @@ from coincide.timing_join.ptjoin.satisfaction_time import (
     quantile_bounds,
     satisfaction_time,
 )
+from coincide.templates.histogram import Histogram
 from tests.reference.offsets import TOLERANCE, probability_at
 from tests.reference.templates import templates
 

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks.window_join_costs import ANY_GRAPH, UNIFORM, WIDE, Setting, operations, response_s, works
-from coincide import Detections, Histogram, Window
-from coincide.window_join import ConstraintGraph, paper
-from coincide.window_join.paper.replay import Arrivals
-from coincide.window_join.paper.work import WindowWork
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.papers.window_join import algorithms
+from coincide.papers.window_join.counted_work import WindowWork
+from coincide.papers.window_join.window_replay import Arrivals
+from coincide.templates.histogram import Histogram
 
 
 def work_at(rate_hz: float, names: Iterable[str] = UNIFORM) -> dict[str, WindowWork]:
@@ -46,7 +49,7 @@ def test_few_does_not_look_at_tuples_that_a_slow_stream_leaves_alone() -> None:
     counts = {"a": 400, "b": 400, "c": 5}
     frames = {name: Detections(np.sort(random.integers(0, 50_000_000, n)), exact) for name, n in counts.items()}
     graph = ConstraintGraph.clique("abc", Window(1.0))
-    bew, few = (run(Arrivals(frames), graph) for run in (paper.bew_nested_loop, paper.few_nested_loop))
+    bew, few = (run(Arrivals(frames), graph) for run in (algorithms.bew_nested_loop, algorithms.few_nested_loop))
     assert bew.work.touched > 2 * few.work.touched
     assert len(few.members) > 0
 

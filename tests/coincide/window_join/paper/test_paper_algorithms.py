@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coincide import CoincideError, Detections, Histogram, Window
-from coincide.window_join import ConstraintGraph, GraphError
-from coincide.window_join.algorithms import ALGORITHMS, PaperAlgorithm
-from coincide.window_join.paper.replay import Arrivals
-from coincide.window_join.paper.work import WindowWork
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.errors import CoincideError, GraphError
+from coincide.joins.detections import Detections
+from coincide.papers.window_join.algorithms import ALGORITHMS, PaperAlgorithm
+from coincide.papers.window_join.counted_work import WindowWork
+from coincide.papers.window_join.window_replay import Arrivals
+from coincide.templates.histogram import Histogram
 from tests.reference.window_join_points import RecordedJoin, recorded_joins
 
 FOR_ANY_GRAPH = tuple(each for each in ALGORITHMS if not each.uniform_cliques_only)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coincide import Window
-from coincide.window_join import ConstraintGraph, paper
-from coincide.window_join.paper.answer import Algorithm
+from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import Window
+from coincide.papers.window_join import algorithms
+from coincide.papers.window_join.counted_work import Algorithm
 from tests.reference import printed_window_join as printed
 from tests.reference.window_join_points import arriving
 
@@ -23,7 +24,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
     [
         pytest.param(
             printed.direct_by_joined_streams,
-            paper.bew_direct,
+            algorithms.bew_direct,
             PATH,
             [("a", 5), ("b", 6), ("b", 20), ("c", 7)],  # c is delayed: a 5 is 15 older than b's newest, and yet joins
             [[0, 0, 0]],
@@ -32,7 +33,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.gca_of_the_windows_given,
-            paper.gca_bew,
+            algorithms.gca_bew,
             PATH,
             [("a", 0), ("b", 9), ("c", 18)],
             [[0, 0, 0]],
@@ -41,7 +42,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.bew_by_last_to_arrive,
-            paper.bew_hash,
+            algorithms.bew_hash,
             PAIR,
             [("a", 0), ("b", 30), ("b", 5)],
             [[0, 1]],
@@ -50,7 +51,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.bew_by_any_stream,
-            paper.bew_nested_loop,
+            algorithms.bew_nested_loop,
             TRIANGLE,
             [("b", 0), ("a", 5), ("a", 12), ("c", 6)],
             [[0, 0, 0]],
@@ -59,7 +60,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.bew_of_all_that_waits,
-            paper.bew_nested_loop,
+            algorithms.bew_nested_loop,
             PAIR,
             [("a", 0), ("b", 5)],
             [[0, 0]],
@@ -68,7 +69,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.few_closed_by_any_stream,
-            paper.few_nested_loop,
+            algorithms.few_nested_loop,
             PAIR,
             [("a", 0), ("b", 1), ("a", 11), ("b", 4)],
             [[0, 0], [0, 1], [1, 0], [1, 1]],
@@ -77,7 +78,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.lca_few_drops_the_oldest,
-            paper.lca_few,
+            algorithms.lca_few,
             UNEVEN,
             [("a", 0), ("b", 5), ("c", 10), ("b", 15), ("c", 34), ("a", 90), ("b", 90), ("c", 90)],
             [[0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 2, 2]],  # of b, reaching to 25, the first goes; not a 0
@@ -86,7 +87,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.few_without_flush,
-            paper.few_hash,
+            algorithms.few_hash,
             TRIANGLE,
             [("a", 0), ("b", 1), ("c", 2), ("a", 5), ("b", 12)],  # b 12 is past a 0, whose period c keeps open
             [[0, 0, 0], [1, 0, 0], [1, 1, 0]],

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from coincide import Detections, DetectionsError, Histogram
-from coincide.window_join.paper.buffers import HashBuffer, NestedLoopBuffer
-from coincide.window_join.paper.replay import Arrivals, Point
+from coincide.errors import DetectionsError
+from coincide.joins.detections import Detections
+from coincide.papers.window_join.window_buffers import HashBuffer, NestedLoopBuffer
+from coincide.papers.window_join.window_replay import Arrivals, Point
+from coincide.templates.histogram import Histogram
 
 EXACT = [Histogram.point()]
 A, B = Detections([5, 7], EXACT), Detections([6], EXACT)

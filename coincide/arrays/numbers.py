@@ -1,0 +1,73 @@
+"""What arrays and single values must be: numbers, whole numbers, and within what they count."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array
+from coincide.errors import CoincideError, HistogramError
+
+
+def real_numbers(field: str, values: npt.ArrayLike, allowed: str, error: type[CoincideError]) -> FloatArray:
+    """Return `values` as float64 in their shape if they are numbers, else raise `error`; neither True nor "1" is one.
+
+    Examples
+    --------
+    >>> from coincide.errors import OffsetError
+    >>> real_numbers("offset_s", "0", "numbers of seconds", OffsetError)
+    Traceback (most recent call last):
+        ...
+    coincide.errors.OffsetError: offset_s is '0': numbers of seconds
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        raise error(field, values, allowed) from None
+    if array.size and array.dtype.kind not in "iuf":
+        raise error(field, values, allowed)
+    return array.astype(np.float64, copy=False)
+
+
+def whole_numbers(
+    field: str, values: npt.ArrayLike, shape: tuple[int, ...] | None, error: type[CoincideError]
+) -> Int64Array:
+    """Return `values` as int64 if they are whole numbers in an array of that shape, else raise `error`.
+
+    Examples
+    --------
+    >>> from coincide.errors import OffsetError
+    >>> whole_numbers("offset_us", [1.5], (1,), OffsetError)
+    Traceback (most recent call last):
+        ...
+    coincide.errors.OffsetError: offset_us is 'an array of float64 with shape (1,)': whole numbers, in int64
+    """
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.int64)  # numpy takes an empty list for floats
+    if array.dtype.kind not in "iu" or array.dtype == np.uint64:
+        raise error(field, _description(array), "whole numbers, in int64")
+    if shape is not None and array.shape != shape:
+        raise error(field, _description(array), f"an array of shape {shape}")
+    return array.astype(np.int64, copy=False)
+
+
+def positions_of(field: str, values: npt.ArrayLike, shape: tuple[int, ...] | None, templates: int) -> IndexArray:
+    """Return `values` as int64 if they are positions among so many templates, else raise HistogramError.
+
+    Examples
+    --------
+    >>> positions_of("u_index", [0, -1], None, templates=2)
+    Traceback (most recent call last):
+        ...
+    coincide.errors.HistogramError: u_index is -1: a position among 2 templates, from 0 on
+    """
+    index = whole_numbers(field, values, shape, HistogramError)
+    if index.size and (index.min() < 0 or index.max() >= templates):
+        beyond = index[(index < 0) | (index >= templates)][0]
+        raise HistogramError(field, int(beyond), f"a position among {templates} templates, from 0 on")
+    return index
+
+
+def _description(array: npt.NDArray[np.generic]) -> str:
+    return f"an array of {array.dtype} with shape {array.shape}"

@@ -1,0 +1,195 @@
+"""EagerCoalescing and LazyCoalescing: the runs of a window extent, kept up to date or made when they are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.changes import Changes
+from coincide.coalescing.batch import EQUAL, coalesce
+from coincide.coalescing.columns import duration_of
+from coincide.coalescing.equivalences import Equivalence, checked_equivalence
+from coincide.coalescing.holding import validity
+from coincide.coalescing.links import LEFT_OUT, Link
+from coincide.coalescing.runs import Label, RunChanges, Runs, value_column
+from coincide.coalescing.streams.columnar import ColumnarExtent, ColumnarReadings
+from coincide.coalescing.streams.extent import Arrivals, WindowExtent, checked_extent
+from coincide.coalescing.streams.single import SingleExtent, SingleReadings, TwoWays
+
+
+class EagerCoalescing:
+    """Algorithm 2 of the coalescing paper and its time-based form, corrected.
+
+    Merges and splits runs as readings arrive, in any order; a scan reads the runs. At every scan they are those of
+    `LazyCoalescing` and of `coalesce` over the readings in the extent.
+
+    Parameters
+    ----------
+    extent : WindowExtent
+        Which readings count.
+    equivalence : Equivalence
+        Which value goes on from the one before it.
+    hold_us : int, optional
+        How long a reading holds at most. Left out: until the next one of its group.
+
+    Raises
+    ------
+    CoalescingError
+        Names the argument or column, the value and what is allowed.
+
+    Examples
+    --------
+    >>> hot = EagerCoalescing(WindowExtent(size=4))
+    >>> changes = hot.push([0, 60, 180], value=[81, 81, 81])
+    >>> [(run.start_us, run.end_us, run.count) for run in changes.insert]
+    [(0, 180, 3)]
+    >>> changes = hot.push([120], value=[79])
+    >>> [(run.start_us, run.end_us) for run in changes.retract]
+    [(0, 180)]
+    >>> [(run.start_us, run.end_us, run.is_open) for run in hot.scan()]
+    [(0, 120, False), (120, 180, False), (180, 180, True)]
+    """
+
+    def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
+        checked_extent(extent)
+        hold = None if hold_us is None else duration_of("hold_us", hold_us)
+        link = Link(checked_equivalence(equivalence), hold)
+        self._arrivals = Arrivals(equivalence)
+        self._ways = TwoWays(partial(SingleExtent, extent, link), partial(ColumnarExtent, extent, link))
+
+    def push(
+        self,
+        ts_us: npt.ArrayLike,
+        group: npt.ArrayLike | None = None,
+        value: npt.ArrayLike | None = None,
+        id: npt.ArrayLike | None = None,  # noqa: A002 - as in Detections
+        where: npt.ArrayLike | None = None,
+    ) -> Changes[Runs]:
+        """Take readings in any order.
+
+        Parameters
+        ----------
+        ts_us : array_like of int, shape (n,)
+            Microseconds since the epoch.
+        group : array_like of int or str, shape (n,), optional
+            Whose readings they are. Left out: all are of one group, 0.
+        value : array_like, shape (n,), optional
+            Left out: all are 0.
+        id : array_like of int or str, shape (n,), optional
+            Of readings of a group at one instant the smallest id counts; the same id again is the same reading
+            again. Left out: numbered in the order of arrival.
+        where : array_like of bool, shape (n,), optional
+            Which readings interest. One that does not still ends the one before it, as a reading of 90 degrees ends
+            one above 100; it takes its place in the extent and makes no run. Left out: all do.
+
+        Returns
+        -------
+        Changes of Runs
+            Runs that are there now and were not before the call, and the other way round, each by group and start:
+            a run that grew is retracted and inserted with the same id (group, start_us). `late` are the rows that
+            came too late to count.
+        """
+        frame = self._arrivals.of(ts_us, group, value, id, where)
+        return self._ways.suited(len(frame.ts_us)).push(frame)
+
+    def add(
+        self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges, where: bool = True
+    ) -> int | None:
+        """Take one reading as plain values, unchecked, the fastest way; say in `changes` what it changes.
+
+        `ref` is its id; the other arguments are as in `push`.
+
+        Returns
+        -------
+        int or None
+            By how many microseconds it is too late to count; None where it counts.
+        """
+        held = self._ways.suited_for_one()
+        if isinstance(held, SingleExtent):
+            return held.add(ts_us, group, value if where else LEFT_OUT, ref, changes)
+        found = held.push(Arrivals(EQUAL).of([ts_us], [group], value_column([value]), [ref], [where]))
+        for run in found.retract:
+            changes.retract(run)
+        for run in found.insert:
+            changes.insert(run)
+        return int(found.late_by_us[0]) if len(found.late) else None
+
+    def scan(self) -> Runs:
+        """Return the runs of the extent as it is now, by group and start; first and last are ids."""
+        return self._ways.held.scan()
+
+
+class LazyCoalescing:
+    """Algorithm 1 of the coalescing paper and its time-based form, corrected.
+
+    An update costs a logarithm of the extent, a scan coalesces all of it. At every scan the runs are those of
+    `EagerCoalescing`, whatever the order of arrival.
+
+    Parameters
+    ----------
+    extent : WindowExtent
+        Which readings count.
+    equivalence : Equivalence
+        Which value goes on from the one before it.
+    hold_us : int, optional
+        How long a reading holds at most. Left out: until the next one of its group.
+
+    Raises
+    ------
+    CoalescingError
+        Names the argument or column, the value and what is allowed.
+
+    Examples
+    --------
+    >>> hot = LazyCoalescing(WindowExtent(size=4))
+    >>> changes = hot.push([0, 60, 120, 180, 240], value=[81, 81, 81, 79, 79])
+    >>> [(run.start_us, run.end_us, run.value, run.is_open) for run in hot.scan()]
+    [(60, 180, 81, False), (180, 240, 79, True)]
+    """
+
+    def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
+        checked_extent(extent)
+        self._equivalence = checked_equivalence(equivalence)
+        self._hold_us = None if hold_us is None else duration_of("hold_us", hold_us)
+        self._arrivals = Arrivals(equivalence)
+        self._ways = TwoWays(partial(SingleReadings, extent), partial(ColumnarReadings, extent))
+
+    def push(
+        self,
+        ts_us: npt.ArrayLike,
+        group: npt.ArrayLike | None = None,
+        value: npt.ArrayLike | None = None,
+        id: npt.ArrayLike | None = None,  # noqa: A002 - as in Detections
+        where: npt.ArrayLike | None = None,
+    ) -> Changes[Runs]:
+        """Take readings in any order; columns as in `EagerCoalescing.push`.
+
+        Returns
+        -------
+        Changes of Runs
+            `late` and `late_by_us` as in `EagerCoalescing.push`. `insert` and `retract` are empty: which runs came and
+            went only a scan can say.
+        """
+        frame = self._arrivals.of(ts_us, group, value, id, where)
+        return self._ways.suited(len(frame.ts_us)).push(frame)
+
+    def scan(self) -> Runs:
+        """Return the runs of the extent as it is now, by group and start; first and last are ids."""
+        held = self._ways.held.readings()
+        start, end = validity(held.ts_us, held.group, self._hold_us)
+        kept = np.flatnonzero(held.kept)
+        left = held.take(kept)
+        runs = coalesce(start[kept], end[kept], left.group, left.value, self._equivalence)
+        is_open = runs.is_open
+        if len(kept) < len(start):
+            newest = np.append(held.group[1:] != held.group[:-1], True)  # readings are by group
+            newest_us = start[newest][np.searchsorted(held.group[newest], runs.group)]
+            is_open = start[kept[runs.last]] == newest_us
+        value = runs.value
+        if value is not None and value.dtype.kind == "O":
+            value = value_column(value.tolist())
+        return replace(runs, value=value, first=left.ref[runs.first], last=left.ref[runs.last], is_open=is_open)

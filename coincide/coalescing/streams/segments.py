@@ -1,0 +1,248 @@
+"""Segments: the readings of an extent in flat columns, a segment with room behind it for each group."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray, PositionArray
+from coincide.arrays.order import stable_order_by
+from coincide.coalescing.streams.extent import Frame
+
+
+def places(begin: Int64Array, end: Int64Array) -> tuple[PositionArray, PositionArray]:
+    """Write out ranges ``begin[i]`` to ``end[i]``, the last excluded: for each place the range i and the place.
+
+    No end is before its begin.
+
+    Examples
+    --------
+    >>> row, at = places(np.array([5, 9, 20]), np.array([7, 9, 21]))
+    >>> row.tolist(), at.tolist()
+    ([0, 0, 2], [5, 6, 20])
+    """
+    counts = end - begin
+    ends = counts.cumsum()
+    row = np.arange(len(counts)).repeat(counts)
+    return row, np.arange(len(row)) + (end - ends)[row]
+
+
+def begins(column: PositionArray) -> PositionArray:
+    """Return where a value differs from the one before it, the first place included.
+
+    Examples
+    --------
+    >>> begins(np.array([5, 5, 7])).tolist(), begins(np.array([], int)).tolist()
+    ([0, 2], [])
+    """
+    differs = np.ones(len(column), np.bool_)
+    np.not_equal(column[1:], column[:-1], out=differs[1:])
+    return differs.nonzero()[0]
+
+
+ROOM = 16  # free places behind each segment, and
+ROOM_A_READING = 3  # so many for each reading in it: to lay out anew costs a tenth of a microsecond a reading
+
+
+class Segments:
+    """Readings by (group, ts, id); those of group g stand at ``head[g]`` to ``tail[g]``, the last one excluded.
+
+    Attributes
+    ----------
+    labels : ndarray, shape (G,)
+        The groups, ascending; their positions are their codes.
+    head, tail, limit : ndarray of int64, shape (G,)
+        Where each group's readings begin and end, and where its room ends.
+    ts, ref, value, kept : ndarray, shape (room,)
+        The readings; `ref` is the id, and a reading that is not kept ends the one before it and makes no run.
+    """
+
+    def __init__(self) -> None:
+        self.labels: LabelArray = np.empty(0, np.int64)
+        self.head = self.tail = self.limit = np.empty(0, np.int64)
+        self.ts = np.empty(0, np.int64)
+        self.ref: LabelArray = np.empty(0, np.int64)
+        self.value: npt.NDArray[Any] = np.empty(0, np.int64)
+        self.kept: BoolArray = np.empty(0, np.bool_)
+
+    @property
+    def sizes(self) -> Int64Array:
+        """How many readings each group has, int64 (G,)."""
+        return self.tail - self.head
+
+    def make_room(self, labels: LabelArray, more: Int64Array) -> PositionArray:
+        """Lay the segments out anew, for these groups and so many readings more in each.
+
+        `labels` are ascending and have all groups that have readings. Returns the new codes of the old groups; that
+        of a group without readings, which may be gone, means nothing.
+        """
+        code: PositionArray = np.searchsorted(labels, self.labels)
+        code[code == len(labels)] = 0
+        held = np.flatnonzero(self.sizes)
+        sizes = np.zeros(len(labels), np.int64)
+        sizes[code[held]] = self.sizes[held]
+        room = (1 + ROOM_A_READING) * sizes + more + ROOM
+        limit = np.cumsum(room)
+        head = limit - room
+        row, source = places(self.head[held], self.tail[held])
+        shift = (head[code[held]] - self.head[held])[row]
+        target = source + shift
+        for name, column in self._moved(source, self.head[held][row], shift).items():
+            laid_out = np.empty(int(limit[-1]), column.dtype)
+            laid_out[target] = column
+            setattr(self, name, laid_out)
+        self.labels, self.head, self.tail, self.limit = labels, head, head + sizes, limit
+        return code
+
+    def write(self, at: PositionArray, readings: Frame, tail: Int64Array) -> None:
+        """Set readings, and where each group's end then; a column is widened where it cannot take the new ones."""
+        if self.sizes.any():
+            self.ref, self.value = widened(self.ref, readings.ref.dtype), widened(self.value, readings.value.dtype)
+        else:
+            self.ref = np.empty(len(self.ref), readings.ref.dtype)
+            self.value = np.empty(len(self.value), readings.value.dtype)
+        self.ts[at], self.ref[at], self.value[at] = readings.ts_us, readings.ref, readings.value
+        self.kept[at] = readings.kept
+        self.tail = tail
+
+    def _moved(
+        self,
+        source: PositionArray,
+        oldest: Int64Array,  # noqa: ARG002 - for places that are kept in columns
+        shift: Int64Array,  # noqa: ARG002
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of readings that go so far from their places; `oldest` are their groups' heads."""
+        return {name: getattr(self, name)[source] for name in ("ts", "ref", "value", "kept")}
+
+
+def widened(column: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return a column that can hold values of its own and of another type.
+
+    Examples
+    --------
+    >>> widened(np.array(["calm"]), np.dtype("U5")).dtype.str[1:], widened(np.array([1]), np.dtype("f8")).tolist()
+    ('U5', [1.0])
+    >>> widened(np.array([1]), np.dtype("U5")).dtype
+    dtype('O')
+    """
+    if column.dtype == dtype:
+        return column
+    alike = column.dtype.kind == dtype.kind or {column.dtype.kind, dtype.kind} == {"i", "f"}
+    return column.astype(np.result_type(column.dtype, dtype) if alike else object, copy=False)
+
+
+def joined(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return one column after the other, of a type that holds both; what has no rows has no say."""
+    if len(one) == 0 or len(other) == 0:
+        return other if len(one) == 0 else one
+    return np.concatenate([widened(one, other.dtype), widened(other, one.dtype)])
+
+
+class LinkedSegments(Segments):
+    """Segments with the runs of their readings.
+
+    Attributes
+    ----------
+    rank, start : ndarray of int64, shape (room,)
+        Number of those in the group that count at their instant up to this one, and where its run started: before
+        `head`, if the readings there have left. One that does not count has both from the one that does.
+    last, end : ndarray of int64, shape (room,)
+        Only where a run starts: where its last reading stands, and until when that one holds.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rank = self.start = self.last = self.end = np.empty(0, np.int64)
+
+    def drop(self, head: Int64Array, since: Int64Array) -> None:
+        """Let each group begin later, in the middle of a run maybe; from `since` on links are decided anew."""
+        cut = np.flatnonzero((self.head < head) & (head < since))
+        first = head[cut]
+        start = np.maximum(self.start[first], self.head[cut])
+        self.last[first], self.end[first] = self.last[start], self.end[start]
+        self.head = head
+
+    def _moved(self, source: PositionArray, oldest: Int64Array, shift: Int64Array) -> dict[str, npt.NDArray[Any]]:
+        return super()._moved(source, oldest, shift) | {
+            "rank": self.rank[source],
+            "start": np.maximum(self.start[source], oldest) + shift,
+            "last": self.last[source] + shift,
+            "end": self.end[source],
+        }
+
+
+BEYOND_US = 1 << 62  # after any time
+
+
+class MergedFrame(NamedTuple):
+    """The readings that stand at the segments' ends once a frame is merged, by (group, ts, id); k of them.
+
+    Attributes
+    ----------
+    readings : Frame of k
+        `group` has codes.
+    at : ndarray of intp, shape (k,)
+        Where each goes.
+    is_new : ndarray of bool, shape (k,)
+        Whether it came with the frame, and was not there.
+    of_row : ndarray of bool, shape (n,)
+        The same for each row of the frame.
+    since, tail : ndarray of int64, shape (G,)
+        From where each segment is rewritten, its old tail where nothing came, and where it ends then.
+    """
+
+    readings: Frame
+    at: PositionArray
+    is_new: BoolArray
+    of_row: BoolArray
+    since: Int64Array
+    tail: Int64Array
+
+
+def merged_frame(segments: Segments, frame: Frame) -> MergedFrame:
+    """Return where the readings of a frame go; its groups are codes. There must be room."""
+    groups = len(segments.labels)
+    since, reached = _since(segments, frame)
+    row, old = places(since[reached], segments.tail[reached])
+    both = Frame(
+        np.concatenate([segments.ts[old], frame.ts_us]), np.concatenate([reached[row], frame.group]),
+        joined(segments.value[old], frame.value), joined(segments.ref[old], frame.ref),
+        np.concatenate([segments.kept[old], frame.kept]),
+    )  # fmt: skip
+    order = _distinct_in_order(both)
+    readings = both.take(order)
+    sizes = np.bincount(readings.group, minlength=groups)
+    at = np.arange(len(order)) + (since - np.cumsum(sizes) + sizes)[readings.group]
+    is_new = order >= len(old)
+    of_row = np.zeros(len(frame.ts_us), np.bool_)
+    of_row[order[is_new] - len(old)] = True
+    return MergedFrame(readings, at, is_new, of_row, since, since + sizes)
+
+
+def _since(segments: Segments, frame: Frame) -> tuple[Int64Array, PositionArray]:
+    """Return from where each segment changes, and which groups have readings from there on."""
+    earliest = np.full(len(segments.labels), BEYOND_US)
+    np.minimum.at(earliest, frame.group, frame.ts_us)
+    since = segments.tail.copy()
+    held = np.flatnonzero(segments.tail > segments.head)
+    reached = held[segments.ts[segments.tail[held] - 1] >= earliest[held]]
+    times = segments.ts.data
+    bounds = (column[reached].tolist() for column in (earliest, segments.head, segments.tail))
+    since[reached] = [bisect_left(times, *bound) for bound in zip(*bounds, strict=True)]
+    return since, reached
+
+
+def _distinct_in_order(readings: Frame) -> PositionArray:
+    """Return the order by (group, ts, id); of the same reading again the first is left."""
+    order = stable_order_by(readings.group, readings.ts_us)
+    group, ts = readings.group[order], readings.ts_us[order]
+    tied = (group[1:] == group[:-1]) & (ts[1:] == ts[:-1])
+    if not tied.any():
+        return order
+    order = np.lexsort((readings.ref, readings.ts_us, readings.group))
+    ref = readings.ref[order]
+    again = tied & (ref[1:] == ref[:-1])
+    return np.compress(np.append(True, ~again), order)

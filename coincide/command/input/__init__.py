@@ -1,0 +1,1 @@
+"""Reading files: CSV, NDJSON and Parquet to columns, and columns to events, rows and templates."""

@@ -1,0 +1,202 @@
+"""Rows of a CSV file, with the line on which each begins: whole plain blocks at once, others row by row."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO, StringIO
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from coincide.arrays.kinds import Int64Array
+from coincide.command.faults import BadRows, CommandError
+from coincide.command.input.file_columns import Chunk, Column
+from coincide.command.input.text_files import Advance, opened_text
+
+DELIMITERS = ",;\t"
+
+
+@dataclass(frozen=True)
+class CsvHeader:
+    """All names, the delimiter between them, and where the wanted ones stand."""
+
+    names: Sequence[str]
+    delimiter: str
+    at: Mapping[str, int]
+
+    @classmethod
+    def of(cls, path: Path, line: str, wanted: Sequence[str]) -> CsvHeader:
+        """Read the header; the delimiter is the comma, semicolon or tab that it has most of.
+
+        Raises
+        ------
+        CommandError
+            No header, or two wanted columns of one name.
+        """
+        delimiter = max(DELIMITERS, key=line.count)
+        names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+        if not any(names):
+            raise CommandError(f"{path} has no header: its first line should name the columns")
+        for name in wanted:
+            if names.count(name) > 1:
+                raise CommandError(f"{path}: the header names {name!r} twice")
+        return cls(names, delimiter, {name: names.index(name) for name in wanted if name in names})
+
+
+def plain_columns(block: str, header: CsvHeader) -> dict[str, pa.Array] | None:
+    r"""Return the cells of each wanted column, blanks around them dropped.
+
+    None where not every line is a row of as many cells as the header without quotes or line ends inside: one is blank
+    or of another length, or has bytes that are no UTF-8. Then the csv module should say what it is.
+
+    Examples
+    --------
+    >>> header = CsvHeader(["id", "n"], ",", {"n": 1})
+    >>> plain_columns("a, 1\nb,2 \n", header)["n"].to_pylist(), plain_columns('x"y,1', header)
+    (['1', '2'], None)
+    """
+    lines = block.replace("\r\n", "\n") if "\r" in block else block
+    if "\r" in lines or "\n\n" in lines or lines.startswith("\n") or not _has_plain_quotes(lines, header.delimiter):
+        return None
+    try:
+        table = _csv_blocks_read(lines.encode(), header)
+    except (pa.ArrowInvalid, UnicodeEncodeError):
+        return None
+    if table.num_rows != lines.count("\n") + (not lines.endswith("\n")):
+        return None
+    return {name: _trimmed(table.column(str(position)).combine_chunks()) for name, position in header.at.items()}
+
+
+def _has_plain_quotes(lines: str, delimiter: str) -> bool:
+    """Whether every quote, if there are any, opens or closes a cell, and no cell begins with a blank inside them."""
+    quotes = lines.count('"')
+    if not quotes:
+        return True
+    opening = lines.startswith('"') + lines.count('\n"') + lines.count(f'{delimiter}"')
+    closing = lines.endswith('"') + lines.count('"\n') + lines.count(f'"{delimiter}')
+    return opening == closing and opening + closing == quotes and '" ' not in lines
+
+
+def _csv_blocks_read(lines: bytes, header: CsvHeader) -> pa.Table:
+    names = [str(position) for position in range(len(header.names))]  # those of the header may be there twice
+    wanted = [str(position) for position in header.at.values()]
+    return arrow_csv.read_csv(
+        BytesIO(lines),
+        arrow_csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=names),
+        arrow_csv.ParseOptions(delimiter=header.delimiter, double_quote=False),
+        arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(wanted, pa.large_string()),
+            strings_can_be_null=False,
+            include_columns=wanted or names[:1],
+        ),
+    )
+
+
+def _trimmed(cells: pa.Array) -> pa.Array:
+    return pc.utf8_ltrim(pc.utf8_rtrim_whitespace(cells), characters=" ")
+
+
+ROWS = 65_536
+LONGEST_CELL = 1 << 20  # a quote that nobody closed would otherwise swallow the file
+
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+
+
+def any_rows(
+    path: Path, text: Iterable[str], header: CsvHeader, bad: BadRows, first_row: int, first_line: int
+) -> Iterator[Chunk]:
+    """Yield the rows of `text`, blank lines left out; rows of another length than the header are bad.
+
+    Raises
+    ------
+    CommandError
+        Quotes that cannot be read.
+    """
+    # strict: else a last quote that nobody closed would take every row after it into its cell, without a word
+    reader = csv.reader(text, delimiter=header.delimiter, skipinitialspace=True, strict=True)
+    before = first_line  # the reader counts from here
+    while part := _csv_rows_read(path, reader, first_line):
+        lines = first_line + _lines_before(part, before + reader.line_num - first_line)
+        rows = first_row + np.cumsum([bool(cells) for cells in part]) - 1
+        sound = _sound(part, len(header.names), lines, bad)
+        columns = _columns([part[position] for position in sound.tolist()], header.at)
+        yield Chunk(columns, rows[sound], lines[sound], header.names)
+        first_row, first_line = int(rows[-1]) + 1, before + reader.line_num
+
+
+def _csv_rows_read(path: Path, reader: Any, first_line: int) -> list[list[str]]:
+    """Read some rows; a blank line is a row of no cells."""
+    csv.field_size_limit(LONGEST_CELL)
+    rows: list[list[str]] = []
+    try:
+        rows.extend(islice(reader, ROWS))
+    except csv.Error as error:  # what came before is in rows
+        line = first_line + sum(_lines_of(cells) for cells in rows)
+        raise CommandError(f"{path} line {line}: {error}: is a quote not closed?") from None
+    return rows
+
+
+def _lines_before(rows: list[list[str]], lines: int) -> Int64Array:
+    """Return how many lines lie before each row, of `lines` in all; a quoted cell may hold line ends."""
+    if lines == len(rows):
+        return np.arange(lines)
+    taken = [_lines_of(cells) for cells in rows]
+    return np.cumsum(taken, dtype=np.int64) - taken
+
+
+def _lines_of(cells: list[str]) -> int:
+    return 1 + sum(len(_LINE_ENDS.findall(cell)) for cell in cells)
+
+
+def _sound(rows: list[list[str]], width: int, lines: Int64Array, bad: BadRows) -> Int64Array:
+    """Return the positions of the rows that have as many cells as the header; blank lines are passed over."""
+    widths = np.fromiter(map(len, rows), np.int64, len(rows))
+    for position in np.flatnonzero((widths != width) & (widths > 0)).tolist():
+        bad.add(int(lines[position]), f"{widths[position]} cells; the header has {width}")
+    return np.flatnonzero(widths == width)
+
+
+def _columns(rows: list[list[str]], at: Mapping[str, int]) -> dict[str, Column]:
+    """Return the cells of each column; the reader has dropped blanks before them, so those after go as well."""
+    return {name: [cells[position].rstrip() for cells in rows] for name, position in at.items()}
+
+
+CHARACTERS = 1 << 23  # of a block
+
+
+def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
+    """Yield the rows of `path`, blank lines left out; rows of another length than the header are bad.
+
+    Plain lines are read in blocks; from the first block on that has another line in it, row by row.
+
+    Raises
+    ------
+    CommandError
+        No header, two wanted columns of one name, or quotes that cannot be read.
+    """
+    with opened_text(path) as (text, share_read):
+        header = CsvHeader.of(path, text.readline(), wanted)
+        none = np.empty(0, np.int64)
+        yield Chunk(
+            {name: [] for name in header.at}, none, none, header.names
+        )  # tells the columns if there are no rows
+        row, line = 1, 2
+        while block := text.read(CHARACTERS) + text.readline():
+            columns = plain_columns(block, header)
+            if columns is None:
+                for chunk in any_rows(path, chain(StringIO(block, newline=""), text), header, bad, row, line):
+                    yield chunk
+                    advance(share_read())
+                return
+            count = block.count("\n") + (not block.endswith("\n"))
+            yield Chunk(columns, np.arange(row, row + count), np.arange(line, line + count), header.names)
+            row, line = row + count, line + count
+            advance(share_read())

@@ -1,0 +1,171 @@
+"""Columns of files: which names mean what, and their values as readers hand them over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.arrays.kinds import Int64Array
+from coincide.command.faults import CommandError, Faults, ValueRefused
+
+TIME_COLUMNS = ("detected_at", "detected_at_us")
+LABEL_COLUMNS = ("id", "sensor", "area", "template")
+UNCERTAINTY_COLUMNS = ("sigma_s", "earliest", "latest")
+
+Column: TypeAlias = "pa.Array | list[Any]"
+"""Values of one column: typed (Parquet), all text (CSV) or whatever JSON holds (NDJSON); None where there is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive rows of a file.
+
+    Attributes
+    ----------
+    columns : mapping of str to Column
+        The wanted columns that the file has.
+    row : ndarray of int64, shape (n,)
+        Number of each row; the first of the file is 1.
+    place : ndarray of int64, shape (n,)
+        Where a person finds each row: its line, or in Parquet its row.
+    names : sequence of str
+        All columns that the file has, wanted or not.
+    """
+
+    columns: Mapping[str, Column]
+    row: Int64Array
+    place: Int64Array
+    names: Sequence[str]
+
+
+_NUMBERS = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal)
+
+
+def typed(values: Column) -> pa.Array | None:
+    """Return the values as an array of one type; None if they are of several, or beyond what a type holds."""
+    if not isinstance(values, list):
+        return values
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+        return None
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether `kind` is a type of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def labels(values: Column, column: str) -> tuple[pa.Array, Faults]:
+    """Return a column of names as text (large_string), or as int64 if all are numbers; null where empty."""
+    array = typed(values)
+    if array is not None and pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if array is not None and is_text(array.type):
+        array = array.cast(pa.large_string())
+        return pc.if_else(pc.equal(array, ""), None, array), Faults()
+    if array is not None and pa.types.is_null(array.type):
+        return array.cast(pa.large_string()), Faults()
+    if array is not None and pa.types.is_signed_integer(array.type):
+        return array.cast(pa.int64()), Faults()
+    return _labels_one_by_one(values if isinstance(values, list) else values.to_pylist(), column)
+
+
+def _labels_one_by_one(values: list[Any], column: str) -> tuple[pa.Array, Faults]:
+    names: list[str | None] = []
+    faults = Faults()
+    for position, value in enumerate(values):
+        name = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
+        if (name is None and value is not None) or (name and _has_half_a_character(name)):
+            faults.add(position, ValueRefused(column, value, "a text in UTF-8 or a whole number"))
+            name = None
+        names.append(name or None)
+    return pa.array(names, pa.large_string()), faults
+
+
+def _has_half_a_character(name: str) -> bool:
+    """Whether `name` holds bytes that are no UTF-8 (CSV) or half a surrogate pair (JSON)."""
+    return any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def named(values: Column, column: str, faults: Faults) -> pa.Array:
+    """Return `labels`; what is wrong goes to `faults`."""
+    names, wrong = labels(values, column)
+    for position, why in wrong.items():
+        faults.add(position, why)
+    return names
+
+
+def joined(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return the labels of all parts of a file, as text unless all are of one type; parts that are empty have none."""
+    kinds = {column.type for column in columns if column.null_count < len(column)}
+    kind = kinds.pop() if len(kinds) == 1 else pa.large_string()
+    return pa.concat_arrays([column.cast(kind) for column in columns])
+
+
+def numbers(values: Column, column: str) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Faults]:
+    """Return a column of numbers, float64 (n,), NaN where empty, and what is wrong with which of them."""
+    array = typed(values)
+    if array is not None and any(is_such(array.type) for is_such in _NUMBERS):
+        floats = array.cast(pa.float64(), safe=False)
+        nan = pc.is_nan(floats).fill_null(False)
+        faults = Faults()
+        faults.add_all(np.flatnonzero(nan.to_numpy(zero_copy_only=False)), f"{column}: nan: a number")
+        return floats.fill_null(np.nan).to_numpy(zero_copy_only=False), faults
+    if array is not None and is_text(array.type):
+        with suppress(pa.ArrowInvalid):  # all are plain numbers: at once
+            floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            if not np.isnan(floats).any():
+                return floats, Faults()
+    return _numbers_one_by_one(values if isinstance(values, list) else values.to_pylist(), column)
+
+
+def _numbers_one_by_one(values: list[Any], column: str) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Faults]:
+    floats, faults = np.full(len(values), np.nan), Faults()
+    for position, value in enumerate(values):
+        if value is None or value == "":
+            continue
+        with suppress(ValueError, OverflowError):
+            floats[position] = float(value) if isinstance(value, str | int | float) else np.nan
+        if np.isnan(floats[position]) or isinstance(value, bool):
+            faults.add(position, ValueRefused(column, value, "a number"))
+    return floats, faults
+
+
+SHOWN_NAMES = 10
+
+
+def time_column_of(path: Path, chunk: Chunk, times: Sequence[str]) -> str:
+    """Return the one of `times` that has the first value; an empty one if all are.
+
+    Raises
+    ------
+    CommandError
+        The file has none of them.
+    """
+    present = [name for name in times if name in chunk.columns]
+    if present:
+        return min(present, key=lambda name: first_filled(chunk.columns[name]))
+    raise CommandError(
+        f"{path} has no column {' or '.join(times)}: --time names the column with the times; {there_are(chunk, times)}"
+    )
+
+
+def there_are(chunk: Chunk, missing: Sequence[str]) -> str:
+    """Return which columns there are, for a message that some are missing."""
+    there = ", ".join(map(repr, chunk.names[:SHOWN_NAMES])) + ", …" * (len(chunk.names) > SHOWN_NAMES)
+    capitals = {name.lower() for name in chunk.names} & {name.lower() for name in missing}
+    return f"there are {there}{' (capitals count)' * bool(capitals)}"
+
+
+def first_filled(values: Column) -> int:
+    """Return the position of the first value that is not empty; how many there are if all are."""
+    column = values if isinstance(values, list) else (value.as_py() for value in values)
+    return next((n for n, value in enumerate(column) if value is not None and value != ""), len(values))

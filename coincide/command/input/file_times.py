@@ -1,0 +1,144 @@
+"""Times as files hold them, to microseconds since the epoch, UTC.
+
+The rules are those of ingest (``services/ingest/stamping/posted.py``, which the library may not import; a test
+compares the two): RFC 3339 with its offset, or whole microseconds since 1970, from 1980 on; parts of a microsecond
+are cut off. A column whose values all follow the common form is read at once, any other value by value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.command.faults import Faults, ValueRefused
+from coincide.command.input.file_columns import Column, is_text, typed
+from coincide.command.input.parquet_rows import EARLIEST, LATEST, YEAR_1980_US, in_range, timestamps_us
+from coincide.joins.keys import LATEST_TIME_US
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FORMS = "RFC 3339 or epoch microseconds"
+OFFSET_MISSING = f"{FORMS}; it has no offset such as Z or +01:00 (--assume-utc takes it as UTC)"
+SECONDS = f"microseconds since 1970, at least {YEAR_1980_US} (1980); this looks like seconds or milliseconds"
+
+_DATE_AND_TIME = r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?"
+_rfc_3339 = re.compile(_DATE_AND_TIME + r"(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch
+_any_offset = re.compile(_DATE_AND_TIME.replace("Tt", "Tt ") + r"(?:[Zz]|[+-]\d\d:\d\d)?", re.ASCII).fullmatch
+_whole_number = re.compile(r"-?\d{1,40}", re.ASCII).fullmatch
+
+_COMMON_FORM = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$"
+_MICROSECONDS = r"^[0-9]{15,18}$"
+
+
+def instant_us(value: object, column: str, *, assume_utc: bool = False) -> int:
+    """Return one time in microseconds since the epoch.
+
+    Raises
+    ------
+    ValueRefused
+        No time in an accepted form, or one before 1980 or after 2111.
+
+    Examples
+    --------
+    >>> instant_us("1987-02-23T07:35:41.374Z", "detected_at"), instant_us("541064141374000", "detected_at")
+    (541064141374000, 541064141374000)
+    """
+    if isinstance(value, str) and _whole_number(value):
+        return _number_us(int(value), value, column)
+    if isinstance(value, str):
+        return _text_us(value, column, assume_utc)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _number_us(value, value, column)
+    raise ValueRefused(column, value, FORMS)
+
+
+def instants_us(values: Column, column: str, *, assume_utc: bool = False) -> tuple[Int64Array, Faults]:
+    """Return the times of a column, int64 (n,), and what is wrong with which of them (their times mean nothing)."""
+    array = typed(values)
+    if array is not None and pa.types.is_timestamp(array.type):
+        return timestamps_us(array, column, assume_utc=assume_utc)
+    common = None if array is None or array.null_count else _common_us(array)
+    if common is not None and in_range(common).all():
+        return common, Faults()
+    return _one_by_one(values if isinstance(values, list) else values.to_pylist(), column, assume_utc)
+
+
+def optional_instants_us(
+    values: Column | None, column: str, rows: int, faults: Faults, *, assume_utc: bool = False
+) -> tuple[Int64Array, BoolArray]:
+    """Return the times of a column that need not be filled, or be there, and which rows have one."""
+    if values is None:
+        return np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
+    times, wrong = instants_us(values, column, assume_utc=assume_utc)
+    given = np.ones(rows, np.bool_)
+    for position, why in wrong.items():
+        if why.startswith(f"{column}: empty"):
+            given[position] = False
+        else:
+            faults.add(position, why)
+    return times, given
+
+
+def _number_us(number: int, given: object, column: str) -> int:
+    if number < YEAR_1980_US:
+        raise ValueRefused(column, given, SECONDS)
+    return _not_too_late(number, given, column)
+
+
+def _text_us(text: str, column: str, assume_utc: bool) -> int:
+    if not (_any_offset if assume_utc else _rfc_3339)(text):
+        raise ValueRefused(column, text, OFFSET_MISSING if _any_offset(text) else FORMS)
+    try:
+        at = datetime.fromisoformat(text.upper())
+        since = (at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH
+    except ValueError as error:
+        raise ValueRefused(column, text, f"{FORMS} ({error})") from None
+    time_us = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    if time_us < YEAR_1980_US:
+        raise ValueRefused(column, text, EARLIEST)
+    return _not_too_late(time_us, text, column)
+
+
+def _not_too_late(time_us: int, given: object, column: str) -> int:
+    if time_us > LATEST_TIME_US:
+        raise ValueRefused(column, given, LATEST)
+    return time_us
+
+
+def _common_us(array: pa.Array) -> Int64Array | None:
+    """Return the times of a column that is all of one common form, range unchecked; None where it is not."""
+    try:
+        if pa.types.is_integer(array.type):
+            return _int64(array)
+        return _texts_us(array) if is_text(array.type) else None
+    except pa.ArrowInvalid:  # a number beyond int64, a 30th of February: let each value say what is wrong with it
+        return None
+
+
+def _texts_us(array: pa.Array) -> Int64Array | None:
+    if pc.all(pc.match_substring_regex(array, _MICROSECONDS)).as_py():
+        return _int64(array)
+    if not pc.all(pc.match_substring_regex(array, _COMMON_FORM)).as_py():
+        return None
+    to_microseconds = pc.replace_substring_regex(array, r"(\.\d{6})\d+", r"\1")
+    return _int64(to_microseconds.cast(pa.timestamp("us", "UTC")))
+
+
+def _int64(array: pa.Array) -> Int64Array:
+    numbers: Int64Array = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _one_by_one(values: Sequence[object], column: str, assume_utc: bool) -> tuple[Int64Array, Faults]:
+    times, faults = np.zeros(len(values), np.int64), Faults()
+    for position, value in enumerate(values):
+        try:
+            times[position] = instant_us(value, column, assume_utc=assume_utc)
+        except ValueRefused as refused:
+            faults.add(position, refused)
+    return times, faults

@@ -1,0 +1,82 @@
+"""Rows of an NDJSON file: one JSON object a line, as gateways post them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coincide.command.faults import BadRows, ValueRefused, shown
+from coincide.command.input.file_columns import Chunk
+from coincide.command.input.text_files import Advance, opened_text
+
+ROWS = 65_536
+
+
+def ndjson_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
+    """Yield the rows of `path`, blank lines left out; a line that is no JSON object is bad.
+
+    A field `uncertainty`, which ingest takes, counts as the fields inside it. ``attributes.celsius`` is the field
+    `celsius` inside `attributes`, unless there is one of that very name.
+    """
+    with opened_text(path) as (text, share_read):
+        numbered = ((line, content) for line, content in enumerate(text, 1) if not content.isspace())
+        first = 1
+        while part := list(islice(numbered, ROWS)):
+            chunk = _chunk(part, first, wanted, bad)
+            if len(chunk.row):
+                yield chunk
+            first += len(part)
+            advance(share_read())
+
+
+def _chunk(lines: list[tuple[int, str]], first: int, wanted: Sequence[str], bad: BadRows) -> Chunk:
+    objects, rows, places = [], [], []
+    for row, (line, content) in enumerate(lines, first):
+        try:
+            objects.append(_object(content))
+        except ValueError as error:  # JSONDecodeError is one
+            bad.add(line, str(error))
+            continue
+        rows.append(row)
+        places.append(line)
+    there = set().union(*objects)
+    columns = {name: [each.get(name) for each in objects] for name in wanted if name in there}
+    for name in wanted:
+        if name not in there and "." in name:
+            inside = [_inside(each, name) for each in objects]
+            columns |= {name: inside} if any(value is not None for value in inside) else {}
+    return Chunk(columns, np.array(rows, np.int64), np.array(places, np.int64), sorted(there))
+
+
+def _inside(obj: dict[str, Any], path: str) -> Any:
+    found: Any = obj
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _object(content: str) -> dict[str, Any]:
+    try:
+        obj = json.loads(content.rstrip())
+    except RecursionError:
+        raise ValueError("JSON nested too deep") from None
+    except json.JSONDecodeError as error:  # its own line number is always 1
+        raise ValueError(f"no JSON: {error.msg} at character {error.pos + 1}") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ValueError(f"no JSON: {error}") from None
+    if not isinstance(obj, dict):
+        raise ValueError("JSON, but no object")  # noqa: TRY004 - of a value, not of an argument
+    own = obj.get("uncertainty")
+    if own is None:
+        return obj
+    if not isinstance(own, dict) or not own.keys() <= {"sigma_s", "earliest", "latest"}:
+        raise ValueRefused("uncertainty", own, "sigma_s, or earliest and latest; for a histogram name a template")
+    for name in own.keys() & obj.keys():
+        if obj[name] is not None and obj[name] != own[name]:
+            raise ValueRefused("uncertainty", own, f"no other {name} than beside it, which is {shown(obj[name])}")
+    return {**obj, **own}

@@ -1,0 +1,111 @@
+"""The values of one column, chunk by chunk: numbers if the first one is, else texts."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.arrays.kinds import BoolArray
+from coincide.command.faults import Faults, ValueRefused
+from coincide.command.input.file_columns import Column, first_filled, is_text, labels, numbers, typed
+
+_AS_PRINTED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_decimal)
+
+
+class ValueColumn:
+    """Reads the values of a file in one way from its first row to its last.
+
+    Parameters
+    ----------
+    name : str
+    is_number : bool, optional
+        Left out: the first value decides.
+    """
+
+    def __init__(self, name: str, *, is_number: bool | None) -> None:
+        self.name = name
+        self._is_number = is_number
+        self._hint = ""
+
+    def read(self, values: Column) -> tuple[pa.Array, Faults]:
+        """Return the values as int64, float64 or large_string (n,), and what is wrong with which of them."""
+        array = typed(values)
+        values = values if array is None else array
+        if not isinstance(values, list) and pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if self._is_number is None:
+            self._decide(values)
+        array, faults = self._numbers(values) if self._is_number else self._texts(values)
+        return array, faults
+
+    def _decide(self, values: Column) -> None:
+        first = first_filled(values)
+        if first < len(values):
+            self._is_number = _reads_as_number(values[first] if isinstance(values, list) else values[first].as_py())
+            self._hint = ", as the first value is (--text takes all as texts)" * self._is_number
+
+    def _numbers(self, values: Column) -> tuple[pa.Array, Faults]:
+        whole = _whole_numbers(values)
+        if whole is not None:
+            return whole, Faults()
+        floats, wrong = numbers(values, self.name)
+        faults = Faults({position: why + self._hint for position, why in wrong.items()})
+        faults.add_all(np.flatnonzero(_is_empty(values)), str(ValueRefused(self.name, None, "a number")))
+        for position in np.flatnonzero(np.isinf(floats)).tolist():
+            faults.add(position, ValueRefused(self.name, float(floats[position]), "a finite number"))
+        return pa.array(floats), faults
+
+    def _texts(self, values: Column) -> tuple[pa.Array, Faults]:
+        array = typed(values)
+        if array is not None and any(is_such(array.type) for is_such in _AS_PRINTED):
+            values = array.cast(pa.string())
+        texts, faults = labels(values, self.name)
+        allowed = "a number or a text" if self._is_number is None else "a text"
+        faults.add_all(np.flatnonzero(_is_empty(texts)), str(ValueRefused(self.name, None, allowed)))
+        return texts.cast(pa.large_string()), faults
+
+
+def _reads_as_number(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    except OverflowError:
+        return True
+    return True
+
+
+def _whole_numbers(values: Column) -> pa.Array | None:
+    """Return the values as int64; None unless all are whole numbers that fit."""
+    array = typed(values)
+    if array is None or array.null_count or not (is_text(array.type) or pa.types.is_integer(array.type)):
+        return None
+    with suppress(pa.ArrowInvalid):
+        return array.cast(pa.int64())
+    return None
+
+
+def _is_empty(values: Column) -> BoolArray:
+    if isinstance(values, list):
+        return np.fromiter((value is None or value == "" for value in values), np.bool_, len(values))
+    empty = pc.is_null(values)
+    if is_text(values.type):
+        empty = pc.or_kleene(empty, pc.equal(values, "")).fill_null(True)
+    found: BoolArray = empty.to_numpy(zero_copy_only=False)
+    return found
+
+
+def joined_values(parts: list[pa.Array]) -> pa.Array:
+    """Return the values of all parts of a file: int64 if all are whole numbers, else float64; or large_string."""
+    kinds = {part.type for part in parts if len(part)}
+    if len(kinds) > 1:
+        parts = [part.cast(pa.float64()) for part in parts if len(part)]
+    else:
+        parts = [part for part in parts if len(part)] or [pa.array([], pa.float64())]
+    return pa.concat_arrays(parts)

@@ -1,0 +1,1 @@
+"""Writing answers: pairs and runs as CSV, NDJSON or Parquet, whole or not at all."""

@@ -1,0 +1,12 @@
+"""Constraints: what must hold between the members of a match.
+
+Windows and thresholds, graphs of them between roles, and from which sensors members may come.
+"""
+
+from __future__ import annotations
+
+from coincide.constraints.conditions import UNKNOWN_SENSOR, JoinCondition, SensorRule
+from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.constraints.window import Window
+
+__all__ = ["UNKNOWN_SENSOR", "ConstraintGraph", "Edge", "JoinCondition", "SensorRule", "Window"]

@@ -1,0 +1,23 @@
+"""Joins: detections, the sorted buffers that hold them, when one is late, and the joins of whole batches.
+
+`pairs` joins two streams, `tuples` any number. The streaming joins are in `coincide.live`.
+"""
+
+from __future__ import annotations
+
+from coincide.joins.answers import Pairs, Tuples
+from coincide.joins.detections import Detections
+from coincide.joins.pairs import timing_join, timing_join_blocks
+from coincide.joins.stream import Stream
+from coincide.joins.tuples import window_join, window_join_blocks
+
+__all__ = [
+    "Detections",
+    "Pairs",
+    "Stream",
+    "Tuples",
+    "timing_join",
+    "timing_join_blocks",
+    "window_join",
+    "window_join_blocks",
+]

@@ -1,0 +1,196 @@
+"""Detections: a columnar batch of events, each a reported time and a template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray, read_only
+from coincide.errors import DetectionsError
+from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.templates.histogram import Histogram
+
+
+class Detections:
+    """Events of one stream in columns; row i is one detection.
+
+    Parameters
+    ----------
+    detected_at_us : array_like of int, shape (n,)
+        Reported times, microseconds since the epoch (UTC), in any order, from 1898 to 2112.
+    templates : sequence of Histogram
+        The templates that the rows refer to.
+    template_index : array_like of int, shape (n,), optional
+        Position in `templates` of each row's template. May be left out if there is exactly one template.
+    area : array_like of int or str, shape (n,), optional
+        What may be joined with what. Left out: everything is one area.
+    sensor : array_like of int or str, shape (n,), optional
+        Who reported. Left out: every detection counts as its own sensor.
+    received_at_us : array_like of int, shape (n,), optional
+        When each row came in; bounds what a fast clock does to the watermark.
+    id : array_like of int or str, shape (n,), optional
+        Names of the rows; the streaming join answers with them. Left out: the position counts.
+
+    Attributes
+    ----------
+    detected_at_us : ndarray of int64, shape (n,), read-only
+    templates : tuple of Histogram
+    template_index : ndarray of int32, shape (n,), read-only
+    area, sensor, id : ndarray of int64 or str, shape (n,), or None
+    received_at_us : ndarray of int64, shape (n,), or None
+
+    Raises
+    ------
+    DetectionsError
+        Names the column, the value and what is allowed.
+
+    Examples
+    --------
+    >>> frame = Detections([60_000_000, 110_000_000], templates=[Histogram.uniform(-40, 0)])
+    >>> frame.earliest_us.tolist(), frame.latest_us.tolist()
+    ([20000000, 70000000], [60000000, 110000000])
+    """
+
+    def __init__(
+        self,
+        detected_at_us: npt.ArrayLike,
+        templates: Sequence[Histogram],
+        template_index: npt.ArrayLike | None = None,
+        area: npt.ArrayLike | None = None,
+        sensor: npt.ArrayLike | None = None,
+        *,
+        received_at_us: npt.ArrayLike | None = None,
+        id: npt.ArrayLike | None = None,  # noqa: A002 - the wire format's own word
+    ) -> None:
+        self.detected_at_us = _times("detected_at_us", detected_at_us, None)
+        rows = len(self.detected_at_us)
+        self.templates = _templates(templates)
+        self.template_index = _template_index(template_index, len(self.templates), rows)
+        self.area = None if area is None else _labels("area", area, rows)
+        self.sensor = None if sensor is None else _labels("sensor", sensor, rows)
+        self.received_at_us = None if received_at_us is None else _times("received_at_us", received_at_us, rows)
+        self.id = None if id is None else _labels("id", id, rows)
+
+    def __len__(self) -> int:
+        return len(self.detected_at_us)
+
+    @cached_property
+    def earliest_us(self) -> Int64Array:
+        """Earliest possible occurrence of each row, int64 (n,)."""
+        return self.detected_at_us + _offsets([u.earliest_us for u in self.templates])[self.template_index]
+
+    @cached_property
+    def latest_us(self) -> Int64Array:
+        """Latest possible occurrence of each row, int64 (n,)."""
+        return self.detected_at_us + _offsets([u.latest_us for u in self.templates])[self.template_index]
+
+    def take(self, rows: npt.NDArray[Any]) -> Detections:
+        """Return the frame of the given rows (positions or a mask), in that order.
+
+        Examples
+        --------
+        >>> Detections([1, 2, 3], [Histogram.point()]).take(np.array([2, 0])).detected_at_us.tolist()
+        [3, 1]
+        """
+        return Detections(
+            self.detected_at_us[rows],
+            self.templates,
+            self.template_index[rows],
+            *(None if column is None else column[rows] for column in (self.area, self.sensor)),
+            received_at_us=None if self.received_at_us is None else self.received_at_us[rows],
+            id=None if self.id is None else self.id[rows],
+        )
+
+    def in_areas(self, area: npt.ArrayLike) -> Detections:
+        """Return the same events in other areas.
+
+        Examples
+        --------
+        >>> Detections([1, 2], [Histogram.point()]).in_areas(["bay", "sea"]).area.tolist()
+        ['bay', 'sea']
+        """
+        columns = {"received_at_us": self.received_at_us, "id": self.id}
+        return Detections(self.detected_at_us, self.templates, self.template_index, area, self.sensor, **columns)
+
+    def __repr__(self) -> str:
+        return f"Detections({len(self)} rows, {len(self.templates)} templates)"
+
+
+def _offsets(offsets_us: list[int]) -> Int64Array:
+    return np.array(offsets_us, dtype=np.int64)
+
+
+def _times(field: str, values: npt.ArrayLike, rows: int | None) -> Int64Array:
+    times = _integers(field, values)
+    _check_length(field, times, rows)
+    if len(times) and (times.min() < EARLIEST_TIME_US or times.max() > LATEST_TIME_US):
+        beyond = times[(times < EARLIEST_TIME_US) | (times > LATEST_TIME_US)][0]
+        raise DetectionsError(field, int(beyond), "microseconds since the epoch, from 1898 to 2112")
+    return read_only(times.astype(np.int64, copy=False))
+
+
+def _integers(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DetectionsError(field, f"an array of {array.dtype} with shape {array.shape}", "a flat array of integers")
+    return array
+
+
+def _labels(field: str, values: npt.ArrayLike, rows: int) -> LabelArray:
+    labels = np.asarray(values)
+    if labels.dtype.kind == "O":
+        labels = labels.astype(np.str_) if all(isinstance(label, str) for label in labels) else labels
+    if labels.size == 0:
+        labels = labels.astype(np.int64)
+    if labels.ndim != 1 or labels.dtype.kind not in "iuU":
+        what = f"an array of {labels.dtype} with shape {labels.shape}"
+        raise DetectionsError(field, what, "a flat array of integers or of strings")
+    _check_length(field, labels, rows)
+    return read_only(labels if labels.dtype.kind == "U" else _as_int64(field, labels))
+
+
+def _as_int64(field: str, labels: LabelArray) -> LabelArray:
+    """One type for all frames: int64 beside uint64 would be compared as float64, which does not tell 2**53 + 1."""
+    if labels.dtype == np.uint64 and len(labels) and labels.max() >= 2**63:
+        raise DetectionsError(field, int(labels.max()), "whole numbers from -2**63 to 2**63 - 1, or strings")
+    return labels.astype(np.int64, copy=False)
+
+
+def _check_length(field: str, array: npt.NDArray[Any], rows: int | None) -> None:
+    if rows is not None and len(array) != rows:
+        raise DetectionsError(field, f"an array of {len(array)} rows", f"{rows} rows, as detected_at_us has")
+
+
+def _templates(templates: Sequence[Histogram]) -> tuple[Histogram, ...]:
+    if isinstance(templates, Histogram):
+        raise DetectionsError("templates", templates, "a list of Histogram")
+    for template in templates:
+        if not isinstance(template, Histogram):
+            raise DetectionsError("templates", template, "Histogram only")
+    return tuple(templates)
+
+
+def _template_index(template_index: npt.ArrayLike | None, templates: int, rows: int) -> CodeArray:
+    if template_index is None:
+        if templates != 1 and rows:
+            raise DetectionsError("template_index", None, f"one position a row, since there are {templates} templates")
+        return read_only(np.zeros(rows, np.int32))
+    index = _integers("template_index", template_index)
+    _check_length("template_index", index, rows)
+    if rows and (index.min() < 0 or index.max() >= templates):
+        beyond = int(index[(index < 0) | (index >= templates)][0])
+        raise DetectionsError("template_index", beyond, f"a position in templates, 0 to {templates - 1}")
+    return read_only(index.astype(np.int32, copy=False))
+
+
+def checked_frame(field: str, frame: object) -> Detections:
+    """Return `frame` if it is a frame of detections, else raise DetectionsError."""
+    if not isinstance(frame, Detections):
+        raise DetectionsError(field, frame, "a frame of Detections")
+    return frame

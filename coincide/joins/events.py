@@ -1,0 +1,189 @@
+"""SortedEvents: the columns that a join needs of some events of one stream, by area, then reported time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray, PositionArray
+from coincide.arrays.order import stable_order, stable_order_by
+from coincide.joins.detections import Detections
+from coincide.joins.keys import AreaKeys, KeyArray, brief, narrowest_keys
+from coincide.joins.labels import area_codes, sensor_codes
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Rows in any order; all arrays of shape (n,).
+
+    Attributes
+    ----------
+    area : ndarray of int32
+        Codes at least 0; events meet only inside one area.
+    detected_at_us : ndarray of int64
+    template : ndarray of int32
+        Codes of a TemplateRegistry.
+    sensor : ndarray of int32
+    ref : ndarray of int64
+        What the caller calls the row; rises with every row that enters a buffer, so it also tells who came first.
+    """
+
+    area: CodeArray
+    detected_at_us: Int64Array
+    template: CodeArray
+    sensor: CodeArray
+    ref: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.ref)
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the rows are in the order of (area, time)."""
+        later = self.detected_at_us[1:] >= self.detected_at_us[:-1]
+        if self._in_one_area:
+            return bool(later.all())
+        area, before = self.area[1:], self.area[:-1]
+        return bool(((area > before) | (area == before) & later).all())
+
+    def sorted(self) -> Events:
+        """Return the rows by area, then time, else in their order; sorted rows are not copied."""
+        if self.is_sorted:
+            return self
+        if self._in_one_area:
+            return self.take(stable_order(self.detected_at_us))
+        return self.take(stable_order_by(self.area, self.detected_at_us))
+
+    @property
+    def _in_one_area(self) -> bool:
+        area = brief(self.area)
+        return len(self) == 0 or bool(area.min() == area.max())
+
+    def rows(self, first: int, last: int) -> Events:
+        """Return rows first : last, not copied."""
+        at = slice(first, last)
+        return Events(self.area[at], self.detected_at_us[at], self.template[at], self.sensor[at], self.ref[at])
+
+    def take(self, rows: PositionArray) -> Events:
+        """Return the given rows, in that order."""
+        return Events(
+            self.area[rows], self.detected_at_us[rows], self.template[rows], self.sensor[rows], self.ref[rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SortedEvents:
+    """Rows in the order of their keys; all arrays of shape (n,).
+
+    Attributes
+    ----------
+    codec : AreaKeys
+        How `keys` are written.
+    keys : ndarray of int64 or complex128
+        (area, detected_at_us), rising.
+    template, sensor : ndarray of int32
+    ref : ndarray of int64
+    """
+
+    codec: AreaKeys
+    keys: KeyArray
+    template: CodeArray
+    sensor: CodeArray
+    ref: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.ref)
+
+    def rows(self, first: int, last: int) -> SortedEvents:
+        """Return rows first : last, not copied."""
+        at = slice(first, last)
+        return SortedEvents(self.codec, self.keys[at], self.template[at], self.sensor[at], self.ref[at])
+
+    def take(self, rows: PositionArray) -> SortedEvents:
+        """Return the given rows, which rise."""
+        return SortedEvents(self.codec, self.keys[rows], self.template[rows], self.sensor[rows], self.ref[rows])
+
+
+def sorted_events(events: Events) -> SortedEvents:
+    """Key events that are sorted already."""
+    time_us = events.detected_at_us
+    known = (int(events.area[-1]), int(time_us.min()), int(time_us.max())) if len(events) else (0, 0, 0)
+    codec = narrowest_keys(*known)
+    return SortedEvents(codec, codec.encode(events.area, time_us), events.template, events.sensor, events.ref)
+
+
+IN_ORDER = -1  # ref of every row of a frame whose rows are their own positions
+
+
+def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, Events, SortedEvents]:
+    """Return the events of `a` as given and by (area, time), and those of `b` with keys; without `b` those of `a`."""
+    sides = events_of([a] if b is None else [a, b])
+    if b is None:
+        events = in_role_order(sides[0], a.id)
+        return sides[0], events, sorted_events(events)
+    return sides[0], by_time(sides[0]), sorted_events(by_time(sides[1]))
+
+
+def events_of(frames: Sequence[Detections]) -> list[Events]:
+    """Return the events of each frame as given, their areas and sensors in codes that all share."""
+    return [
+        Events(
+            area, frame.detected_at_us, frame.template_index, sensor, np.broadcast_to(np.int64(IN_ORDER), len(frame))
+        )
+        for frame, area, sensor in zip(frames, area_codes(frames), sensor_codes(frames), strict=True)
+    ]
+
+
+def by_time(events: Events) -> Events:
+    """Sort by (area, detected_at), else by position."""
+    return events if events.is_sorted else _numbered(events).sorted()
+
+
+def in_role_order(events: Events, ids: LabelArray | None) -> Events:
+    """Sort by (area, detected_at, sensor, id, position)."""
+    in_time = by_time(events)
+    if not _has_wrong_tie(in_time, ids):
+        return in_time
+    names = () if ids is None else (ids,)
+    return _numbered(events).take(np.lexsort((*names, events.sensor, events.detected_at_us, events.area)))
+
+
+def _has_wrong_tie(in_time: Events, ids: LabelArray | None) -> bool:
+    """Whether of two rows of one time and area, one behind the other, the second goes before the first."""
+    time, area, sensor = in_time.detected_at_us, in_time.area, in_time.sensor
+    ties = np.flatnonzero((time[1:] == time[:-1]) & (area[1:] == area[:-1]))
+    if (sensor[ties + 1] < sensor[ties]).any():
+        return True
+    if ids is None:
+        return False
+    ties = ties[sensor[ties + 1] == sensor[ties]]
+    return bool((ids[positions_in(in_time, ties + 1)] < ids[positions_in(in_time, ties)]).any())
+
+
+def _numbered(events: Events) -> Events:
+    """Give each row its position in the frame as ref; frames that are in order do without."""
+    return replace(events, ref=np.arange(len(events)))
+
+
+def is_in_order(side: Events | SortedEvents) -> bool:
+    """Whether the rows stand where their frame has them."""
+    return len(side) == 0 or bool(side.ref[0] == IN_ORDER)
+
+
+def positions_in(side: Events | SortedEvents, rows: PositionArray) -> PositionArray:
+    """Return where the frame has the given rows of the sorted events."""
+    return rows if is_in_order(side) else side.ref[rows]
+
+
+def places(side: Events, first: int, last: int) -> slice | Int64Array:
+    """Return where the frame has the rows first : last of the sorted events."""
+    return slice(first, last) if is_in_order(side) else side.ref[first:last]
+
+
+def narrow_positions(side: Events | SortedEvents) -> npt.NDArray[np.int64] | npt.NDArray[np.int32]:
+    """Return where the frame has each row of the sorted events, in 4 bytes where they hold it: faster to look up."""
+    positions = positions_in(side, np.arange(len(side)))
+    return positions.astype(np.int32) if len(side) < 2**31 else positions

@@ -1,0 +1,176 @@
+"""Labels of a stream that never ends as small integers, by number or by text, and by number of row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray
+from coincide.errors import DetectionsError
+from coincide.joins.detections import Detections
+
+SPARE_LABELS = 1024  # labels are forgotten once there are so many more than twice those kept last
+
+
+class LabelCodes:
+    """Codes by label, in the order in which labels are first seen; those of labels forgotten are given again.
+
+    Examples
+    --------
+    >>> codes = LabelCodes()
+    >>> codes.of(np.array(["bay", "sea", "bay"])).tolist(), codes.of(np.array(["sea"])).tolist()
+    ([0, 1, 0], [1])
+    >>> codes.known("sea"), codes.known("nowhere")
+    (1, None)
+    >>> codes.keep_only(np.array([1], np.int32)), codes.of(np.array(["sea", "lake"])).tolist()
+    ([0], [1, 0])
+    """
+
+    def __init__(self) -> None:
+        self._code_of: dict[int | str, int] = {}
+        self._free: list[int] = []
+        self._kept = 0
+
+    def __len__(self) -> int:
+        return len(self._code_of)
+
+    def of(self, labels: LabelArray) -> CodeArray:
+        """Return the code of each label, int32 (n,); labels not seen before get new ones."""
+        if len(labels) == 0:
+            return np.empty(0, np.int32)
+        if labels.dtype.kind == "U":
+            return np.array([self._code(label) for label in labels.tolist()], np.int32)
+        values, inverse = np.unique(labels, return_inverse=True)
+        return np.array([self._code(value) for value in values.tolist()], np.int32)[inverse]
+
+    def known(self, label: int | str) -> int | None:
+        """Return the code of a label; None if it has not been seen."""
+        return self._code_of.get(label)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there are twice as many labels as were kept last, and some to spare."""
+        return len(self._code_of) > 2 * self._kept + SPARE_LABELS
+
+    def keep_only(self, used: CodeArray) -> list[int]:
+        """Forget the labels of all other codes; return those codes. Codes that have no label do not matter."""
+        is_used = np.zeros(len(self._code_of) + len(self._free), np.bool_)
+        is_used[used[(used >= 0) & (used < len(is_used))]] = True
+        forgotten = [(label, code) for label, code in self._code_of.items() if not is_used[code]]
+        for label, code in forgotten:
+            del self._code_of[label]
+            self._free.append(code)
+        self._kept = len(self._code_of)
+        return [code for _, code in forgotten]
+
+    def _code(self, label: int | str) -> int:
+        code = self._code_of.get(label)
+        if code is None:
+            code = self._free.pop() if self._free else len(self._code_of)
+            self._code_of[label] = code
+        return code
+
+
+class LabelLog:
+    """Labels of consecutive rows, looked up by row number; the oldest can be forgotten.
+
+    Examples
+    --------
+    >>> log = LabelLog()
+    >>> log.append(np.array(["p", "q", "r"]))
+    >>> log.forget_before(1)
+    >>> log.append(np.array(["station"]))
+    >>> log.of(np.array([3, 1])).tolist()
+    ['station', 'q']
+    """
+
+    def __init__(self) -> None:
+        self._labels: LabelArray = np.empty(0, np.int64)
+        self._first = self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def kind(self) -> str:
+        """Return what numpy calls the kind of the labels: "i" or "U"."""
+        return self._labels.dtype.kind
+
+    @property
+    def first(self) -> int:
+        """Number of the first row that is not forgotten."""
+        return self._first
+
+    def append(self, labels: LabelArray) -> None:
+        """Add the labels of the next rows."""
+        if len(labels) == 0:
+            return
+        end = self._size + len(labels)
+        if self._size == 0:
+            self._labels = labels[:0]
+        dtype = np.promote_types(self._labels.dtype, labels.dtype)
+        if end > len(self._labels) or dtype != self._labels.dtype:
+            grown = np.empty(max(end, 2 * self._size), dtype)
+            grown[: self._size] = self._labels[: self._size]
+            self._labels = grown
+        self._labels[self._size : end] = labels
+        self._size = end
+
+    def of(self, rows: Int64Array) -> LabelArray:
+        """Return the labels of rows that are not forgotten."""
+        labels: LabelArray = self._labels[rows - self._first]
+        return labels
+
+    def forget_before(self, row: int) -> None:
+        """Forget the labels of earlier rows."""
+        stays = max(0, row - self._first)
+        self._labels = self._labels[stays : self._size].copy()
+        self._first += stays
+        self._size = len(self._labels)
+
+
+MISSING = "missing"
+
+
+class LabelKinds:
+    """The kind of each column of labels: the first frame with rows sets it, all others have to agree.
+
+    Examples
+    --------
+    >>> from coincide.templates.histogram import Histogram
+    >>> clock, kinds = [Histogram.point()], LabelKinds()
+    >>> kinds.keep(Detections([0], clock, id=["s1"]))
+    >>> kinds.check(Detections([0], clock, id=[7]))
+    Traceback (most recent call last):
+        ...
+    coincide.errors.DetectionsError: id is 'number': the same kind as in earlier frames: text
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, str] = {}
+
+    def check(self, frame: Detections) -> None:
+        """Raise DetectionsError if a column of labels is not as in the frames that were kept."""
+        for field, kind in _kinds_of(frame):
+            before = self._kinds.get(field, kind)
+            if kind != before and MISSING in (kind, before):
+                given = "missing" if kind == MISSING else "given"
+                raise DetectionsError(field, given, "given in all frames or in none")
+            if kind != before:
+                raise DetectionsError(field, kind, f"the same kind as in earlier frames: {before}")
+
+    def keep(self, frame: Detections) -> None:
+        """Let all later frames be like this one, which has been checked."""
+        self._kinds.update(_kinds_of(frame))
+
+
+def _kinds_of(frame: Detections) -> Iterator[tuple[str, str]]:
+    """Yield the kind of each column; a frame without rows says nothing."""
+    if len(frame) == 0:
+        return
+    for field, column in (("area", frame.area), ("sensor", frame.sensor), ("id", frame.id)):
+        if column is None:
+            yield field, MISSING
+        else:
+            yield field, "text" if column.dtype.kind == "U" else "number"

@@ -1,0 +1,121 @@
+"""Labels to codes: areas, sensors and join keys of batches as the small integers that the kernel compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import CodeArray, LabelArray
+from coincide.constraints.conditions import UNKNOWN_SENSOR, SensorRule, unknown_sensor
+from coincide.errors import DetectionsError, SensorRuleError
+from coincide.joins.detections import Detections
+from coincide.joins.keys import brief, one_area
+
+SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater ones would make keys wide
+
+
+def area_codes(frames: Sequence[Detections]) -> list[CodeArray]:
+    """Return codes of the areas of each frame, comparable between frames, int32 (n,).
+
+    Raises
+    ------
+    DetectionsError
+        One frame has areas and another has not, or one has numbers and another strings; without rows it may have
+        either.
+    """
+    with_rows = [frame for frame in frames if len(frame)]
+    given = [frame.area for frame in with_rows if frame.area is not None]
+    if not given:
+        return [one_area(len(frame)) for frame in frames]
+    if len(given) < len(with_rows):
+        raise DetectionsError("area", None, "given in all frames or in none")
+    codes = iter(label_codes("area", given, SPARSE_FROM))
+    return [next(codes) if len(frame) else one_area(0) for frame in frames]
+
+
+def sensor_codes(frames: Sequence[Detections]) -> list[CodeArray]:
+    """Return codes of the sensors of each frame in label order, int32 (n,); UNKNOWN_SENSOR where not given."""
+    given = [frame.sensor for frame in frames if frame.sensor is not None]
+    codes = iter(label_codes("sensor", given, 1 << 31))
+    return [unknown_sensor(len(frame)) if frame.sensor is None else next(codes) for frame in frames]
+
+
+def effective_rule(rule: SensorRule, one: CodeArray, other: CodeArray) -> SensorRule:
+    """Return "any" where the rule is "different" and no sensor is on both sides, else the rule itself.
+
+    Raises
+    ------
+    SensorRuleError
+        The rule is "same" and a side has no sensors.
+    """
+    if len(one) == 0 or len(other) == 0:
+        return rule
+    if rule == "same" and UNKNOWN_SENSOR in (one[0], other[0]):
+        raise SensorRuleError("sensors", rule, "'different' or 'any' for detections without a sensor")
+    one, other = brief(one), brief(other)
+    apart = one.max() < other.min() or other.max() < one.min()
+    unknown = UNKNOWN_SENSOR in (one[0], other[0])
+    return "any" if rule == "different" and (apart or unknown) else rule
+
+
+def label_codes(field: str, columns: Sequence[LabelArray], sparse_from: int) -> list[CodeArray]:
+    """Return codes of the labels of each column, comparable between columns; small numbers are their own codes."""
+    if not columns:
+        return []
+    kinds = {"text" if column.dtype.kind == "U" else "number" for column in columns if len(column)}
+    if len(kinds) > 1:
+        raise DetectionsError(field, "numbers in one frame and strings in another", "the same kind in both")
+    if kinds != {"text"} and all(_are_codes(column, sparse_from) for column in columns):
+        return [column.astype(np.int32, copy=False) for column in columns]
+    _, codes = np.unique(np.concatenate([column for column in columns if len(column)]), return_inverse=True)
+    ends = np.cumsum([len(column) for column in columns])
+    return [part.astype(np.int32) for part in np.split(codes, ends[:-1])]
+
+
+def _are_codes(column: LabelArray, sparse_from: int) -> bool:
+    return len(column) == 0 or bool(column.min() >= 0 and column.max() < sparse_from)
+
+
+Keys = Mapping[str, npt.ArrayLike]
+
+
+def keyed_frames(frames: Mapping[str, Detections], key: Keys | None) -> dict[str, Detections]:
+    """Return the frames with (area, key) in place of the area; one that has two names stays one.
+
+    Raises
+    ------
+    DetectionsError
+        A stream without keys, or not one key a row.
+    """
+    if key is None:
+        return dict(frames)
+    for name in frames:
+        if name not in key:
+            raise DetectionsError("key", sorted(key), f"keys for every stream: {name!r} has none")
+    labels = [key_labels(name, key[name], len(frame)) for name, frame in frames.items()]
+    groups = _groups(area_codes(list(frames.values())), label_codes("key", labels, SPARSE_FROM))
+    keyed: dict[int, Detections] = {}
+    for frame, group in zip(frames.values(), groups, strict=True):
+        keyed.setdefault(id(frame), frame.in_areas(group))
+    return {name: keyed[id(frame)] for name, frame in frames.items()}
+
+
+def key_labels(stream: str, keys: npt.ArrayLike, rows: int) -> LabelArray:
+    """Return a stream's keys as an array of int64 or text, one a row; else raise DetectionsError."""
+    labels = np.asarray(keys)
+    if labels.shape != (rows,):
+        raise DetectionsError(f"key[{stream!r}]", f"an array of shape {labels.shape}", f"one key a row: {rows}")
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
+        labels = labels.astype(np.str_)
+    if labels.dtype.kind not in "iuU" and rows:
+        raise DetectionsError(f"key[{stream!r}]", f"an array of {labels.dtype}", "integers or strings")
+    return labels if labels.dtype.kind == "U" else labels.astype(np.int64)
+
+
+def _groups(areas: Sequence[CodeArray], keys: Sequence[CodeArray]) -> list[CodeArray]:
+    """Return codes of the pairs (area, key) of each frame, as few as there are pairs."""
+    kinds = max((int(codes.max()) for codes in keys if len(codes)), default=0) + 1
+    pairs = [area.astype(np.int64) * kinds + codes for area, codes in zip(areas, keys, strict=True)]
+    return label_codes("key", pairs, SPARSE_FROM)

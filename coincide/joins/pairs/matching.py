@@ -1,0 +1,162 @@
+"""Matching: the one kernel of all our timing joins, from sorted events to pairs of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.constraints.conditions import UNKNOWN_SENSOR, SensorRule, allowed
+from coincide.joins.events import Events, SortedEvents
+from coincide.joins.keys import KeyArray, Search, brief, search_in
+from coincide.joins.pairs.expansion import expanded_blocks
+from coincide.joins.probe_bounds import ProbeBounds
+
+Block = tuple[PositionArray, PositionArray]  # probing row, stored row
+
+TEST_ALL_BELOW = 20  # partners per event; with more it pays to test only the margins of each range
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Events that look for partners among stored ones.
+
+    Attributes
+    ----------
+    events : Events
+        In any order; rows in their order are what the pairs name, sorted ones are faster.
+    stored : SortedEvents
+    bounds : ProbeBounds
+        By the template codes of both.
+    sensors : SensorRule
+    since_ref : int
+        Stored events with a smaller ref do not count.
+    """
+
+    events: Events
+    stored: SortedEvents
+    bounds: ProbeBounds
+    sensors: SensorRule
+    since_ref: int = 0
+
+    @cached_property
+    def asks_sensors(self) -> bool:
+        """Whether sensors decide anything: unknown ones differ from all others."""
+        unknown = bool((brief(self.events.sensor) == UNKNOWN_SENSOR).all())
+        return self.sensors == "same" or (self.sensors == "different" and not unknown)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether some candidates may not match."""
+        return self.since_ref > 0 or self.asks_sensors or not self.bounds.is_sharp
+
+    @cached_property
+    def search(self) -> Search:
+        """Search for keys among those of the stored events."""
+        return search_in(self.stored.keys, len(self.events))
+
+    @cached_property
+    def keys(self) -> KeyArray:
+        """Keys of the probing events in the stored events' writing, to subtract, not to search."""
+        return self.stored.codec.encode(self.events.area, self.events.detected_at_us)
+
+    def part(self, first: int, last: int) -> tuple[Probe, int]:
+        """Probe with rows first : last of sorted events, and the stored rows around them; also the first of those."""
+        events = self.events.rows(first, last)
+        lo_us, hi_us = self.bounds.outer_us
+        ends, time_us = events.area[[0, -1]], events.detected_at_us
+        lower, upper = self.stored.codec.encode_bound(ends, np.array([time_us[0] + lo_us, time_us[-1] + hi_us]))
+        start = int(np.searchsorted(self.stored.keys, lower, side="left"))
+        stop = int(np.searchsorted(self.stored.keys, upper, side="right"))
+        return replace(self, events=events, stored=self.stored.rows(start, stop)), start
+
+
+def matching_pairs(probe: Probe) -> Iterator[Block]:
+    """Pairs of rows (probing, stored) in blocks of about 64k candidates, by probing row, then stored row."""
+    if len(probe.events) == 0 or len(probe.stored) == 0:
+        return
+    yield from matching_pairs_among(probe, *candidates(probe))
+
+
+def candidates(probe: Probe) -> tuple[PositionArray, PositionArray]:
+    """For each probing row, the stored rows start : stop that may match it; all others do not."""
+    bounds = probe.bounds
+    return _ranges(probe, _by_template(probe, bounds.outer_lo_us), _by_template(probe, bounds.outer_hi_us))
+
+
+def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray) -> Iterator[Block]:
+    """`matching_pairs` with the candidates of each probing row given as stored rows start : stop."""
+    total = int(np.maximum(stop - start, 0).sum())
+    if total == 0:
+        return
+    margins = None if probe.bounds.is_sharp else _sure_ranges(probe, start, stop, total)
+    for rows, at in expanded_blocks(start, stop):
+        keep = _tested(probe, rows, at, margins)
+        yield (rows, at) if keep is None else (rows[keep], at[keep])
+
+
+def _ranges(probe: Probe, lo_us: Int64Array, hi_us: Int64Array) -> tuple[PositionArray, PositionArray]:
+    """Find the stored rows whose time lies in [lo, hi] of each probing event's time, in its area."""
+    events, stored = probe.events, probe.stored
+    codec = stored.codec
+    lower = codec.encode_bound(events.area, events.detected_at_us + lo_us)
+    upper = codec.encode_bound(events.area, events.detected_at_us + hi_us)
+    return probe.search(lower, "left"), probe.search(upper, "right")
+
+
+def _by_template(probe: Probe, bound_us: Int64Array) -> Int64Array:
+    """Return each probing event's bound; a single one is left to broadcasting."""
+    return bound_us if len(bound_us) == 1 else bound_us[probe.events.template]
+
+
+def _sure_ranges(
+    probe: Probe, start: PositionArray, stop: PositionArray, total: int
+) -> tuple[PositionArray, PositionArray] | None:
+    """Find the stored rows that need no test, if there are enough candidates for that to pay."""
+    if total < TEST_ALL_BELOW * len(start):
+        return None
+    lo_us, hi_us = _by_template(probe, probe.bounds.sure_lo_us), _by_template(probe, probe.bounds.sure_hi_us)
+    sure_start, sure_stop = _ranges(probe, lo_us, hi_us)
+    sure_start = np.clip(sure_start, start, stop)
+    return sure_start, np.clip(np.where(lo_us <= hi_us, sure_stop, sure_start), sure_start, stop)
+
+
+def _tested(
+    probe: Probe, rows: PositionArray, at: PositionArray, margins: tuple[PositionArray, PositionArray] | None
+) -> BoolArray | None:
+    """Which candidates match; None if all do."""
+    keep = None
+    if probe.since_ref > 0:
+        keep = _both(keep, probe.stored.ref[at] >= probe.since_ref)
+    if probe.asks_sensors:
+        keep = _both(keep, allowed(probe.sensors, probe.events.sensor[rows], probe.stored.sensor[at]))
+    if not probe.bounds.is_sharp:
+        keep = _both(keep, _qualify(probe, rows, at, margins))
+    return None if keep is None or keep.all() else keep
+
+
+def _qualify(
+    probe: Probe, rows: PositionArray, at: PositionArray, margins: tuple[PositionArray, PositionArray] | None
+) -> BoolArray:
+    if margins is None:
+        return _offsets_qualify(probe, rows, at)
+    sure_start, sure_stop = margins
+    matches = (at >= sure_start[rows]) & (at < sure_stop[rows])
+    unsure = np.flatnonzero(~matches)
+    matches[unsure] = _offsets_qualify(probe, rows[unsure], at[unsure])
+    return matches
+
+
+def _offsets_qualify(probe: Probe, rows: PositionArray, at: PositionArray) -> BoolArray:
+    events, stored = probe.events, probe.stored
+    offset_us = stored.codec.offset_us(stored.keys[at], probe.keys[rows])
+    return probe.bounds.qualify(events.template[rows], stored.template[at], offset_us)
+
+
+def _both(one: BoolArray | None, other: BoolArray | None) -> BoolArray | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other

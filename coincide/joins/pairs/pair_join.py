@@ -1,0 +1,230 @@
+"""timing_join: the exact join of two batches, the default of all timing joins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+import numpy as np
+
+from coincide.arrays.kinds import FloatArray, PositionArray
+from coincide.constraints.conditions import SensorRule, checked_sensor_rule
+from coincide.constraints.window import Window, checked_window
+from coincide.joins.answers import Pairs
+from coincide.joins.detections import Detections, checked_frame
+from coincide.joins.events import Events, is_in_order, narrow_positions, places, positions_in, sorted_frames
+from coincide.joins.labels import effective_rule
+from coincide.joins.pairs.expansion import PairColumns, expanded_blocks, expanded_columns, sorted_inside
+from coincide.joins.pairs.matching import Block, Probe, candidates, matching_pairs_among
+from coincide.joins.probe_bounds import ProbeBounds
+from coincide.offsets.cache import TABLE_WORK, OffsetCache
+from coincide.offsets.pair_work import mean_evaluation_work, table_work
+from coincide.offsets.satisfaction_table import NEVER_HI_US, SatisfactionTable
+from coincide.probability.difference import match_probabilities
+from coincide.templates.codes import TemplatesInOrder
+
+DENSE = 4  # pairs a row
+PROBING_ROWS = 32_768
+TABLE_PAIRS = 262_144  # 12 MB; where there are more events than that, as many pairs as events
+
+_Part = tuple[int, int, Probe, PositionArray, PositionArray]
+CountedBlock = tuple[int, int, Block]  # pairs, and the positions that their rows and stored rows are counted from
+
+
+@dataclass(frozen=True, eq=False)
+class BatchJoin:
+    """Two sorted frames, their table and what the kernel is to look for."""
+
+    a: Detections
+    b: Detections
+    table: SatisfactionTable
+    probe: Probe
+    as_given: Events
+    is_self_join: bool
+
+    @classmethod
+    def of(
+        cls, a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule
+    ) -> BatchJoin:
+        """Judge the templates, by a table or as pairs meet: whichever is less work."""
+        checked_window(window)
+        checked_frame("a", a)
+        partner = a if b is None else checked_frame("b", b)
+        us, vs = a.templates, partner.templates
+        empty = SatisfactionTable.build((), (), window, threshold)
+        as_given, events, others = sorted_frames(a, b)
+        rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
+        unordered = b is None and window.is_symmetric
+        least_us = 0 if unordered else NEVER_HI_US
+        may_have_table = len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
+        work = table_work(us, vs, window) if may_have_table else np.inf
+        if work > TABLE_WORK:
+            cache = OffsetCache(window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
+            bounds = ProbeBounds.possible_of_a(cache, least_us)
+            join = cls(a, partner, empty, Probe(events, others, bounds, rule), as_given, b is None)
+            if not (may_have_table and work <= join.evaluation_work()):
+                return join
+        table = SatisfactionTable.build(us, vs, window, threshold)
+        probe = Probe(events, others, ProbeBounds.of_a(table, least_us), rule)
+        return cls(a, partner, table, probe, as_given, b is None)
+
+    def evaluation_work(self) -> float:
+        """Work of evaluating every pair of events that can meet: where a table is no more, it pays."""
+        meeting = sum(int(np.maximum(stop - start, 0).sum()) for _, _, _, start, stop in self._parts())
+        return meeting * mean_evaluation_work(self.a.templates, self.b.templates)
+
+    def blocks(self) -> Iterator[Block]:
+        """Positions in the frames as they were given."""
+        for first, offset, (rows, at) in self._sorted_blocks(self._parts()):
+            if first or offset:
+                rows, at = rows + first, at + offset  # noqa: PLW2901 - counted from the beginning
+            yield positions_in(self.probe.events, rows), positions_in(self.probe.stored, at)
+
+    def columns(self) -> Block:
+        """All of `blocks`, by the position in a, then in b."""
+        if not (is_in_order(self.probe.events) and is_in_order(self.probe.stored)):
+            return self._in_columns(self._given_blocks())
+        parts = self._parts()
+        begun = list(islice(parts, 1))
+        parts = chain(begun, parts)
+        if begun and self._is_dense(begun[0]):
+            return expanded_columns(*self._ranges(parts))
+        return self._in_columns(self._sorted_blocks(parts))
+
+    @property
+    def _is_tested(self) -> bool:
+        """Whether some candidates may not match."""
+        return self.probe.is_tested or (self.is_self_join and not self.table.window.is_symmetric)
+
+    def _is_dense(self, part: _Part) -> bool:
+        """Whether all candidates match, and so many that it pays to find all ranges before writing the first pair."""
+        *_, start, stop = part
+        return not self._is_tested and int(np.maximum(stop - start, 0).sum()) >= DENSE * len(start)
+
+    def _in_columns(self, blocks: Iterable[CountedBlock]) -> Block:
+        pairs = PairColumns(len(self.probe.events))
+        for first, offset, (rows, at) in blocks:
+            pairs.append(rows, first, at, offset)
+        return pairs.columns()
+
+    def probabilities(self, left: PositionArray, right: PositionArray) -> Callable[[], FloatArray]:
+        """Return the computation of the pairs' probabilities."""
+
+        def compute() -> FloatArray:
+            a, b, table = self.a, self.b, self.table
+            u_index, v_index = (side.astype(np.int64) for side in (a.template_index[left], b.template_index[right]))
+            offset_us = b.detected_at_us[right] - a.detected_at_us[left]
+            return match_probabilities(a.templates, b.templates, u_index, v_index, offset_us, table.window)
+
+        return compute
+
+    def _sorted_blocks(self, parts: Iterable[_Part]) -> Iterator[CountedBlock]:
+        """Positions in the sorted events."""
+        for first, offset, part, start, stop in parts:
+            if not self._is_tested:
+                yield from ((0, 0, block) for block in expanded_blocks(start + offset, stop + offset, first))
+                continue
+            for block in matching_pairs_among(part, start, stop):
+                yield first, offset, self._apart(block, offset - first)
+
+    def _given_blocks(self) -> Iterator[CountedBlock]:
+        """Positions in the frames: row by row as they were given, so that only inside each is something to sort."""
+        start, stop = self._ranges(self._parts())
+        position = narrow_positions(self.probe.stored)
+        for rows_of, at in matching_pairs_among(replace(self.probe, events=self.as_given), start, stop):
+            yield 0, 0, self._apart(sorted_inside(rows_of, position.take(at), len(position)), 0)
+
+    def _ranges(self, parts: Iterable[_Part]) -> tuple[PositionArray, PositionArray]:
+        """Candidates start : stop of each row as it was given, among the sorted rows of b."""
+        rows = len(self.as_given)
+        start, stop = np.zeros(rows, np.intp), np.zeros(rows, np.intp)
+        for first, offset, part, part_start, part_stop in parts:
+            at = places(self.probe.events, first, first + len(part.events))
+            start[at], stop[at] = part_start + offset, part_stop + offset
+        return start, stop
+
+    def _parts(self) -> Iterator[_Part]:
+        """Candidates part by part, so that every array in between fits in a core's cache.
+
+        Yields where the part's events and its stored rows begin, the part, and its candidates start : stop.
+        """
+        for first in range(0, len(self.probe.events), PROBING_ROWS):
+            part, offset = self.probe.part(first, first + PROBING_ROWS)
+            if len(part.stored) == 0:
+                continue
+            start, stop = candidates(part)
+            if self.is_self_join and self.table.window.is_symmetric:
+                after_itself = np.arange(first + 1 - offset, first + 1 - offset + len(start))
+                start = np.maximum(start, after_itself)
+            yield first, offset, part, start, stop
+
+    def _apart(self, block: Block, shift: int) -> Block:
+        """Leave out an event's pair with itself: the stored row `shift` before its own."""
+        if not self.is_self_join or self.table.window.is_symmetric:
+            return block
+        rows, at = block
+        apart = at + shift != rows
+        return rows[apart], at[apart]
+
+
+def timing_join(
+    a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule = "different"
+) -> Pairs:
+    """Pairs with P(lo <= Xb - Xa <= hi) >= threshold.
+
+    Sorted searches find the range of partners of each event; only where templates are mixed are pairs tested.
+
+    Parameters
+    ----------
+    a, b : Detections
+        Rows in any order; time-ordered ones are faster. `b` None joins `a` with itself: with a symmetric window
+        each pair of rows counts once, the one that comes first by (detected_at, sensor, id, position) is on the
+        left; with another window both orientations are tried.
+    window : Window
+        Closed at both ends, a deadline or a delay.
+    threshold : float
+        In (0, 1].
+    sensors : {"different", "same", "any"}
+        Which sensors the two events may come from. Detections without a sensor differ from all others.
+
+    Returns
+    -------
+    Pairs
+        Positions of the rows in `a` and `b`, int64, sorted by left, then right.
+
+    Raises
+    ------
+    CoincideError
+        A window, threshold or rule that does not exist, or frames that do not fit each other.
+
+    Examples
+    --------
+    >>> from coincide.templates.histogram import Histogram
+    >>> imb = Detections([41_374_000], [Histogram.uniform(-0.05, 0.05)])
+    >>> baksan = Detections([71_818_000], [Histogram.uniform(-54, 2)])
+    >>> pairs = timing_join(imb, baksan, Window(10), threshold=0.3)
+    >>> pairs.left.tolist(), pairs.right.tolist(), pairs.probability.round(4).tolist()
+    ([0], [0], [0.3571])
+    """
+    join = BatchJoin.of(a, b, window, threshold, sensors)
+    left, right = join.columns()
+    return Pairs(left, right, join.probabilities(left, right))
+
+
+def timing_join_blocks(
+    a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule = "different"
+) -> Iterator[Pairs]:
+    """`timing_join` in parts of about 64k pairs, for answers that need not fit in memory.
+
+    Parameters are those of `timing_join`. Parts come in the order of the left row's area and time.
+
+    Examples
+    --------
+    >>> from coincide.templates.histogram import Histogram
+    >>> a = Detections(range(1000), [Histogram.point()])
+    >>> sum(len(pairs) for pairs in timing_join_blocks(a, a, Window(0.0001), threshold=1))
+    190900
+    """
+    join = BatchJoin.of(a, b, window, threshold, sensors)
+    return (Pairs(left, right, join.probabilities(left, right)) for left, right in join.blocks())

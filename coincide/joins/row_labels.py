@@ -1,0 +1,159 @@
+"""Areas, sensors, ids and keys of the rows of a streaming join, by number of row."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, LabelArray
+from coincide.constraints.conditions import unknown_sensor
+from coincide.errors import DetectionsError
+from coincide.joins.answers import Pairs
+from coincide.joins.detections import Detections
+from coincide.joins.keys import one_area
+from coincide.joins.label_codes import LabelCodes, LabelKinds, LabelLog
+from coincide.joins.labels import key_labels
+
+LEAST_LOG = 1024
+
+
+class FrameLabels:
+    """Codes of areas and sensors by label, and ids and sensors by row number.
+
+    Parameters
+    ----------
+    orders_ties : bool
+        Whether pairs reported at the same time are to be ordered by (sensor, id).
+
+    Examples
+    --------
+    >>> from coincide.templates.histogram import Histogram
+    >>> labels = FrameLabels(orders_ties=True)
+    >>> area, sensor = labels.append(Detections([0, 0], [Histogram.point()], area=["bay", "sea"], id=["q", "p"]))
+    >>> area.tolist(), labels.goes_first(np.array([0]), np.array([1])).tolist()
+    ([0, 1], [False])
+    """
+
+    def __init__(self, *, orders_ties: bool) -> None:
+        self._orders_ties = orders_ties
+        self._kinds = LabelKinds()
+        self._areas, self._sensors = LabelCodes(), LabelCodes()
+        self._ids, self._sensor_of_row = LabelLog(), LabelLog()
+
+    def check(self, frame: Detections) -> None:
+        """Raise DetectionsError if labels are of another kind than before."""
+        self._kinds.check(frame)
+
+    def append(self, frame: Detections) -> tuple[CodeArray, CodeArray]:
+        """Take the labels of the next rows, which have been checked; return their codes of area and of sensor."""
+        self._kinds.keep(frame)
+        if frame.id is not None:
+            self._ids.append(frame.id)
+        if frame.sensor is not None and self._orders_ties:
+            self._sensor_of_row.append(frame.sensor)
+        area = one_area(len(frame)) if frame.area is None else self._areas.of(frame.area)
+        return area, unknown_sensor(len(frame)) if frame.sensor is None else self._sensors.of(frame.sensor)
+
+    def area_code(self, area: int | str | None) -> int | None:
+        """Return the code of an area; None if it is not known."""
+        return 0 if area is None else self._areas.known(area)
+
+    def named(self, pairs: Pairs) -> Pairs:
+        """Return pairs of row numbers as pairs of ids, if there are any."""
+        if len(self._ids) == 0:
+            return pairs
+        return Pairs(self._ids.of(pairs.left), self._ids.of(pairs.right), lambda: pairs.probability)
+
+    def names(self, rows: Int64Array) -> LabelArray:
+        """Return the ids of rows, or their numbers if there are no ids; of row -1, which is nobody, "" or -1."""
+        if len(self._ids) == 0:
+            return rows
+        ids = self._ids.of(np.maximum(rows, self._ids.first))
+        return np.where(rows < 0, np.array(-1 if ids.dtype.kind == "i" else "", ids.dtype), ids)
+
+    def goes_first(self, rows: Int64Array, others: Int64Array) -> BoolArray:
+        """Whether each row goes before the other by (sensor, id), else by number."""
+        first: BoolArray = rows < others
+        for log in (self._ids, self._sensor_of_row):
+            if len(log):
+                mine, theirs = log.of(rows), log.of(others)
+                first = np.where(mine == theirs, first, mine < theirs)
+        return first
+
+    def is_log_long(self, held: int) -> bool:
+        """Whether rows can be forgotten, of which so many are held, at a cost that earlier ones have made up for."""
+        return max(len(self._ids), len(self._sensor_of_row)) > 2 * held + LEAST_LOG
+
+    def forget_before(self, row: int) -> None:
+        """Forget ids and sensors of earlier rows."""
+        for log in (self._ids, self._sensor_of_row):
+            if len(log):
+                log.forget_before(row)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether areas or sensors have doubled since the last `keep_only`."""
+        return self._areas.are_many or self._sensors.are_many
+
+    def keep_only(self, areas: CodeArray, sensors: CodeArray) -> list[int]:
+        """Forget all other areas and sensors; return the codes of the areas forgotten, which new ones will be given."""
+        self._sensors.keep_only(sensors)
+        return self._areas.keep_only(areas)
+
+
+class MemberLabels:
+    """What the rows of a streaming window join are called, and which of them have equal keys.
+
+    Parameters
+    ----------
+    frames : FrameLabels
+    is_keyed : bool
+        Whether every row has a key.
+    """
+
+    def __init__(self, frames: FrameLabels, *, is_keyed: bool) -> None:
+        self._frames = frames
+        self._keys = LabelLog()
+        self.is_keyed = is_keyed
+
+    def checked_keys(self, stream: str, frame: Detections, key: npt.ArrayLike | None) -> LabelArray:
+        """Return the keys of a frame's rows.
+
+        Raises
+        ------
+        DetectionsError
+            Keys that are missing or in vain, not one a row, or of another kind than before.
+        """
+        if (key is not None) != self.is_keyed and len(frame):
+            allowed = "one key a row, as the join is keyed" if self.is_keyed else "left out: the join is not keyed"
+            raise DetectionsError("key", key, allowed)
+        labels = key_labels(stream, () if key is None else key, len(frame) if self.is_keyed else 0)
+        if len(labels) and len(self._keys) and self._keys.kind != labels.dtype.kind:
+            raise DetectionsError("key", f"an array of {labels.dtype}", "labels of the same kind as before")
+        return labels
+
+    def append_keys(self, labels: LabelArray) -> None:
+        """Take in the keys of the next rows."""
+        self._keys.append(labels)
+
+    def have_equal_keys(self, rows: Int64Array, others: Int64Array) -> BoolArray:
+        """Whether two rows each have the same key."""
+        equal: BoolArray = np.asarray(self._keys.of(rows) == self._keys.of(others), dtype=np.bool_)
+        return equal
+
+    def names(self, rows: Int64Array) -> LabelArray:
+        """Return the ids of rows, see `FrameLabels.names`."""
+        return self._frames.names(rows)
+
+    def goes_first(self, rows: Int64Array, others: Int64Array) -> BoolArray:
+        """Whether each row goes before the other, see `FrameLabels.goes_first`."""
+        return self._frames.goes_first(rows, others)
+
+    def is_log_long(self, held: int) -> bool:
+        """Whether keys can be forgotten, see `FrameLabels.is_log_long`."""
+        return len(self._keys) > 2 * held + LEAST_LOG
+
+    def forget_before(self, row: int) -> None:
+        """Forget keys of earlier rows."""
+        if len(self._keys):
+            self._keys.forget_before(row)

@@ -1,0 +1,110 @@
+"""StreamBuffers: what the streaming joins keep of their streams, and the templates of what they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.joins.buffer import Buffer
+from coincide.joins.events import Events, SortedEvents
+from coincide.joins.watermark import BEFORE_ALL_US
+from coincide.templates.codes import TemplateRegistry
+from coincide.templates.histogram import Histogram
+
+SPARE_TEMPLATES = 64  # forget unused templates once there are this many more than twice the used ones
+
+
+class StreamBuffers:
+    """One buffer and one registry of templates for each stream.
+
+    Parameters
+    ----------
+    streams : iterable of str
+        Names.
+
+    Attributes
+    ----------
+    templates : dict of str to TemplateRegistry
+    """
+
+    def __init__(self, streams: Iterable[str]) -> None:
+        self._buffers = {name: Buffer() for name in streams}
+        self.templates = {name: TemplateRegistry() for name in self._buffers}
+
+    def coded(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> Events:
+        """Return rows sorted, the position of each template in `templates` replaced by its code."""
+        codes = self.templates[stream].codes(templates)
+        return replace(batch, template=codes[batch.template]).sorted()
+
+    def insert(self, stream: str, batch: Events) -> None:
+        """Keep rows that are coded."""
+        self._buffers[stream].insert(batch)
+
+    def buffer(self, stream: str) -> Buffer:
+        """Return the buffer of a stream."""
+        return self._buffers[stream]
+
+    def view(self, stream: str) -> SortedEvents:
+        """Return what is held of a stream: valid until it changes."""
+        return self._buffers[stream].view()
+
+    def evict(self, watermark_us: Int64Array, reach_us: Mapping[str, int]) -> dict[str, Int64Array]:
+        """Drop events that no detection which is on time can match any more.
+
+        Parameters
+        ----------
+        watermark_us : ndarray of int64, shape (areas,)
+            By area code.
+        reach_us : mapping of str to int
+            How far behind the watermark the latest time of each stream's events matters (negative).
+
+        Returns
+        -------
+        dict of str to ndarray of int64
+            Refs dropped, by stream; streams that dropped nothing are absent.
+        """
+        dropped = {}
+        for name, buffer in self._buffers.items():
+            reach = reach_us[name] - self.templates[name].greatest_latest_us
+            refs = buffer.evict(np.where(watermark_us == BEFORE_ALL_US, BEFORE_ALL_US, watermark_us + reach))
+            if len(refs):
+                dropped[name] = refs
+        return dropped
+
+    def evict_oldest(self, stream: str, count: int) -> Int64Array:
+        """Drop the earliest events of a stream, to keep a hard bound; return their refs."""
+        return self._buffers[stream].evict_oldest(count)
+
+    def forget_templates(self) -> dict[str, CodeArray]:
+        """Forget templates that no event uses, once they are many; return new codes by old code where they changed."""
+        new_codes = {}
+        for name, registry in self.templates.items():
+            if len(registry) <= SPARE_TEMPLATES:
+                continue
+            used = np.unique(self.view(name).template)
+            if len(registry) > 2 * len(used) + SPARE_TEMPLATES:
+                new_codes[name] = registry.keep_only(used)
+                self._buffers[name].recode_templates(new_codes[name])
+        return new_codes
+
+    def __len__(self) -> int:
+        """How many events are held, all streams together."""
+        return sum(map(len, self._buffers.values()))
+
+    @property
+    def templates_known(self) -> int:
+        """How many templates are held, all streams together."""
+        return sum(len(registry) for registry in self.templates.values())
+
+    def least_ref(self, default: int) -> int:
+        """Return the least ref that is held in any stream, `default` if none is."""
+        return min((int(buffer.view().ref.min()) for buffer in self._buffers.values() if len(buffer)), default=default)
+
+    def codes_held(self) -> tuple[CodeArray, CodeArray]:
+        """Return the codes of area and of sensor of every event that is held, some of them often."""
+        held = [buffer.view() for buffer in self._buffers.values()]
+        area = np.concatenate([view.codec.area(view.keys) for view in held])
+        return area, np.concatenate([view.sensor for view in held])

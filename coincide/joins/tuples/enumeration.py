@@ -1,0 +1,225 @@
+"""Enumeration: the one kernel of all window joins, from sorted events to tuples of rows.
+
+Each event of the root role has one range of rows in every other role. Roles join one after the other; with every
+member the ranges of the roles still to come shrink, and a partial tuple that leaves one of them empty goes at once. So
+no intermediate result outgrows what the constraints allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.constraints.conditions import MemberRules, allowed
+from coincide.joins.pairs.expansion import expanded_beside, expanded_blocks
+from coincide.joins.tuples.candidates import LookUp, Ranges, Reach, RoleEvents, reduced
+
+ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
+
+Partial = dict[int, PositionArray]  # row of each role that has joined
+MANY = 3  # candidates for each event: then it pays to look first which events can be members at all
+NEAR = 4  # roles whose numbers of candidates differ by no more join in their own order: tuples then come sorted
+
+
+@dataclass(frozen=True, eq=False)
+class Enumeration:
+    """All tuples of one event a role that satisfy every edge.
+
+    Attributes
+    ----------
+    roles : sequence of RoleEvents
+    reach : Reach
+    rules : MemberRules
+    """
+
+    roles: Sequence[RoleEvents]
+    reach: Reach
+    rules: MemberRules
+
+    def tuples(self, root: int, events: RoleEvents | None = None) -> Iterator[Partial]:
+        """Yield blocks of tuples, the root's rows rising: for each role the position in its stream, int64 (n,).
+
+        Parameters
+        ----------
+        root : int
+            The role that is tried event by event.
+        events : RoleEvents, optional
+            Some of the root's own, to try only those.
+        """
+        probing = self.roles[root] if events is None else events
+        if self.reach.is_empty:
+            return
+        for first in range(0, len(probing), ROOT_ROWS):
+            part = self._around(root, probing.rows(first, min(first + ROOT_ROWS, len(probing))))
+            if all(len(role) for role in part.roles):
+                yield from part.tuples()
+
+    def _around(self, root: int, events: RoleEvents) -> _Part:
+        """Return the enumeration of the stretches that some sorted root events can reach."""
+        ends, area = events.time_us[[0, -1]], events.area[[0, -1]]
+        stretches = []
+        for role, stored in enumerate(self.roles):
+            if role == root:
+                stretches.append(events)
+                continue
+            lo_us, hi_us = self.reach.span_us(root, role)
+            start, stop = stored.within(area, ends + lo_us, ends + hi_us)
+            stretches.append(stored.rows(int(start[0]), max(int(start[0]), int(stop[1]))))
+        return _Part(stretches, self.reach, self.rules, root)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    roles: Sequence[RoleEvents]
+    reach: Reach
+    rules: MemberRules
+    root: int
+
+    def tuples(self) -> Iterator[Partial]:
+        ranges = self._reached_from_root()
+        if max(_total(each) for each in ranges.values()) > MANY * sum(map(len, self.roles)):
+            yield from replace(self, roles=reduced(self.roles, self.reach, self.root))._tuples()
+        else:
+            yield from self._tuples()
+
+    def _tuples(self) -> Iterator[Partial]:
+        ranges = self._reached_from_root()
+        partial, ranges = self._alive({self.root: np.arange(len(self.roles[self.root]))}, ranges)
+        yield from self._joined(partial, ranges, self._order(ranges))
+
+    def _reached_from_root(self) -> dict[int, Ranges]:
+        return self._reached_from(self.root, np.arange(len(self.roles[self.root])), None, {})
+
+    def _order(self, ranges: Mapping[int, Ranges]) -> list[int]:
+        """Roles along the edges; of several those with by far the fewest candidates first, they leave least to try."""
+        totals = {role: _total(each) for role, each in ranges.items()}
+        in_turn = (
+            sorted(totals)
+            if max(totals.values()) <= NEAR * min(totals.values())
+            else sorted(totals, key=totals.__getitem__)
+        )
+        joined = [self.root]
+        while in_turn:
+            linked = next(role for role in in_turn if any((other, role) in self.reach.edges for other in joined))
+            in_turn.remove(linked)
+            joined.append(linked)
+        return joined[1:]
+
+    def _joined(self, partial: Partial, ranges: Mapping[int, Ranges], order: Sequence[int]) -> Iterator[Partial]:
+        if not order:
+            yield {role: self.roles[role].positions(rows) for role, rows in partial.items()}
+            return
+        role, *rest = order
+        if not rest and not self._is_tested(role):
+            yield from self._written_out(partial, role, *ranges[role])
+            return
+        for rows, at in expanded_blocks(*ranges[role]):
+            joined = {other: column.take(rows) for other, column in partial.items()}
+            keep = self._tested(joined, role, at)
+            joined[role] = at
+            extended = rows
+            if keep is not None:
+                joined, extended = {each: column[keep] for each, column in joined.items()}, rows[keep]
+            if len(extended):
+                left = {other: ranges[other] for other in rest}
+                ranges_left = self._reached_from(role, joined[role], extended, left)
+                yield from self._joined(*self._alive(joined, ranges_left), rest)
+
+    def _written_out(self, partial: Partial, role: int, start: PositionArray, stop: PositionArray) -> Iterator[Partial]:
+        """Join the last role where every candidate may: nothing is left but to write the tuples."""
+        columns = [self.roles[other].positions(rows) for other, rows in partial.items()]
+        for *joined, at in expanded_beside(columns, start, stop):
+            yield dict(zip((*partial, role), (*joined, self.roles[role].positions(at)), strict=True))
+
+    def _reached_from(
+        self, role: int, at: PositionArray, rows: PositionArray | None, before: Mapping[int, Ranges]
+    ) -> dict[int, Ranges]:
+        """Ranges of the roles to come once `role` has joined with its rows `at`.
+
+        Parameters
+        ----------
+        rows : ndarray of intp or None
+            Which partial tuple each extends; None if there are none yet.
+        before : mapping of role to Ranges
+            Of those partial tuples.
+        """
+        ranges = {}
+        for other in before if rows is not None else [each for each in range(len(self.roles)) if each != role]:
+            start, stop = self._beside_twin(role, other, at, self._look_ups[role, other].ranges(at))
+            if rows is not None:
+                start = np.maximum(start, before[other][0].take(rows))
+                stop = np.minimum(stop, before[other][1].take(rows))
+            ranges[other] = start, stop
+        return ranges
+
+    def _beside_twin(self, role: int, other: int, at: PositionArray, ranges: Ranges) -> Ranges:
+        """Leave only rows after (or before) a twin that has joined, where twins are in order."""
+        pair = (min(role, other), max(role, other))
+        if not self.rules.twins_in_order or pair not in self.rules.twins:
+            return ranges
+        positions, (start, stop) = self.roles[role].positions(at), ranges
+        if role < other:
+            return np.maximum(start, self.roles[other].row_at(positions + 1)), stop
+        return start, np.minimum(stop, self.roles[other].row_at(positions))
+
+    def _alive(self, partial: Partial, ranges: dict[int, Ranges]) -> tuple[Partial, dict[int, Ranges]]:
+        """Leave out partial tuples that some role to come has no candidate for."""
+        if not ranges:
+            return partial, ranges
+        keep = np.logical_and.reduce([start < stop for start, stop in ranges.values()])
+        if keep.all():
+            return partial, ranges
+        return (
+            {role: rows[keep] for role, rows in partial.items()},
+            {role: (start[keep], stop[keep]) for role, (start, stop) in ranges.items()},
+        )
+
+    def _is_tested(self, role: int) -> bool:
+        """Whether some candidates of a role may not join."""
+        rules = self.rules
+        if rules.since_ref > 0 or rules.root_arrived_last or rules.sensors != "any":
+            return True
+        if not rules.twins_in_order and any(role in pair for pair in rules.twins):
+            return True
+        return any(self.reach.test(other, role) is not None for other in range(len(self.roles)) if other != role)
+
+    def _tested(self, partial: Partial, role: int, at: PositionArray) -> BoolArray | None:
+        """Which rows `at` of a role may join the partial tuples beside them; None if all may."""
+        tests = [self._test(other, rows, role, at) for other, rows in partial.items()]
+        if self.rules.since_ref > 0:
+            tests.append(self.roles[role].stored.ref[at] >= self.rules.since_ref)
+        if self.rules.root_arrived_last:
+            tests.append(self.roles[role].stored.ref[at] < self.roles[self.root].stored.ref[partial[self.root]])
+        asked = [test for test in tests if test is not None]
+        return np.logical_and.reduce(asked) if asked else None
+
+    def _test(self, other: int, rows: PositionArray, role: int, at: PositionArray) -> BoolArray | None:
+        """Which pairs of two roles' rows may be members of one tuple; None if all may."""
+        one, new = self.roles[other], self.roles[role]
+        keep = None
+        if self.rules.sensors != "any":
+            keep = allowed(self.rules.sensors, one.stored.sensor[rows], new.stored.sensor[at])
+        if not self.rules.twins_in_order and (min(role, other), max(role, other)) in self.rules.twins:
+            apart = one.positions(rows) != new.positions(at)
+            keep = apart if keep is None else keep & apart
+        edge = self.reach.test(other, role)
+        if edge is not None:
+            offset_us = new.time_us[at] - one.time_us[rows]
+            qualifies = edge.qualify(one.stored.template[rows], new.stored.template[at], offset_us)
+            keep = qualifies if keep is None else keep & qualifies
+        return keep
+
+    @cached_property
+    def _look_ups(self) -> dict[tuple[int, int], LookUp]:
+        roles = range(len(self.roles))
+        return {(i, j): LookUp(self.roles[i], self.roles[j], *self.reach.bounds_us(i, j)) for i in roles for j in roles}
+
+
+def _total(ranges: Ranges) -> int:
+    """Count the candidates in all ranges."""
+    start, stop = ranges
+    return int(np.maximum(stop - start, 0).sum())

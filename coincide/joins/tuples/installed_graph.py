@@ -1,0 +1,267 @@
+"""InstalledGraph: a graph at work on streams, and the tuples that new events complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.constraints.conditions import JoinCondition, MemberRules, SensorRule
+from coincide.constraints.graph import ConstraintGraph
+from coincide.errors import GraphError
+from coincide.joins.answers import Tuples
+from coincide.joins.events import Events, sorted_events
+from coincide.joins.pairs.installed_join import InstalledJoin
+from coincide.joins.pairs.matching import Probe, matching_pairs
+from coincide.joins.row_labels import MemberLabels
+from coincide.joins.stream_buffers import StreamBuffers
+from coincide.joins.tuples.candidates import Reach, RoleEvents
+from coincide.joins.tuples.enumeration import Enumeration, Partial
+from coincide.joins.tuples.members import MemberColumns
+from coincide.offsets.cache import LookUps, PairLimits
+from coincide.templates.bucket_checks import is_whole
+from coincide.templates.codes import TemplateRegistry
+
+
+class InstalledGraph:
+    """The edges of a graph, each with what is known of its template pairs.
+
+    Parameters
+    ----------
+    graph : ConstraintGraph
+    players : mapping of str to str
+        Name of the stream that plays each role.
+    thresholds : sequence of float
+        Of each edge.
+    limits : PairLimits
+
+    Attributes
+    ----------
+    edges : list of InstalledJoin
+    players : list of str
+        Names of the streams in the order of their roles.
+    are_roles_alike : bool
+        Whether roles that one stream plays may be swapped: each set of events then counts once.
+    """
+
+    def __init__(
+        self, graph: ConstraintGraph, players: Mapping[str, str], thresholds: Sequence[float], limits: PairLimits
+    ) -> None:
+        self.graph = graph
+        self._names = dict(players)
+        self.players = [players[role] for role in graph.streams]
+        self.are_roles_alike = graph.uniform_window is not None and len(set(thresholds)) == 1
+        conditions = [
+            JoinCondition(edge.a, edge.b, edge.window, threshold, "any")
+            for edge, threshold in zip(graph.edges, thresholds, strict=True)
+        ]
+        self.edges = [InstalledJoin.install(condition, 0, limits) for condition in conditions]
+        self._reach = self._reach_of_edges()
+        self._sizes: list[int] = []  # how many templates of each role are judged
+
+    def reach(self, templates: Mapping[str, TemplateRegistry]) -> Reach:
+        """Return how far members may lie from each other, with every template known that is registered by now."""
+        sizes = [len(templates[name]) for name in self.players]
+        if sizes == self._sizes:
+            return self._reach
+        self._sizes = sizes
+        known = [edge.knowing(*self._registries(edge, templates)) for edge in self.edges]
+        if any(new is not old for new, old in zip(known, self.edges, strict=True)):
+            self.edges = known
+            self._reach = self._reach_of_edges()
+        return self._reach
+
+    def recode(self, templates: Mapping[str, TemplateRegistry], new_codes: Mapping[str, CodeArray]) -> None:
+        """Follow a change of template codes: the new ones by old code, of each stream where they changed."""
+        if not new_codes:
+            return
+        self._sizes = []
+        renewed = []
+        for edge in self.edges:
+            codes = [new_codes.get(self._names[role]) for role in (edge.condition.a, edge.condition.b)]
+            changed = any(each is not None for each in codes)
+            renewed.append(edge.renewed(*self._registries(edge, templates), *codes) if changed else edge)
+        self.edges = renewed
+        self._reach = self._reach_of_edges()
+
+    @property
+    def look_ups(self) -> LookUps:
+        """What the caches of template pairs have done so far, all edges together; nothing while tables will do."""
+        total = LookUps()
+        for edge in self.edges:
+            total = total.plus(edge.look_ups)
+        return total
+
+    def _registries(
+        self, edge: InstalledJoin, templates: Mapping[str, TemplateRegistry]
+    ) -> tuple[TemplateRegistry, TemplateRegistry]:
+        return templates[self._names[edge.condition.a]], templates[self._names[edge.condition.b]]
+
+    def _reach_of_edges(self) -> Reach:
+        return Reach.of(self.graph, [(edge.as_a, edge.as_b) for edge in self.edges])
+
+
+def checked_at_least(at_least: int, installed: InstalledGraph) -> int:
+    """Return a least number of members that the graph can have, else raise GraphError."""
+    graph = installed.graph
+    if not graph.is_clique:
+        raise GraphError(
+            "at_least", at_least, f"None for a {graph.form}: only a clique's members are all tied together"
+        )
+    if not is_whole(at_least) or not 2 <= at_least <= len(graph.streams):
+        raise GraphError("at_least", at_least, f"a whole number from 2 to {len(graph.streams)}")
+    if len(set(installed.players)) < len(installed.players):
+        raise GraphError("at_least", at_least, "None where one stream plays several roles")
+    return at_least
+
+
+@dataclass(frozen=True, eq=False)
+class FoundTuples:
+    """Members of tuples; all arrays of shape (k, n).
+
+    Attributes
+    ----------
+    ref : ndarray of int64
+    template : ndarray of int32
+        Code of each member's template in its stream.
+    detected_at_us : ndarray of int64
+    """
+
+    ref: Int64Array
+    template: CodeArray
+    detected_at_us: Int64Array
+
+    @classmethod
+    def all_of(cls, parts: Sequence[FoundTuples], roles: int) -> FoundTuples:
+        """Return the tuples of all parts."""
+        if len(parts) == 1:
+            return parts[0]
+        none = [np.empty((roles, 0), kind) for kind in (np.int64, np.int32, np.int64)]
+        columns = zip(none, *((part.ref, part.template, part.detected_at_us) for part in parts), strict=True)
+        return cls(*(np.concatenate(column, axis=1) for column in columns))
+
+    def take(self, keep: BoolArray) -> FoundTuples:
+        """Return the tuples to keep."""
+        return FoundTuples(self.ref[:, keep], self.template[:, keep], self.detected_at_us[:, keep])
+
+
+class CompleteTuples:
+    """Finds tuples when their last member arrives.
+
+    Parameters
+    ----------
+    installed : InstalledGraph
+    threshold : float or None
+        Least joint probability.
+    sensors : SensorRule
+    labels : MemberLabels
+    """
+
+    def __init__(
+        self, installed: InstalledGraph, threshold: float | None, sensors: SensorRule, labels: MemberLabels
+    ) -> None:
+        self._installed, self._threshold, self._labels = installed, threshold, labels
+        numbered = list(enumerate(installed.players))
+        self._twins = tuple((i, j) for (i, one), (j, other) in combinations(numbered, 2) if one == other)
+        self._rules = MemberRules(
+            sensors,
+            twins=self._twins,
+            twins_in_order=installed.are_roles_alike,
+            root_arrived_last=bool(self._twins),
+        )
+
+    def changes(self, stream: str, batch: Events, held: StreamBuffers) -> tuple[Tuples, Tuples]:
+        """Take a sorted batch in; return the tuples whose last member is in it, and none that it retracts."""
+        if self._twins:
+            parts = self._by_twins(stream, batch, held)
+        else:
+            two_streams = len(self._installed.players) == 2
+            parts = self._pairs(stream, batch, held) if two_streams else self._by_one_role(stream, batch, held)
+            held.insert(stream, batch)
+        found = FoundTuples.all_of(parts, len(self._installed.players))
+        if self._rules.twins_in_order:
+            self._put_ties_in_order(found)
+        for i, j in combinations(range(len(found.ref)), 2) if self._labels.is_keyed else ():
+            found = found.take(self._labels.have_equal_keys(found.ref[i], found.ref[j]))
+        graph, columns = self._installed.graph, self._columns(found, held)
+        if self._threshold is not None:
+            found = found.take(columns.at_least(graph, self._threshold))
+            columns = self._columns(found, held)
+        insert = Tuples(
+            self._labels.names(found.ref.T),
+            lambda: columns.probabilities(graph),
+            lambda: columns.edge_probabilities(graph),
+        )
+        return insert, Tuples.none(len(graph.streams), len(graph.edges))
+
+    def forget(self, refs: Int64Array) -> None:
+        """Forget events that are not held any more: nothing but the buffers knows them."""
+
+    def _pairs(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
+        """Find the tuples of two streams, which are the pairs of a timing join."""
+        self._installed.reach(held.templates)  # has all templates judged
+        [edge] = self._installed.edges
+        root, players = self._installed.players.index(stream), self._installed.players
+        bounds = edge.as_a if self._installed.graph.streams[root] == edge.condition.a else edge.as_b
+        probe = Probe(batch, held.view(players[1 - root]), bounds, self._rules.sensors)
+        roles = [RoleEvents(probe.stored)] * 2
+        roles[root] = RoleEvents(sorted_events(batch))
+        return [_found(roles, {root: rows, 1 - root: at}) for rows, at in matching_pairs(probe)]
+
+    def _by_one_role(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
+        """Find tuples where every role has a stream of its own: the batch meets what is held of the others."""
+        root = self._installed.players.index(stream)
+        new = RoleEvents(sorted_events(batch))
+        roles = [new if name == stream else RoleEvents(held.view(name)) for name in self._installed.players]
+        enumeration = Enumeration(roles, self._installed.reach(held.templates), self._rules)
+        return [_found(roles, part) for part in enumeration.tuples(root)]
+
+    def _by_twins(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
+        """Find tuples where streams play several roles: new rows meet each other too, among all that is held."""
+        held.insert(stream, batch)
+        players = self._installed.players
+        events = {name: RoleEvents(held.view(name)) for name in players}
+        roles = [events[name] for name in players]
+        new = _rows_of(events[stream], batch)
+        enumeration = Enumeration(roles, self._installed.reach(held.templates), self._rules)
+        roots = [role for role, name in enumerate(players) if name == stream]
+        return [_found(roles, part) for root in roots for part in enumeration.tuples(root, new)]
+
+    def _put_ties_in_order(self, found: FoundTuples) -> None:
+        """Swap members of one stream that were reported at the same time into the order of (sensor, id)."""
+        for _ in self._twins:  # as many rounds as sorting by swaps can need
+            for i, j in self._twins:
+                ties = np.flatnonzero(found.detected_at_us[i] == found.detected_at_us[j])
+                wrong = ties[self._labels.goes_first(found.ref[j][ties], found.ref[i][ties])]
+                for columns in (found.ref, found.template):
+                    columns[i, wrong], columns[j, wrong] = columns[j, wrong], columns[i, wrong].copy()
+
+    def _columns(self, found: FoundTuples, held: StreamBuffers) -> MemberColumns:
+        templates = [held.templates[name].templates for name in self._installed.players]
+        return MemberColumns(templates, found.template, found.detected_at_us)
+
+
+def _rows_of(events: RoleEvents, batch: Events) -> RoleEvents:
+    """Return the rows of a batch, found again among all that is held."""
+    if len(batch) == 0:
+        return events.rows(0, 0)
+    ends, area = batch.detected_at_us[[0, -1]], batch.area[[0, -1]]
+    start, stop = events.within(area, ends, ends)
+    stretch = events.rows(int(start[0]), int(stop[1]))
+    return stretch.take(np.flatnonzero(stretch.stored.ref >= batch.ref.min()))
+
+
+def _found(roles: list[RoleEvents], part: Partial) -> FoundTuples:
+    rows = [part[role] for role in range(len(roles))]
+    return FoundTuples(
+        np.array([events.stored.ref[at] for events, at in zip(roles, rows, strict=True)]),
+        np.array([events.stored.template[at] for events, at in zip(roles, rows, strict=True)]),
+        np.array([_times_us(events, at) for events, at in zip(roles, rows, strict=True)]),
+    )
+
+
+def _times_us(events: RoleEvents, at: PositionArray) -> Int64Array:
+    return events.stored.codec.time_us(events.stored.keys[at])

@@ -1,0 +1,72 @@
+"""Judged edges: for each edge of a graph, which offsets of its templates qualify."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.constraints.window import checked_threshold
+from coincide.errors import GraphError
+from coincide.joins.detections import Detections
+from coincide.joins.probe_bounds import ProbeBounds
+from coincide.offsets.cache import USUAL_LIMITS, OffsetCache
+from coincide.offsets.pair_work import table_work
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.templates.codes import TemplatesInOrder
+from coincide.templates.histogram import Histogram
+
+
+def with_thresholds(graph: ConstraintGraph, joint: float | None, exact: Mapping[str, bool]) -> list[float]:
+    """Return the threshold of each edge: its own, and at least the joint one, which no edge's probability is below.
+
+    Parameters
+    ----------
+    graph : ConstraintGraph
+    joint : float or None
+    exact : mapping of stream to bool
+        Whether all its times are exact.
+
+    Raises
+    ------
+    ThresholdError
+        The joint threshold is outside (0, 1].
+    GraphError
+        An edge without a threshold, no joint one either, and times that are not exact.
+    """
+    least = 0.0 if joint is None else checked_threshold(joint)
+    return [_threshold(edge, least, is_exact=exact[edge.a] and exact[edge.b]) for edge in graph.edges]
+
+
+def are_exact(templates: Sequence[Histogram]) -> bool:
+    """Whether all templates are single points in time, so that every probability is 0 or 1."""
+    return all(template.length_s == 0.0 for template in templates)
+
+
+def judged_frames(
+    graph: ConstraintGraph, frames: Mapping[str, Detections], thresholds: Sequence[float]
+) -> list[tuple[ProbeBounds, ProbeBounds]]:
+    """Return the bounds of each edge for events of its a and for events of its b, by the frames' own templates."""
+    return [
+        _judged(edge, frames[edge.a].templates, frames[edge.b].templates, threshold)
+        for edge, threshold in zip(graph.edges, thresholds, strict=True)
+    ]
+
+
+def _threshold(edge: Edge, least: float, *, is_exact: bool) -> float:
+    threshold = max(edge.threshold or 0.0, least)
+    if threshold > 0.0:
+        return threshold
+    if not is_exact:
+        between = f"edge {edge.a!r} - {edge.b!r}"
+        raise GraphError("threshold", None, f"one for {between} or for all of them, since its times are not exact")
+    return 1.0
+
+
+def _judged(
+    edge: Edge, us: Sequence[Histogram], vs: Sequence[Histogram], threshold: float
+) -> tuple[ProbeBounds, ProbeBounds]:
+    if table_work(us, vs, edge.window) <= USUAL_LIMITS.table:
+        table = SatisfactionTable.build(us, vs, edge.window, threshold)
+        return ProbeBounds.of_a(table), ProbeBounds.of_b(table)
+    cache = OffsetCache(edge.window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
+    return ProbeBounds.possible_of_a(cache), ProbeBounds.possible_of_b(cache)

@@ -1,0 +1,83 @@
+"""The events that make up tuples: in columns with how probable each tuple's edges are, and in lexicographic order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array
+from coincide.constraints.graph import ConstraintGraph
+from coincide.probability.joint.bounds import edge_probabilities
+from coincide.probability.joint.probability import checked_tuples, joint_at_least, joint_probabilities
+from coincide.templates.histogram import Histogram
+
+
+@dataclass(frozen=True, eq=False)
+class MemberColumns:
+    """Members of n tuples, stream by stream in the graph's order.
+
+    Attributes
+    ----------
+    templates : sequence of k sequences of Histogram
+    template_index : ndarray of int64, shape (k, n)
+        Which of its stream's templates each member has.
+    detected_at_us : ndarray of int64, shape (k, n)
+    """
+
+    templates: Sequence[Sequence[Histogram]]
+    template_index: CodeArray | Int64Array
+    detected_at_us: Int64Array
+
+    def probabilities(self, graph: ConstraintGraph) -> FloatArray:
+        """Return the joint probability of each tuple, float64 (n,)."""
+        return joint_probabilities(graph, self.templates, self.template_index, self.detected_at_us).value
+
+    def at_least(self, graph: ConstraintGraph, threshold: float) -> BoolArray:
+        """Whether each tuple's joint probability reaches the threshold, bool (n,)."""
+        return joint_at_least(graph, self.templates, self.template_index, self.detected_at_us, threshold)
+
+    def edge_probabilities(self, graph: ConstraintGraph) -> FloatArray:
+        """Return P(lo <= Xb - Xa <= hi) of each edge, float64 (n, edges)."""
+        tuples = checked_tuples(graph, self.templates, self.template_index, self.detected_at_us)
+        return edge_probabilities(graph, tuples).T
+
+
+KEY_BITS = 63
+
+
+def in_order(members: Int64Array) -> Int64Array:
+    """Return rows of positions sorted by the first column, then the second and so on.
+
+    Positions are packed into one number a row where they fit: sorting that is several times faster.
+
+    Parameters
+    ----------
+    members : ndarray of int64, shape (n, k)
+        Nothing below 0; fastest if each column lies in one piece.
+
+    Examples
+    --------
+    >>> in_order(np.array([[1, 0], [0, 2], [0, 1]])).tolist()
+    [[0, 1], [0, 2], [1, 0]]
+    """
+    if len(members) == 0:
+        return members
+    bits = [int(column.max()).bit_length() for column in members.T]
+    if sum(bits) > KEY_BITS:
+        ordered: Int64Array = members[np.lexsort(members.T[::-1])]
+        return ordered
+    keys = members[:, 0].copy()
+    for column, width in zip(members.T[1:], bits[1:], strict=True):
+        keys <<= width
+        keys |= column
+    if (keys[1:] >= keys[:-1]).all():
+        return members
+    keys.sort()
+    unpacked = np.empty((members.shape[1], len(members)), np.int64)
+    for column in range(len(unpacked) - 1, 0, -1):
+        np.bitwise_and(keys, (1 << bits[column]) - 1, out=unpacked[column])
+        keys >>= bits[column]
+    unpacked[0] = keys
+    return unpacked.T

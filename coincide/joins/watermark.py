@@ -1,0 +1,105 @@
+"""Watermark: how far the events of each area have come, judged row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import CodeArray, Int64Array
+
+BEFORE_ALL_US = -(2**62)  # the watermark of an area that has seen nothing: no detection is late
+
+
+class Watermark:
+    """Per area, the running maximum of min(latest, received_at) over the rows of all its streams, in their order.
+
+    A detection is late iff ``latest_us < watermark - max_delay_us`` at its own row; with the maximum taken row
+    by row the verdict does not depend on how the rows are batched. The minimum with the time of reception keeps
+    one fast clock from making everybody late. Areas are small integers (positions in the state).
+
+    Examples
+    --------
+    >>> watermark = Watermark()
+    >>> watermark.advance(np.array([0, 1, 0], np.int32), np.array([50, 7, 20])).tolist()
+    [50, 7, 50]
+    >>> watermark.us(1)
+    7
+    >>> watermark.move_on(np.array([1], np.int32), np.array([5]))
+    >>> watermark.us(1)
+    12
+    """
+
+    def __init__(self, state_us: npt.ArrayLike = ()) -> None:
+        self._us = np.array(state_us, dtype=np.int64)
+
+    def advance(self, area: CodeArray, latest_us: Int64Array, received_at_us: Int64Array | None = None) -> Int64Array:
+        """Take rows in and return the watermark of each row's area after that row.
+
+        Parameters
+        ----------
+        area : ndarray of int32, shape (n,)
+        latest_us : ndarray of int64, shape (n,)
+        received_at_us : ndarray of int64, shape (n,), optional
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
+        if len(area) == 0:
+            return np.empty(0, np.int64)
+        progress = latest_us if received_at_us is None else np.minimum(latest_us, received_at_us)
+        self._grow(int(area.max()) + 1)
+        if area.min() == area.max():
+            after: Int64Array = np.maximum(np.maximum.accumulate(progress), self._us[area[0]])
+            self._us[area[0]] = after[-1]
+            return after
+        return self._advance_many(area, progress)
+
+    def us(self, area: int) -> int:
+        """Return the watermark of one area; BEFORE_ALL_US if it has seen nothing."""
+        return int(self._us[area]) if area < len(self._us) else BEFORE_ALL_US
+
+    def put(self, area: int, watermark_us: int) -> None:
+        """Set how far one area has come: as it was when it was saved, or back to BEFORE_ALL_US."""
+        self._grow(area + 1)
+        self._us[area] = watermark_us
+
+    def move_on(self, area: CodeArray, by_us: Int64Array) -> None:
+        """Move watermarks on though no row came; that of an area that has seen nothing stays.
+
+        Parameters
+        ----------
+        area : ndarray of int32, shape (n,)
+            Each at most once.
+        by_us : ndarray of int64, shape (n,)
+            At least 0.
+        """
+        if len(area) == 0:
+            return
+        self._grow(int(area.max()) + 1)
+        seen = self._us[area] != BEFORE_ALL_US
+        self._us[area[seen]] += by_us[seen]
+
+    @property
+    def state_us(self) -> Int64Array:
+        """Watermarks by area, int64 (areas,): all there is to save; `Watermark(state_us)` goes on from it."""
+        return self._us.copy()
+
+    def _grow(self, areas: int) -> None:
+        if areas > len(self._us):
+            more = np.full(max(areas, 2 * len(self._us)) - len(self._us), BEFORE_ALL_US)
+            self._us = np.concatenate((self._us, more))
+
+    def _advance_many(self, area: CodeArray, progress: Int64Array) -> Int64Array:
+        """Take the running maximum in each area at once, on ranks: rank + area * ranks cannot wrap, times might."""
+        order = np.argsort(area, kind="stable")
+        sorted_area = area[order]
+        before = np.maximum(progress[order], self._us[sorted_area])
+        values, rank = np.unique(before, return_inverse=True)
+        raised = np.maximum.accumulate(rank + sorted_area.astype(np.int64) * len(values))
+        after = values[raised - sorted_area.astype(np.int64) * len(values)]
+        last = np.append(sorted_area[1:] != sorted_area[:-1], True)
+        self._us[sorted_area[last]] = after[last]
+        in_row_order = np.empty_like(after)
+        in_row_order[order] = after
+        return in_row_order

@@ -1,0 +1,14 @@
+"""Offsets: which differences of reported times satisfy a window and a threshold.
+
+One search for long windows, one for short ones; tables and caches of what they gave; and how often chance alone
+gives such an offset.
+"""
+
+from __future__ import annotations
+
+from coincide.offsets.cache import PairLimits
+from coincide.offsets.chance import SensorRate, chance_rate
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.offsets.satisfying import satisfaction_offsets
+
+__all__ = ["PairLimits", "SatisfactionTable", "SensorRate", "chance_rate", "satisfaction_offsets"]

@@ -1,0 +1,129 @@
+"""PairEntries: what is remembered of template pairs, sorted by the codes of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.offsets.ranges import Ranges
+
+NEVER_US = 2**61
+CODE_BITS = 32
+
+
+def pairs_of(u: CodeArray, v: CodeArray) -> Int64Array:
+    """Return the numbers of pairs of codes: sorted by u, then v."""
+    return (u.astype(np.int64) << CODE_BITS) | v
+
+
+def codes_of(pairs: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Undo `pairs_of`."""
+    return pairs >> CODE_BITS, pairs & (2**CODE_BITS - 1)
+
+
+class PairEntries:
+    """One entry a pair: when it was last asked for, for how many events, and its qualifying offsets if worked out.
+
+    Attributes
+    ----------
+    pairs : ndarray of int64, shape (n,)
+        In ascending order.
+    events : ndarray of int64, shape (n,)
+        How often it has been asked for.
+    has_offsets : ndarray of bool, shape (n,)
+    """
+
+    def __init__(self) -> None:
+        self.pairs = np.empty(0, np.int64)
+        self.events = np.empty(0, np.int64)
+        self.has_offsets = np.empty(0, np.bool_)
+        self._hulls_us = np.empty((0, 2), np.int64)
+        self._asked = np.empty(0, np.int64)
+        self._gapped: dict[int, Int64Array] = {}
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def ask(self, pairs: Int64Array, events: Int64Array, now: int) -> PositionArray:
+        """Return the positions of these pairs, distinct and in order, asked for so many events each; add new ones."""
+        at = np.searchsorted(self.pairs, pairs)
+        new = np.ones(len(pairs), np.bool_)
+        inside = at < len(self)
+        new[inside] = self.pairs[at[inside]] != pairs[inside]
+        if new.any():
+            self._insert(pairs[new])
+            at = np.searchsorted(self.pairs, pairs)
+        self._asked[at] = now
+        self.events[at] += events
+        return at
+
+    def set_offsets(self, at: PositionArray, found: Ranges) -> None:
+        """Note the qualifying offsets of the entries at these positions; ``found.pair`` counts within them."""
+        hulls = np.tile(np.array([NEVER_US, -NEVER_US]), (len(at), 1))
+        np.minimum.at(hulls[:, 0], found.pair, found.left)
+        np.maximum.at(hulls[:, 1], found.pair, found.right)
+        self._hulls_us[at], self.has_offsets[at] = hulls, True
+        counts = np.bincount(found.pair, minlength=len(at))
+        ends = np.cumsum(counts)  # the intervals come in the order of their pairs
+        for nth in np.flatnonzero(counts > 1).tolist():
+            own = slice(ends[nth] - counts[nth], ends[nth])
+            self._gapped[int(self.pairs[at[nth]])] = np.column_stack((found.left[own], found.right[own]))
+
+    def contain(self, at: PositionArray, offset_us: Int64Array) -> BoolArray:
+        """Whether each offset qualifies by the offsets of the entry at its position, which are known."""
+        inside: BoolArray = (self._hulls_us[at, 0] <= offset_us) & (offset_us <= self._hulls_us[at, 1])
+        for rows, intervals in self._of_gapped(at):
+            inside[rows] &= _inside(intervals, offset_us[rows])
+        return inside
+
+    def keep_latest(self, count: int) -> None:
+        """Forget all but the entries asked for last."""
+        stay = np.argsort(self._asked, kind="stable")[len(self) - count :]
+        self._keep(np.sort(stay), {pair: pair for pair in self._gapped})
+
+    def recode(self, u_code: CodeArray, v_code: CodeArray) -> None:
+        """Replace the codes by those at their place in `u_code` and `v_code`; entries with a -1 are forgotten."""
+        u, v = (new[old] for new, old in zip((u_code, v_code), codes_of(self.pairs), strict=True))
+        new_pairs = pairs_of(u, v)
+        stay = np.flatnonzero((u >= 0) & (v >= 0))
+        stay = stay[np.argsort(new_pairs[stay])]
+        at = np.searchsorted(self.pairs, np.array(list(self._gapped), dtype=np.int64))
+        new_of = dict(zip(self._gapped, new_pairs[at].tolist(), strict=True))
+        self.pairs = new_pairs
+        self._keep(stay, new_of)
+
+    def _insert(self, new: Int64Array) -> None:
+        merged = np.concatenate((self.pairs, new))
+        order = np.argsort(merged, kind="stable")  # two runs in order: merged in one pass
+        empty = np.zeros((len(new), 2), np.int64)
+        self.pairs = merged[order]
+        self._hulls_us = np.concatenate((self._hulls_us, empty))[order]
+        self._asked = np.concatenate((self._asked, empty[:, 0]))[order]
+        self.events = np.concatenate((self.events, empty[:, 0]))[order]
+        self.has_offsets = np.concatenate((self.has_offsets, np.zeros(len(new), np.bool_)))[order]
+
+    def _keep(self, stay: PositionArray, new_of: dict[int, int]) -> None:
+        """Keep the entries at these positions, and of the intervals those whose new pair is still held."""
+        self.pairs, self._hulls_us = self.pairs[stay], self._hulls_us[stay]
+        self._asked, self.events = self._asked[stay], self.events[stay]
+        self.has_offsets = self.has_offsets[stay]
+        held = set(self.pairs.tolist()) if self._gapped else set()
+        self._gapped = {new_of[pair]: each for pair, each in self._gapped.items() if new_of[pair] in held}
+
+    def _of_gapped(self, at: PositionArray) -> Iterator[tuple[PositionArray, Int64Array]]:
+        """Yield the rows of each entry that has several intervals, and these."""
+        if not self._gapped:
+            return
+        distinct, nth, counts = np.unique(at, return_inverse=True, return_counts=True)
+        order, ends = np.argsort(nth, kind="stable"), np.cumsum(counts).tolist()
+        for pair, start, end in zip(self.pairs[distinct].tolist(), [0, *ends], ends, strict=False):
+            if pair in self._gapped:
+                yield order[start:end], self._gapped[pair]
+
+
+def _inside(intervals: Int64Array, offset_us: Int64Array) -> BoolArray:
+    at = np.searchsorted(intervals[:, 0], offset_us, side="right") - 1
+    inside: BoolArray = (at >= 0) & (offset_us <= intervals[np.maximum(at, 0), 1])
+    return inside

@@ -1,0 +1,163 @@
+"""Regions: which partners of an interval timestamp match for certain, which never, and which must be probed.
+
+An event arrives with the interval [min1, max1], l1 = max1 - min1 long. Partners are told apart by x, the max of
+their interval alone; they are between rho (the shortest) and pi (the longest) long. For fixed x a longer partner
+lies earlier, so on the left, where X2 >= X1 + lo may fail, the shortest is the likeliest to match and the longest
+the least likely; on the right, where X2 <= X1 + hi may fail, it is the other way round. With q(l), the quantile at
+the threshold of the difference of two uniform times l1 and l long, counted from its least value:
+
+    LH = min1 + lo + q(rho)             below it none matches: the best bound, that of the shortest
+    LL = min1 + lo + q(pi)              from here on all hold on the left: even the longest does
+    RL = max1 + hi + rho - q(rho)       up to here all hold on the right: even the shortest does
+    RH = max1 + hi + pi - q(pi)         above it none matches
+
+The supplied text shows these four only in a figure; they are derived here from its rules.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from coincide.constraints.window import Window
+from coincide.errors import HistogramError, WindowError
+from coincide.joins.retention import ROUNDING_US
+from coincide.offsets.long_windows import least_probability
+from coincide.papers.timing_events import Arrivals, Event, Side, other_side
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Bounds on a partner's `latest_us`: [lh, rh] may match, [ll, rl] matches for certain (if ll <= rl).
+
+    Certain bounds are rounded inwards, the others outwards, so that probing decides what rounding might.
+    """
+
+    lh_us: int
+    ll_us: int
+    rl_us: int
+    rh_us: int
+
+    def at(self, time_us: int) -> Regions:
+        """Return the same regions, `time_us` later."""
+        return Regions(self.lh_us + time_us, self.ll_us + time_us, self.rl_us + time_us, self.rh_us + time_us)
+
+
+class RegionTable:
+    """Regions of each event of one stream, and what its future events still need of the other.
+
+    Everything is relative to the reported time, so it is computed once for each template.
+
+    Parameters
+    ----------
+    arrivals : Arrivals
+        All templates uniform (a point is a uniform of length 0).
+    side : {"a", "b"}
+        The base stream: whose events arrive.
+    window : Window
+        Of Xb - Xa. Shorter than the templates of both streams, it leaves no region of certain matches: the papers'
+        proof needs one end of the window to hold for certain wherever the other may fail.
+    threshold : float
+
+    Raises
+    ------
+    HistogramError
+        A template of more than one bucket.
+
+    Examples
+    --------
+    A base event of 4 s against partners of 2 s to 4 s, at most 10 s apart:
+
+    >>> from coincide import Detections, Histogram
+    >>> a = Detections([100_000_000], [Histogram.uniform(-4, 0)])
+    >>> b = Detections([], [Histogram.uniform(-2, 0), Histogram.uniform(-4, 0)])
+    >>> RegionTable(Arrivals(a, b), "a", Window(10), threshold=0.5).of(Arrivals(a, b).events[0])
+    Regions(lh_us=88999997, ll_us=90000002, rl_us=108999998, rh_us=110000003)
+    """
+
+    def __init__(self, arrivals: Arrivals, side: Side, window: Window, threshold: float) -> None:
+        refuse_unless_uniform(arrivals)
+        self._base, self._target = arrivals.parameters[side], arrivals.parameters[other_side(side)]
+        self._window = window if side == "a" else window.swapped()
+        self._threshold = threshold
+        self._of_template = [self._of(template.earliest_s, template.latest_s) for template in self._base.templates]
+
+    def of(self, event: Event) -> Regions:
+        """LH, LL, RL and RH of an event of the base stream."""
+        return self._of_template[event.template].at(event.detected_at_us)
+
+    def widest(self, latest_us: int) -> Regions:
+        """Regions of (latest - pi, latest): LH and RL as far left as those of any base event that ends there."""
+        return self._of(-self._base.longest_s, 0.0).at(latest_us - ROUNDING_US)
+
+    def narrowest(self, latest_us: int) -> Regions:
+        """Regions of (latest - rho, latest): LL and RH as far right as those of any base event that ends there."""
+        return self._of(-self._base.shortest_s, 0.0).at(latest_us + ROUNDING_US)
+
+    def obsolete_before_us(self, now_us: int) -> int:
+        """LH(einv), einv = (now - delay - pi, now - delay): partners whose max is below it are of no more use.
+
+        The paper takes the current time for now. Here it is the greatest max of all events that have arrived, so
+        that a recorded stream gives the same answer as a live one.
+        """
+        return self.widest(now_us - self._base.max_delay_us).lh_us
+
+    def _of(self, earliest_s: float, latest_s: float) -> Regions:
+        rho_s, pi_s = self._target.shortest_s, self._target.longest_s
+        length_s = latest_s - earliest_s
+        left_s, right_s = earliest_s + self._window.lo_s, latest_s + self._window.hi_s
+        possible = least_probability(self._threshold)
+        lh_us = _down(left_s + difference_quantile(possible, length_s, rho_s))
+        rh_us = _up(right_s + pi_s - difference_quantile(possible, length_s, pi_s))
+        if self._window.hi_s - self._window.lo_s < length_s + pi_s:
+            return Regions(lh_us, rh_us + 1, rh_us, rh_us)
+        ll_us = _up(left_s + difference_quantile(self._threshold, length_s, pi_s))
+        rl_us = _down(right_s + rho_s - difference_quantile(self._threshold, length_s, rho_s))
+        return Regions(lh_us, ll_us, rl_us, rh_us)
+
+
+def difference_quantile(p: float, length_s: float, other_s: float) -> float:
+    """Quantile at `p` of the difference of two uniform times, above its least possible value.
+
+    The density of the difference is a trapezoid: it rises over the shorter length, is level, and falls again.
+
+    Examples
+    --------
+    >>> [difference_quantile(p, 2.0, 6.0) for p in (0.0, 0.5, 1.0)]
+    [0.0, 4.0, 8.0]
+    """
+    short_s, long_s = min(length_s, other_s), max(length_s, other_s)
+    if p > 0.5:
+        return short_s + long_s - difference_quantile(1.0 - p, length_s, other_s)
+    if p * long_s <= short_s / 2:
+        return math.sqrt(2 * p * short_s * long_s)
+    return p * long_s + short_s / 2
+
+
+def refuse_unless_uniform(arrivals: Arrivals) -> None:
+    """Raise HistogramError if a template has several buckets: regions and look-up order intervals by their ends."""
+    for parameters in arrivals.parameters.values():
+        for template in parameters.templates:
+            if len(template.mass) > 1:
+                raise HistogramError("templates", template, "one bucket: interval timestamps are uniform")
+
+
+def refuse_short_window(arrivals: Arrivals, window: Window) -> None:
+    """Raise WindowError if both ends of the window may fail for one pair (the papers' d >= pi, for any window)."""
+    longest_s = sum(parameters.longest_s for parameters in arrivals.parameters.values())
+    if window.hi_s - window.lo_s < longest_s:
+        allowed = f"at least as long as the longest templates of both streams together, {longest_s:g} s"
+        raise WindowError("window", window, allowed)
+
+
+def _down(seconds: float) -> int:
+    return math.floor(seconds * 1e6) - ROUNDING_US
+
+
+def _up(seconds: float) -> int:
+    return math.ceil(seconds * 1e6) + ROUNDING_US
+
+
+def region_tables(arrivals: Arrivals, window: Window, threshold: float) -> dict[Side, RegionTable]:
+    """One table for each base stream."""
+    return {side: RegionTable(arrivals, side, window, threshold) for side in arrivals.parameters}

@@ -1,0 +1,1 @@
+"""PTJoin and its yardsticks, for histogram timestamps, and what they rest on."""

@@ -1,0 +1,191 @@
+"""The partitions of a max-time sorted stream, and the satisfaction times that bound them, made once.
+
+The paper writes them for a window [-d, d] with d as long as the longest template. Here the window is [lo, hi] with
+hi - lo as long as the longest templates of both streams together, which [-d, d] is then: d is hi, -d is lo.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coincide.arrays.kinds import Int64Array
+from coincide.constraints.window import Window
+from coincide.offsets.satisfaction_table import NEVER_HI_US, NEVER_LO_US, SatisfactionTable
+from coincide.papers.timing_events import Arrivals, Event, Side
+from coincide.templates.histogram import Histogram
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Ranges of max(H_j) of the events b_j of a stream, for one event a_i of the other stream.
+
+    Attributes
+    ----------
+    least_us, sure_first_us, sure_last_us, greatest_us : int
+        LPR = [least, sure_first), SR = [sure_first, sure_last], RPR = (sure_last, greatest]; the rest is the
+        violation range. Where one or more probing ranges meet, SR is empty and sure_first = sure_last + 1.
+    """
+
+    least_us: int
+    sure_first_us: int
+    sure_last_us: int
+    greatest_us: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sure_first_us", min(self.sure_first_us, self.sure_last_us + 1))
+
+    def at(self, max_time_us: int) -> Partitions:
+        """Return the same partitions, `max_time_us` later."""
+        bounds = (self.least_us, self.sure_first_us, self.sure_last_us, self.greatest_us)
+        return Partitions(*(bound + max_time_us for bound in bounds))
+
+    def is_satisfied(self, held: Event) -> bool:
+        """Whether an event is in SR."""
+        return self.sure_first_us <= held.latest_us <= self.sure_last_us
+
+    def is_left(self, held: Event) -> bool:
+        """Whether an event is left of SR."""
+        return held.latest_us < self.sure_first_us
+
+
+def partitions_for_any_threshold(new: Event, window: Window, longest_us: int) -> Partitions:
+    """Return the partitions by Equations 4 to 6, which know no threshold and of the templates but the longest.
+
+    Bounds that are no whole microsecond are rounded so that the probing ranges grow.
+
+    Parameters
+    ----------
+    new : Event
+        a_i.
+    window : Window
+        Of X_j - X_i.
+    longest_us : int
+        pi_B, the length of the longest template of the other stream, rounded up.
+
+    Examples
+    --------
+    >>> a_i = Event("a", 0, 60, template=0, earliest_us=20, latest_us=60, now_us=60)
+    >>> partitions_for_any_threshold(a_i, Window(100e-6), longest_us=50)
+    Partitions(least_us=-80, sure_first_us=10, sure_last_us=120, greatest_us=210)
+    """
+    lo_us, hi_us = window.lo_s * 1e6, window.hi_s * 1e6
+    return Partitions(
+        new.earliest_us + math.floor(lo_us),
+        new.latest_us + math.ceil(lo_us) + longest_us,
+        new.earliest_us + math.floor(hi_us),
+        new.latest_us + math.ceil(hi_us) + longest_us,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class InstalledCondition:
+    """jc : (d, delta) for events a_i that arrive and events b_j that the other stream holds.
+
+    Times are whole microseconds of max(H_j) - max(H_i), the coordinates of max-time sorted streams. They are the
+    offsets of a `SatisfactionTable`, which are exact; `satisfaction_time` is its readable twin.
+
+    Attributes
+    ----------
+    earliest_us : ndarray of int64, shape (u, v)
+        stime(phi_u, phi_v, 1 - delta) - d - max(phi_u): from here on the pair matches (Equation 9).
+    latest_us : ndarray of int64, shape (u, v)
+        stime(phi_u, phi_v, delta) + d - max(phi_u): up to here the pair matches (Equation 8).
+
+    References
+    ----------
+    Theorems 2, 3 and 4 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006). The proof
+    of Theorem 3 writes g(-d) for the right probing range; its statement and Theorem 2 have g(d), which is right.
+
+    Examples
+    --------
+    >>> clock, slow_clock = Histogram.uniform(-2, 0), Histogram.uniform(-4, 0)
+    >>> condition = InstalledCondition.install([clock], [clock, slow_clock], Window(5), 0.5)
+    >>> condition.earliest_us.tolist(), condition.latest_us.tolist()
+    ([[-5000000, -4000000]], [[5000000, 6000000]])
+    >>> a_i = Event("a", 0, 9_000_000, template=0, earliest_us=7_000_000, latest_us=9_000_000, now_us=9_000_000)
+    >>> condition.partitions(a_i)
+    Partitions(least_us=4000000, sure_first_us=5000000, sure_last_us=14000000, greatest_us=15000000)
+    """
+
+    earliest_us: Int64Array
+    latest_us: Int64Array
+
+    @classmethod
+    def install(
+        cls, us: Sequence[Histogram], vs: Sequence[Histogram], window: Window, threshold: float
+    ) -> InstalledCondition:
+        """Compute the satisfaction times of all pairs; the window must be as long as their templates together."""
+        table = SatisfactionTable.build(us, vs, window, threshold)
+        to_max_times = _max_us(vs) - _max_us(us)[:, None]
+        return cls(table.lo_us + to_max_times, table.hi_us + to_max_times)
+
+    def swapped(self) -> InstalledCondition:
+        """Return the same condition for events of the b side that arrive."""
+        return InstalledCondition(-self.latest_us.T, -self.earliest_us.T)
+
+    def is_match(self, new: Event, held: Event) -> bool:
+        """Theorem 2: compare with numbers looked up, whatever the templates' number of buckets.
+
+        By Lemma 2 only one of Equations 8 and 9 can fail; asking both needs no rule for max times that are equal.
+        """
+        gap_us = held.latest_us - new.latest_us
+        return self._earliest[new.template][held.template] <= gap_us <= self._latest[new.template][held.template]
+
+    def partitions(self, new: Event) -> Partitions:
+        """Theorem 3: the tightest partitions of the other stream."""
+        return self._partitions[new.template].at(new.latest_us)
+
+    def obsolete_before_us(self, new: Event, max_delay_us: int) -> int:
+        """Theorem 4: an event with a max time before this matches neither `new` nor what arrives after it.
+
+        Parameters
+        ----------
+        new : Event
+            The event that has just been joined.
+        max_delay_us : int
+            D, how late an event of its stream may come.
+        """
+        return new.latest_us - max_delay_us + self.t_min_us
+
+    @cached_property
+    def t_min_us(self) -> int:
+        """t_min - d of Theorem 4: no partner is further back than this."""
+        return int(self.earliest_us.min(initial=NEVER_LO_US))
+
+    @cached_property
+    def _earliest(self) -> list[list[int]]:
+        rows: list[list[int]] = self.earliest_us.tolist()
+        return rows
+
+    @cached_property
+    def _latest(self) -> list[list[int]]:
+        rows: list[list[int]] = self.latest_us.tolist()
+        return rows
+
+    @cached_property
+    def _partitions(self) -> list[Partitions]:
+        bounds = np.stack(
+            (
+                self.earliest_us.min(axis=1, initial=NEVER_LO_US),
+                self.earliest_us.max(axis=1, initial=NEVER_HI_US),
+                self.latest_us.min(axis=1, initial=NEVER_LO_US),
+                self.latest_us.max(axis=1, initial=NEVER_HI_US),
+            ),
+            axis=1,
+        )
+        return [Partitions(*row) for row in bounds.tolist()]
+
+
+def installed_conditions(arrivals: Arrivals, window: Window, threshold: float) -> dict[Side, InstalledCondition]:
+    """Return the condition for events of each stream that arrive."""
+    of_a = InstalledCondition.install(arrivals.a.templates, arrivals.b.templates, window, threshold)
+    return {"a": of_a, "b": of_a.swapped()}
+
+
+def _max_us(templates: Sequence[Histogram]) -> Int64Array:
+    return np.array([template.latest_us for template in templates], np.int64)

@@ -1,0 +1,23 @@
+"""Probability: how probable a match is, and when it occurred.
+
+`match_probability` for two events, `joint_probabilities` for any number, `occurred` for the time of the onset.
+"""
+
+from __future__ import annotations
+
+from coincide.probability.difference import match_probabilities, match_probability
+from coincide.probability.joint import JointProbability, joint_at_least, joint_probabilities
+from coincide.probability.onset import Occurred, occurred
+from coincide.probability.onset_columns import Occurrences, occurrences
+
+__all__ = [
+    "JointProbability",
+    "Occurred",
+    "Occurrences",
+    "joint_at_least",
+    "joint_probabilities",
+    "match_probabilities",
+    "match_probability",
+    "occurred",
+    "occurrences",
+]

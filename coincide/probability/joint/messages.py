@@ -1,0 +1,242 @@
+"""Exact probabilities on trees: messages from the leaves to the centre, as piecewise polynomials in columns.
+
+A member's parent asks for the mass between t + lo and t + hi. The subtree keeps the running mass: between
+neighbouring break points a polynomial, and beside it the exact times with their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coincide.arrays.exact_sums import ExactSum
+from coincide.arrays.kinds import FloatArray, PositionArray
+from coincide.probability.joint.member_links import Links, Reach, break_points, centre
+from coincide.probability.joint.placed_members import Estimate, PlacedMember, moved_s, total
+from coincide.probability.joint.polynomials import MergedBreaks, antiderivative, gauss_legendre, taken, taken_counts
+from coincide.probability.trapezoids import ATOM_TOLERANCE_S
+
+
+@dataclass(frozen=True, eq=False)
+class Subtree:
+    """The mass of one member and all below it, by when that member occurs; n tuples in columns.
+
+    Attributes
+    ----------
+    time : ExactSum of shape (m, n)
+        Break points.
+    per_half_width : ndarray of float64, shape (m + 1, n)
+        2 / length of each piece; 0 for the ends without end and for pieces without length.
+    running : list of ndarray of float64, shape (m + 1, n)
+        Coefficients of the mass up to z, from -1 at the start of a piece to 1 at its end; lowest power first.
+    atom_time : ExactSum of shape (a, n)
+    atom_mass : ndarray of float64, shape (a, n)
+    """
+
+    time: ExactSum
+    per_half_width: FloatArray
+    running: list[FloatArray]
+    atom_time: ExactSum
+    atom_mass: FloatArray
+
+    @property
+    def degree(self) -> int:
+        """Degree of the polynomials."""
+        return len(self.running) - 1
+
+    def message(self, reach: Reach) -> Message:
+        """Return the chance to fit a parent from which this member lies as far as `reach` says."""
+        lo_s, hi_s = reach
+        return Message(self, reach, (moved_s(self.time, -lo_s), moved_s(self.time, -hi_s)))
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """The mass of a subtree between t + lo and t + hi, as a function of t.
+
+    Attributes
+    ----------
+    subtree : Subtree
+    reach : Reach
+    breaks : pair of ExactSum of shape (m, n)
+        The subtree's break points, earlier by lo and by hi.
+    """
+
+    subtree: Subtree
+    reach: Reach
+    breaks: tuple[ExactSum, ExactSum]
+
+    def on(
+        self, time: ExactSum, behind: tuple[PositionArray, PositionArray], half_width_s: FloatArray, slack_s: float
+    ) -> Piece:
+        """Expand about `time`, where so many of each set of break points lie behind."""
+        ends = tuple(
+            self._end(breaks, passed, time, half_width_s) for breaks, passed in zip(self.breaks, behind, strict=True)
+        )
+        return Piece(ends[1], ends[0], self._atoms(time, slack_s))
+
+    def _end(self, breaks: ExactSum, behind: PositionArray, time: ExactSum, half_width_s: FloatArray) -> End:
+        row = np.maximum(behind - 1, 0)
+        since_s = time.minus(ExactSum(taken(breaks.high, row), taken(breaks.low, row)))
+        per_half = taken(self.subtree.per_half_width, behind)
+        return End(per_half * since_s - 1.0, per_half * half_width_s, [taken(c, behind) for c in self.subtree.running])
+
+    def _atoms(self, time: ExactSum, slack_s: float) -> FloatArray | float:
+        """Mass of the exact times in reach of each time."""
+        subtree, (lo_s, hi_s) = self.subtree, self.reach
+        mass: FloatArray | float = 0.0
+        for row in np.flatnonzero(subtree.atom_mass.any(axis=1)).tolist():
+            at = ExactSum(subtree.atom_time.high[row], subtree.atom_time.low[row])
+            after_lo, before_hi = moved_s(at, -lo_s).minus(time), time.minus(moved_s(at, -hi_s))
+            mass = mass + subtree.atom_mass[row] * ((after_lo >= -slack_s) & (before_hi >= -slack_s))
+        return mass
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """The running mass of a subtree at one end of the window, near a time."""
+
+    z: FloatArray
+    z_per_half: FloatArray
+    running: list[FloatArray]
+
+    def at(self, node: float) -> FloatArray:
+        """Return it at a position in the piece, from -1 to 1."""
+        z = np.clip(self.z + node * self.z_per_half, -1.0, 1.0)
+        value = self.running[-1]
+        for coefficient in self.running[-2::-1]:
+            value = value * z + coefficient
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A message near a time."""
+
+    upper: End
+    lower: End
+    atoms: FloatArray | float
+
+    def at(self, node: float) -> FloatArray:
+        """Return it at a position in the piece, from -1 to 1."""
+        spread: FloatArray = np.maximum(self.upper.at(node) - self.lower.at(node), 0.0)
+        return spread + self.atoms
+
+
+class Meeting:
+    """A member and the messages from all below it: the density of when it occurs and all of them fit."""
+
+    def __init__(self, member: PlacedMember, messages: list[Message]) -> None:
+        self._member, self._messages = member, messages
+        self._breaks = MergedBreaks([member.edges, *(breaks for each in messages for breaks in each.breaks)])
+        self._behind = [self._breaks.behind(which) for which in range(1 + 2 * len(messages))]
+        self._degree = sum(each.subtree.degree for each in messages)
+
+    @property
+    def mass(self) -> FloatArray:
+        """Probability that the member and all below it fit, shape (n,)."""
+        nodes, weights = gauss_legendre(self._degree)
+        spread = _weighted(weights, self._densities(nodes))
+        mass = total(spread * self._breaks.width_s / 2)
+        return mass + total(self._atoms()) if self._member.has_atoms else mass
+
+    def subtree(self) -> Subtree:
+        """Return the running mass, for the parent."""
+        nodes, integrate = antiderivative(self._degree)
+        half_width_s = self._breaks.width_s / 2
+        densities = [each * half_width_s for each in self._densities(nodes)]
+        pieces = [_weighted(row, densities) for row in integrate]
+        up_to = np.cumsum(sum(pieces[1:], pieces[0]), axis=0)  # all powers of z are 1 at the end of a piece
+        pieces[0][1:] += up_to[:-1]
+        nothing = np.zeros((1, len(self._member)))
+        running = [np.concatenate((nothing, piece, nothing)) for piece in pieces]
+        running[0][-1] = up_to[-1]
+        per_half = np.divide(1.0, half_width_s, out=np.zeros_like(half_width_s), where=half_width_s > 0)
+        per_half = np.concatenate((nothing, per_half, nothing))
+        return Subtree(self._breaks.time, per_half, running, self._member.start, self._atoms())
+
+    def _densities(self, nodes: list[float]) -> list[FloatArray]:
+        """Return the density at positions in each piece, from -1 to 1."""
+        nothing = np.zeros((1, len(self._member)))
+        own = taken(np.concatenate((nothing, self._member.density, nothing)), self._behind[0][:-1])
+        middle, half_width_s = self._breaks.middle, self._breaks.width_s / 2
+        pieces = [
+            each.on(middle, (self._behind[2 * at + 1][:-1], self._behind[2 * at + 2][:-1]), half_width_s, 0.0)
+            for at, each in enumerate(self._messages)
+        ]
+        return [_product(own, [piece.at(node) for piece in pieces]) for node in nodes]
+
+    def _atoms(self) -> FloatArray:
+        """Mass of each exact time at which all below fit, shape (k, n)."""
+        member = self._member
+        if not member.has_atoms or not self._messages:
+            return member.atom_mass
+        rows = self._breaks.rows(0)[:-1]
+        no_width = np.zeros_like(member.atom_mass)
+        fits = []
+        for at, each in enumerate(self._messages):
+            behind = (taken_counts(self._behind[2 * at + 1], rows), taken_counts(self._behind[2 * at + 2], rows))
+            fits.append(each.on(member.start, behind, no_width, ATOM_TOLERANCE_S).at(0.0))
+        return _product(member.atom_mass, fits)
+
+
+def _weighted(weights: list[float], values: list[FloatArray]) -> FloatArray:
+    first, *rest = (weight * value for weight, value in zip(weights, values, strict=True))
+    for term in rest:
+        first = first + term
+    return first
+
+
+def _product(first: FloatArray, factors: list[FloatArray]) -> FloatArray:
+    for factor in factors:
+        first = first * factor
+    return first
+
+
+ELEMENTS_PER_STEP = 16_384  # break points times tuples: temporaries that stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees of members; what nothing ties together multiplies.
+
+    Attributes
+    ----------
+    links : Links
+    edges : sequence of int
+        Number of bucket bounds of each member.
+    """
+
+    links: Links
+    edges: Sequence[int]
+
+    def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
+        """P(all windows hold), exact, as many tuples at a time as the cache holds."""
+        count = len(next(iter(members.values())))
+        probability = np.empty(count)
+        step = max(1, ELEMENTS_PER_STEP // sum(break_points(self.links, self.edges, root) for root in self._roots))
+        for first in range(0, count, step):
+            columns = slice(first, min(first + step, count))
+            probability[columns] = self._probability({i: each.take(columns) for i, each in members.items()})
+        return Estimate.exact(probability)
+
+    @cached_property
+    def _roots(self) -> list[int]:
+        return [centre(self.links, self.edges, component) for component in self.links.components]
+
+    def _probability(self, members: Mapping[int, PlacedMember]) -> FloatArray:
+        first, *rest = (self._tree_probability(members, root) for root in self._roots)
+        for probability in rest:
+            first = first * probability
+        return first
+
+    def _tree_probability(self, members: Mapping[int, PlacedMember], root: int) -> FloatArray:
+        return self._meeting(members, root, None).mass if self.links.reach[root] else members[root].mass
+
+    def _meeting(self, members: Mapping[int, PlacedMember], at: int, parent: int | None) -> Meeting:
+        below = {child: reach for child, reach in self.links.reach[at].items() if child != parent}
+        messages = [self._meeting(members, child, at).subtree().message(reach) for child, reach in below.items()]
+        return Meeting(members[at], messages)

@@ -1,0 +1,174 @@
+"""Edges of a query: how near two roles must be in time and how sure, and which edges a form stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any, Literal
+
+from coincide.constraints.window import Window
+from coincide.errors import QueryError, WindowError
+from coincide.json_fields import as_float, is_number, object_fields, refuse_unknown, refuse_unless_probability
+
+EDGE_FIELDS = ("between", "window_s", "lo_s", "hi_s", "threshold")
+
+
+@dataclass(frozen=True)
+class Within:
+    """An edge: P(X of `second` - X of `first` lies in `window`) >= `threshold`.
+
+    Parameters
+    ----------
+    first, second : str
+        Two different roles.
+    window : Window
+        Closed at both ends; a deadline or a delay is refused.
+    threshold : float, optional
+        Above 0, at most 1. None: the query's joint threshold alone decides.
+    """
+
+    first: str
+    second: str
+    window: Window
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.first == self.second:
+            raise QueryError("between", f"names {self.first!r} twice: name two different roles")
+        if self.threshold is not None:
+            refuse_unless_probability("threshold", self.threshold)
+        if self.window.is_open:
+            raise QueryError("window", f"is {self.window!r}: closed at both ends, or no event could ever be dropped")
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON object; a symmetric window is written as `window_s`, no threshold as none."""
+        between = {"between": [self.first, self.second]}
+        threshold = {} if self.threshold is None else {"threshold": self.threshold}
+        if self.window.is_symmetric:
+            return {**between, "window_s": self.window.hi_s, **threshold}
+        return {**between, "lo_s": self.window.lo_s, "hi_s": self.window.hi_s, **threshold}
+
+    @classmethod
+    def from_json(cls, obj: object) -> Within:
+        """Read an edge; unknown fields are refused.
+
+        Raises
+        ------
+        QueryError
+            Names the field, relative to the edge, and what is allowed.
+        """
+        edge = object_fields("", obj)
+        refuse_unknown(edge, EDGE_FIELDS)
+        first, second = _between(edge.get("between"))
+        return cls(first, second, _window(edge), _threshold(edge))
+
+
+def _between(roles: object) -> tuple[str, str]:
+    if not isinstance(roles, list) or len(roles) != 2 or not all(isinstance(role, str) for role in roles):
+        raise QueryError("between", f"is {roles!r}: a list of two roles")
+    return roles[0], roles[1]
+
+
+def _window(edge: Mapping[str, Any]) -> Window:
+    given = {name: edge[name] for name in ("window_s", "lo_s", "hi_s") if name in edge}
+    if set(given) not in ({"window_s"}, {"lo_s", "hi_s"}):
+        raise QueryError("window_s", "give either window_s or both lo_s and hi_s")
+    for name, value in given.items():
+        if not is_number(value):
+            raise QueryError(name, f"is {value!r}: a finite number of seconds")
+    try:
+        return Window(**given)
+    except WindowError as error:
+        raise QueryError(error.field, f"is {error.value!r}: {error.allowed}") from None
+
+
+def _threshold(edge: Mapping[str, Any]) -> float | None:
+    if "threshold" not in edge:
+        return None
+    threshold: float = as_float(edge["threshold"])
+    refuse_unless_probability("threshold", threshold)
+    return threshold
+
+
+Form = Literal["path", "clique", "graph"]
+FORMS: tuple[Form, ...] = ("path", "clique", "graph")
+
+Pair = tuple[str, str]
+
+
+def edges_of(within: object, form: object, roles: Sequence[str]) -> tuple[Within, ...]:
+    """Read the edges; one that names no roles stands for all edges of the form.
+
+    Parameters
+    ----------
+    within : object
+        A list of JSON objects.
+    form : object
+        "path", "clique", "graph" or None.
+    roles : sequence of str
+        In the order of "from".
+
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
+
+    Examples
+    --------
+    >>> [(edge.first, edge.second) for edge in edges_of([{"window_s": 2, "threshold": 0.5}], "path", "abc")]
+    [('a', 'b'), ('b', 'c')]
+    """
+    refuse_unless_form(form)
+    if not isinstance(within, list) or not within:
+        raise QueryError("within", f"is {within!r}: a list of one edge or more")
+    if len(within) == 1 and isinstance(within[0], Mapping) and "between" not in within[0] and form is not None:
+        return tuple(_edge(0, {**within[0], "between": list(pair)}) for pair in _pairs_of(form, roles))
+    return tuple(_edge(number, edge) for number, edge in enumerate(within))
+
+
+def refuse_unless_of_form(edges: Sequence[Within], form: object, roles: Sequence[str]) -> None:
+    """Refuse edges that do not make the form that the query says it has.
+
+    Raises
+    ------
+    QueryError
+        The form does not exist, or edges are missing or too many.
+    """
+    refuse_unless_form(form)
+    if form is None or form == "graph":
+        return
+    wanted = {frozenset(pair) for pair in _pairs_of(form, roles)}
+    given = {frozenset((edge.first, edge.second)) for edge in edges}
+    between = "every two roles" if form == "clique" else "each role of from and the next"
+    for difference, what in ((wanted - given, "lacks the edge"), (given - wanted, "has the edge")):
+        if difference:
+            pair = min(sorted(pair, key=list(roles).index) for pair in difference)
+            raise QueryError("within", f"{what} {pair[0]!r} - {pair[1]!r}: a {form} has one between {between}")
+
+
+def refuse_unless_form(form: object) -> None:
+    """Refuse a form that does not exist; None is no form.
+
+    Raises
+    ------
+    QueryError
+    """
+    if form not in (None, *FORMS):
+        raise QueryError("form", f"is {form!r}: one of {', '.join(FORMS)}")
+
+
+def _pairs_of(form: object, roles: Sequence[str]) -> list[Pair]:
+    """Return the pairs that a form has edges between; a graph is what its edges are."""
+    if form == "path":
+        return list(pairwise(roles))
+    if form == "clique":
+        return list(combinations(roles, 2))
+    raise QueryError("within[0].between", "is missing: one edge may stand for all in a path or a clique only")
+
+
+def _edge(number: int, edge: Any) -> Within:
+    try:
+        return Within.from_json(edge)
+    except QueryError as error:
+        raise QueryError(f"within[{number}].{error.field}".rstrip("."), error.message) from None

@@ -1,0 +1,199 @@
+"""Query: what a continuous query over joined streams is, validated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.constraints.window import Window
+from coincide.errors import GraphError, QueryError
+from coincide.json_fields import as_float, object_fields, refuse_unknown, refuse_unless_probability
+from coincide.queries.checks import (
+    refuse_unless_affordable,
+    refuse_unless_at_least,
+    refuse_unless_attribute,
+    refuse_unless_between_roles,
+    refuse_unless_name,
+    refuse_unless_roles,
+    refuse_unless_thresholds,
+)
+from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
+from coincide.queries.episode_rule import EpisodeRule
+
+Sensors = Literal["different", "same", "any"]
+
+SENSORS: tuple[Sensors, ...] = ("different", "same", "any")
+OPTIONAL = ("form", "joint_threshold", "at_least", "equal")
+FIELDS = ("id", "from", "within", "sensors", *OPTIONAL, "coalesce")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A continuous query: which streams, how near in time, how sure.
+
+    Parameters
+    ----------
+    id : str
+        1 to 100 letters, digits, ``.``, ``_`` or ``-``, starting with a letter or digit.
+    roles : tuple of (role, stream)
+        2 to 16, in the order of "from"; several may name the same stream (a self-join).
+    within : tuple of Within
+        The edges of the constraint graph, which hold all roles together.
+    sensors : {"different", "same", "any"}
+        Which sensors the members of a match come from, compared with each other.
+    form : {"path", "clique", "graph"}, optional
+        What the edges are to make, checked: a path in the order of the roles, or one edge for every two roles.
+    joint_threshold : float, optional
+        In (0, 1]: the least probability that all edges hold at once.
+    at_least : int, optional
+        From 2 to less than the number of roles, in a clique: so many members will do.
+    equal : str, optional
+        "attributes." and a name: members have equal values (JSON scalars other than null) of that attribute.
+    coalesce : EpisodeRule, optional
+        How matches become episodes.
+
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
+
+    Examples
+    --------
+    >>> query = Query.from_json({"id": "intruder", "from": {"s": "seismic", "a": "acoustic"},
+    ...     "within": [{"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}]})
+    >>> query.streams, query.window.hi_us, query.sensors
+    (('seismic', 'acoustic'), 2000000, 'different')
+    >>> Query.from_json(query.to_json()) == query
+    True
+
+    One edge stands for all edges of its form:
+
+    >>> burst = Query.from_json({"id": "burst", "from": {"a": "neutrino", "b": "neutrino", "c": "neutrino"},
+    ...     "form": "clique", "within": [{"window_s": 10}], "joint_threshold": 0.04, "at_least": 2})
+    >>> len(burst.within), burst.graph.form, burst.alike
+    (3, 'clique', ((0, 1, 2),))
+    """
+
+    id: str
+    roles: tuple[tuple[str, str], ...]
+    within: tuple[Within, ...]
+    sensors: Sensors = "different"
+    form: Form | None = None
+    joint_threshold: float | None = None
+    at_least: int | None = None
+    equal: str | None = None
+    coalesce: EpisodeRule | None = None
+
+    def __post_init__(self) -> None:
+        refuse_unless_name("id", self.id)
+        refuse_unless_roles(self.roles)
+        names = [role for role, _ in self.roles]
+        refuse_unless_between_roles(self.within, names)
+        if self.sensors not in SENSORS:
+            raise QueryError("sensors", f"is {self.sensors!r}: one of different, same, any")
+        refuse_unless_of_form(self.within, self.form, names)
+        if self.joint_threshold is not None:
+            refuse_unless_probability("joint_threshold", self.joint_threshold)
+        refuse_unless_thresholds(self.within, self.joint_threshold)
+        graph = self.graph
+        refuse_unless_affordable(graph)
+        if self.at_least is not None:
+            refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
+        if self.equal is not None:
+            refuse_unless_attribute("equal", self.equal)
+        if self.coalesce is not None:
+            self.coalesce.refuse_unless_fits(names, self.equal, has_onset=self.has_onset)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The stream of each role, in the order of "from"."""
+        return tuple(stream for _, stream in self.roles)
+
+    @cached_property
+    def graph(self) -> ConstraintGraph:
+        """The constraint graph of the roles; an edge's threshold is its own, and at least the joint one.
+
+        No edge of a tuple can be less probable than all edges together, so that costs no match.
+        """
+        least = self.joint_threshold or 0.0
+        edges = (Edge(one.first, one.second, one.window, max(one.threshold or 0.0, least)) for one in self.within)
+        try:
+            return ConstraintGraph(tuple(role for role, _ in self.roles), tuple(edges))
+        except GraphError as error:
+            raise QueryError("within", f"makes no graph: {error}") from None
+
+    @property
+    def window(self) -> Window:
+        """Of two roles: the window of X of the second role of "from" minus X of its first."""
+        [edge] = self.within
+        return edge.window if edge.first == self.roles[0][0] else edge.window.swapped()
+
+    @property
+    def has_onset(self) -> bool:
+        """Whether every match tells when it occurred: two roles, or a clique of one symmetric window."""
+        return len(self.roles) == 2 or self.graph.uniform_window is not None
+
+    @cached_property
+    def alike(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of roles in groups: those of one stream that nothing tells apart, all others alone.
+
+        In a uniform clique with one threshold a match is a set of events: its members take the roles of their
+        stream in the order of (detected_at, sensor, id).
+        """
+        graph = self.graph
+        refuse_unless_affordable(graph)
+        is_uniform = graph.uniform_window is not None and len({edge.threshold for edge in graph.edges}) == 1
+        if not is_uniform:
+            return tuple((role,) for role in range(len(self.roles)))
+        streams = dict.fromkeys(self.streams)
+        return tuple(tuple(at for at, other in enumerate(self.streams) if other == name) for name in streams)
+
+    def keeps_activation(self, changed: Query) -> bool:
+        """Whether `changed` may match what was processed before it: nothing but thresholds differs."""
+        return self._scope() == changed._scope()
+
+    def _scope(self) -> tuple[object, ...]:
+        bounds_us = self.graph.upper_us((edge.window.lo_us, edge.window.hi_us) for edge in self.graph.edges)
+        return self.roles, bounds_us.tobytes(), self.sensors, self.at_least, self.equal
+
+    @classmethod
+    def from_json(cls, obj: object) -> Query:
+        """Read a query; unknown fields are refused.
+
+        Raises
+        ------
+        QueryError
+            Names the field and what is allowed.
+        """
+        fields = object_fields("query", obj)
+        refuse_unknown(fields, FIELDS)
+        for required in ("id", "from", "within"):
+            if required not in fields:
+                raise QueryError(required, "is missing")
+        roles = tuple(object_fields("from", fields["from"]).items())
+        refuse_unless_roles(roles)  # before one edge is written out for every two of them
+        given = {name: fields[name] for name in OPTIONAL if name in fields}
+        for name, value in given.items():
+            if value is None:
+                raise QueryError(name, "is null: leave it out")
+        if "joint_threshold" in given:
+            given["joint_threshold"] = as_float(given["joint_threshold"])
+        within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
+        query = cls(fields["id"], roles, within, fields.get("sensors", "different"), **given)
+        if "coalesce" not in fields:
+            return query
+        return replace(query, coalesce=EpisodeRule.from_json(fields["coalesce"], has_onset=query.has_onset))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON object: every edge by itself, and of the optional fields those that are given."""
+        optional = {name: getattr(self, name) for name in OPTIONAL}
+        return {
+            "id": self.id,
+            "from": dict(self.roles),
+            "within": [edge.to_json() for edge in self.within],
+            "sensors": self.sensors,
+            **{name: value for name, value in optional.items() if value is not None},
+            **({} if self.coalesce is None else {"coalesce": self.coalesce.to_json()}),
+        }

@@ -1,0 +1,176 @@
+"""ReadingsQuery: what a continuous query over the readings of one stream is, validated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from coincide.coalescing.equivalences import Equal
+from coincide.errors import QueryError
+from coincide.json_fields import given_fields
+from coincide.queries.checks import refuse_unless_attribute, refuse_unless_name
+from coincide.sliding.fields import duration_us, equivalence_from_json, equivalence_to_json, seconds_of
+from coincide.sliding.questions import ASKED, Asked, Condition, Similar, asked_from_json
+from coincide.sliding.rules import RunRule
+
+FIELDS = ("id", "coalesce", *ASKED)
+COALESCE_FIELDS = ("from", "by", "value", "where", "equivalence", "hold_s", "window")
+MOST_GROUPINGS = 8
+MOST_WINDOWS = 10_000  # that one reading may reach into
+SENSOR = "sensor"
+
+
+@dataclass(frozen=True)
+class ReadingsQuery:
+    """A continuous query over readings: coalesce them, and say something of every window that slides over them.
+
+    Parameters
+    ----------
+    id : str
+    stream : str
+        Where the readings come from.
+    by : tuple of str
+        What makes a group: "sensor", or "attributes." and a name; nothing at all makes one group of an area.
+    value : str
+        "attributes." and a name: what is read.
+    rule : RunRule
+        Which values interest, which goes on from which, and how long one holds at most.
+    time_us, slide_us : int
+        A window [end - time, end) at every multiple of the slide since the epoch.
+    asked : Longest, Lasting or Similar
+        What is asked of each window.
+
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
+
+    Examples
+    --------
+    The longest time above 100 degrees in the past 24 hours, each hour:
+
+    >>> query = ReadingsQuery.from_json({"id": "hot", "coalesce": {"from": "temperature",
+    ...     "value": "attributes.celsius", "where": {"above": 100},
+    ...     "window": {"time_s": 86400, "slide_s": 3600}}, "longest": True})
+    >>> query.by, query.rule.hold_us == query.time_us, query.asked
+    (('sensor',), True, Longest())
+    >>> ReadingsQuery.from_json(query.to_json()) == query
+    True
+    """
+
+    id: str
+    stream: str
+    by: tuple[str, ...]
+    value: str
+    rule: RunRule
+    time_us: int
+    slide_us: int
+    asked: Asked
+
+    def __post_init__(self) -> None:
+        refuse_unless_name("id", self.id)
+        refuse_unless_name("coalesce.from", self.stream)
+        refuse_unless_attribute("coalesce.value", self.value)
+        _refuse_unless_groupings(self.by)
+        if self.time_us + self.rule.hold_us > MOST_WINDOWS * self.slide_us:
+            raise QueryError(
+                "coalesce.window.slide_s",
+                f"is {seconds_of(self.slide_us)}: at least 1/{MOST_WINDOWS} of time_s and hold_s together",
+            )
+        if isinstance(self.asked, Similar) and not self.rule.has_one_value:
+            raise QueryError(
+                "coalesce.equivalence", "of runs to be joined: equal or quantised, so that a run has one value"
+            )
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The one stream."""
+        return (self.stream,)
+
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether only numbers count as values; else strings, true and false do as well."""
+        is_plain = self.rule.condition is None and isinstance(self.rule.equivalence, Equal | None)
+        return not is_plain or (isinstance(self.asked, Similar) and self.asked.within > 0)
+
+    @property
+    def reach_us(self) -> int:
+        """How long after its time a reading may still count in a window that has not been answered."""
+        return self.time_us + self.rule.hold_us
+
+    def keeps_activation(self, changed: ReadingsQuery) -> bool:
+        """Whether `changed` may use readings from before it: it reads alike, and none longer ago."""
+        return (self.stream, self.by, self.value) == (changed.stream, changed.by, changed.value) and (
+            self.reach_us >= changed.reach_us
+        )
+
+    @classmethod
+    def from_json(cls, obj: object) -> ReadingsQuery:
+        """Read a query; unknown fields are refused.
+
+        Raises
+        ------
+        QueryError
+            Names the field and what is allowed.
+        """
+        fields = given_fields("query", obj, FIELDS, ("id", "coalesce"))
+        coalesce = given_fields("coalesce", fields["coalesce"], COALESCE_FIELDS, ("from", "value", "window"))
+        window = given_fields("coalesce.window", coalesce["window"], ("time_s", "slide_s"), ("time_s", "slide_s"))
+        time_us = duration_us("coalesce.window.time_s", window["time_s"])
+        return cls(
+            id=fields["id"],
+            stream=coalesce["from"],
+            by=_groupings(coalesce.get("by", SENSOR)),
+            value=coalesce["value"],
+            rule=_rule(coalesce, time_us),
+            time_us=time_us,
+            slide_us=duration_us("coalesce.window.slide_s", window["slide_s"]),
+            asked=asked_from_json(fields),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON object; what follows from other fields unless it is given is left out, so that it follows."""
+        coalesce: dict[str, object] = {
+            "from": self.stream,
+            "by": list(self.by),
+            "value": self.value,
+            "window": {"time_s": seconds_of(self.time_us), "slide_s": seconds_of(self.slide_us)},
+        }
+        if self.rule.condition is not None:
+            coalesce["where"] = self.rule.condition.to_json()
+        equivalence = equivalence_to_json(self.rule.equivalence)
+        if equivalence != _usual_equivalence(self.rule.condition):
+            coalesce["equivalence"] = equivalence
+        if self.rule.hold_us != self.time_us:
+            coalesce["hold_s"] = seconds_of(self.rule.hold_us)
+        return {"id": self.id, "coalesce": coalesce, **self.asked.to_json()}
+
+
+def _refuse_unless_groupings(by: tuple[str, ...]) -> None:
+    if len(by) > MOST_GROUPINGS or len(set(by)) < len(by):
+        raise QueryError("coalesce.by", f"is {list(by)!r}: at most {MOST_GROUPINGS}, each named once")
+    for name in by:
+        if name != SENSOR:
+            refuse_unless_attribute("coalesce.by", name)
+
+
+def _groupings(by: object) -> tuple[str, ...]:
+    listed = by if isinstance(by, list) else [by]
+    if not all(isinstance(name, str) for name in listed):
+        raise QueryError("coalesce.by", f"is {by!r}: 'sensor', 'attributes.' and a name, or a list of these")
+    return tuple(listed)
+
+
+def _usual_equivalence(condition: Condition | None) -> str:
+    """With a condition alone, that it holds is what a run is about."""
+    return "equal" if condition is None else "any"
+
+
+def _rule(coalesce: dict[str, Any], time_us: int) -> RunRule:
+    condition = Condition.from_json(coalesce["where"]) if "where" in coalesce else None
+    equivalence = coalesce.get("equivalence", _usual_equivalence(condition))
+    return RunRule(
+        hold_us=duration_us("coalesce.hold_s", coalesce["hold_s"]) if "hold_s" in coalesce else time_us,
+        condition=condition,
+        equivalence=equivalence_from_json("coalesce.equivalence", equivalence),
+    )

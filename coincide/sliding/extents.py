@@ -1,0 +1,215 @@
+"""What a scheme keeps of the readings of one area: eagerly, lazily, and shared by several rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from coincide.coalescing.batch import coalesce
+from coincide.coalescing.holding import validity
+from coincide.coalescing.links import Link
+from coincide.coalescing.runs import Run, RunChanges
+from coincide.joins.watermark import BEFORE_ALL_US
+from coincide.sliding.measures import Held, Latest, Scan, SlidingExtent
+from coincide.sliding.readings import GroupReadings, Readings, Ref
+from coincide.sliding.rules import RunRule
+from coincide.temporal.facts import Facts
+
+
+class EagerExtent:
+    """The runs of one area under one rule, merged and split as readings come and go.
+
+    Examples
+    --------
+    >>> from coincide.sliding.questions import Condition
+    >>> from coincide.sliding.readings import Ref
+    >>> hot = EagerExtent(RunRule(hold_us=60, condition=Condition(above=100)))
+    >>> hot.add(Readings.of([0, 50, 90], [0, 0, 0], [101.0, 103.0, 99.0], [Ref("s", "a", 0)] * 3))
+    >>> hot.scan().runs.intervals.start_us.tolist(), hot.scan().runs.intervals.end_us.tolist()
+    ([0], [90])
+    """
+
+    def __init__(self, rule: RunRule) -> None:
+        self._rule = rule
+        self._link = Link(rule, rule.hold_us)
+        self._groups: dict[int, GroupReadings] = {}
+
+    def add(self, readings: Readings) -> None:
+        """Take readings in any order."""
+        columns = (readings.group, readings.ts_us, readings.value, readings.refs)
+        for group, ts, value, ref in zip(*(column.tolist() for column in columns), strict=True):
+            runs = self._groups.get(group)
+            if runs is None:
+                runs = self._groups[group] = GroupReadings(group, self._link)
+            runs.add(ts, ref, value, UNWATCHED)
+
+    def drop_before(self, us: int) -> None:
+        """Forget the readings before an instant."""
+        for group, runs in list(self._groups.items()):
+            while runs.first_us < us:
+                if not runs.drop_oldest(UNWATCHED):
+                    del self._groups[group]
+                    break
+
+    def scan(self) -> Scan:
+        """Return the runs that interest, by (group, start)."""
+        found = [run for group in sorted(self._groups) for run in self._groups[group].runs()]
+        open_end = np.array([run.is_open for run in found], np.bool_) * self._rule.hold_us
+        column = {name: [getattr(run, name) for run in found] for name in ("start_us", "end_us", "group", "value")}
+        facts = Facts(
+            np.array(column["start_us"], np.int64),
+            np.array(column["end_us"], np.int64) + open_end,
+            np.array(column["group"], np.int64),
+            np.array(column["value"], np.float64),
+        )
+        readings = sum(len(runs) for runs in self._groups.values())
+        return Scan(facts.where(self._rule.interests(facts.value)), readings, len(self._groups), len(found))
+
+    def counted(self) -> Readings:
+        """Return the readings that count at their instant, by (group, ts)."""
+        parts = []
+        for group in sorted(self._groups):
+            ts, value, refs = self._groups[group].counted()
+            parts.append(Readings.of(ts, [group] * len(ts), value, cast("list[Ref]", refs)))
+        return Readings.joined(parts)
+
+    def held(self, group: int, start_us: int, end_us: int) -> Held:
+        """Return what a group held over an interval inside one of its runs."""
+        readings, value, newest = self._groups[group].held(start_us, end_us)
+        return Held(readings, value, cast("Ref", newest))
+
+
+class _Unwatched(RunChanges):
+    """Changes that nobody asks for."""
+
+    def alter(self, run: Run, to: Run) -> None:
+        """Pass over it."""
+
+    def insert(self, run: Run) -> None:
+        """Pass over it."""
+
+    def retract(self, run: Run) -> None:
+        """Pass over it."""
+
+
+UNWATCHED = _Unwatched()
+
+
+class HeldReadings:
+    """The readings of one area, for all rules; sorted when somebody looks."""
+
+    def __init__(self) -> None:
+        self._counted = Readings.of([], [], [], [])
+        self._new: list[Readings] = []
+
+    def add(self, readings: Readings) -> None:
+        """Take readings in any order."""
+        self._new.append(readings)
+
+    def drop_before(self, us: int) -> None:
+        """Forget the readings before an instant."""
+        counted = self.counted()
+        self._counted = counted.where(counted.ts_us >= us)
+
+    def counted(self) -> Readings:
+        """Return those that count at their instant, by (group, ts)."""
+        if self._new:
+            self._counted = Readings.joined([self._counted, *self._new]).counted()
+            self._new = []
+        return self._counted
+
+
+@dataclass(frozen=True)
+class LazyExtent:
+    """Coalesces the readings under one rule; several may share them.
+
+    Examples
+    --------
+    >>> from coincide.sliding.questions import Condition
+    >>> from coincide.sliding.readings import Ref
+    >>> hot = LazyExtent(RunRule(hold_us=60, condition=Condition(above=100)), HeldReadings())
+    >>> hot.add(Readings.of([0, 50, 90], [0, 0, 0], [101.0, 103.0, 99.0], [Ref("s", "a", 0)] * 3))
+    >>> hot.scan().runs.intervals.start_us.tolist(), hot.scan().runs.intervals.end_us.tolist()
+    ([0], [90])
+    """
+
+    rule: RunRule
+    shared: HeldReadings
+
+    def add(self, readings: Readings) -> None:
+        """Take readings in any order."""
+        self.shared.add(readings)
+
+    def drop_before(self, us: int) -> None:
+        """Forget the readings before an instant."""
+        self.shared.drop_before(us)
+
+    def scan(self) -> Scan:
+        """Return the runs that interest, by (group, start)."""
+        readings = self.shared.counted()
+        start, end = validity(readings.ts_us, readings.group, self.rule.hold_us)
+        end = np.where(end == start, start + self.rule.hold_us, end)  # the newest of each group
+        runs = coalesce(start, end, readings.group, readings.value, self.rule)
+        facts = Facts(runs.start_us, runs.end_us, runs.group, runs.value)
+        groups = int(np.count_nonzero(np.diff(readings.group))) + min(1, len(readings))
+        return Scan(facts.where(self.rule.interests(facts.value)), len(readings), groups, len(runs))
+
+    def held(self, group: int, start_us: int, end_us: int) -> Held:
+        """Return what a group held over an interval inside one of its runs."""
+        readings = self.shared.counted()
+        first, last = np.searchsorted(readings.group, [group, group + 1]).tolist()
+        ts = readings.ts_us[first:last]
+        begin = first + int(np.searchsorted(ts, start_us, side="right")) - 1
+        stop = first + int(np.searchsorted(ts, end_us, side="left"))
+        return Held(stop - begin, float(readings.value[begin]), readings.refs[stop - 1])
+
+
+class SharedExtents:
+    """An eager extent for each rule that is eager, and one lazy extent for all the others, if there are any.
+
+    Parameters
+    ----------
+    eager : mapping of RunRule to bool
+        Whether each rule is coalesced eagerly.
+
+    Attributes
+    ----------
+    latest_us : int
+        Time of the latest reading that ever came; `BEFORE_ALL_US` if none did.
+    """
+
+    def __init__(self, eager: Mapping[RunRule, bool]) -> None:
+        self._held = HeldReadings()
+        self._eager = {rule: EagerExtent(rule) for rule, is_eager in eager.items() if is_eager}
+        self._is_shared = not all(eager.values())
+        self._latest = Latest()
+        self.latest_us = BEFORE_ALL_US
+
+    def add(self, readings: Readings) -> int:
+        """Take readings in the order in which they came; return how many came after a later one of their group."""
+        if self._is_shared:
+            self._held.add(readings)
+        for extent in self._eager.values():
+            extent.add(readings)
+        self.latest_us = max(self.latest_us, int(readings.ts_us.max(initial=BEFORE_ALL_US)))
+        return self._latest.late(readings)
+
+    def drop_before(self, us: int) -> None:
+        """Forget the readings before an instant."""
+        self._held.drop_before(us)
+        for extent in self._eager.values():
+            extent.drop_before(us)
+
+    def switched(self, eager: Mapping[RunRule, bool]) -> SharedExtents:
+        """Return the same readings coalesced another way."""
+        other = SharedExtents(eager)
+        other.add(self._held.counted() if self._is_shared else next(iter(self._eager.values())).counted())
+        other._latest, other.latest_us = self._latest, self.latest_us
+        return other
+
+    def of(self, rule: RunRule) -> SlidingExtent:
+        """Return the extent of a rule."""
+        return self._eager.get(rule) or LazyExtent(rule, self._held)

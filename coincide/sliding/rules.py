@@ -1,0 +1,101 @@
+"""RunRule: which readings go on from which, which runs interest, and which windows are due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.coalescing.equivalences import Equal, Equivalence, Quantised
+from coincide.joins.pairs.expansion import expanded_columns
+from coincide.sliding.questions import Condition
+from coincide.temporal.intervals import Intervals
+from coincide.temporal.sliding_windows import Windows
+
+
+@dataclass(frozen=True)
+class RunRule(Equivalence):
+    """An equivalence among the values that fulfil a condition, with a hold.
+
+    It is an equivalence itself, and a local one: values that fulfil the condition and values that do not never go on
+    from each other. So to filter the runs is the same as to filter the readings once they have their intervals. Those
+    that do not fulfil it make runs too, as long as can be, that nobody sees.
+
+    Parameters
+    ----------
+    hold_us : int
+        How long a reading holds at most.
+    condition : Condition, optional
+        Left out: all values interest.
+    equivalence : Equivalence, optional
+        Left out: any value goes on from any other.
+
+    Examples
+    --------
+    >>> hot = RunRule(hold_us=60_000_000, condition=Condition(above=100))
+    >>> hot.holds(101.0, 103.0), hot.holds(103.0, 99.0), hot.holds(99.0, 98.0)
+    (True, False, True)
+    """
+
+    hold_us: int
+    condition: Condition | None = None
+    equivalence: Equivalence | None = None
+
+    def holds(self, previous: Any, following: Any) -> Any:
+        """Whether `following` goes on from `previous`."""
+        equivalent = True if self.equivalence is None else self.equivalence.holds(previous, following)
+        if self.condition is None:
+            return equivalent
+        interest = self.condition.holds(previous)
+        return (interest == self.condition.holds(following)) & (equivalent | (interest ^ True))
+
+    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
+        """Return `holds` row by row, bool (n,)."""
+        return np.broadcast_to(np.asarray(self.holds(previous, following), np.bool_), previous.shape)
+
+    def interests(self, values: npt.NDArray[Any]) -> BoolArray:
+        """Whether each value, and so the run that begins with it, fulfils the condition: bool (n,)."""
+        if self.condition is None:
+            return np.ones(len(values), np.bool_)
+        return np.asarray(self.condition.holds(values), np.bool_)
+
+    @property
+    def has_one_value(self) -> bool:
+        """Whether all readings of a run say the same."""
+        return isinstance(self.equivalence, Equal | Quantised)
+
+    def value_of(self, value: Any) -> Any:
+        """Return what a run is worth by one of its values: of steps the lower end; numbers or an array of them."""
+        if isinstance(self.equivalence, Quantised):
+            return value // self.equivalence.step * self.equivalence.step
+        return value
+
+
+def any_due(after_us: Int64Array, until_us: Int64Array, slide_us: int) -> BoolArray:
+    """Whether windows end in each (after, until]: at multiples of the slide since the epoch.
+
+    Examples
+    --------
+    >>> any_due(np.array([599, 600]), np.array([600, 659]), slide_us=60).tolist()
+    [True, False]
+    """
+    due: BoolArray = after_us // slide_us < until_us // slide_us
+    return due
+
+
+def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, slide_us: int) -> Windows:
+    """Return the windows that end in (after, until] and hold something, however many lie between.
+
+    Examples
+    --------
+    >>> facts = Intervals([0, 1_000_000], [25, 1_000_001])
+    >>> windows_due(facts, after_us=-(2**62), until_us=2**62, time_us=20, slide_us=10).end_us.tolist()
+    [10, 20, 30, 40, 1000010, 1000020]
+    """
+    first = np.maximum(facts.start_us // slide_us, after_us // slide_us) + 1
+    beyond = np.minimum((facts.end_us + time_us - 1) // slide_us, until_us // slide_us) + 1
+    _, number = expanded_columns(first, np.maximum(beyond, first))
+    return Windows(np.unique(number) * slide_us, time_us)

@@ -1,0 +1,192 @@
+"""Templates side by side in arrays, as the kernels read them: one by one, or in pairs of one shape.
+
+Templates are filled up with empty buckets to 1, 2, 4, 6, 8, 12, 16, ... so that few shapes, and so few blocks, remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coincide.arrays.exact_sums import ExactSum, difference_of
+from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray
+from coincide.errors import HistogramError
+from coincide.templates.histogram import Histogram
+
+
+def checked_template(field: str, template: object) -> Histogram:
+    """Return `template` if it is a Histogram, else raise HistogramError."""
+    if not isinstance(template, Histogram):
+        raise HistogramError(field, template, "a Histogram, such as Histogram.uniform(-1, 1)")
+    return template
+
+
+def checked_templates(field: str, templates: object) -> tuple[Histogram, ...]:
+    """Return `templates` as a tuple if they are Histograms, else raise HistogramError.
+
+    Examples
+    --------
+    >>> checked_templates("us", [Histogram.point(), None])
+    Traceback (most recent call last):
+        ...
+    coincide.errors.HistogramError: us[1] is None: a Histogram, such as Histogram.uniform(-1, 1)
+    """
+    if not isinstance(templates, Iterable):
+        raise HistogramError(field, templates, "a list of Histogram")
+    listed = tuple(templates)
+    if not set(map(type, listed)) <= {Histogram}:  # much faster than to look at each
+        for position, template in enumerate(listed):
+            checked_template(f"{field}[{position}]", template)
+    return listed
+
+
+@dataclass(frozen=True, eq=False)
+class TemplateColumns:
+    """Templates with the same number k of buckets, one per column.
+
+    Attributes
+    ----------
+    edges_s : ndarray of float64, shape (k + 1, n)
+    mass, length_s, density : ndarray of float64, shape (k, n)
+        The density of an atom is 0 here: its mass is accounted for apart.
+    has_atoms : ndarray of bool, shape (n,)
+        Whether the template has a bucket of zero length with mass.
+    """
+
+    edges_s: FloatArray
+    mass: FloatArray
+    length_s: FloatArray
+    density: FloatArray
+    has_atoms: BoolArray
+
+    @classmethod
+    def of(cls, templates: Sequence[Histogram], buckets: int) -> TemplateColumns:
+        """Stack templates of at most `buckets` buckets; empty ones of zero length fill them up at the end."""
+        edges = np.empty((buckets + 1, len(templates)))
+        mass = np.zeros((buckets, len(templates)))
+        for column, template in enumerate(templates):
+            count = len(template.mass)
+            edges[: count + 1, column] = template.edges_s
+            edges[count + 1 :, column] = template.edges_s[-1]
+            mass[:count, column] = template.mass
+        length = np.diff(edges, axis=0)
+        density = np.divide(mass, length, out=np.zeros_like(mass), where=length > 0)
+        return cls(edges, mass, length, density, has_atoms=((length == 0) & (mass > 0)).any(axis=0))
+
+    def __len__(self) -> int:
+        return int(self.mass.shape[1])
+
+    def take(self, index: IndexArray) -> TemplateColumns:
+        """Return the columns at `index`, shape (n,), repeated as often as it names them."""
+        return TemplateColumns(
+            self.edges_s.take(index, axis=1),
+            self.mass.take(index, axis=1),
+            self.length_s.take(index, axis=1),
+            self.density.take(index, axis=1),
+            self.has_atoms[index],
+        )
+
+
+ELEMENTS_PER_BLOCK = 262_144  # bucket pairs times template pairs: a few MB for each array of their terms
+
+
+@dataclass(frozen=True, eq=False)
+class TemplatePairs:
+    """Pairs (us[u_index[n]], vs[v_index[n]]), in any order and as often as wanted.
+
+    Attributes
+    ----------
+    us, vs : sequence of Histogram
+    u_index, v_index : ndarray of int64, shape (n,)
+    """
+
+    us: Sequence[Histogram]
+    vs: Sequence[Histogram]
+    u_index: IndexArray
+    v_index: IndexArray
+
+    def __len__(self) -> int:
+        return len(self.u_index)
+
+    def swapped(self) -> TemplatePairs:
+        """Return the same pairs, each the other way round."""
+        return TemplatePairs(self.vs, self.us, self.v_index, self.u_index)
+
+    def take(self, rows: IndexArray) -> TemplatePairs:
+        """Return the pairs at `rows`."""
+        return TemplatePairs(self.us, self.vs, self.u_index[rows], self.v_index[rows])
+
+    def earliest_s(self) -> ExactSum:
+        """Least possible Xv - Xu, shape (n,)."""
+        u_latest, v_earliest = _ends(self.us, -1), _ends(self.vs, 0)
+        return difference_of(v_earliest[self.v_index], u_latest[self.u_index])
+
+    def latest_s(self) -> ExactSum:
+        """Greatest possible Xv - Xu, shape (n,)."""
+        u_earliest, v_latest = _ends(self.us, 0), _ends(self.vs, -1)
+        return difference_of(v_latest[self.v_index], u_earliest[self.u_index])
+
+    def mean_s(self) -> FloatArray:
+        """Mean of Xv - Xu, shape (n,)."""
+        u_mean, v_mean = (np.array([template.mean_s for template in side]) for side in (self.us, self.vs))
+        mean: FloatArray = v_mean[self.v_index] - u_mean[self.u_index]
+        return mean
+
+    def std_s(self) -> FloatArray:
+        """Return the standard deviation of Xv - Xu, shape (n,)."""
+        u_std, v_std = (np.array([template.std_s for template in side]) for side in (self.us, self.vs))
+        std: FloatArray = np.hypot(v_std[self.v_index], u_std[self.u_index])
+        return std
+
+    def blocks(
+        self, elements: int = ELEMENTS_PER_BLOCK
+    ) -> Iterator[tuple[IndexArray, TemplateColumns, TemplateColumns]]:
+        """Yield (positions in this list, columns of u, columns of v) until every pair has had its turn."""
+        if len(self.u_index) == 0:  # no pair, no block
+            return
+        u_stacks, v_stacks = StackedTemplates(self.us), StackedTemplates(self.vs)
+        u_buckets, v_buckets = u_stacks.buckets[self.u_index], v_stacks.buckets[self.v_index]
+        shape = u_buckets * (v_buckets.max(initial=0) + 1) + v_buckets
+        order = np.argsort(shape, kind="stable")
+        ends = np.flatnonzero(np.diff(shape[order], append=-1)) + 1
+        for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            ku, kv = int(u_buckets[order[start]]), int(v_buckets[order[start]])
+            step = max(1, elements // (ku * kv))
+            for first in range(start, end, step):
+                rows = order[first : min(first + step, end)]
+                u, v = u_stacks.columns(ku, self.u_index[rows]), v_stacks.columns(kv, self.v_index[rows])
+                yield rows, u, v
+
+
+class StackedTemplates:
+    """Templates stacked by their number of buckets, rounded up.
+
+    Attributes
+    ----------
+    buckets : ndarray of int64, shape (n,)
+        Number of buckets of each template, rounded up.
+    """
+
+    def __init__(self, templates: Sequence[Histogram]) -> None:
+        self.buckets = np.array([_filled_up(len(template.mass)) for template in templates], dtype=np.int64)
+        self._position = np.empty(len(templates), dtype=np.int64)
+        self._stacks: dict[int, TemplateColumns] = {}
+        for count in set(self.buckets.tolist()):
+            members = np.flatnonzero(self.buckets == count)
+            self._position[members] = np.arange(len(members))
+            self._stacks[count] = TemplateColumns.of([templates[member] for member in members.tolist()], count)
+
+    def columns(self, buckets: int, index: IndexArray) -> TemplateColumns:
+        """Return the templates at `index`, all of which have so many buckets, one per column."""
+        return self._stacks[buckets].take(self._position[index])
+
+
+def _filled_up(buckets: int) -> int:
+    multiple = 1 if buckets <= 2 else 2 if buckets <= 8 else 4
+    return -(-buckets // multiple) * multiple
+
+
+def _ends(templates: Sequence[Histogram], edge: int) -> FloatArray:
+    return np.array([template.edges_s[edge] for template in templates], dtype=np.float64)

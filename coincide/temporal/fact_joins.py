@@ -1,0 +1,182 @@
+"""The temporal join: facts of about the same value that hold at the same time in different groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.errors import IntervalError
+from coincide.joins.pairs.expansion import expanded_blocks
+from coincide.templates.bucket_checks import is_number
+from coincide.temporal.durations import checked_duration
+from coincide.temporal.facts import Facts
+from coincide.temporal.intervals import Intervals
+from coincide.temporal.sliding_windows import Windows, in_windows
+
+
+@dataclass(frozen=True)
+class JoinedFacts:
+    """Pairs of facts, ordered by (left, right).
+
+    Attributes
+    ----------
+    left, right : ndarray of intp, shape (n,)
+        Positions of the facts.
+    intervals : Intervals of length n
+        When both hold; an end is open where both ends are.
+    """
+
+    left: PositionArray
+    right: PositionArray
+    intervals: Intervals
+
+
+@dataclass(frozen=True)
+class WindowedPairs:
+    """Pairs of facts in windows, ordered by (window, left, right).
+
+    Attributes
+    ----------
+    window, left, right : ndarray of intp, shape (n,)
+    intervals : Intervals of length n
+        When both hold inside the window.
+    """
+
+    window: PositionArray
+    left: PositionArray
+    right: PositionArray
+    intervals: Intervals
+
+
+def temporal_join(
+    a: Facts, b: Facts | None = None, *, tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False
+) -> JoinedFacts:
+    """Join facts that overlap (TSQL2's OVERLAPS), with values within a tolerance.
+
+    Parameters
+    ----------
+    a, b : Facts
+        Coalesced. `b` None joins `a` with itself, each pair once: the left fact is the one that starts first.
+    tolerance : float
+        How far values may differ; texts must be equal.
+    at_least_us : int
+        How long both must hold together. A pair that still holds has no end yet, and passes.
+    same_group : bool
+        Whether facts of one group may be joined with each other.
+
+    Returns
+    -------
+    JoinedFacts
+
+    Raises
+    ------
+    IntervalError
+        Values of texts and of numbers, a tolerance that is below 0 or given for texts, or `at_least_us` below 1.
+
+    Examples
+    --------
+    >>> humid = Facts([0, 3, 4], [5, 9, 8], group=["north", "south", "south"], value=[60.0, 61.0, 75.0])
+    >>> pairs = temporal_join(humid, tolerance=2.0)
+    >>> pairs.left.tolist(), pairs.right.tolist(), pairs.intervals.start_us.tolist(), pairs.intervals.end_us.tolist()
+    ([0], [1], [3], [5])
+    """
+    others = a if b is None else b
+    _check_comparable(a, others, tolerance)
+    checked_duration("at_least_us", at_least_us)
+    blocks = _overlapping(a.intervals) if b is None else _overlapping_both(a.intervals, b.intervals)
+    none = np.empty(0, np.intp)
+    found = [(none, none)]
+    for left, right in blocks:
+        kept = _similar(a, others, left, right, tolerance)
+        if not same_group:
+            kept &= a.group[left] != others.group[right]
+        found.append((left[kept], right[kept]))
+    return _lasting(a, others, found, at_least_us)
+
+
+def windowed_join(
+    a: Facts,
+    b: Facts | None,
+    windows: Windows,
+    *,
+    tolerance: float = 0.0,
+    at_least_us: int = 1,
+    same_group: bool = False,
+) -> WindowedPairs:
+    """Return what `temporal_join` finds in each window: the paper's Example 1.
+
+    Facts are cut to the window, and must hold together for `at_least_us` inside it.
+
+    Examples
+    --------
+    >>> humid = Facts([0, 3], [5, 9], group=["north", "south"], value=[60.0, 61.0])
+    >>> pairs = windowed_join(humid, None, Windows([4, 8], size_us=6), tolerance=2.0, at_least_us=2)
+    >>> pairs.window.tolist(), pairs.intervals.start_us.tolist(), pairs.intervals.end_us.tolist()
+    ([1], [3], [5])
+    """
+    joined = temporal_join(a, b, tolerance=tolerance, at_least_us=at_least_us, same_group=same_group)
+    parts = in_windows(joined.intervals, windows)
+    long_enough = np.flatnonzero(parts.intervals.end_us - parts.intervals.start_us >= at_least_us)
+    order = long_enough[np.argsort(parts.window[long_enough], kind="stable")]
+    row = parts.row[order]
+    return WindowedPairs(parts.window[order], joined.left[row], joined.right[row], parts.intervals.take(order))
+
+
+def _overlapping(intervals: Intervals) -> Iterator[tuple[PositionArray, PositionArray]]:
+    """Write out the pairs of one column that overlap, each once: those that start in the time of an earlier row."""
+    order = np.argsort(intervals.start_us, kind="stable")
+    sorted_us = intervals.start_us[order]
+    stop = np.searchsorted(sorted_us, intervals.end_us[order], side="left")
+    for left, right in expanded_blocks(np.arange(1, len(order) + 1), stop):
+        yield order[left], order[right]
+
+
+def _overlapping_both(a: Intervals, b: Intervals) -> Iterator[tuple[PositionArray, PositionArray]]:
+    """Write out the pairs of two columns that overlap: b starts in the time of a, or a strictly inside that of b."""
+    for left, right in _starting_inside(a, b, side="left"):
+        yield left, right
+    for right, left in _starting_inside(b, a, side="right"):
+        yield left, right
+
+
+def _starting_inside(a: Intervals, b: Intervals, side: str) -> Iterator[tuple[PositionArray, PositionArray]]:
+    order = np.argsort(b.start_us, kind="stable")
+    sorted_us = b.start_us[order]
+    start = np.searchsorted(sorted_us, a.start_us, side="left" if side == "left" else "right")
+    for row, at in expanded_blocks(start, np.searchsorted(sorted_us, a.end_us, side="left")):
+        yield row, order[at]
+
+
+def _similar(a: Facts, b: Facts, left: PositionArray, right: PositionArray, tolerance: float) -> BoolArray:
+    ours, theirs = a.value[left], b.value[right]
+    same = np.asarray(ours == theirs)
+    if tolerance == 0:
+        return same
+    with np.errstate(invalid="ignore"):  # infinite values are equal or too far apart
+        return np.asarray(same | (np.abs(np.subtract(ours, theirs, dtype=np.float64)) <= tolerance))
+
+
+def _lasting(a: Facts, b: Facts, found: list[tuple[PositionArray, PositionArray]], at_least_us: int) -> JoinedFacts:
+    left, right = (np.concatenate([pair[side] for pair in found]) for side in (0, 1))
+    order = np.lexsort((right, left))
+    left, right = left[order], right[order]
+    start = np.maximum(a.intervals.start_us[left], b.intervals.start_us[right])
+    end = np.minimum(a.intervals.end_us[left], b.intervals.end_us[right])
+    kept = np.flatnonzero(end - at_least_us >= start)
+    return JoinedFacts(left[kept], right[kept], Intervals(start[kept], end[kept]))
+
+
+def _check_comparable(a: Facts, b: Facts, tolerance: float) -> None:
+    if not is_number(tolerance) or tolerance < 0:
+        raise IntervalError("tolerance", tolerance, "a finite number, at least 0")
+    texts = [facts.value.dtype.kind == "U" for facts in (a, b) if len(facts)]
+    if any(texts) and tolerance > 0:
+        raise IntervalError("tolerance", tolerance, "0 for values that are texts")
+    if len(set(texts)) > 1:
+        raise IntervalError("value", "texts on one side, numbers on the other", "one kind on both")
+    groups = {facts.group.dtype.kind == "U" for facts in (a, b) if len(facts)}
+    if len(groups) > 1:
+        raise IntervalError("group", "texts on one side, numbers on the other", "one kind on both")

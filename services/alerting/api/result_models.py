@@ -1,0 +1,182 @@
+"""What the API answers with: matches, episodes, dead letters; times are microseconds since the epoch, UTC."""
+
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Item = TypeVar("Item")
+
+
+class Member(BaseModel):
+    """One detection of a match."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: str
+    sensor: str
+    id: str
+    stream: str
+    detected_at_us: int
+    earliest_us: int
+    latest_us: int
+    template: str
+    attributes: dict[str, Any] = {}
+
+
+class WhenOccurred(BaseModel):
+    """When it happened, all members considered."""
+
+    mean_us: int = Field(description="Expected time.")
+    std_s: float = Field(ge=0, description="Standard deviation in seconds.")
+    p05_us: int = Field(description="5 % quantile.")
+    p95_us: int = Field(description="95 % quantile.")
+
+
+class EdgeProbability(BaseModel):
+    """How probable it is that the window between two members holds."""
+
+    between: list[str] = Field(min_length=2, max_length=2, description="Two roles.")
+    probability: float = Field(gt=0, le=1)
+
+
+class Match(BaseModel):
+    """Detections that happened together, as the fusion job found them."""
+
+    model_config = ConfigDict(extra="allow")
+
+    v: int
+    id: str
+    query: str
+    query_version: int
+    area: str
+    probability: float = Field(ge=0, le=1, description="That all windows between its members hold at once.")
+    earliest_us: int
+    latest_us: int
+    received_at_us: int = Field(description="When ingest had the last of its members in hand.")
+    occurred: WhenOccurred | None = Field(
+        None, description="Null for graphs of more than two roles other than cliques in one window."
+    )
+    chance_rate_hz: float | None = Field(
+        None,
+        ge=0,
+        description="Advisory false-alarm rate: matches of this query at least as probable as this one that chance "
+        "alone would give in this area per second. Null until a whole minute of the area has been counted, and for "
+        "templates of very many buckets; always null for more than two roles.",
+    )
+    members: list[Member] = Field(
+        min_length=2, max_length=16, description="In the order of the query's roles; at_least leaves some out."
+    )
+    edges: list[EdgeProbability] | None = Field(
+        None, description="The query's edges between these members; absent for queries of two roles."
+    )
+    supersedes: list[str] | None = Field(
+        None, description="Ids of the matches that this one enlarges; absent for queries of two roles."
+    )
+    superseded_by: str | None = Field(
+        None, description="Id of the match that enlarges this one; absent while the match is live."
+    )
+
+
+class DeadLetter(BaseModel):
+    """A detection that could not be used or came too late, and why."""
+
+    model_config = ConfigDict(extra="allow")
+
+    v: int
+    dead_id: str
+    source: str = Field(description="Who refused it: ingest or fusion.")
+    reason: str
+    detail: str | None = None
+    received_at_us: int | None = None
+    area: str | None = None
+    stream: str | None = None
+    sensor: str | None = None
+    id: str | None = None
+    late_by_us: int | None = None
+    record: Any = None
+
+
+class Page(BaseModel, Generic[Item]):
+    """Items, newest stored first."""
+
+    items: list[Item]
+    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
+
+
+class MatchPage(Page[Match]):
+    """Matches, newest stored first."""
+
+    last_event_id: str = Field(
+        description="Give it to /v1/live as Last-Event-ID to get what is stored after this page was read."
+    )
+
+
+class DeadLetterPage(Page[DeadLetter]):
+    """Dead letters, newest stored first."""
+
+
+class ProblemDocument(BaseModel):
+    """An error (RFC 9457)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+class EpisodeMember(BaseModel):
+    """One detection of an episode."""
+
+    model_config = ConfigDict(extra="allow")
+
+    sensor: str
+    id: str
+    stream: str
+    detected_at_us: int
+
+
+class Episode(BaseModel):
+    """A lasting thing that a query with `coalesce` found, or, `retracted`, that it is no more."""
+
+    model_config = ConfigDict(extra="allow")
+
+    v: int
+    id: str
+    query: str
+    query_version: int
+    area: str
+    revision: int = Field(ge=0, description="Offset of the frame that last changed it: grows, with gaps.")
+    retracted: bool = Field(False, description="It is no more; everything below but `replaced_by` is absent then.")
+    replaced_by: list[str] | None = Field(None, description="Ids of the episodes that took its place.")
+    group: dict[str, Any] | None = Field(None, description="Values of the fields that the query's `by` names.")
+    start_us: int | None = None
+    end_us: int | None = Field(None, description="Closed end.")
+    count: int | None = Field(None, ge=0, description="What was coalesced: matches, or readings.")
+    best_probability: float | None = Field(None, ge=0, le=1, description="That of its most probable match.")
+    open: bool | None = Field(None, description="The area's time has not passed the episode's end and gap.")
+    final: bool | None = Field(None, description="Nothing on time can change it.")
+    received_at_us: int | None = Field(None, description="When ingest had the newest detection that changed it.")
+    members: list[EpisodeMember] | None = Field(
+        None, description="The first 200 distinct detections by (detected_at_us, sensor, id, stream)."
+    )
+    members_truncated: bool | None = Field(None, description="There are more members than those listed.")
+
+
+class EpisodeRevision(Episode):
+    """An episode as it was at a revision."""
+
+    stored_at_us: int = Field(description="When alerting stored the revision.")
+
+
+class EpisodePage(Page[Episode]):
+    """Episodes, those found last first."""
+
+    last_event_id: str = Field(
+        description="Give it to /v1/live?kind=episodes as Last-Event-ID to get what is stored after this page was read."
+    )
+
+
+class RevisionPage(Page[EpisodeRevision]):
+    """Revisions of one episode, newest first."""

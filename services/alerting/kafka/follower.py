@@ -1,0 +1,149 @@
+"""The thread that follows Kafka: reads, stores, tells the live stream, deletes what is too old."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kafka import TopicPartition
+from kafka.errors import KafkaError
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from services.alerting.kafka.follower_progress import Progress
+from services.alerting.kafka.kafka_session import KafkaSession, TopicMissingError
+from services.alerting.kafka.projection import Seed, rebuild_queries
+from services.alerting.kafka.query_publisher import KafkaAwayError
+from services.alerting.kafka.records import Topics
+from services.alerting.kafka.sorting import Sorter
+from services.alerting.kafka.storing import Intake
+from services.alerting.metrics import Metrics
+from services.alerting.store.expiry import Expiry
+from services.alerting.store.position_rows import Position, read_positions
+from services.alerting.store.sequence import Stored
+
+POLL_S = 0.25
+PROBE_EVERY_S = 1.0
+BACKOFF_S = (0.2, 5.0)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who is told of what was stored; called on the follower's thread."""
+
+    stored: Callable[[Sequence[Stored]], None]
+    queries_offset: Callable[[int], None]
+
+
+class Follower(threading.Thread):
+    """The database's one writer: everything that is written passes through this thread."""
+
+    def __init__(
+        self,
+        connect: Callable[[], KafkaSession],
+        engine: Engine,
+        topics: Topics,
+        metrics: Metrics,
+        progress: Progress,
+        expiry: Expiry,
+        listeners: Listeners,
+        seed: Seed,
+    ) -> None:
+        super().__init__(name="kafka-follower", daemon=True)
+        self._connect = connect
+        self._engine = engine
+        self._topics = topics
+        self._metrics = metrics
+        self._progress = progress
+        self._expiry = expiry
+        self._listeners = listeners
+        self._seed = seed
+        self._sorter = Sorter(topics, metrics)
+        self._intake = Intake(engine, topics, metrics, self._sorter)
+        self._stopping = threading.Event()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Finish the batch in hand and end."""
+        self._stopping.set()
+        if self.is_alive():
+            self.join(timeout_s)
+
+    def run(self) -> None:
+        """Follow until stopped; whatever fails, begin again from the database's positions after a pause."""
+        pause_s = BACKOFF_S[0]
+        while not self._stopping.is_set():
+            started_s = time.monotonic()
+            try:
+                with self._connect() as session:
+                    self._follow(session)
+            except Exception as error:  # whatever it is, alerting stays up and tries again
+                self._note_failure(error)
+                pause_s = BACKOFF_S[0] if time.monotonic() - started_s > 30 else min(2 * pause_s, BACKOFF_S[1])
+                self._stopping.wait(pause_s)
+
+    def _follow(self, session: KafkaSession) -> None:
+        queries = session.of(self._topics.queries)[0]
+        held_any = self._rebuild(session, queries)
+        if (not held_any or self._seed.is_unfinished) and not self._stopping.is_set():
+            self._seed.publish()
+            self._rebuild(session, queries)
+        held = session.position(queries)
+        session.read_from({**self._starts(session), queries: held})
+        self._listeners.queries_offset(held)
+        self._progress.caught_up()
+        self._note_contact()
+        probe_at_s = 0.0
+        unshown: dict[tuple[str, int], Position] = {}
+        while not self._stopping.is_set():
+            reached = self._store_next(session)
+            unshown.update({(position.topic, position.partition): position for position in reached})
+            if time.monotonic() >= probe_at_s:
+                session.commit(unshown.values())
+                unshown.clear()
+                self._observe_lag(session)
+                probe_at_s = time.monotonic() + PROBE_EVERY_S
+
+    def _rebuild(self, session: KafkaSession, queries: TopicPartition) -> bool:
+        return rebuild_queries(session, queries, self._engine, self._sorter, self._stopping)
+
+    def _starts(self, session: KafkaSession) -> dict[TopicPartition, int | None]:
+        with self._engine.connect() as connection:
+            kept = {(p.topic, p.partition, p.topic_id): p.next_offset for p in read_positions(connection)}
+        return {p: kept.get((p.topic, p.partition, session.topic_ids[p.topic])) for p in session.partitions}
+
+    def _store_next(self, session: KafkaSession) -> list[Position]:
+        records = session.poll(0.0 if self._expiry.is_due() else POLL_S)
+        reached = session.reached(records)
+        if records:
+            told = self._intake.store(records, reached)
+            if told:
+                self._listeners.stored(told)
+            for position in reached:
+                if position.topic == self._topics.queries:
+                    self._listeners.queries_offset(position.next_offset)
+        self._expiry.run_if_due()
+        return reached
+
+    def _observe_lag(self, session: KafkaSession) -> None:
+        lag = dict.fromkeys(self._topics.names(), 0)
+        for partition, end in session.ends(session.partitions).items():
+            lag[partition.topic] += max(0, end - session.position(partition))
+        for topic, records in lag.items():
+            self._metrics.lag.labels(topic).set(records)
+        self._note_contact()
+
+    def _note_contact(self) -> None:
+        self._progress.heard()
+        self._metrics.kafka_up.set(1)
+
+    def _note_failure(self, error: Exception) -> None:
+        fault = str(error) or type(error).__name__
+        self._progress.failed(fault)
+        self._metrics.kafka_up.set(0)
+        self._metrics.failures.inc()
+        expected = isinstance(error, KafkaError | OSError | SQLAlchemyError | TopicMissingError | KafkaAwayError)
+        extra = {"fault": f"{type(error).__name__}: {fault}"}
+        logger.warning("following Kafka failed, beginning again", extra=extra, exc_info=None if expected else error)

@@ -1,0 +1,66 @@
+"""Publishing changes of queries: one record, acknowledged by Kafka, within a bounded time."""
+
+import threading
+from collections.abc import Callable
+
+import msgspec
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from services.alerting.kafka.records import QueryChange
+from services.common.kafka import close_producer, create_producer
+
+
+class KafkaAwayError(Exception):
+    """Kafka did not acknowledge in time; the record may still get there."""
+
+
+class Publisher:
+    """Writes to the queries topic; connects at the first change, and anew after a failure."""
+
+    def __init__(self, bootstrap: str, topic: str, timeout_s: float) -> None:
+        self._connect: Callable[[], KafkaProducer] = lambda: create_producer(
+            bootstrap, delivery_timeout_ms=int(timeout_s * 1000)
+        )
+        self._topic = topic
+        self._timeout_s = timeout_s
+        self._producer: KafkaProducer | None = None
+        self._lock = threading.Lock()
+
+    def publish(self, change: QueryChange) -> int:
+        """Write `change` and return its offset; blocks, so call it off the event loop.
+
+        Raises
+        ------
+        KafkaAwayError
+            Kafka did not acknowledge within the time-out.
+        """
+        with self._lock:
+            try:
+                self._producer = self._producer or self._connect()
+                future = self._producer.send(self._topic, key=change.id.encode(), value=encode(change))
+                offset: int = future.get(timeout=self._timeout_s).offset
+            except (KafkaError, OSError) as error:
+                self._disconnect()  # so that nothing unsent is delivered minutes later
+                raise KafkaAwayError(str(error) or type(error).__name__) from error
+            return offset
+
+    def close(self) -> None:
+        """Disconnect."""
+        with self._lock:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._producer is not None:
+            close_producer(self._producer, timeout_s=0)
+            self._producer = None
+
+
+def encode(change: QueryChange) -> bytes:
+    """Return `change` as the queries topic has it."""
+    fields = msgspec.structs.asdict(change)
+    if change.removed:
+        del fields["paused"], fields["query"]
+    else:
+        del fields["removed"]
+    return msgspec.json.encode(fields)

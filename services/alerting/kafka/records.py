@@ -1,0 +1,185 @@
+"""The Kafka records that alerting reads, and what makes one malformed.
+
+Only what alerting needs of a record is declared; further members (`occurred`, `chance_rate_hz`) are kept in the stored
+JSON and passed on, so a newer fusion job can add some before alerting knows them.
+"""
+
+import hashlib
+from dataclasses import astuple, dataclass
+from typing import Annotated, Literal
+
+import msgspec
+
+INT64_MAX = 2**63 - 1
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]+$")]
+Word = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[^\x00]*$")]
+Version = Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
+Microseconds = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
+
+
+class MalformedRecordError(ValueError):
+    """A record that does not say what its topic promises."""
+
+
+class Member(msgspec.Struct):
+    """The sensor that a member of a match came from."""
+
+    sensor: Name
+
+
+class Match(msgspec.Struct):
+    """A record of coincide.matches."""
+
+    v: Literal[1]
+    id: Name
+    query: Name
+    query_version: Version
+    area: Name
+    probability: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    earliest_us: Microseconds
+    latest_us: Microseconds
+    received_at_us: Microseconds
+    members: Annotated[list[Member], msgspec.Meta(min_length=1)]
+    supersedes: list[Name] = []
+
+    def __post_init__(self) -> None:
+        if self.id in self.supersedes:
+            raise ValueError("supersedes itself")
+
+
+class DeadLetter(msgspec.Struct):
+    """A record of coincide.dead-letters."""
+
+    v: Literal[1]
+    source: Name
+    reason: Name
+    area: Word | None = None
+    sensor: Word | None = None
+    dead_id: Name | None = None
+
+
+class QueryChange(msgspec.Struct):
+    """A record of coincide.queries: a query as it is from `version` on, or its removal."""
+
+    v: Literal[1]
+    id: Name
+    version: Version
+    changed_at_us: Microseconds
+    paused: bool = False
+    removed: bool = False
+    query: dict[str, object] | None = None
+
+    def __post_init__(self) -> None:
+        if self.removed == (self.query is not None):
+            raise ValueError("either removed is true or query is given")
+
+
+class AppliedQuery(msgspec.Struct):
+    """What a shard says of one query."""
+
+    version: Version
+    matches: int = 0
+    episodes: int | None = None
+    coalescing: dict[str, object] | None = None
+
+
+class ShardStatus(msgspec.Struct):
+    """A record of coincide.status."""
+
+    v: Literal[1]
+    shard: int
+    queries: dict[str, AppliedQuery]
+
+
+match_decoder = msgspec.json.Decoder(Match)
+dead_letter_decoder = msgspec.json.Decoder(DeadLetter)
+query_change_decoder = msgspec.json.Decoder(QueryChange)
+shard_status_decoder = msgspec.json.Decoder(ShardStatus)
+
+
+def one_line(value: bytes) -> str:
+    """Return the JSON in `value` as text on one line, as server-sent events want it.
+
+    Raises
+    ------
+    MalformedRecordError
+        The bytes are not UTF-8.
+    """
+    try:
+        return (msgspec.json.format(value, indent=-1) if b"\n" in value or b"\r" in value else value).decode()
+    except UnicodeDecodeError as error:
+        raise MalformedRecordError("is not UTF-8") from error
+
+
+def dead_letter_id(letter: DeadLetter, value: bytes) -> str:
+    """Return the letter's own id, or else the hash of its bytes: the same letter read twice is stored once."""
+    return letter.dead_id or "d-" + hashlib.sha256(value).hexdigest()[:32]
+
+
+#: States in the order in which an episode goes through them at one revision; a state's rank is its place here.
+STATES = ("open", "closed", "final", "retracted")
+RETRACTED = STATES.index("retracted")
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Episode(msgspec.Struct):
+    """A record of coincide.episodes; one that is `retracted` need not say more of the episode than its id."""
+
+    v: Literal[1]
+    id: Name
+    query: Name
+    query_version: Version
+    area: Name
+    revision: Count
+    retracted: bool = False
+    replaced_by: list[Name] = []
+    start_us: Microseconds | None = None
+    end_us: Microseconds | None = None
+    count: Count | None = None
+    best_probability: Probability | None = None
+    open: bool | None = None
+    final: bool | None = None
+    received_at_us: Microseconds | None = None
+
+    def __post_init__(self) -> None:
+        if self.id in self.replaced_by:
+            raise ValueError("is replaced by itself")
+        if self.start_us is not None and self.end_us is not None and self.start_us > self.end_us:
+            raise ValueError("start_us is after end_us")
+        if self.open and self.final:
+            raise ValueError("is open and final")
+        if not self.retracted:
+            self._refuse_half_an_episode()
+
+    def _refuse_half_an_episode(self) -> None:
+        for name in ("start_us", "end_us", "count", "open", "final", "received_at_us"):
+            if getattr(self, name) is None:
+                raise ValueError(f"neither is retracted true nor {name} given")
+
+    @property
+    def rank(self) -> int:
+        """Place of its state in `STATES`: of two records at one revision the greater counts."""
+        if self.retracted:
+            return RETRACTED
+        return STATES.index("open" if self.open else "final" if self.final else "closed")
+
+
+episode_decoder = msgspec.json.Decoder(Episode)
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Names of topics; the defaults are those of `config/topics.yaml`."""
+
+    matches: str = "coincide.matches"
+    dead_letters: str = "coincide.dead-letters"
+    queries: str = "coincide.queries"
+    status: str = "coincide.status"
+    episodes: str = "coincide.episodes"
+
+    def names(self) -> tuple[str, ...]:
+        """Return every name."""
+        return astuple(self)

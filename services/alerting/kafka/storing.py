@@ -1,0 +1,136 @@
+"""Storing what one poll brought: rows and positions in one transaction."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
+
+from services.alerting.kafka.records import Topics
+from services.alerting.kafka.sorting import Batch, KafkaRecord, Sorter
+from services.alerting.metrics import Metrics
+from services.alerting.store.dead_letter_rows import insert_dead_letters
+from services.alerting.store.episode_rows import NewRevision, StoredEpisode, insert_episodes
+from services.alerting.store.match_rows import StoredMatch, insert_matches
+from services.alerting.store.position_rows import Position, store_positions
+from services.alerting.store.query_rows import apply_changes, store_status
+from services.alerting.store.sequence import Stored
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class New:
+    """What was new of some records: matches, and revisions of episodes, each in order of sequence."""
+
+    matches: list[StoredMatch] = field(default_factory=list)
+    revisions: list[NewRevision] = field(default_factory=list)
+
+    def told(self) -> list[Stored]:
+        """Return what is to be told, in order of sequence: the matches, and of each episode what counts now."""
+        current: dict[str, StoredEpisode] = {}
+        for each in map(NewRevision.stored, self.revisions):
+            current.pop(each.id, None)
+            current[each.id] = each
+        return [*self.matches, *current.values()]
+
+
+class Intake:
+    """The one writer of matches, episodes, dead letters, queries and status."""
+
+    def __init__(self, engine: Engine, topics: Topics, metrics: Metrics, sorter: Sorter) -> None:
+        self._engine = engine
+        self._topics = topics
+        self._metrics = metrics
+        self._sorter = sorter
+
+    def store(self, records: Sequence[KafkaRecord], reached: Iterable[Position]) -> list[Stored]:
+        """Store `records` and that they were `reached`; return what is to be told, in order of sequence.
+
+        Storing the same records again changes nothing, so a crash before the offsets are committed is harmless.
+
+        Raises
+        ------
+        sqlalchemy.exc.OperationalError
+            The database cannot be written now (locked, full, away); nothing was stored.
+        """
+        with self._metrics.store_time.time():
+            batch = self._sorter.sort(records)
+            try:
+                with self._engine.begin() as connection:
+                    new = self._insert(connection, batch)
+                    store_positions(connection, reached)
+            except OperationalError:
+                raise
+            except (DBAPIError, StatementError):
+                new = self._store_singly(records, reached)
+        self._observe(records, new)
+        return new.told()
+
+    def _insert(self, connection: Connection, batch: Batch) -> New:
+        matches = insert_matches(connection, batch.matches)
+        self._count(self._topics.matches, len(matches), len(batch.matches))
+        revisions = insert_episodes(connection, batch.episodes, time.time_ns() // 1000)
+        self._count(self._topics.episodes, len(revisions), len(batch.episodes))
+        letters = insert_dead_letters(connection, batch.dead_letters)
+        self._count(self._topics.dead_letters, letters, len(batch.dead_letters))
+        apply_changes(connection, batch.changes)
+        store_status(connection, batch.statuses)
+        return New(matches, revisions)
+
+    def _store_singly(self, records: Sequence[KafkaRecord], reached: Iterable[Position]) -> New:
+        # The database refuses some value that looked right: find the record, so that it does not stop the others.
+        new = New()
+        for record in records:
+            try:
+                with self._engine.begin() as connection:
+                    one = self._insert(connection, self._sorter.sort([record]))
+            except OperationalError:
+                raise
+            except (DBAPIError, StatementError) as error:
+                self._sorter.refuse(record)
+                place = f"partition {record.partition} offset {record.offset}"
+                logger.warning(
+                    "the database refused a record", extra={"topic": record.topic, "at": f"{place}: {error}"}
+                )
+            else:
+                new.matches += one.matches
+                new.revisions += one.revisions
+        with self._engine.begin() as connection:
+            store_positions(connection, reached)
+        return new
+
+    def _count(self, topic: str, new: int, received: int) -> None:
+        if received:
+            self._metrics.inserted.labels(topic).inc(new)
+            self._metrics.duplicates.labels(topic).inc(received - new)
+
+    def _observe(self, records: Sequence[KafkaRecord], new: New) -> None:
+        now_s = time.time()
+        for record in records:
+            if record.timestamp > 0:
+                self._metrics.record_delay.labels(record.topic).observe(max(0.0, now_s - record.timestamp / 1000))
+        self._observe_matches(new.matches, now_s)
+        self._observe_episodes(new.revisions, now_s)
+
+    def _observe_matches(self, new: Sequence[StoredMatch], now_s: float) -> None:
+        for match in new:
+            self._metrics.match_delay.observe(max(0.0, now_s - match.received_at_us / 1e6))
+        for query, matches in Counter(match.query for match in new).items():
+            self._metrics.matches.labels(query).inc(matches)
+        for match in new:
+            if match.supersedes:
+                self._metrics.superseded.labels(match.query).inc(len(match.supersedes))
+
+    def _observe_episodes(self, new: Sequence[NewRevision], now_s: float) -> None:
+        for each in new:
+            record = each.received.record
+            if record.received_at_us is not None and each.is_told_at_once:
+                self._metrics.episode_delay.observe(max(0.0, now_s - record.received_at_us / 1e6))
+            if each.is_first:
+                self._metrics.episodes.labels(record.query).inc()
+            if record.retracted:
+                self._metrics.retracted.labels(record.query).inc()

@@ -1,0 +1,144 @@
+"""One live stream: what was missed, from the database; then what comes, from the hub; no gap and nothing twice."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+
+from sqlalchemy import Engine
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette.sse import SendTimeoutError
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from services.alerting.live.hub import LiveFilter, LiveHub, Reader, TooManyReadersError
+from services.alerting.metrics import Metrics
+from services.alerting.store.episode_rows import StoredEpisode
+from services.alerting.store.match_rows import StoredMatch, served
+from services.alerting.store.sequence import Stored, newest_sequence, read_between
+from services.common.problem import problem_response
+
+
+def events_of(match: StoredMatch, is_shown: bool) -> str:
+    """Return what is said of `match`, at least one event: which matches are live no longer, then the match itself.
+
+    The id stands with the last event, so that a reader who was cut off before it gets all of them again.
+    """
+    events = [
+        f"event: superseded\ndata: {json.dumps({'id': id_, 'superseded_by': match.id})}\n\n" for id_ in match.supersedes
+    ]
+    if is_shown:
+        events.append(f"event: match\ndata: {served(match.body, match.superseded_by)}\n\n")
+    return "".join([*events[:-1], f"id: {match.sequence}\n", events[-1]])
+
+
+def event_of(episode: StoredEpisode) -> str:
+    """Return what is said of `episode`: how it is now, or that it is no more."""
+    kind = "episode_retracted" if episode.is_retracted else "episode"
+    return f"id: {episode.sequence}\nevent: {kind}\ndata: {episode.body}\n\n"
+
+
+CATCH_UP_AT_ONCE = 500
+RETRY_MS = 1_000
+STOP_GRACE_S = 2.0
+
+
+class TooSlowError(Exception):
+    """A reader let too much wait."""
+
+
+class LiveStream(EventSourceResponse):
+    """The response to a live reader.
+
+    Parameters
+    ----------
+    after
+        Sequence of the last match or episode the reader has; None for one who wants only what comes from now on.
+    heartbeat_s, send_timeout_s
+        Pause between comments; longest wait for the reader to take one piece.
+    """
+
+    def __init__(
+        self,
+        wanted: LiveFilter,
+        after: int | None,
+        hub: LiveHub,
+        engine: Engine,
+        metrics: Metrics,
+        *,
+        heartbeat_s: float,
+        send_timeout_s: float,
+    ) -> None:
+        super().__init__(
+            self._pieces(),
+            ping=heartbeat_s,
+            ping_message_factory=lambda: ServerSentEvent(comment="quiet", sep="\n"),
+            send_timeout=send_timeout_s,
+            data_sender_callable=self._raise_when_too_slow,
+            shutdown_grace_period=STOP_GRACE_S,  # without it the stream may be cut off before the hub has ended it
+        )
+        self._wanted = wanted
+        self._after = after
+        self._hub = hub
+        self._engine = engine
+        self._metrics = metrics
+        self._reader: Reader
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until the reader leaves, is too slow, or the service stops."""
+        try:
+            self._reader = self._hub.seat(self._wanted)
+        except TooManyReadersError as error:
+            await problem_response(503, str(error), {"Retry-After": "5"})(scope, receive, send)
+            return
+        try:
+            await super().__call__(scope, receive, send)
+        except (TooSlowError, SendTimeoutError):
+            self._metrics.live_dropped.inc()  # it comes back with its Last-Event-ID and misses nothing
+        finally:
+            self._hub.leave(self._reader)
+
+    async def _raise_when_too_slow(self) -> None:
+        await self._reader.too_slow.wait()
+        raise TooSlowError
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        after = self._hub.newest_sequence if self._after is None else self._after
+        if self._after is None:
+            self._hub.join(self._reader, after)
+        yield f": open\nid: {after}\nretry: {RETRY_MS}\n\n".encode()  # no data: sets the reader's id, is no event
+        if self._after is not None:
+            async for missed in self._catch_up():
+                yield self._encoded(missed)
+        while stored := await self._reader.next():
+            yield self._encoded(stored)
+
+    async def _catch_up(self) -> AsyncIterator[list[Stored]]:
+        after = self._after or 0
+        while not self._reader.has_ended:
+            missed, upto = await run_in_threadpool(self._read, after)
+            if missed:
+                yield missed
+            after = upto
+            if upto >= self._hub.newest_sequence and not missed:
+                self._hub.join(self._reader, upto)  # nothing was awaited since the comparison
+                return
+
+    def _read(self, after: int) -> tuple[list[Stored], int]:
+        """Return what comes next after `after`, and the sequence up to which there is nothing else."""
+        handed_over = self._hub.newest_sequence  # all up to there was stored, though it may be too old by now
+        with self._engine.connect() as connection:
+            newest = max(handed_over, newest_sequence(connection))
+            if after > newest:
+                after = 0  # an id of another database: rather send again than miss one
+            missed = read_between(connection, self._wanted.of_stored(), after, newest, CATCH_UP_AT_ONCE)
+        return missed, missed[-1].sequence if len(missed) == CATCH_UP_AT_ONCE else max(after, newest)
+
+    def _encoded(self, stored: Sequence[Stored]) -> bytes:
+        return "".join(self._text(each) for each in stored if self._wanted.wants(each)).encode()
+
+    def _text(self, stored: Stored) -> str:
+        if isinstance(stored, StoredEpisode):
+            self._metrics.live_episodes_sent.inc()
+            return event_of(stored)
+        is_shown = self._wanted.shows(stored)
+        self._metrics.live_sent.inc(is_shown)
+        return events_of(stored, is_shown)

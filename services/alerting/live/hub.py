@@ -1,0 +1,139 @@
+"""The live hub: hands what was newly stored, matches and episodes, to the readers who want to hear of it."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from services.alerting.metrics import Metrics
+from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode
+from services.alerting.store.match_rows import MatchFilter, StoredMatch
+from services.alerting.store.sequence import Stored
+
+Kind = Literal["matches", "episodes", "all"]
+
+
+@dataclass(frozen=True)
+class LiveFilter:
+    """Which matches and episodes a reader wants; None asks for all."""
+
+    query: str | None = None
+    area: str | None = None
+    with_superseded: bool = False
+    kind: Kind = "matches"
+
+    def wants(self, stored: Stored) -> bool:
+        """Whether anything is to be said of `stored`: of a match that it is, or that another is not any longer."""
+        if self.query not in (None, stored.query) or self.area not in (None, stored.area):
+            return False
+        if isinstance(stored, StoredEpisode):
+            return self.kind != "matches"
+        return self.kind != "episodes" and (self.shows(stored) or bool(stored.supersedes))
+
+    def shows(self, match: StoredMatch) -> bool:
+        """Whether `match` itself is sent, if it is wanted at all."""
+        return self.with_superseded or match.superseded_by is None
+
+    def of_stored(self) -> tuple[MatchFilter | None, EpisodeFilter | None]:
+        """Return what the database is asked for of the one and of the other; None: nothing."""
+        matches = MatchFilter(query=self.query, area=self.area)
+        episodes = EpisodeFilter(query=self.query, area=self.area)
+        return matches if self.kind != "episodes" else None, episodes if self.kind != "matches" else None
+
+
+class TooManyReadersError(Exception):
+    """The live stream has as many readers as it may have."""
+
+
+class Reader:
+    """One reader of the live stream; what is stored is offered to it once it has caught up with the database."""
+
+    def __init__(self, wanted: LiveFilter, queue_max: int) -> None:
+        self.wanted = wanted
+        self._queue_max = queue_max
+        self._queue: deque[Stored] = deque()
+        self._woken = asyncio.Event()
+        self.has_until = 0
+        self.has_ended = False
+        self.too_slow = asyncio.Event()
+
+    def offer(self, stored: Sequence[Stored]) -> None:
+        """Queue what of `stored` is wanted; a full queue marks the reader as too slow."""
+        self._queue.extend(each for each in stored if each.sequence > self.has_until and self.wanted.wants(each))
+        if len(self._queue) > self._queue_max:
+            self._queue.clear()
+            self.too_slow.set()
+        self._woken.set()
+
+    def end(self) -> None:
+        """Let the stream end after what is queued."""
+        self.has_ended = True
+        self._woken.set()
+
+    async def next(self) -> list[Stored]:
+        """Return everything queued, waiting for the first; empty when the stream ends."""
+        while not self._queue and not self.has_ended:
+            self._woken.clear()
+            await self._woken.wait()
+        queued = list(self._queue)
+        self._queue.clear()
+        return queued
+
+
+class LiveHub:
+    """The readers of the live stream; lives on the event loop, so that nothing here needs a lock.
+
+    `newest_sequence` is that of the last thing handed over. A reader who has read the database up to there can
+    join without missing any, as long as nothing is awaited between the comparison and `join`; what it read before
+    it was handed over is left out, so that nothing comes twice.
+    """
+
+    def __init__(self, metrics: Metrics, readers_max: int, queue_max: int) -> None:
+        self._metrics = metrics
+        self._readers_max = readers_max
+        self._queue_max = queue_max
+        self._seated: set[Reader] = set()
+        self._joined: set[Reader] = set()
+        self._closed = False
+        self.newest_sequence = 0
+
+    def publish(self, stored: Sequence[Stored]) -> None:
+        """Hand `stored`, in order of sequence, to every joined reader who wants it."""
+        self.newest_sequence = stored[-1].sequence
+        for reader in self._joined:
+            reader.offer(stored)
+
+    def seat(self, wanted: LiveFilter) -> Reader:
+        """Return a new reader, to whom nothing is offered until it joins; it ends with `leave`.
+
+        Raises
+        ------
+        TooManyReadersError
+            Every seat is taken.
+        """
+        if len(self._seated) >= self._readers_max:
+            raise TooManyReadersError(f"{self._readers_max} readers, the most allowed, are connected")
+        reader = Reader(wanted, self._queue_max)
+        if self._closed:
+            reader.end()
+        self._seated.add(reader)
+        self._metrics.live_readers.set(len(self._seated))
+        return reader
+
+    def join(self, reader: Reader, has_until: int) -> None:
+        """Offer to `reader`, who has what was stored up to the sequence `has_until`, what is published from now on."""
+        reader.has_until = has_until
+        self._joined.add(reader)
+
+    def leave(self, reader: Reader) -> None:
+        """Offer nothing more to `reader` and give its seat to another."""
+        self._joined.discard(reader)
+        self._seated.discard(reader)
+        self._metrics.live_readers.set(len(self._seated))
+
+    def close(self) -> None:
+        """End every stream, present and future: the service is stopping."""
+        self._closed = True
+        for reader in self._seated:
+            reader.end()

@@ -1,0 +1,1 @@
+"""Changes of queries: checked, published, and answered once the change is stored."""

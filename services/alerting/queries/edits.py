@@ -1,0 +1,144 @@
+"""Edits of a query: each makes, of the query as it is, what it shall become."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coincide.errors import QueryError
+from coincide.queries.documents import AnyQuery, query_from_json
+from services.alerting.queries.query_documents import read_query
+from services.alerting.store.query_rows import QueryVersion
+from services.common.declared_streams import Streams
+from services.common.problem import Problem
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """Return `target` changed by `patch`: members are replaced or, by null, removed; anything else replaces whole.
+
+    Examples
+    --------
+    >>> merge_patch({"a": "b", "c": {"d": "e", "f": "g"}}, {"a": "z", "c": {"f": None}})
+    {'a': 'z', 'c': {'d': 'e'}}
+    """
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge_patch(merged.get(name), value)
+    return merged
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a query shall become; `query` None removes it."""
+
+    query: AnyQuery | None
+    paused: bool = False
+
+
+#: From the query as it is, None when it is not, to what it shall become; a `Problem` when that cannot be.
+Edit = Callable[[QueryVersion | None], Wanted]
+
+
+def replacement(id_: str, document: object, streams: Streams) -> Edit:
+    """Create the query or replace its document; a paused one stays paused."""
+    query = _readable(_with_id(id_, document), streams)
+    return lambda current: Wanted(query, current is not None and current.paused)
+
+
+def patched(id_: str, patch: object, streams: Streams) -> Edit:
+    """Change parts of the document by a JSON merge patch."""
+
+    def edit(current: QueryVersion | None) -> Wanted:
+        found = _found(id_, current)
+        return Wanted(_readable(_with_id(id_, merge_patch(found.query, patch)), streams), found.paused)
+
+    return edit
+
+
+def with_threshold(id_: str, threshold: float, between: Sequence[str] | None, streams: Streams) -> Edit:
+    """Change the threshold of every edge, or of the one `between` two roles named in either order."""
+
+    def edit(current: QueryVersion | None) -> Wanted:
+        found = _found(id_, current)
+        document = _with_edges(found, "threshold")
+        edges = _edges_with(document["within"], threshold, between)
+        return Wanted(_readable({**document, "within": edges}, streams), found.paused)
+
+    return edit
+
+
+def with_joint_threshold(id_: str, threshold: float, streams: Streams) -> Edit:
+    """Change the threshold of all edges holding at once; the edges keep their own."""
+
+    def edit(current: QueryVersion | None) -> Wanted:
+        found = _found(id_, current)
+        document = {**_with_edges(found, "joint_threshold"), "joint_threshold": threshold}
+        return Wanted(_readable(document, streams), found.paused)
+
+    return edit
+
+
+def with_pause(id_: str, paused: bool, streams: Streams) -> Edit:
+    """Pause or resume the query."""
+    return lambda current: Wanted(_readable(_found(id_, current).query, streams), paused)
+
+
+def removal(id_: str) -> Edit:
+    """Remove the query; its matches and its history stay."""
+
+    def edit(current: QueryVersion | None) -> Wanted:
+        _found(id_, current)
+        return Wanted(None)
+
+    return edit
+
+
+def changes_nothing(current: QueryVersion, wanted: Wanted) -> bool:
+    """Whether the query is as it shall become."""
+    if wanted.query is None or current.paused != wanted.paused:
+        return False
+    try:
+        return query_from_json(current.query) == wanted.query
+    except QueryError:
+        return False  # written by a newer version of alerting
+
+
+def _with_edges(found: QueryVersion, field: str) -> dict[str, Any]:
+    document = found.query or {}
+    if not document.get("within"):
+        raise Problem(422, f"{field}: the query {found.id!r} has no edges (within) that could have one", field=field)
+    return document
+
+
+def _edges_with(edges: Sequence[Mapping[str, Any]], threshold: float, between: Sequence[str] | None) -> list[object]:
+    named = [edge for edge in edges if between is None or set(between) == set(edge["between"])]
+    if not named:
+        allowed = ", ".join(str(edge["between"]) for edge in edges)
+        raise Problem(422, f"between: is {between}: no edge of the query; there are {allowed}", field="between")
+    return [{**edge, "threshold": threshold} if edge in named else edge for edge in edges]
+
+
+def _readable(document: object, streams: Streams) -> AnyQuery:
+    try:
+        return read_query(document, streams)
+    except QueryError as error:
+        raise Problem(422, f"{error.field}: {error.message}", field=error.field) from error
+
+
+def _with_id(id_: str, document: object) -> object:
+    if not isinstance(document, dict):
+        return document
+    given = document.get("id", id_)
+    if given != id_:
+        raise Problem(422, f"id: is {given!r}, but the path names {id_!r}; leave it out or repeat it", field="id")
+    return {**document, "id": id_}
+
+
+def _found(id_: str, current: QueryVersion | None) -> QueryVersion:
+    if current is None:
+        raise Problem(404, f"there is no query {id_[:100]!r}")
+    return current

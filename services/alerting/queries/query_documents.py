@@ -1,0 +1,56 @@
+"""Reading queries that people wrote: whole or refused, with the field, the value and what is allowed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from coincide.errors import QueryError
+from coincide.queries.documents import AnyQuery, query_from_json
+from coincide.queries.join_query import Query
+from services.common.declared_streams import Streams
+from services.common.settings import SettingsError, read_yaml
+
+
+def read_query(document: object, streams: Streams) -> AnyQuery:
+    """Return the query that `document` describes.
+
+    Raises
+    ------
+    QueryError
+        It is not a query, names a stream that is not declared, or asks for what is not available yet.
+    """
+    query = query_from_json(document)
+    named = [(f"from.{role}", stream) for role, stream in query.roles] if isinstance(query, Query) else []
+    for field, stream in named or [("coalesce.from", stream) for stream in query.streams]:
+        if stream not in streams:
+            allowed = ", ".join(sorted(streams))
+            raise QueryError(field, f"names the stream {stream!r}, which is not declared: one of {allowed}")
+    return query
+
+
+def load_queries(path: Path | None, streams: Streams) -> list[AnyQuery]:
+    """Return the queries in the YAML file at `path`; none without a path.
+
+    Raises
+    ------
+    SettingsError
+        The file cannot be read, a query is not valid, or two have the same id.
+    """
+    if path is None:
+        return []
+    document = read_yaml(path)
+    listed = document.get("queries") if isinstance(document, Mapping) else None
+    if not isinstance(listed, list) or set(document) != {"queries"}:
+        raise SettingsError(f"{path}: expected one list named 'queries'")
+    queries = [_query(path, number, item, streams) for number, item in enumerate(listed)]
+    ids = [query.id for query in queries]
+    if len(set(ids)) < len(ids):
+        raise SettingsError(f"{path}: two queries have the same id: {', '.join(ids)}")
+    return queries
+
+
+def _query(path: Path, number: int, item: Any, streams: Streams) -> AnyQuery:
+    try:
+        return read_query(item, streams)
+    except QueryError as error:
+        raise SettingsError(f"{path}: queries[{number}].{error.field}: {error.message}") from error

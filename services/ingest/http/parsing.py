@@ -1,0 +1,136 @@
+"""From the bytes of a body to its items: one typed pass when all is well, a careful one when something is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from services.ingest.http import lenient_json
+from services.ingest.stamping.posted import ALLOWED, PostedDetection
+from services.ingest.stamping.verdicts import Reason, Refused, clean_text
+
+
+class Form(Enum):
+    """How a body holds its items."""
+
+    JSON = "one JSON object or an array of them"
+    NDJSON = "one JSON object a line"
+
+
+class Item(NamedTuple):
+    """One item that could not be read: why, and what it was, as far as it was understood."""
+
+    refused: Refused
+    original: Any
+
+
+_one = msgspec.json.Decoder(PostedDetection)
+_many = msgspec.json.Decoder(list[PostedDetection])
+_encode = msgspec.json.Encoder().encode
+_FIELD = re.compile(r"\$\.(\w+)")
+_NAMED = re.compile(r"`([^`]*)`")
+
+
+def parse(body: bytes, form: Form) -> list[PostedDetection | Item]:
+    """Return the items of `body` in order.
+
+    Raises
+    ------
+    Refused
+        `malformed_json`: the whole body cannot be read (with NDJSON a line that cannot be read is only an `Item`).
+    """
+    items = _parse_clean(body, form)
+    return items if items is not None else list(_parse_carefully(body, form))
+
+
+def _parse_clean(body: bytes, form: Form) -> list[PostedDetection | Item] | None:
+    """Return the items if every one is well-typed and no key is given twice; None when a closer look is due.
+
+    Without backslashes every quote in the body delimits a text, and a key given twice loses at least one text:
+    so the body and its re-encoded items hold equally many quotes exactly when no key was given twice.
+    """
+    if b"\\" in body:
+        return None
+    try:
+        posted = _decode(body, form)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return posted if _encode(posted).count(b'"') == body.count(b'"') else None  # type: ignore[return-value]
+
+
+def _decode(body: bytes, form: Form) -> list[PostedDetection]:
+    if form is Form.NDJSON:
+        return _one.decode_lines(body)
+    if body.lstrip()[:1] == b"{":
+        return [_one.decode(body)]
+    return _many.decode(body)
+
+
+def _parse_carefully(body: bytes, form: Form) -> Iterator[PostedDetection | Item]:
+    if form is Form.NDJSON:
+        yield from (_line(line) for line in body.split(b"\n") if line.strip())
+        return
+    value = lenient_json.read(_text(body))
+    for original in value if isinstance(value, list) else [value]:
+        yield _item(original)
+
+
+def _line(line: bytes) -> PostedDetection | Item:
+    try:
+        return _item(lenient_json.read(_text(line)))
+    except Refused as refused:
+        return Item(refused, clean_text(line.decode("utf-8", "backslashreplace"), 2048))
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refused(Reason.MALFORMED_JSON, None, None, f"UTF-8; byte {error.start} is not") from None
+
+
+def _item(original: Any) -> PostedDetection | Item:
+    try:
+        return read_item(original)
+    except Refused as refused:
+        return Item(refused, original.original if isinstance(original, lenient_json.Flaw) else original)
+
+
+def read_item(original: Any) -> PostedDetection:
+    """Return the typed detection of one JSON value; raises `Refused` naming the field, its value and what may be."""
+    if not isinstance(original, dict | lenient_json.Flaw):
+        raise Refused(Reason.NOT_AN_OBJECT, None, original, "a JSON object")
+    try:
+        lenient_json.refuse_flaws(original)
+        return msgspec.convert(original, PostedDetection)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error), original) from None
+    except RecursionError:
+        raise Refused(Reason.TOO_DEEP, None, None, "a detection of a few levels") from None
+
+
+def _explained(complaint: str, original: Any) -> Refused:
+    """Turn msgspec's sentence into a refusal; the tests hold its wording to what is read here."""
+    path = _FIELD.search(complaint)
+    named = _NAMED.findall(complaint)
+    field = path[1] if path else named[0] if named else None
+    reason = _reason_of(complaint, field)
+    if reason is Reason.MISSING_FIELD:
+        return Refused(reason, field, None, ALLOWED.get(field or "", "a required field"))
+    if reason is Reason.UNKNOWN_FIELD:
+        return Refused(reason, field, original.get(field or ""), f"only {', '.join(PostedDetection.__struct_fields__)}")
+    return Refused(reason, field, original.get(field or ""), ALLOWED.get(field or "", complaint))
+
+
+def _reason_of(complaint: str, field: str | None) -> Reason:
+    if field == "uncertainty":
+        return Reason.BAD_UNCERTAINTY
+    if "missing required field" in complaint:
+        return Reason.MISSING_FIELD
+    if "unknown field" in complaint:
+        return Reason.UNKNOWN_FIELD
+    return Reason.WRONG_LENGTH if "of length" in complaint else Reason.WRONG_TYPE

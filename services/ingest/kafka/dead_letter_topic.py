@@ -1,0 +1,108 @@
+"""Dead letters: refused items written to coincide.dead-letters, bounded in size and rate, never failing a POST."""
+
+from __future__ import annotations
+
+import time
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from services.ingest.kafka.publisher import Publisher
+from services.ingest.metrics import IngestMetrics
+from services.ingest.stamping.verdicts import Refused, clean_text, render
+
+VERSION = 1
+LONGEST_RECORD = 2048
+BURST_S = 5.0
+_encode = msgspec.json.Encoder().encode
+
+
+class DeadLetter(msgspec.Struct):
+    """A record of coincide.dead-letters; what is unknown is null."""
+
+    v: int
+    source: str
+    dead_id: str
+    reason: str
+    detail: str
+    received_at_us: int
+    area: str | None
+    stream: str | None
+    sensor: str | None
+    id: str | None
+    late_by_us: int | None
+    record: msgspec.Raw
+
+
+class DeadLetters:
+    """Writes refused items as fast as allowed (a token bucket of 5 s) and counts those it had to drop."""
+
+    def __init__(self, publisher: Publisher, metrics: IngestMetrics, per_s: float) -> None:
+        self._publisher = publisher
+        self._metrics = metrics
+        self._per_s = per_s
+        self._allowance = per_s * BURST_S
+        self._filled_at_s = time.monotonic()
+
+    def write(self, refused: Refused, original: Any, area: str | None, received_at_us: int) -> None:
+        """Write one refused item, or count it as dropped; never raises because of what the item holds."""
+        if self._take_token() and self._send(_letter(refused, original, area, received_at_us)):
+            self._metrics.dead_letters.inc()
+        else:
+            self._metrics.dead_letters_dropped.inc()
+
+    def _send(self, letter: DeadLetter) -> bool:
+        return self._publisher.send_dead_letter((letter.area or "").encode(), _encode(letter))
+
+    def _take_token(self) -> bool:
+        now_s = time.monotonic()
+        earned = (now_s - self._filled_at_s) * self._per_s
+        self._allowance = min(self._allowance + earned, max(self._per_s * BURST_S, 1.0 if self._per_s else 0.0))
+        self._filled_at_s = now_s
+        if self._allowance < 1.0:
+            return False
+        self._allowance -= 1.0
+        return True
+
+
+def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> DeadLetter:
+    record = _bounded_json(original)
+    dead_id = "d-" + blake2b(_encode(("ingest", refused.reason, record)), digest_size=12).hexdigest()
+    return DeadLetter(
+        v=VERSION,
+        source="ingest",
+        dead_id=dead_id,
+        reason=refused.reason,
+        detail=clean_text(refused.detail, 1024),
+        received_at_us=received_at_us,
+        area=area,
+        stream=_text_member(original, "stream"),
+        sensor=_text_member(original, "sensor"),
+        id=_text_member(original, "id"),
+        late_by_us=None,
+        record=record,
+    )
+
+
+def _bounded_json(original: Any) -> msgspec.Raw:
+    """Return the item as JSON if it is clean and short, else as a JSON text of at most 2 KiB characters."""
+    try:
+        encoded = _encode(original)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        encoded = b""
+    if encoded and len(encoded) <= LONGEST_RECORD:
+        return msgspec.Raw(encoded)
+    return msgspec.Raw(_encode(clean_text(original if isinstance(original, str) else _rendered(original), 2048)))
+
+
+def _rendered(original: Any) -> str:
+    try:
+        return render(original)
+    except (ValueError, RecursionError):
+        return "(nested too deep to show)"
+
+
+def _text_member(original: Any, name: str) -> str | None:
+    member = original.get(name) if isinstance(original, dict) else None
+    return clean_text(member, 200) if isinstance(member, str) else None

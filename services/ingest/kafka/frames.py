@@ -1,0 +1,70 @@
+"""Frames: the records of coincide.detections, at most 500 detections of one area and at most 256 KiB each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from services.ingest.registry.sensors import Template
+from services.ingest.stamping.stamp import Detection
+
+VERSION = 1
+MOST_DETECTIONS = 500
+LONGEST_BYTES = 256 * 1024
+
+
+class _Wire(msgspec.Struct):
+    v: int
+    area: str
+    received_at_us: int
+    templates: dict[str, msgspec.Raw]
+    detections: list[Detection]
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One record ready to be sent, and the positions in the POST of the detections in it."""
+
+    key: bytes
+    value: bytes
+    indices: list[int]
+
+
+class FrameDraft:
+    """The detections of one POST that share an area, in order."""
+
+    __slots__ = ("_detections", "_indices", "_templates", "area")
+
+    def __init__(self, area: str) -> None:
+        self.area = area
+        self._indices: list[int] = []
+        self._templates: list[Template] = []
+        self._detections: list[Detection] = []
+
+    def add(self, index: int, template: Template, detection: Detection) -> None:
+        """Append the detection at position `index` of the POST."""
+        self._indices.append(index)
+        self._templates.append(template)
+        self._detections.append(detection)
+
+    def frames(self, received_at_us: int) -> list[Frame]:
+        """Return the frames, sized and encoded; nothing is sent before every frame of a POST is known to fit."""
+        starts = range(0, len(self._detections), MOST_DETECTIONS)
+        return [frame for start in starts for frame in self._fitting(start, start + MOST_DETECTIONS, received_at_us)]
+
+    def _fitting(self, start: int, stop: int, received_at_us: int) -> list[Frame]:
+        """Return the frame of [start, stop), halved for as long as it is too long.
+
+        One detection always fits: its names, attributes and 64 buckets are bounded to some 6 KiB.
+        """
+        stop = min(stop, len(self._detections))
+        templates = {template.id: template.json for template in self._templates[start:stop]}
+        value = _encode(_Wire(VERSION, self.area, received_at_us, templates, self._detections[start:stop]))
+        if len(value) <= LONGEST_BYTES:
+            return [Frame(self.area.encode(), value, self._indices[start:stop])]
+        middle = (start + stop) // 2
+        return self._fitting(start, middle, received_at_us) + self._fitting(middle, stop, received_at_us)

@@ -1,0 +1,222 @@
+"""Publishing to Kafka: every wait bounded, bytes in flight capped, a producer that broke its word replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from services.ingest.kafka.frames import Frame
+from services.ingest.kafka.producer import CLOSE_S, Completions, Connection, Pending
+from services.ingest.metrics import IngestMetrics
+
+
+class PublisherBusyError(Exception):
+    """Nothing was sent: Kafka is away, or too many bytes already wait for it. The message is for the caller."""
+
+
+class Publisher(Protocol):
+    """Publishes frames and dead letters."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether frames can be handed over now."""
+        ...
+
+    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
+        """Send every frame and wait, for a bounded time, until each is settled.
+
+        Returns
+        -------
+        list of bool
+            For each frame whether all replicas have acknowledged it. One that was not may still arrive.
+
+        Raises
+        ------
+        PublisherBusyError
+            Nothing was sent.
+        """
+        ...
+
+    def send_dead_letter(self, key: bytes, value: bytes) -> bool:
+        """Hand over one dead letter without waiting; False when it had to be dropped. Never raises."""
+        ...
+
+
+DETECTIONS = "coincide.detections"
+DEAD_LETTERS = "coincide.dead-letters"
+DEAD_LETTER_BYTES_IN_FLIGHT = 1024 * 1024
+RETRY_S = 1.0
+GRACE_S = 2.0  # beyond the producer's own delivery timeout, before it counts as wedged
+
+log = logging.getLogger(__name__)
+
+
+class KafkaPublisher:
+    """Publishes frames through a producer that a thread of its own builds, replaces and closes.
+
+    Parameters
+    ----------
+    connect
+        Builds a producer; may block, may raise KafkaError.
+    timeout_s
+        The producer's delivery timeout: it promises to settle every record in this time. One that does not is
+        wedged, and is replaced.
+    most_bytes
+        Cap on the bytes of frames in flight; the producer has none of its own.
+    """
+
+    def __init__(
+        self, connect: Callable[[], KafkaProducer], metrics: IngestMetrics, timeout_s: float, most_bytes: int
+    ) -> None:
+        self._connect = connect
+        self._metrics = metrics
+        self._timeout_s = timeout_s
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        metrics.in_flight_bytes.set_function(lambda: self._bytes)
+        self._connection: Connection | None = None
+        self._discarded: list[Connection] = []
+        self._stopping = False
+        self._needed = threading.Event()
+        self._keeper = threading.Thread(target=self._keep_connected, name="kafka-producer-keeper", daemon=True)
+
+    def start(self) -> None:
+        """Begin to connect, in the background; call it on the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._completions = Completions(self._loop)
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """Send what is buffered and close; blocks for a bounded time, so call it off the event loop."""
+        self._stopping = True
+        self._needed.set()
+        self._keeper.join(CLOSE_S * 2)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a producer that knows the topics."""
+        return self._connection is not None
+
+    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
+        """Send every frame and wait until each is settled, see `Publisher.publish`."""
+        connection = self._connection
+        if connection is None:
+            raise PublisherBusyError("Kafka is away")
+        size = sum(len(frame.value) for frame in frames)
+        if self._bytes and self._bytes + size > self._most_bytes:  # one POST alone always has room
+            raise PublisherBusyError("too many bytes wait for Kafka")
+        self._bytes += size
+        started_s = time.perf_counter()
+        try:
+            return await self._settled_frames(connection, frames, received_at_us // 1000)
+        finally:
+            self._bytes -= size
+            self._metrics.kafka_send_seconds.observe(time.perf_counter() - started_s)
+
+    def send_dead_letter(self, key: bytes, value: bytes) -> bool:
+        """Hand over one dead letter without waiting, see `Publisher.send_dead_letter`."""
+        connection = self._connection
+        if connection is None or connection.dead_letter_bytes + len(value) > DEAD_LETTER_BYTES_IN_FLIGHT:
+            return False
+        connection.dead_letter_bytes += len(value)
+        return self._send(connection, DEAD_LETTERS, key, value, partial(connection.settle, len(value)))
+
+    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
+        """Send a record to every partition, see `HeartbeatPublisher.publish_everywhere`.
+
+        Its few bytes are not counted as in flight: they must never turn a POST away.
+        """
+        connection = self._connection
+        if connection is None:
+            raise PublisherBusyError("Kafka is away")
+        pending = Pending(len(connection.partitions), self._loop)
+        for index, partition in enumerate(connection.partitions):
+            where = {"partition": partition, "timestamp_ms": received_at_us // 1000}
+            self._send(connection, DETECTIONS, None, value, partial(pending.settle, index), **where)
+        return all(await self._settled(connection, pending))
+
+    async def _settled_frames(self, connection: Connection, frames: Sequence[Frame], timestamp_ms: int) -> list[bool]:
+        pending = Pending(len(frames), self._loop)
+        for index, frame in enumerate(frames):
+            settle = partial(pending.settle, index)
+            self._send(connection, DETECTIONS, frame.key, frame.value, settle, timestamp_ms=timestamp_ms)
+        return await self._settled(connection, pending)
+
+    async def _settled(self, connection: Connection, pending: Pending) -> list[bool]:
+        """Wait, for a bounded time, until every record is settled; return which were acknowledged."""
+        # Not asyncio.timeout, which costs ten times as much.
+        deadline = self._loop.call_later(self._timeout_s + GRACE_S, pending.give_up)
+        try:
+            await pending.settled
+        finally:
+            deadline.cancel()
+        if pending.unsettled:
+            self._discard(connection, "it left a frame unsettled beyond its delivery timeout")
+        return pending.acknowledged
+
+    def _send(
+        self,
+        connection: Connection,
+        topic: str,
+        key: bytes | None,
+        value: bytes,
+        settle: Callable[[bool], None],
+        **where_and_when: int,
+    ) -> bool:
+        """Hand one record to the producer; `settle` is called once, on the event loop. False: it was not taken."""
+        try:
+            future = connection.producer.send(topic, value, key, **where_and_when)
+        except (KafkaError, ValueError, RuntimeError) as error:
+            self._discard(connection, f"it refused a record: {type(error).__name__}")
+            settle(False)
+            return False
+        future.add_callback(lambda _metadata: self._completions.put(partial(settle, True)))
+        future.add_errback(lambda _error: self._completions.put(partial(settle, False)))
+        return True
+
+    def _discard(self, connection: Connection, why: str) -> None:
+        if connection is self._connection:
+            log.warning("the Kafka producer is replaced: %s", why)
+            self._connection = None
+            self._discarded.append(connection)
+            self._needed.set()
+
+    def _keep_connected(self) -> None:
+        while not self._stopping:
+            self._needed.clear()
+            self._close_discarded()
+            if self._connection is None and not self._try_to_connect():
+                self._needed.wait(RETRY_S)
+            elif self._connection is not None:
+                self._needed.wait()
+        self._close_discarded()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _try_to_connect(self) -> bool:
+        producer = None
+        try:
+            producer = self._connect()
+            partitions = producer.partitions_for(DETECTIONS)  # send() on the event loop must never have to ask
+            producer.partitions_for(DEAD_LETTERS)
+        except (KafkaError, OSError, RuntimeError) as error:
+            log.warning("Kafka is away: %s", type(error).__name__)
+            if producer is not None:
+                Connection(producer).close()
+            return False
+        log.info("connected to Kafka")
+        self._metrics.producer_starts.inc()
+        self._connection = Connection(producer, partitions)
+        return True
+
+    def _close_discarded(self) -> None:
+        while self._discarded:
+            self._discarded.pop().close()

@@ -1,0 +1,134 @@
+"""What a gateway posts: the shape of one detection, its time and its attributes, checked."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from services.ingest.stamping.verdicts import INT64, Reason, Refused
+
+NAME_CHARACTERS = 128
+ID_CHARACTERS = 200
+
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)]
+Identifier = Annotated[str, Meta(min_length=1, max_length=ID_CHARACTERS)]
+Instant = int | str
+
+
+class Uncertainty(Struct, forbid_unknown_fields=True, frozen=True):
+    """One event's own distribution instead of its sensor's template; exactly one of three forms.
+
+    Attributes
+    ----------
+    sigma_s : float
+        Gaussian clock error, in seconds.
+    earliest, latest : int or str
+        The event happened in [earliest, latest], both absolute: epoch microseconds or RFC 3339.
+    edges_s, mass : list of float
+        A histogram of (occurrence - detected_at), in seconds.
+    """
+
+    sigma_s: float | UnsetType = UNSET
+    earliest: Instant | UnsetType = UNSET
+    latest: Instant | UnsetType = UNSET
+    edges_s: list[float] | UnsetType = UNSET
+    mass: list[float] | UnsetType = UNSET
+
+
+class PostedDetection(Struct, forbid_unknown_fields=True):
+    """One item of a POST, its types checked but nothing else."""
+
+    sensor: Name
+    detected_at: Instant
+    stream: Name | UnsetType = UNSET
+    id: Identifier | UnsetType = UNSET
+    attributes: dict[str, Any] | UnsetType = UNSET
+    uncertainty: Uncertainty | UnsetType = UNSET
+
+
+ALLOWED = {
+    "sensor": f"the id of a registered sensor, a text of 1 to {NAME_CHARACTERS} characters",
+    "stream": f"a declared stream, a text of 1 to {NAME_CHARACTERS} characters; leave it out where the sensor has one",
+    "detected_at": "whole microseconds since 1970 UTC, or an RFC 3339 time such as 1987-02-23T07:35:35Z",
+    "id": f"a text of 1 to {ID_CHARACTERS} characters; leave it out to have one made from the content",
+    "attributes": "an object of at most 1 KiB; leave it out for none",
+    "uncertainty": 'one of {"sigma_s": 0.5}, {"earliest": ..., "latest": ...}, {"edges_s": [...], "mass": [...]}',
+}
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+YEAR_1980_US = 315_532_800_000_000
+LAST_US = 253_402_300_799_999_999  # the end of the year 9999
+
+# datetime.fromisoformat also takes naive times, week dates and commas, which RFC 3339 does not.
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch
+
+
+def instant_us(instant: Instant, field: str = "detected_at") -> int:
+    """Return `instant` in microseconds since the epoch; parts of a microsecond are cut off.
+
+    Raises
+    ------
+    Refused
+        `bad_time`, `before_1980`, or `looks_like_seconds` for a number that as microseconds lies before 1980:
+        whoever sends seconds or milliseconds would otherwise silently report 1970.
+    """
+    if isinstance(instant, str):
+        instant_as_us = _rfc_3339_us(instant, field)
+        if instant_as_us < YEAR_1980_US:
+            raise Refused(Reason.BEFORE_1980, field, instant, "1980-01-01T00:00:00Z or later")
+        return instant_as_us
+    if instant < YEAR_1980_US:
+        allowed = f"microseconds since 1970, at least {YEAR_1980_US} (1980); this looks like seconds or milliseconds"
+        raise Refused(Reason.LOOKS_LIKE_SECONDS, field, instant, allowed)
+    if instant not in INT64:
+        raise Refused(Reason.OUT_OF_RANGE, field, instant, "an integer of 64 bits")
+    if instant > LAST_US:
+        raise Refused(Reason.IN_THE_FUTURE, field, instant, "microseconds since 1970, before the year 10000")
+    return instant
+
+
+def _rfc_3339_us(text: str, field: str) -> int:
+    if not _RFC_3339(text):
+        raise Refused(Reason.BAD_TIME, field, text, ALLOWED["detected_at"])
+    try:
+        since = datetime.fromisoformat(text.upper()) - EPOCH
+    except ValueError as error:
+        raise Refused(Reason.BAD_TIME, field, text, f"{ALLOWED['detected_at']} ({error})") from None
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+LONGEST_BYTES = 1024
+DEEPEST = 5
+_encode = msgspec.json.Encoder().encode
+
+
+def check_attributes(attributes: dict[str, Any]) -> None:
+    """Refuse attributes that are longer than 1 KiB as compact JSON, deeper than 5 levels, or beyond 64 bits.
+
+    Raises
+    ------
+    Refused
+        `attributes_too_long`, `too_deep` or `out_of_range`.
+    """
+    _check_members(attributes.values(), 1)
+    length = len(_encode(attributes))
+    if length > LONGEST_BYTES:
+        raise Refused(
+            Reason.ATTRIBUTES_TOO_LONG, "attributes", length, f"at most {LONGEST_BYTES} bytes of compact JSON"
+        )
+
+
+def _check_members(members: Any, depth: int) -> None:
+    for member in members:
+        kind = type(member)
+        if kind is int and member not in INT64:
+            raise Refused(Reason.OUT_OF_RANGE, "attributes", member, "integers of 64 bits, -2^63 to 2^63 - 1")
+        if kind is dict or kind is list:
+            if depth == DEEPEST:
+                raise Refused(Reason.TOO_DEEP, "attributes", None, f"at most {DEEPEST} levels")
+            _check_members(member.values() if kind is dict else member, depth + 1)

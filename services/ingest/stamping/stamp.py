@@ -1,0 +1,113 @@
+"""Stamping: from a posted detection to the one that goes into a frame, with its template and possible times."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from services.common.declared_streams import Streams
+from services.ingest.registry.sensors import Template, refuse_unfit_template
+from services.ingest.registry.snapshot import Snapshot, Stamp
+from services.ingest.stamping.posted import PostedDetection, check_attributes, instant_us
+from services.ingest.stamping.uncertainty import own_template
+from services.ingest.stamping.verdicts import Reason, Refused
+
+_canonical = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Detection(Struct, gc=False):
+    """One detection as it stands in a frame; times in microseconds since the epoch, [earliest_us, latest_us] closed."""
+
+    id: str
+    sensor: str
+    stream: str
+    detected_at_us: int
+    template: str
+    earliest_us: int
+    latest_us: int
+    attributes: dict[str, Any]
+
+
+class Stamper:
+    """Checks and stamps the detections of one POST, with one snapshot of the registry and one reading of the clock."""
+
+    def __init__(
+        self, snapshot: Snapshot, streams: Streams, latest_detected_at_us: int, sigma_digits: int | None
+    ) -> None:
+        self._stamps = snapshot.stamps
+        self._streams = streams
+        self._latest_detected_at_us = latest_detected_at_us
+        self._sigma_digits = sigma_digits
+
+    def stamp(self, posted: PostedDetection) -> tuple[str, Template, Detection]:
+        """Return the area, the template and the detection; raises `Refused`."""
+        stamp = self._stamp_of(posted)
+        at_us = self._detected_at_us(posted)
+        attributes: dict[str, Any] = {}
+        if posted.attributes is not UNSET:
+            attributes = posted.attributes
+            check_attributes(attributes)
+        template, own = stamp.template, None
+        if posted.uncertainty is not UNSET:
+            template = self._own_template(posted, stamp.stream, at_us)
+            own = template.id
+        identity = posted.id
+        if identity is UNSET:
+            identity = default_id(posted.sensor, stamp.stream, at_us, attributes, own)
+        detection = Detection(
+            identity,
+            posted.sensor,
+            stamp.stream,
+            at_us,
+            template.id,
+            at_us + template.earliest_us,
+            at_us + template.latest_us,
+            attributes,
+        )
+        return stamp.area, template, detection
+
+    def _stamp_of(self, posted: PostedDetection) -> Stamp:
+        of_sensor = self._stamps.get(posted.sensor)
+        if of_sensor is None:
+            raise Refused(Reason.UNKNOWN_SENSOR, "sensor", posted.sensor, "the id of a registered sensor")
+        stamp = of_sensor.get(posted.stream)
+        if stamp is None:
+            raise self._no_stamp(posted, [name for name in of_sensor if name is not UNSET])
+        if stamp.unfit is not None and (
+            posted.uncertainty is UNSET or stamp.unfit.reason is not Reason.TEMPLATE_TOO_LONG
+        ):
+            raise stamp.unfit.with_traceback(None)  # else each raise would lengthen the stored one
+        return stamp
+
+    def _no_stamp(self, posted: PostedDetection, reported: list[Any]) -> Refused:
+        allowed = f"one of {', '.join(reported)}, which sensor {posted.sensor} reports"
+        if posted.stream is UNSET:
+            return Refused(Reason.MISSING_FIELD, "stream", None, allowed)
+        known = posted.stream in self._streams
+        return Refused(Reason.WRONG_STREAM if known else Reason.UNKNOWN_STREAM, "stream", posted.stream, allowed)
+
+    def _detected_at_us(self, posted: PostedDetection) -> int:
+        at_us = instant_us(posted.detected_at)
+        if at_us > self._latest_detected_at_us:
+            allowed = f"at most {self._latest_detected_at_us} microseconds since 1970, as far ahead as is allowed"
+            raise Refused(Reason.IN_THE_FUTURE, "detected_at", posted.detected_at, allowed)
+        return at_us
+
+    def _own_template(self, posted: PostedDetection, stream: str, at_us: int) -> Template:
+        assert posted.uncertainty is not UNSET  # noqa: S101 - the caller looked
+        template = own_template(posted.uncertainty, at_us, self._sigma_digits)
+        refuse_unfit_template(template.histogram, self._streams[stream], "uncertainty")
+        return template
+
+
+def default_id(sensor: str, stream: str, detected_at_us: int, attributes: dict[str, Any], own: str | None) -> str:
+    """Return "h-" and 24 hex digits that depend on the content alone, so that a repeated POST is harmless.
+
+    They are BLAKE2b-96 over the compact JSON array [sensor, stream, detected_at_us, attributes with sorted keys,
+    id of the event's own template or null].
+    """
+    content = _canonical((sensor, stream, detected_at_us, attributes, own))
+    return "h-" + blake2b(content, digest_size=12).hexdigest()

@@ -1,0 +1,195 @@
+"""Control: which queries are in force, in which version and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Raw, Struct, json
+
+from coincide.errors import QueryError
+from coincide.joins.stream import Stream
+from coincide.queries.documents import keeps_activation, query_from_json
+from coincide.queries.join_query import Query
+from coincide.queries.readings_query import ReadingsQuery
+from spark_jobs.core.limits import Limits
+from spark_jobs.readings.reading_columns import ActiveReadings
+from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.records.refusals import DeadLetter, as_record
+from spark_jobs.rows.decoding import UNREADABLE, Microseconds, Name
+
+REMEMBERED_REMOVALS = 10_000
+
+
+class QueryRecord(Struct, kw_only=True):
+    """One record of the queries topic: a new version of a query, or its removal."""
+
+    v: Literal[1]
+    id: Name
+    version: Annotated[int, Meta(ge=1, le=2**53)]
+    changed_at_us: Microseconds | None = None
+    paused: bool = False
+    removed: bool = False
+    query: Raw = Raw()
+
+
+class ControlError(ValueError):
+    """A control record that cannot be applied; the version in force stays."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass
+class ActiveQuery:
+    """A query in force.
+
+    Attributes
+    ----------
+    activation_seq : int
+        A pair counts if both its members have this sequence number or a later one: it is set when the query is
+        created, and when its roles, streams, window or sensors change; a change of threshold or a pause keeps it.
+    matches : int
+        How many matches it has given, in all its versions.
+    episodes : int
+        How many records of episodes.
+    """
+
+    query: Query
+    version: int
+    paused: bool
+    activation_seq: int
+    matches: int = 0
+    episodes: int = 0
+
+
+def in_force(
+    query: Query | ReadingsQuery, version: int, paused: bool, activation_seq: int, matches: int = 0, episodes: int = 0
+) -> ActiveQuery | ActiveReadings:
+    """Return a query of either kind as it is in force."""
+    if isinstance(query, ReadingsQuery):
+        return ActiveReadings(query, version, paused, activation_seq, matches, episodes)
+    return ActiveQuery(query, version, paused, activation_seq, matches, episodes)
+
+
+@dataclass
+class Control:
+    """Queries in force by id, and the last versions of removed ones, so that none comes back by a replay.
+
+    Attributes
+    ----------
+    active : dict
+        Joins.
+    sliding : dict
+        Queries over readings; no id is in both.
+    """
+
+    streams: Mapping[str, Stream]
+    limits: Limits
+    active: dict[str, ActiveQuery] = field(default_factory=dict)
+    sliding: dict[str, ActiveReadings] = field(default_factory=dict)
+    removed: dict[str, int] = field(default_factory=dict)
+    offset: int | None = None
+
+    def apply(self, record: InputRecord, next_seq: int) -> DeadLetter | None:
+        """Apply one record; what is older than the version known is ignored, what is unusable gives a letter.
+
+        Parameters
+        ----------
+        record : InputRecord
+            From the queries topic.
+        next_seq : int
+            Sequence number that the next detection will get.
+        """
+        self.offset = record.offset if self.offset is None else max(self.offset, record.offset)
+        if record.value is None:
+            return None  # compaction's own marker; the removal itself came before it
+        try:
+            self._apply(_decode(record, self.limits), next_seq)
+        except ControlError as error:
+            return DeadLetter(reason=error.reason, detail=str(error), record=as_record(record.value))
+        return None
+
+    def _apply(self, change: QueryRecord, next_seq: int) -> None:
+        known = self.active.get(change.id) or self.sliding.get(change.id)
+        if change.version <= (known.version if known else self.removed.get(change.id, 0)):
+            return
+        if change.removed:
+            self._remove(change)
+        else:
+            self._put(change, known, next_seq)
+
+    def _remove(self, change: QueryRecord) -> None:
+        self._forget(change.id)
+        self.removed[change.id] = change.version
+        while len(self.removed) > REMEMBERED_REMOVALS:
+            del self.removed[next(iter(self.removed))]
+
+    def in_force(self) -> list[ActiveQuery | ActiveReadings]:
+        """Return the queries of either kind."""
+        return [*self.active.values(), *self.sliding.values()]
+
+    def put_in_force(self, active: ActiveQuery | ActiveReadings) -> None:
+        """Let a query be in force, whichever kind of its id was."""
+        if isinstance(active, ActiveQuery):
+            self.sliding.pop(active.query.id, None)
+            self.active[active.query.id] = active
+        else:
+            self.active.pop(active.query.id, None)
+            self.sliding[active.query.id] = active
+
+    def _forget(self, query: str) -> None:
+        self.active.pop(query, None)
+        self.sliding.pop(query, None)
+
+    def _put(self, change: QueryRecord, known: ActiveQuery | ActiveReadings | None, next_seq: int) -> None:
+        query = self._readable(change)
+        if known is None and len(self.in_force()) >= self.limits.max_queries:
+            raise ControlError("too_many_queries", f"{len(self.in_force())} queries are in force, no more are allowed")
+        self.removed.pop(change.id, None)
+        active = in_force(query, change.version, change.paused, next_seq)
+        if known is not None:
+            active.matches, active.episodes = known.matches, known.episodes
+            if keeps_activation(known.query, query):
+                active.activation_seq = known.activation_seq
+        self.put_in_force(active)
+
+    def _readable(self, change: QueryRecord) -> Query | ReadingsQuery:
+        query = _query(change)
+        for stream in query.streams:
+            if stream not in self.streams:
+                raise ControlError("unknown_stream", f"query {query.id!r} names the undeclared stream {stream!r}")
+        return query
+
+
+def _decode(record: InputRecord, limits: Limits) -> QueryRecord:
+    value = record.value or b""
+    if len(value) > limits.max_frame_bytes:
+        raise ControlError("unusable_query", f"the record has {len(value)} bytes: at most {limits.max_frame_bytes}")
+    try:
+        value.decode()
+        change = _decoder.decode(value)
+    except UNREADABLE as error:
+        raise ControlError("unusable_query", f"no query record: {error}") from None
+    if record.key is not None and record.key != change.id.encode():
+        raise ControlError("unusable_query", f"the key is {record.key[:200]!r}: it must be the id {change.id!r}")
+    return change
+
+
+def _query(change: QueryRecord) -> Query | ReadingsQuery:
+    if not bytes(change.query):
+        raise ControlError("unusable_query", "query is missing, and removed is not true")
+    try:
+        fields: Any = json.decode(change.query)
+        query = query_from_json(fields)
+    except (QueryError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ControlError("unusable_query", str(error)) from None
+    if query.id != change.id:
+        raise ControlError("unusable_query", f"query.id is {query.id!r}: it must be {change.id!r}")
+    return query
+
+
+_decoder = json.Decoder(QueryRecord)

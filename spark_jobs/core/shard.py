@@ -1,0 +1,83 @@
+"""ShardState: everything that the fusion core remembers of one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coincide.joins.stream import Stream
+from spark_jobs.core.control import Control
+from spark_jobs.core.limits import Limits
+from spark_jobs.episodes.shard_episodes import Episodes
+from spark_jobs.matching.finder import Finder
+from spark_jobs.matching.pair_verdicts import RivalOffsets
+from spark_jobs.readings.sliding_queries import SlidingQueries
+from spark_jobs.records.status import Totals
+from spark_jobs.rows.areas import Areas
+from spark_jobs.rows.event_table import EventTable
+from spark_jobs.rows.template_codes import Templates
+
+
+@dataclass
+class ShardState:
+    """State of one shard.
+
+    Attributes
+    ----------
+    streams : mapping of name to Stream
+        Declared streams; their order gives the stream codes.
+    stream_codes : dict of name to int
+    next_seq, next_slot : int
+        Number of the next accepted row and of the next journal slot.
+    first_seq : int
+        Rows before it have been evicted by the cap.
+    live_slots : set of int
+        Slots with at least one row that was needed at the last sweep, or written since.
+    buffered : list of int
+        Rows kept, by stream code: those that the last sweep left and those accepted since.
+    rivals : RivalOffsets
+        Remembered results; not saved.
+    swept_rows, swept_areas : int
+        How many rows and areas the last sweep left.
+    """
+
+    streams: Mapping[str, Stream]
+    limits: Limits
+    shard: int
+    areas: Areas
+    templates: Templates
+    table: EventTable
+    finder: Finder
+    sliding: SlidingQueries
+    control: Control
+    episodes: Episodes
+    stream_codes: dict[str, int]
+    buffered: list[int]
+    rivals: RivalOffsets = field(default_factory=RivalOffsets)
+    totals: Totals = field(default_factory=Totals)
+    next_seq: int = 0
+    next_slot: int = 0
+    first_seq: int = 0
+    live_slots: set[int] = field(default_factory=set)
+    swept_rows: int = 0
+    swept_areas: int = 0
+
+    @classmethod
+    def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int) -> ShardState:
+        """Return the state before the first push."""
+        codes = {name: code for code, name in enumerate(streams)}
+        areas, templates = Areas(), Templates(limits.max_template_buckets)
+        return cls(
+            streams=streams,
+            limits=limits,
+            shard=shard,
+            areas=areas,
+            templates=templates,
+            table=EventTable(),
+            finder=Finder(codes, areas, templates, limits.max_cached_pairs),
+            sliding=SlidingQueries(streams, areas),
+            control=Control(streams, limits),
+            episodes=Episodes(streams, areas),
+            stream_codes=codes,
+            buffered=[0] * len(codes),
+        )

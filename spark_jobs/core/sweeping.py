@@ -1,0 +1,85 @@
+"""Dropping what no match to come can need, and evicting the oldest beyond the cap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray
+from spark_jobs.core.row_retention import late_by_now, needed
+from spark_jobs.core.shard import ShardState
+from spark_jobs.rows.areas import Area
+from spark_jobs.rows.dedupe import forget
+
+SWEEP_SHARE = 8  # sweep once the rows accepted since are an eighth of those kept: a bounded cost for each row
+ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict
+
+
+def is_sweep_due(state: ShardState) -> bool:
+    """Whether enough has come since the last sweep; depends only on what the header keeps."""
+    kept, fewest = sum(state.buffered), state.limits.sweep_after
+    return (
+        kept > state.limits.max_buffered
+        or kept - state.swept_rows >= max(fewest, state.swept_rows // SWEEP_SHARE)
+        or len(state.areas) - state.swept_areas >= max(fewest, state.swept_areas // SWEEP_SHARE)
+    )
+
+
+def sweep(state: ShardState) -> None:
+    """Drop rows, ids, areas, sensors, templates and slots that are not needed any more."""
+    evicted = state.totals.evicted
+    keep = _kept_rows(state)
+    rows = state.table.columns
+    watermark_us = state.areas.watermark.state_us[rows.area]
+    forget(rows, ~keep | late_by_now(rows, watermark_us, state.streams), state.areas)
+    state.table.keep(keep)
+    rows = state.table.columns
+    state.finder.rebuild(rows, state.control.active.values())
+    if state.totals.evicted > evicted or _idle_areas(state):
+        state.sliding.rebuild(rows, state.control.sliding.values())
+    else:
+        state.sliding.drop_before_windows(rows, state.control.sliding.values())
+    _forget_unused(state)
+    state.live_slots = set(np.unique(rows.slot).tolist())
+    state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()
+    state.swept_rows, state.swept_areas = len(rows), len(state.areas)
+
+
+def forget_spare_templates(state: ShardState) -> None:
+    """Forget unused templates once they are many: those of late and refused rows, which bring no sweep about."""
+    if len(state.templates) - len(state.table) >= state.limits.sweep_after:
+        _forget_templates(state)
+
+
+def _kept_rows(state: ShardState) -> BoolArray:
+    """Which rows stay; those beyond the cap are counted as evicted."""
+    rows = state.table.columns
+    watermark_us = state.areas.watermark.state_us[rows.area]
+    keep = needed(rows, watermark_us, state.streams, state.control.in_force())
+    keep &= ~np.isin(rows.area, [area.code for area in _idle_areas(state)]) & (rows.seq >= state.first_seq)
+    beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
+    if beyond > 0:
+        beyond += state.limits.max_buffered // ROOM_SHARE
+        oldest = np.flatnonzero(keep)[:beyond]
+        keep[oldest] = False
+        state.first_seq = int(rows.seq[oldest[-1]]) + 1
+        state.totals.evicted += beyond
+    return keep
+
+
+def _idle_areas(state: ShardState) -> list[Area]:
+    return state.areas.idle(round(state.limits.forget_area_after_s * 1e6))
+
+
+def _forget_unused(state: ShardState) -> None:
+    rows, areas = state.table.columns, state.areas
+    for area in _idle_areas(state):
+        areas.forget(area)
+    used = set(np.unique(rows.sensor).tolist())
+    for area in areas:
+        areas.forget_sensors(area, lambda sensor: sensor.code not in used)
+    _forget_templates(state)
+
+
+def _forget_templates(state: ShardState) -> None:
+    used = np.unique(state.table.columns.template)
+    state.finder.forget(state.templates.forget_all_but(used), state.control.active)

@@ -1,0 +1,169 @@
+"""Episode records: what fusion says about episodes, again with every revision, and the matches in them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Raw, Struct, json
+
+from coincide.queries.episode_rule import EpisodeInterval, EpisodeRule
+from spark_jobs.records.kafka_records import OutputRecord
+from spark_jobs.records.match_records import Match
+from spark_jobs.rows.attributes import Scalar
+
+MOST_MEMBERS = 200
+
+
+class EpisodeMember(NamedTuple):
+    """One detection; members are put in order by these fields."""
+
+    detected_at_us: int
+    sensor: str
+    id: str
+    stream: str
+
+
+class Part(Struct, array_like=True, frozen=True):
+    """One match, or several.
+
+    Attributes
+    ----------
+    start_us, end_us : int
+        From the start of the first to the latest end.
+    earliest_us : int
+        Earliest possible instant of any member; before `start_us` where that is the one of the onset.
+    revision : int
+        Offset of the frame that completed the newest match.
+    members : sequence of EpisodeMember
+        In order, at most `MOST_MEMBERS`; `truncated` says whether there are more.
+    """
+
+    start_us: int
+    end_us: int
+    earliest_us: int
+    count: int
+    best_probability: float
+    revision: int
+    query_version: int
+    received_at_us: int
+    members: tuple[EpisodeMember, ...]
+    truncated: bool = False
+
+
+def part_of(match: Match, interval: EpisodeInterval, revision: int) -> Part:
+    """Return the part that one match makes."""
+    start_us, end_us = match.earliest_us, match.latest_us
+    if interval == "occurred" and match.occurred is not None:
+        start_us, end_us = match.occurred.p05_us, match.occurred.p95_us
+    return Part(
+        start_us=start_us,
+        end_us=end_us,
+        earliest_us=match.earliest_us,
+        count=1,
+        best_probability=match.probability,
+        revision=revision,
+        query_version=match.query_version,
+        received_at_us=match.received_at_us,
+        members=tuple(sorted(EpisodeMember(m.detected_at_us, m.sensor, m.id, m.stream) for m in match.members)),
+    )
+
+
+def united(parts: Sequence[Part]) -> Part:
+    """Return parts, at least one, as one; in whatever order they come."""
+    if len(parts) == 1:
+        return parts[0]
+    members = sorted({member for part in parts for member in part.members})
+    return Part(
+        start_us=min(part.start_us for part in parts),
+        end_us=max(part.end_us for part in parts),
+        earliest_us=min(part.earliest_us for part in parts),
+        count=sum(part.count for part in parts),
+        best_probability=max(part.best_probability for part in parts),
+        revision=max(part.revision for part in parts),
+        query_version=max(part.query_version for part in parts),
+        received_at_us=max(part.received_at_us for part in parts),
+        members=tuple(members[:MOST_MEMBERS]),
+        truncated=len(members) > MOST_MEMBERS or any(part.truncated for part in parts),
+    )
+
+
+class GroupKey(NamedTuple):
+    """What tells an episode from others at the same time.
+
+    Attributes
+    ----------
+    since : int
+        Sequence number from which on the area has been known: one that was forgotten and came back is another.
+    values : bytes
+        Those of the query's labels, as a JSON list.
+    """
+
+    query: str
+    area: str
+    since: int
+    values: bytes
+
+
+class Episode(Struct, frozen=True, kw_only=True):
+    """An episode as it is now; see docs/contracts/episodes.schema.json."""
+
+    v: int = 1
+    id: str
+    query: str
+    query_version: int
+    area: str
+    group: Mapping[str, Scalar | None]
+    revision: int
+    start_us: int
+    end_us: int
+    count: int
+    best_probability: float
+    open: bool
+    final: bool
+    received_at_us: int
+    members: Sequence[Mapping[str, str | int]]
+    members_truncated: bool
+
+    def to_record(self) -> OutputRecord:
+        """Return the record to write, keyed by area."""
+        return OutputRecord(self.area.encode(), json.encode(self))
+
+
+class Retraction(Struct, frozen=True, kw_only=True):
+    """An episode that is no more, and those that now hold what it held."""
+
+    v: int = 1
+    id: str
+    query: str
+    query_version: int
+    area: str
+    revision: int
+    retracted: bool = True
+    replaced_by: Sequence[str]
+
+    def to_record(self) -> OutputRecord:
+        """Return the record to write, keyed by area."""
+        return OutputRecord(self.area.encode(), json.encode(self))
+
+
+def episode_id(group: GroupKey, rule: EpisodeRule, earliest: EpisodeMember, start_us: int) -> str:
+    """Return "e-" and 32 hex digits made of the rule, the group, the earliest member, and how far from it it starts.
+
+    They are the first 16 bytes of SHA-256 over the compact UTF-8 JSON
+    ``[query,gap_us,interval,[label,..],area,[value,..],[detected_at_us,sensor,id,stream],steps]``. One detection may be
+    the earliest of two episodes, which start more than a gap apart: `steps` is how many gaps (and a microsecond) the
+    start lies behind the member's reported time, to the nearest whole number; nearly always 0.
+
+    Examples
+    --------
+    >>> rule, earliest = EpisodeRule(gap_s=5e-6), EpisodeMember(7, "geo-1", "g1", "seismic")
+    >>> episode_id(GroupKey("q", "bay", 0, b"[]"), rule, earliest, start_us=9)
+    'e-bbed5290f507bf227b62ab3db84c62ad'
+    """
+    step_us = rule.gap_us + 1
+    steps = (start_us - earliest.detected_at_us + step_us // 2) // step_us
+    of_rule = (rule.gap_us, rule.interval, rule.by)
+    content = json.encode([group.query, *of_rule, group.area, Raw(group.values), list(earliest), steps])
+    return "e-" + hashlib.sha256(content).hexdigest()[:32]

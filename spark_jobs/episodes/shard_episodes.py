@@ -1,0 +1,77 @@
+"""The episodes of all queries of a shard, and what is to be told of them after each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from coincide.joins.stream import Stream
+from coincide.queries.join_query import Query
+from spark_jobs.core.control import ActiveQuery
+from spark_jobs.core.row_retention import horizon_us
+from spark_jobs.episodes.episode_records import GroupKey
+from spark_jobs.episodes.episode_slots import EpisodeSlot, EpisodeSlots
+from spark_jobs.episodes.query_episodes import QueryEpisodes, Told
+from spark_jobs.records.match_records import Match
+from spark_jobs.rows.areas import Areas
+
+
+@dataclass
+class Episodes:
+    """Episodes by query; pure: nothing here reads a clock, and batches change nothing.
+
+    Attributes
+    ----------
+    slots : EpisodeSlots
+        Where those that may still change are saved.
+    """
+
+    streams: Mapping[str, Stream]
+    areas: Areas
+    slots: EpisodeSlots = field(default_factory=EpisodeSlots)
+    _by_query: dict[str, QueryEpisodes] = field(default_factory=dict)
+    _ended: list[Told] = field(default_factory=list)
+
+    def begin(self, queries: Iterable[ActiveQuery]) -> None:
+        """Begin a batch with the queries in force; the episodes of others, and of other rules, are final."""
+        self.slots.begin()
+        wanted = {active.query.id: active for active in queries if active.query.coalesce is not None}
+        for id_, known in list(self._by_query.items()):
+            if id_ not in wanted or not known.goes_on_with(wanted[id_]):
+                self._ended += self._by_query.pop(id_).ended()
+        for active in wanted.values():
+            self._follow(active.query, active.activation_seq)
+
+    def add(self, match: Match, revision: int) -> None:
+        """Take a match of a query in force that coalesces; `revision` is the offset of the frame that completed it."""
+        area = self.areas.area(match.area, 0)  # known, since its rows are
+        self._by_query[match.query].add(match, area.since, revision)
+
+    def told(self) -> list[Told]:
+        """Return what has changed in this batch, by query, group and start."""
+        told, self._ended = self._ended, []
+        for episodes in self._by_query.values():
+            told += episodes.told(self._watermark_us)
+        return told
+
+    def restore(self, queries: Iterable[ActiveQuery], saved: Iterable[EpisodeSlot]) -> None:
+        """Take the episodes that were saved after the last batch, in which these queries were in force."""
+        self.begin(queries)
+        for slot in saved:
+            self.slots.live.add(slot.number)
+            episodes = self._by_query[slot.group.query]
+            episodes.restore(slot.episode(episodes.rule), self._watermark_us(slot.group))
+
+    def _follow(self, query: Query, activation_seq: int) -> None:
+        known = self._by_query.get(query.id)
+        if known is not None and known.query == query:
+            return
+        horizon = horizon_us(query, self.streams)
+        if known is not None:
+            known.follow(query, horizon)
+        elif query.coalesce is not None:
+            self._by_query[query.id] = QueryEpisodes(query, query.coalesce, activation_seq, horizon, self.slots)
+
+    def _watermark_us(self, group: GroupKey) -> int | None:
+        known = self.areas.get(group.area)
+        return None if known is None or known.since != group.since else self.areas.watermark.us(known.code)

@@ -1,0 +1,1 @@
+"""The fusion job around its core: Spark, checkpoint, restarts, metrics."""

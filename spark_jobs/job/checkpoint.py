@@ -1,0 +1,174 @@
+"""The checkpoint: one job at a time, and only one that fits what the checkpoint was made for.
+
+The Java process holds it, because that is the one that writes the checkpoint: after SIGKILL of the Python process it
+lives on for a second, and a lock of the Python process would already be free.
+
+Spark takes the number of shards from the checkpoint without a word, and state judged under other declarations would
+give answers that belong to neither; so both are written down at the first start and compared at every later one.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from coincide.joins.stream import Stream
+from spark_jobs.saving.state_format import FORMAT
+
+_POLL_S = 0.2
+
+
+class LockError(Exception):
+    """Another job holds the checkpoint; the message is one sentence for the operator."""
+
+
+def lock_checkpoint(jvm: Any, checkpoint: Path, wait_s: float) -> Any:
+    """Return the lock of ``checkpoint``, held until the Java process ends; keep the reference.
+
+    It is a POSIX record lock on the file ``<checkpoint>.lock`` beside it.
+
+    Parameters
+    ----------
+    jvm
+        py4j's view of the Java process.
+    checkpoint
+        Folder, which need not exist yet.
+    wait_s
+        How long to wait for a job that is ending.
+
+    Raises
+    ------
+    LockError
+        Another process still held it after ``wait_s`` seconds.
+    """
+    path = lock_path(checkpoint)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
+    deadline_s = time.monotonic() + wait_s
+    while (lock := channel.tryLock()) is None:
+        if time.monotonic() >= deadline_s:
+            channel.close()
+            raise LockError(f"another fusion job is running on the checkpoint {checkpoint}: it holds {path}")
+        time.sleep(_POLL_S)
+    return lock
+
+
+def lock_path(checkpoint: Path) -> Path:
+    """Return the lock file of ``checkpoint``."""
+    absolute = checkpoint.absolute()
+    return absolute.with_name(absolute.name + ".lock")
+
+
+IDENTITY_FILE = "coincide.json"
+_REBUILD = "start once with --rebuild to begin anew from the topics, or put the checkpoint back"
+
+
+class CheckpointError(Exception):
+    """The checkpoint cannot be used; the message is one sentence for the operator."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a checkpoint is made for."""
+
+    shards: int
+    streams: Mapping[str, Stream]
+    state_format: int = FORMAT
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is written into the checkpoint."""
+        streams = {name: asdict(stream) for name, stream in sorted(self.streams.items())}
+        return {"state_format": self.state_format, "shards": self.shards, "streams": streams}
+
+
+def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matches: Callable[[], bool]) -> str:
+    """Return the id of the checkpoint in ``folder``, made first where there is none.
+
+    Parameters
+    ----------
+    folder
+        The checkpoint; the caller holds its lock.
+    declared
+        What this start declares.
+    rebuild
+        Whether to delete what is there and begin anew.
+    has_matches
+        Tells whether matches were ever written; asked only where there is no checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        It was made for something else, or it is lost although matches were written.
+    """
+    if rebuild and folder.exists():
+        _delete(folder)
+    identity = folder / IDENTITY_FILE
+    if identity.exists():
+        return _verify(folder, identity, declared)
+    if (folder / "offsets").exists():
+        raise CheckpointError(f"{folder} is a checkpoint of another job: {IDENTITY_FILE} is missing in it")
+    if not rebuild and has_matches():
+        raise CheckpointError(f"there is no checkpoint in {folder}, yet the match topic has matches: {_REBUILD}")
+    return _create(folder, identity, declared)
+
+
+def refuse_unfit(folder: Path, declared: Declared) -> None:
+    """Raise CheckpointError if there is a checkpoint in ``folder`` that was made for something else; change nothing."""
+    if (folder / IDENTITY_FILE).exists():
+        _compare(folder, _read(folder / IDENTITY_FILE), declared.to_json())
+
+
+def _create(folder: Path, identity: Path, declared: Declared) -> str:
+    checkpoint_id = uuid.uuid4().hex
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(identity, {"id": checkpoint_id, **declared.to_json()})
+    return checkpoint_id
+
+
+def _verify(folder: Path, identity: Path, declared: Declared) -> str:
+    found = _read(identity)
+    wanted = declared.to_json()
+    _compare(folder, found, wanted)
+    if found["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
+        _write(identity, {**found, **wanted})
+    return str(found["id"])
+
+
+def _compare(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name in ("state_format", "shards"):
+        if found[name] != wanted[name]:
+            was, now = found[name], wanted[name]
+            raise CheckpointError(f"the checkpoint in {folder} was made with {name} {was}, not {now}: {_REBUILD}")
+    for stream, declaration in found["streams"].items():
+        if wanted["streams"].get(stream) != declaration:
+            raise CheckpointError(
+                f"the checkpoint in {folder} was made with stream {stream!r} declared as {declaration}, "
+                f"not {wanted['streams'].get(stream)}: {_REBUILD}"
+            )
+
+
+def _read(identity: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(identity.read_text(encoding="utf-8"))
+        return {name: found[name] for name in ("id", "state_format", "shards", "streams")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{identity} cannot be read ({error!r}): {_REBUILD}") from error
+
+
+def _write(identity: Path, content: dict[str, Any]) -> None:
+    fresh = identity.with_suffix(".fresh")
+    fresh.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    fresh.replace(identity)
+
+
+def _delete(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise CheckpointError(f"{folder} cannot be deleted: {error.strerror}") from error

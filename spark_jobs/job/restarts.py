@@ -1,0 +1,149 @@
+"""Keeps the query running: starts it again, with growing delays, whenever it ends by itself; whether it lives."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+
+class Liveliness:
+    """Thread-safe record of the query's signs of life.
+
+    Parameters
+    ----------
+    stale_after_s
+        A query silent for longer than this is not ready.
+    clock_s
+        Monotonic seconds.
+    """
+
+    def __init__(self, stale_after_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._stale_after_s = stale_after_s
+        self._clock_s = clock_s
+        self._lock = threading.Lock()
+        self._seen_s: float | None = None
+        self._reason = "the query has not been started yet"
+
+    def saw(self) -> None:
+        """Take note that the query finished a batch, or looked for records and found none."""
+        with self._lock:
+            self._seen_s = self._clock_s()
+
+    def starting(self) -> None:
+        """Take note that the query was started; it is ready with its first sign of life."""
+        self._is_away("the query has not finished its first batch yet")
+
+    def ended(self, reason: str) -> None:
+        """Take note that the query ended, and why."""
+        self._is_away(reason)
+
+    @property
+    def shown_since_start(self) -> bool:
+        """Whether there was a sign of life since the last start."""
+        with self._lock:
+            return self._seen_s is not None
+
+    def why_not_ready(self) -> str | None:
+        """Return None if the query is at work, else a sentence that says what is wrong."""
+        with self._lock:
+            if self._seen_s is None:
+                return self._reason
+            silent_s = self._clock_s() - self._seen_s
+        if silent_s > self._stale_after_s:
+            return f"the query has shown no sign of life for {silent_s:.0f} s"
+        return None
+
+    def _is_away(self, reason: str) -> None:
+        with self._lock:
+            self._seen_s = None
+            self._reason = reason
+
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.2
+
+
+class Query(Protocol):
+    """What is needed of a running streaming query."""
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802 - Spark's name
+        """Whether it runs."""
+
+    def exception(self) -> Exception | None:
+        """Why it ended, None if it runs or was stopped."""
+
+
+Q = TypeVar("Q", bound=Query)
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Delays between restarts: ``first_s``, then twice the one before, at most ``longest_s``."""
+
+    first_s: float
+    longest_s: float
+
+    def after(self, delay_s: float) -> float:
+        """Return the delay that follows ``delay_s``."""
+        return min(2 * delay_s, self.longest_s)
+
+
+def keep_running(
+    start: Callable[[], Q],
+    liveliness: Liveliness,
+    backoff: Backoff,
+    stopping: threading.Event,
+    fatal: tuple[type[Exception], ...] = (),
+    raise_if_in_vain: Callable[[Exception], None] = lambda _error: None,
+    on_restart: Callable[[], None] = lambda: None,
+) -> Q | None:
+    """Start the query again whenever it ends, until ``stopping`` is set; return the one that runs then.
+
+    The delay starts over after the query has shown a sign of life. Exceptions of the types ``fatal`` are raised, and
+    what ``raise_if_in_vain`` makes of the one that a query ended with.
+    """
+    delay_s = backoff.first_s
+    while not stopping.is_set():
+        outcome = _run_once(start, liveliness, stopping, fatal)
+        if not isinstance(outcome, Exception):
+            return outcome
+        raise_if_in_vain(outcome)
+        reason = _first_line(outcome)
+        if liveliness.shown_since_start:
+            delay_s = backoff.first_s
+        liveliness.ended(reason)
+        logger.warning("the query ended (%s); it is started again in %g s", reason, delay_s)
+        stopping.wait(delay_s)
+        delay_s = backoff.after(delay_s)
+        on_restart()
+    return None
+
+
+def _run_once(
+    start: Callable[[], Q],
+    liveliness: Liveliness,
+    stopping: threading.Event,
+    fatal: tuple[type[Exception], ...],
+) -> Q | Exception:
+    """Return the query that still runs when ``stopping`` is set, or why it ended."""
+    liveliness.starting()
+    try:
+        query = start()
+        while query.isActive:
+            if stopping.wait(POLL_S):
+                return query
+        return query.exception() or RuntimeError("it was stopped")
+    except fatal:
+        raise
+    except Exception as error:
+        return error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or repr(error)

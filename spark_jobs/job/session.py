@@ -1,0 +1,158 @@
+"""The Spark session, every Spark property that the job sets with its reason, and the code shipped to a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark_jobs.settings import Settings, SettingsError
+
+_ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
+_CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+FIXED_PROPERTIES = {
+    # The default manager asks Hadoop's FileContext, which forks a process for every file: 390 ms a batch, not 200.
+    "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
+    # transformWithState needs RocksDB; a changelog writes what changed instead of a snapshot per batch.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
+    # Rows go to the Python worker through a Unix socket: faster, and no port is opened.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # Adaptive execution plans every batch again and would merge the shards' partitions.
+    "spark.sql.adaptive.enabled": "false",
+    # A batch without new records would only repeat the last one's work.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # A batch is milliseconds of driver work many times a second: compiling it to the utmost and collecting garbage in
+    # parallel take the cores away from that work. Without these p99 was 1.4 s on two cores, with them 1.0 s.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    # What a batch left behind is kept for a restart and for inspection, not for the default's 100 batches.
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    "spark.sql.session.timeZone": "UTC",
+    # On a cluster: wait for every core before the first batch, which decides where each shard stays; and one core for
+    # each executor, so that its only Python worker keeps its shard's core in memory.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.executor.cores": "1",
+    # The interface listens on every address; metrics are served by the job itself.
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "WARN",
+}
+
+
+class SessionError(Exception):
+    """Spark cannot be started, or its Java process died; only a new process can go on."""
+
+
+def create_session(settings: Settings) -> SparkSession:
+    """Return the one Spark session of this process; a Java process starts with it.
+
+    Raises
+    ------
+    SettingsError
+        The folder of the connector's jars has none.
+    SessionError
+        There is no Java, or the cluster does not answer.
+    """
+    # Workers must run this very interpreter, not the first python3 on the PATH.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", settings.driver_bind_address)  # else it looks the host's name up, and warns
+    builder = SparkSession.Builder().appName("coincide-fusion").master(settings.master)
+    for name, value in spark_properties(settings).items():
+        builder = builder.config(name, value)
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        spark = builder.getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise SessionError(f"Spark on {settings.master} could not be started (is there a Java?): {reason}") from error
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, on_interrupt)  # SparkContext has put its own there
+    return spark
+
+
+def is_lost(spark: SparkSession) -> bool:
+    """Return whether the session can start no query any more: its Java process died, or its cluster went away."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, OSError, AttributeError):
+        return True
+
+
+def end_session(spark: SparkSession, timeout_s: float) -> None:
+    """Stop Spark and its Java process; one that does not end within ``timeout_s`` seconds is killed."""
+    gateway = spark.sparkContext._gateway
+    java: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if java is None:
+        return  # somebody else's Java process
+    killer = threading.Timer(timeout_s, java.kill)
+    killer.start()
+    try:
+        with suppress(Py4JError, OSError):
+            spark.stop()
+        with suppress(OSError):
+            if java.stdin:
+                java.stdin.close()  # it ends when its standard input does
+        java.wait()
+    finally:
+        killer.cancel()
+
+
+def spark_properties(settings: Settings) -> dict[str, str]:
+    """Return every Spark property of the job, ``settings.spark_conf`` last."""
+    return {
+        **FIXED_PROPERTIES,
+        # One partition of the shuffle for each shard: a state store each, and no empty tasks.
+        "spark.sql.shuffle.partitions": str(settings.shards),
+        "spark.cores.max": str(settings.shards),
+        "spark.sql.streaming.stopTimeout": f"{round(settings.stop_timeout_s * 1_000)}ms",
+        "spark.driver.host": settings.driver_host,
+        "spark.driver.bindAddress": settings.driver_bind_address,
+        "spark.driver.memory": settings.driver_memory,
+        "spark.jars": ",".join(str(jar) for jar in connector_jars(settings.jars_path)),
+        **settings.spark_conf,
+    }
+
+
+def connector_jars(folder: Path) -> list[Path]:
+    """Return the jars in ``folder``, sorted; a `SettingsError` when there are none."""
+    jars = sorted(folder.absolute().glob("*.jar"))
+    if not jars:
+        raise SettingsError(
+            f"jars_path is {folder}: there is no jar in it; `make setup` fetches Spark's Kafka connector"
+        )
+    return jars
+
+
+PACKAGES = ("coincide", "spark_jobs")
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def shipped_code(spark: SparkSession) -> Iterator[None]:
+    """Let the workers import `PACKAGES`; they fetch them from this process, so the archive is kept until the end."""
+    with tempfile.TemporaryDirectory(prefix="coincide-") as folder:
+        archive = Path(folder) / "coincide-jobs.zip"
+        write_archive(archive)
+        spark.sparkContext.addPyFile(str(archive))
+        yield
+
+
+def write_archive(archive: Path) -> None:
+    """Write every module of `PACKAGES` into the zip file ``archive``."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as content:
+        for module in sorted(path for package in PACKAGES for path in (_ROOT / package).rglob("*.py")):
+            content.write(module, module.relative_to(_ROOT))

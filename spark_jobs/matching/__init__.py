@@ -1,0 +1,1 @@
+"""Which accepted rows match, and what is said of each match."""

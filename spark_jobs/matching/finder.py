@@ -1,0 +1,103 @@
+"""Finder: which detections the queries match, each match found when its last member arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+
+from coincide.offsets.cache import MOST_PAIRS, LookUps
+from coincide.queries.join_query import Query
+from spark_jobs.core.control import ActiveQuery
+from spark_jobs.matching.match_verdicts import FoundTuples
+from spark_jobs.matching.role_edges import role_edges
+from spark_jobs.matching.row_buffers import Equal, RowBuffers
+from spark_jobs.matching.search import QueryOffsets, Search
+from spark_jobs.matching.set_search import sets_found
+from spark_jobs.matching.tuple_search import pairs_found, tuples_found
+from spark_jobs.rows.areas import Areas
+from spark_jobs.rows.event_table import EventColumns, EventTable
+from spark_jobs.rows.template_codes import Templates
+
+
+class Finder:
+    """Searches the buffered rows for all queries; nothing that it keeps changes an answer."""
+
+    def __init__(
+        self, streams: Mapping[str, int], areas: Areas, templates: Templates, most_pairs: int = MOST_PAIRS
+    ) -> None:
+        self._streams = streams
+        self._areas = areas
+        self._templates = templates
+        self._most_pairs = most_pairs
+        self._buffers = RowBuffers(len(streams), templates)
+        self._first_new_seq = 0
+        self._offsets: dict[str, QueryOffsets] = {}
+        self._look_ups_before = LookUps()
+
+    def insert(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
+        """Buffer the new rows of a batch for the queries in force."""
+        self._buffers.insert(rows, _groupings(queries))
+        self._first_new_seq = int(rows.seq[0]) if len(rows) else 0
+
+    def rebuild(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
+        """Buffer exactly the given rows."""
+        self._buffers.rebuild(rows, _groupings(queries))
+
+    def forget(self, templates: list[int], queries: Iterable[str]) -> None:
+        """Forget what was computed for template codes that no row has any more, and for all but these queries."""
+        for query in self._offsets.keys() - set(queries):
+            self._retire(query)
+        code = np.arange(len(self._templates.histograms), dtype=np.int32)
+        code[templates] = -1
+        for offsets in self._offsets.values():
+            offsets.recode(code)
+
+    @property
+    def look_ups(self) -> LookUps:
+        """What the caches of template pairs have done since this process began, all queries together."""
+        total = self._look_ups_before
+        for offsets in self._offsets.values():
+            total = total.plus(offsets.look_ups)
+        return total
+
+    def find(self, active: ActiveQuery, table: EventTable) -> FoundTuples:
+        """Find the matches whose last member is among the rows of the last insert, in the order of arrival."""
+        search = Search(
+            active,
+            self._offsets_of(active.query),
+            self._buffers,
+            table,
+            self._first_new_seq,
+            self._streams,
+            self._areas,
+            self._templates,
+        )
+        return _matches_of(search).in_order()
+
+    def _offsets_of(self, query: Query) -> QueryOffsets:
+        known = self._offsets.get(query.id)
+        if known is not None and known.query != query:
+            self._retire(query.id)
+            known = None
+        if known is None:
+            known = QueryOffsets(query, role_edges(query), self._templates, self._most_pairs)
+            self._offsets[query.id] = known
+        return known
+
+    def _retire(self, query: str) -> None:
+        """Forget what a query had computed, but not that it was."""
+        self._look_ups_before = self._look_ups_before.plus(self._offsets.pop(query).look_ups_done)
+
+
+def _groupings(queries: Iterable[ActiveQuery]) -> Collection[Equal]:
+    return dict.fromkeys(active.query.equal for active in queries)
+
+
+def _matches_of(search: Search) -> FoundTuples:
+    roles = len(search.query.roles)
+    if not any(len(search.new(role)) for role in range(roles)):
+        return FoundTuples.none(roles)
+    if search.query.at_least is not None:
+        return sets_found(search)
+    return pairs_found(search) if roles == 2 else tuples_found(search)

@@ -1,0 +1,174 @@
+"""What is said of tuples that match: how probable, all together and edge by edge, and when it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.constraints.graph import ConstraintGraph, induced
+from coincide.joins.tuples.members import MemberColumns
+from coincide.probability.onset_columns import Occurrences, occurrences
+from coincide.queries.join_query import Query
+from spark_jobs.records.match_records import EdgeProbability, WhenOccurred
+from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.template_codes import Templates
+
+ABSENT = -1
+
+
+@dataclass(frozen=True)
+class FoundTuples:
+    """Tuples that one query found in a batch.
+
+    Attributes
+    ----------
+    members : ndarray of intp, shape (n, roles)
+        The member of each role, `ABSENT` where there is none.
+    supersedes : ndarray of intp, shape (n, roles), or None
+        The tuple that each one enlarges, all `ABSENT` if there is none. None if no tuple enlarges any.
+    """
+
+    members: PositionArray
+    supersedes: PositionArray | None = None
+
+    @classmethod
+    def none(cls, roles: int) -> FoundTuples:
+        """Return no tuples."""
+        return cls(np.empty((0, roles), np.intp))
+
+    def in_order(self) -> FoundTuples:
+        """Sort by the arrival of the last member, then of the one before it and so on, then by role."""
+        if len(self.members) < 2:
+            return self
+        by_arrival = np.sort(self.members, axis=1)[:, ::-1]
+        order = np.lexsort([*self.members.T[::-1], *by_arrival.T[::-1]])  # its last key is the first to count
+        supersedes = None if self.supersedes is None else self.supersedes[order]
+        return FoundTuples(self.members[order], supersedes)
+
+
+_induced = lru_cache(maxsize=1024)(induced)
+
+
+@dataclass(frozen=True, eq=False)
+class AlikeTuples:
+    """Tuples with the same constraint graph between the members that are present.
+
+    Attributes
+    ----------
+    at : ndarray of intp, shape (n,)
+        Which of the tuples that were asked about they are.
+    graph : ConstraintGraph
+        Of m roles; in a uniform clique they stand for any m roles.
+    roles : ndarray of intp, shape (n, m)
+        Role of each member.
+    columns : MemberColumns
+    """
+
+    at: PositionArray
+    graph: ConstraintGraph
+    roles: PositionArray
+    columns: MemberColumns
+
+
+def alike_tuples(
+    query: Query, members: PositionArray, rows: EventColumns, templates: Templates
+) -> Iterator[AlikeTuples]:
+    """Part tuples, (n, roles), by their constraint graph: the fewer parts, the faster they are judged."""
+    is_present = members != ABSENT
+    is_uniform = query.graph.uniform_window is not None
+    kinds, kind = np.unique(is_present.sum(axis=1)[:, None] if is_uniform else is_present, axis=0, return_inverse=True)
+    for nth in range(len(kinds)):
+        at = np.flatnonzero(kind.ravel() == nth)
+        present = is_present[at]
+        roles = np.nonzero(present)[1].reshape(len(at), -1)
+        named = range(roles.shape[1]) if is_uniform else roles[0].tolist()
+        graph = _induced(query.graph, tuple(query.roles[role][0] for role in named))
+        yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
+
+
+def hold_jointly(query: Query, members: PositionArray, rows: EventColumns, templates: Templates) -> BoolArray:
+    """Whether each tuple, roles without a member `ABSENT`, reaches the query's joint threshold, bool (n,)."""
+    holds = np.ones(len(members), np.bool_)
+    if query.joint_threshold is None:
+        return holds
+    for alike in alike_tuples(query, members, rows, templates):
+        if len(alike.graph.edges) > 1:  # of one edge its own threshold says it all
+            holds[alike.at] = alike.columns.at_least(alike.graph, query.joint_threshold)
+    return holds
+
+
+def _columns_of(members: PositionArray, rows: EventColumns, templates: Templates) -> MemberColumns:
+    codes, index = np.unique(rows.template[members], return_inverse=True)
+    histograms = [templates.histogram(code) for code in codes.tolist()]
+    return MemberColumns(
+        [histograms] * members.shape[1], index.reshape(members.shape).T, rows.detected_at_us[members].T
+    )
+
+
+DECIMALS = 12  # the accuracy promised; beyond it a digit could depend on what else is computed in the same batch
+NANOSECOND_DECIMALS = 9
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """One entry for each tuple."""
+
+    probability: list[float]
+    occurred: list[WhenOccurred | None]
+    chance_rate_hz: list[float | None]
+    edges: list[list[EdgeProbability]]
+
+
+@dataclass(frozen=True)
+class TupleJudge:
+    """Judges the tuples that a query of more than two roles found in a batch."""
+
+    query: Query
+    rows: EventColumns
+    templates: Templates
+
+    def verdicts(self, members: PositionArray) -> Verdicts:
+        """Return what is said of each tuple, (n, roles); none of it depends on the other tuples."""
+        probability = [0.0] * len(members)
+        occurred: list[WhenOccurred | None] = [None] * len(members)
+        edges: list[list[EdgeProbability]] = [[]] * len(members)
+        for alike in alike_tuples(self.query, members, self.rows, self.templates):
+            of_all, when = _of_all(alike)
+            of_edges = self._edges(alike)
+            for nth, at in enumerate(alike.at.tolist()):
+                probability[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
+        return Verdicts(probability, occurred, [None] * len(members), edges)
+
+    def _edges(self, alike: AlikeTuples) -> list[list[EdgeProbability]]:
+        """Return each tuple's edges in the order of the query's, named as it names them."""
+        names = [role for role, _ in self.query.roles]
+        between = {edge.pair: (nth, (edge.a, edge.b)) for nth, edge in enumerate(self.query.graph.edges)}
+        ends = [[alike.graph.streams.index(name) for name in (edge.a, edge.b)] for edge in alike.graph.edges]
+        found = []
+        probabilities = alike.columns.edge_probabilities(alike.graph).round(DECIMALS).tolist()
+        for roles, of_edges in zip(alike.roles.tolist(), probabilities, strict=True):
+            pairs = (frozenset(names[roles[end]] for end in each) for each in ends)
+            in_order = sorted((*between[pair], each) for pair, each in zip(pairs, of_edges, strict=True))
+            found.append([EdgeProbability(named, each) for _, named, each in in_order])
+        return found
+
+
+def _of_all(alike: AlikeTuples) -> tuple[list[float], Sequence[WhenOccurred | None]]:
+    """Return the joint probability, and the onset that only a clique of one symmetric window has: its mass is it."""
+    graph, columns = alike.graph, alike.columns
+    window = graph.uniform_window
+    if window is None:
+        return columns.probabilities(graph).round(DECIMALS).tolist(), [None] * len(alike.at)
+    when = occurrences(columns.templates, columns.template_index, columns.detected_at_us, window)
+    return when.probability.round(DECIMALS).tolist(), as_recorded(when)
+
+
+def as_recorded(when: Occurrences) -> list[WhenOccurred]:
+    """Return when each match occurred as its record says it."""
+    std_s = when.std_s.round(NANOSECOND_DECIMALS)
+    columns = (when.mean_us, std_s, when.p05_us, when.p95_us)
+    return [WhenOccurred(*fields) for fields in zip(*(column.tolist() for column in columns), strict=True)]

@@ -1,0 +1,125 @@
+"""Edges between roles, the bounds on their times, and the order of roles that nothing tells apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.constraints.window import Window
+from coincide.joins.probe_bounds import ProbeBounds
+from coincide.offsets.cache import OffsetCache
+from coincide.queries.join_query import Query
+from spark_jobs.rows.areas import Areas
+from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.template_codes import Templates
+
+
+@dataclass(frozen=True)
+class RoleEdge:
+    """P(X of `second` - X of `first` lies in `window`) >= `threshold`.
+
+    `is_forward`: the query's own edge names them in this order. `is_unordered`: nothing tells the two roles apart, so
+    the member reported first plays the first.
+    """
+
+    first: int
+    second: int
+    window: Window
+    threshold: float
+    is_forward: bool
+    is_unordered: bool
+
+
+def role_edges(query: Query) -> list[RoleEdge]:
+    """Return the edges, in the order of the query's."""
+    names = [role for role, _ in query.roles]
+    group_of = {role: group for group in query.alike for role in group}
+    made = []
+    for edge in query.graph.edges:
+        a, b = names.index(edge.a), names.index(edge.b)
+        window = edge.window if a < b else edge.window.swapped()
+        are_alike = group_of[a] == group_of[b]
+        made.append(RoleEdge(min(a, b), max(a, b), window, edge.threshold or 0.0, a < b, are_alike))
+    return made
+
+
+def possible_bounds(edge: RoleEdge, templates: Templates, *, probing_first: bool) -> ProbeBounds:
+    """Return bounds of stored minus probing earliest time, by probing template; what lies within is judged later.
+
+    `probing_first` tells whether the probing events play the edge's first role.
+    """
+    window = edge.window if probing_first else edge.window.swapped()
+    length = templates.latest_us - templates.earliest_us
+    lo = np.full_like(length, window.lo_us - 1 - length.max())
+    hi = window.hi_us + 1 + length
+    return ProbeBounds(
+        lo_us=lo[:, None],
+        hi_us=hi[:, None],
+        outer_lo_us=lo,
+        outer_hi_us=hi,
+        sure_lo_us=hi,
+        sure_hi_us=lo,
+        table=None,
+        probes_with_b=not probing_first,
+    )
+
+
+def judged_bounds(edge: RoleEdge, templates: Templates, cache: OffsetCache, *, probing_first: bool) -> ProbeBounds:
+    """Return the same bounds; `cache` judges what lies within them by the reported times."""
+    possible = {**vars(possible_bounds(edge, templates, probing_first=probing_first)), "cache": cache}
+    return _JudgedBounds(**possible, judge=cache, earliest_us=templates.earliest_us, is_unordered=edge.is_unordered)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _JudgedBounds(ProbeBounds):
+    judge: OffsetCache
+    earliest_us: Int64Array
+    is_unordered: bool
+
+    def qualify(self, probing: CodeArray, stored: CodeArray, offset_us: Int64Array) -> BoolArray:
+        reported_us = offset_us + self.earliest_us[probing] - self.earliest_us[stored]
+        if not self.is_unordered:
+            return super().qualify(probing, stored, reported_us)
+        is_later = reported_us < 0
+        one, other = np.where(is_later, stored, probing), np.where(is_later, probing, stored)
+        qualifies = self.judge.contain(one, other, np.abs(reported_us))
+        tied = np.flatnonzero(qualifies & (reported_us == 0))  # neither was first: which is called so must not matter
+        if len(tied):
+            qualifies[tied] = self.judge.contain(other[tied], one[tied], reported_us[tied])
+        return qualifies
+
+
+@dataclass(frozen=True, eq=False)
+class RoleOrder:
+    """Orders members by (detected_at, sensor, id); they are positions in `rows`."""
+
+    rows: EventColumns
+    areas: Areas
+
+    def key(self, at: int) -> tuple[int, str, str]:
+        """Return what a member is ordered by."""
+        return int(self.rows.detected_at_us[at]), *self._name(at)
+
+    def ordered(self, one: PositionArray, other: PositionArray) -> tuple[PositionArray, PositionArray]:
+        """Swap those of two columns of members that are not in order."""
+        detected_at_us = self.rows.detected_at_us
+        swap = detected_at_us[one] > detected_at_us[other]
+        for tie in np.flatnonzero(detected_at_us[one] == detected_at_us[other]):
+            swap[tie] = self._name(one[tie]) > self._name(other[tie])
+        return np.where(swap, other, one), np.where(swap, one, other)
+
+    def columns(self, members: list[PositionArray], alike: Sequence[Sequence[int]]) -> list[PositionArray]:
+        """Order the members of each group of roles, column by column (a bubble sort of whole columns)."""
+        members = list(members)
+        for group in alike:
+            for last in range(len(group), 1, -1):
+                for a, b in pairwise(group[:last]):
+                    members[a], members[b] = self.ordered(members[a], members[b])
+        return members
+
+    def _name(self, at: int | np.intp) -> tuple[str, str]:
+        return self.areas.sensor_of(self.rows.sensor[at]).name, self.rows.ids[int(at)]

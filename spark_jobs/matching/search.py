@@ -1,0 +1,155 @@
+"""What is at hand when the new rows of a batch look for the matches that they complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from coincide.arrays.kinds import CodeArray, PositionArray
+from coincide.joins.events import Events, SortedEvents
+from coincide.joins.pairs.matching import Probe, matching_pairs
+from coincide.offsets.cache import LookUps, OffsetCache
+from coincide.queries.join_query import Query
+from spark_jobs.core.control import ActiveQuery
+from spark_jobs.matching.role_edges import RoleEdge, RoleOrder, possible_bounds
+from spark_jobs.matching.row_buffers import RowBuffers
+from spark_jobs.rows.areas import Areas
+from spark_jobs.rows.event_table import EventColumns, EventTable
+from spark_jobs.rows.template_codes import Templates
+
+
+class QueryOffsets:
+    """Caches by window and threshold; all together remember at most `most_pairs`.
+
+    Attributes
+    ----------
+    held : dict of frozenset to bool
+        Whether sets of members hold jointly (see `set_search`).
+    """
+
+    def __init__(self, query: Query, edges: Sequence[RoleEdge], templates: Templates, most_pairs: int) -> None:
+        self.query = query
+        self.edges = edges
+        self.held: dict[frozenset[int], bool] = {}
+        kinds = dict.fromkeys((edge.window, edge.threshold) for edge in edges)
+        room = max(1, most_pairs // len(kinds))
+        self._caches = {kind: OffsetCache(*kind, templates, templates, room) for kind in kinds}
+
+    def of(self, edge: RoleEdge) -> OffsetCache:
+        """Return the cache that judges an edge."""
+        return self._caches[edge.window, edge.threshold]
+
+    def recode(self, code: CodeArray) -> None:
+        """Follow a change of template codes; -1 is forgotten."""
+        for cache in self._caches.values():
+            cache.recode(code, code)
+
+    @property
+    def look_ups(self) -> LookUps:
+        """Counts of all caches."""
+        total = LookUps()
+        for cache in self._caches.values():
+            total = total.plus(cache.look_ups)
+        return total
+
+    @property
+    def look_ups_done(self) -> LookUps:
+        """Counts that stay when the caches go."""
+        return replace(self.look_ups, pairs=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One query's search in one batch.
+
+    Attributes
+    ----------
+    active : ActiveQuery
+    offsets : QueryOffsets
+        The query's edges and what is known of template pairs.
+    buffers : RowBuffers
+        The new rows are in them already.
+    first_new_seq : int
+        Sequence number of the first new row.
+    """
+
+    active: ActiveQuery
+    offsets: QueryOffsets
+    buffers: RowBuffers
+    table: EventTable
+    first_new_seq: int
+    stream_codes: Mapping[str, int]
+    areas: Areas
+    templates: Templates
+
+    @property
+    def query(self) -> Query:
+        """The query."""
+        return self.active.query
+
+    @cached_property
+    def rows(self) -> EventColumns:
+        """The rows of the table, which positions name."""
+        return self.table.columns
+
+    @cached_property
+    def order(self) -> RoleOrder:
+        """The order of members whose roles are alike."""
+        return RoleOrder(self.rows, self.areas)
+
+    def stream(self, role: int) -> int:
+        """Return the code of a role's stream."""
+        return self.stream_codes[self.query.streams[role]]
+
+    def stored(self, role: int) -> SortedEvents:
+        """Return all rows that may play a role."""
+        return self.buffers.view(self.stream(role), self.query.equal)
+
+    def new(self, role: int) -> Events:
+        """Return the new rows that may play a role."""
+        return self.buffers.new(self.stream(role), self.query.equal)
+
+    def pairs(
+        self, edge: RoleEdge, probing: Events, *, probing_first: bool, earlier_only: bool = True
+    ) -> tuple[PositionArray, PositionArray]:
+        """Find pairs along an edge, as positions of its first role's member and of its second's.
+
+        Parameters
+        ----------
+        edge : RoleEdge
+        probing : Events
+            Rows that look for partners.
+        probing_first : bool
+            Whether they play the edge's first role.
+        earlier_only : bool
+            Only partners that arrived before them.
+        """
+        probe = Probe(
+            events=probing,
+            stored=self.stored(edge.second if probing_first else edge.first),
+            bounds=possible_bounds(edge, self.templates, probing_first=probing_first),
+            sensors=self.query.sensors,
+            since_ref=self.active.activation_seq,
+        )
+        nothing = np.empty(0, np.intp)
+        found = [(nothing, nothing)]
+        for row, at in matching_pairs(probe):
+            one, other = probe.events.ref[row], probe.stored.ref[at]
+            wanted = other < one if earlier_only else other != one
+            one_at, other_at = self.table.positions(one[wanted]), self.table.positions(other[wanted])
+            found.append(self._qualified(edge, *((one_at, other_at) if probing_first else (other_at, one_at))))
+        firsts, seconds = zip(*found, strict=True)
+        return np.concatenate(firsts), np.concatenate(seconds)
+
+    def _qualified(
+        self, edge: RoleEdge, first: PositionArray, second: PositionArray
+    ) -> tuple[PositionArray, PositionArray]:
+        rows = self.rows
+        if edge.is_unordered:
+            first, second = self.order.ordered(first, second)
+        offset_us = rows.detected_at_us[second] - rows.detected_at_us[first]
+        qualifies = self.offsets.of(edge).contain(rows.template[first], rows.template[second], offset_us)
+        return first[qualifies], second[qualifies]

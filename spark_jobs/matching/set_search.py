@@ -1,0 +1,142 @@
+"""Set search: maximal sets of at least so many members, judged anew from the buffered rows at every batch.
+
+A set is found when its last member arrives. It enlarges the set of all its other members if that one was maximal
+until then: whether it was, rows decide that fit its members and arrived before. So the rows that the new ones match,
+and all that these match, are taken in again in the order of their arrival; nothing that matters is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from coincide.arrays.kinds import Int64Array, PositionArray
+from coincide.joins.events import Events
+from coincide.joins.tuples.maximal_sets import Growth, MaximalSets, MemberSet
+from spark_jobs.matching.match_verdicts import ABSENT, FoundTuples, hold_jointly
+from spark_jobs.matching.role_edges import RoleEdge
+from spark_jobs.matching.search import Search
+
+MOST_HELD = 100_000  # sets remembered from batch to batch; a batch may add more
+
+
+def sets_found(search: Search) -> FoundTuples:
+    """Find the maximal sets that the new rows complete, and what they supersede."""
+    return _SetSearch(search, search.query.alike).found()
+
+
+@dataclass(frozen=True, eq=False)
+class _SetSearch:
+    """Nodes are numbers: of the row times the number of groups of alike roles, plus the group.
+
+    Whether sets hold jointly is asked of many at once: as long as it is not known of some they pass for holding, and
+    all is done again once it is.
+    """
+
+    search: Search
+    groups: tuple[tuple[int, ...], ...]
+    _unknown: set[MemberSet] = field(default_factory=set)
+
+    def found(self) -> FoundTuples:
+        if len(self.search.offsets.held) > MOST_HELD:
+            self.search.offsets.held.clear()
+        compatible = list(self._compatible())
+        growths = self._growths(compatible)
+        while self._unknown:
+            self._learn()
+            growths = self._growths(compatible)
+        members = [self._as_members(grown) for grown, _ in growths]
+        supersedes = [self._as_members(before or frozenset()) for _, before in growths]
+        shape = (len(growths), len(self.search.query.roles))
+        return FoundTuples(np.array(members, np.intp).reshape(shape), np.array(supersedes, np.intp).reshape(shape))
+
+    def _growths(self, compatible: list[tuple[int, list[int]]]) -> list[Growth]:
+        query = self.search.query
+        asks = query.joint_threshold is not None or len(self.groups) < len(query.roles)
+        sets = MaximalSets(query.at_least or 0, self._holds if asks else None)
+        growths: list[Growth] = []
+        gone: dict[int, set[MemberSet]] = {}  # by row: of the roles that one row may play each enlarges the same sets
+        for node, earlier in compatible:
+            row = node // len(self.groups)
+            for grown, before in sets.add(node, earlier):
+                enlarged = gone.setdefault(row, set())
+                if before is not None:
+                    enlarged.add(before)
+                if row >= self.search.first_new_seq:
+                    rest = grown - {node}
+                    growths.append((grown, rest if rest in enlarged else None))
+        return growths
+
+    def _compatible(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield nodes in the order of arrival, each with the earlier ones that it is compatible with."""
+        pairs = [self._pairs(edge, groups) for groups, edge in self._links.items()]
+        partners = np.unique(np.concatenate(pairs) // len(self.groups))
+        old = self.search.table.positions(partners[partners < self.search.first_new_seq])
+        pairs += [self._pairs(edge, groups, old) for groups, edge in self._links.items()]
+        earlier_of: dict[int, list[int]] = {}
+        for earlier, later in np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0).tolist():
+            earlier_of.setdefault(later, []).append(earlier)
+        yield from sorted(earlier_of.items())
+
+    @cached_property
+    def _links(self) -> dict[tuple[int, int], RoleEdge]:
+        """One edge for every two groups, and for every two members of one group."""
+        group_of = {role: nth for nth, group in enumerate(self.groups) for role in group}
+        return {(group_of[edge.first], group_of[edge.second]): edge for edge in self.search.offsets.edges}
+
+    def _pairs(self, edge: RoleEdge, groups: tuple[int, int], of: PositionArray | None = None) -> Int64Array:
+        """Return pairs of nodes along an edge, (n, 2): of the new rows with earlier ones, or of old rows with all."""
+        search = self.search
+        found = [search.pairs(edge, self._events(edge.first, of), probing_first=True, earlier_only=of is None)]
+        if not edge.is_unordered:
+            others = self._events(edge.second, of)
+            found.append(search.pairs(edge, others, probing_first=False, earlier_only=of is None))
+        positions = np.concatenate([np.column_stack(each) for each in found])
+        nodes: Int64Array = search.rows.seq[positions] * len(self.groups) + np.array(groups)
+        return nodes
+
+    def _events(self, role: int, of: PositionArray | None) -> Events:
+        search = self.search
+        if of is None:
+            return search.new(role)
+        own = of[search.rows.stream[of] == search.stream(role)]
+        return search.buffers.events(search.rows, own, search.query.equal)
+
+    def _as_members(self, nodes: MemberSet) -> list[int]:
+        """Return the position of each role's member; of alike roles the first are taken first."""
+        members = [ABSENT] * len(self.search.query.roles)
+        positions = self.search.table.positions(np.array(sorted(nodes), np.int64) // len(self.groups)).tolist()
+        placed = [(node % len(self.groups), at) for node, at in zip(sorted(nodes), positions, strict=True)]
+        for nth, group in enumerate(self.groups):
+            own = [at for of, at in placed if of == nth]
+            for role, at in zip(group, sorted(own, key=self.search.order.key), strict=False):
+                members[role] = at
+        return members
+
+    def _holds(self, nodes: MemberSet) -> bool:
+        if not self._fits(nodes):
+            return False
+        if self.search.query.joint_threshold is None or len(nodes) < 3:
+            return True
+        holds = self.search.offsets.held.get(nodes)
+        if holds is None:
+            self._unknown.add(nodes)
+        return holds is not False
+
+    def _fits(self, nodes: MemberSet) -> bool:
+        """Whether there are roles enough for the members of each group."""
+        played = [node % len(self.groups) for node in nodes]
+        return all(played.count(nth) <= len(group) for nth, group in enumerate(self.groups))
+
+    def _learn(self) -> None:
+        """Work out which of the sets hold jointly."""
+        search, held = self.search, self.search.offsets.held
+        unknown = list(self._unknown)
+        members = np.array([self._as_members(nodes) for nodes in unknown], np.intp)
+        held.update(
+            zip(unknown, hold_jointly(search.query, members, search.rows, search.templates).tolist(), strict=True)
+        )
+        self._unknown.clear()

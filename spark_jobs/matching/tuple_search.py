@@ -1,0 +1,68 @@
+"""Matches with a member in every role, each found when its last member arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from coincide.arrays.kinds import PositionArray
+from coincide.constraints.conditions import MemberRules
+from coincide.joins.events import sorted_events
+from coincide.joins.probe_bounds import ProbeBounds
+from coincide.joins.tuples.candidates import Reach, RoleEvents
+from coincide.joins.tuples.enumeration import Enumeration
+from spark_jobs.matching.match_verdicts import FoundTuples, hold_jointly
+from spark_jobs.matching.role_edges import RoleEdge, judged_bounds
+from spark_jobs.matching.search import Search
+
+
+def pairs_found(search: Search) -> FoundTuples:
+    """Find the pairs of a query of two roles."""
+    [edge] = search.offsets.edges
+    found = [search.pairs(edge, search.new(edge.first), probing_first=True)]
+    if not edge.is_unordered:  # there one orientation finds every pair
+        found.append(search.pairs(edge, search.new(edge.second), probing_first=False))
+    return FoundTuples(np.concatenate([np.array(pairs).T for pairs in found]))
+
+
+def tuples_found(search: Search) -> FoundTuples:
+    """Find the tuples of any query; the last to arrive may play any role, of alike ones the first."""
+    stored = {stream: RoleEvents(search.stored(role)) for role, stream in enumerate(search.query.streams)}
+    roles = [stored[stream] for stream in search.query.streams]
+    reach = Reach.of(search.query.graph, [_bounds(search, edge) for edge in search.offsets.edges])
+    found = FoundTuples.none(len(roles)).members
+    for group in search.query.alike:
+        enumeration = Enumeration(roles, reach, _rules(search, group[0]))
+        found = np.concatenate([found, *_tuples_with(search, enumeration, group[0])])
+    return FoundTuples(found)
+
+
+def _tuples_with(search: Search, enumeration: Enumeration, root: int) -> Iterator[PositionArray]:
+    """Find the tuples whose last member plays the root role before those of alike roles are put in order."""
+    query, new = search.query, search.new(root)
+    if len(new) == 0:
+        return
+    events = sorted_events(new.sorted())
+    for block in enumeration.tuples(root, RoleEvents(events)):
+        seqs = [events.ref[at] if role == root else search.stored(role).ref[at] for role, at in sorted(block.items())]
+        members = np.column_stack(search.order.columns([search.table.positions(seq) for seq in seqs], query.alike))
+        yield members[hold_jointly(query, members, search.rows, search.templates)]
+
+
+def _rules(search: Search, root: int) -> MemberRules:
+    """Return rules for a root that arrives last: it differs from its twins, which are in order among themselves."""
+    query = search.query
+    others = [role for role in range(len(query.roles)) if role != root]
+    twins = tuple((i, j) for i, j in combinations(others, 2) if query.streams[i] == query.streams[j])
+    are_alike = len(query.alike) < len(query.roles)
+    return MemberRules(query.sensors, search.active.activation_seq, twins, are_alike, root_arrived_last=True)
+
+
+def _bounds(search: Search, edge: RoleEdge) -> tuple[ProbeBounds, ProbeBounds]:
+    """Return the bounds for events of the a of the graph's edge, and of its b."""
+    cache, templates = search.offsets.of(edge), search.templates
+    first = judged_bounds(edge, templates, cache, probing_first=True)
+    second = judged_bounds(edge, templates, cache, probing_first=False)
+    return (first, second) if edge.is_forward else (second, first)

@@ -1,0 +1,1 @@
+"""Queries over readings: which windows are due, and their answers as records."""

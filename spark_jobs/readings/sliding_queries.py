@@ -1,0 +1,111 @@
+"""SlidingQueries: the queries over readings that are in force, answered whenever the end of a window is past."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+
+from coincide.arrays.kinds import Int64Array
+from coincide.joins.stream import Stream
+from coincide.joins.watermark import BEFORE_ALL_US
+from coincide.sliding.choice import TYPICAL, SchemeChoice, choose_schemes
+from coincide.sliding.rules import RunRule, any_due
+from spark_jobs.readings.reading_columns import ActiveReadings
+from spark_jobs.readings.source import Choose, ReadingSource, SourceKey
+from spark_jobs.readings.window_records import AnswerWriter, WindowAnswer
+from spark_jobs.rows.areas import Areas
+from spark_jobs.rows.event_table import EventColumns
+
+CHEAPEST: Choose = partial(choose_schemes, costs=TYPICAL)
+
+
+class SlidingQueries:
+    """Keeps the readings of all queries, coalesced by one scheme or the other.
+
+    All of it can be made anew from the rows that are kept, and no answer depends on how it is kept.
+
+    Parameters
+    ----------
+    streams : mapping of name to Stream
+        In the order of the stream codes.
+    areas : Areas
+        With their watermarks.
+    choose : callable
+        Chooses the scheme of each rule from what was measured; any choice gives the same answers.
+    """
+
+    def __init__(self, streams: Mapping[str, Stream], areas: Areas, choose: Choose = CHEAPEST) -> None:
+        self._streams = streams
+        self._codes = {name: code for code, name in enumerate(streams)}
+        self._areas = areas
+        self._choose = choose
+        self._sources: dict[SourceKey, ReadingSource] = {}
+
+    def insert(self, new: EventColumns, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
+        """Take the new rows of a batch; a query that was changed begins with what is kept, the new rows included."""
+        wanted = _rules(queries)
+        self._keep_sources(wanted)
+        for key, rules in wanted.items():
+            if self._sources[key].has_rules(rules):
+                self._sources[key].take(new)
+            else:
+                self._sources[key].rebuild(kept, rules)
+
+    def rebuild(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
+        """Hold exactly the readings among the rows that are kept; what was measured stays."""
+        wanted = _rules(queries)
+        self._keep_sources(wanted)
+        for key, rules in wanted.items():
+            self._sources[key].rebuild(kept, rules)
+
+    def drop_before_windows(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
+        """Forget the readings that hold in no window to come; rows of them may be among those that are kept."""
+        for key, source in self._sources.items():
+            reach_us = max(active.query.reach_us for active in queries if SourceKey.of(active) == key)
+            areas, _ = source.areas()
+            past_us = self._areas.watermark.state_us[areas] - self._streams[key.stream].max_delay_us
+            source.drop_before(dict(zip(areas.tolist(), (past_us - reach_us).tolist(), strict=True)), kept)
+
+    def answers(self, active: ActiveReadings, before_us: Int64Array) -> Iterator[WindowAnswer]:
+        """Answer every window of one query whose end is past since the watermarks were `before_us`, area by area.
+
+        What is past for a stream is its delay behind the watermark: before it nothing is on time any more.
+        """
+        source, query = self._source(active), active.query
+        (areas, latest_us), now_us = source.areas(), self._areas.watermark.state_us
+        before_us = np.append(before_us, np.full(len(now_us) - len(before_us), BEFORE_ALL_US))
+        after_us, until_us = (us[areas] - self._streams[query.stream].max_delay_us for us in (before_us, now_us))
+        due = any_due(after_us, until_us, query.slide_us) & (latest_us + query.reach_us > after_us)
+        in_time = zip(*(each[due].tolist() for each in (areas, after_us, until_us)), strict=True)
+        named = ((self._areas.area_of(area).name, area, after, until) for area, after, until in in_time)
+        for name, area, after, until in sorted(named):
+            found, extent, columns = source.answer(query, area, after, until)
+            yield from AnswerWriter(active, extent, columns, name).written(found)
+
+    def decide(self) -> None:
+        """Choose the scheme of each rule that was asked since the last decision."""
+        for source in self._sources.values():
+            source.decide(self._choose)
+
+    def choice(self, active: ActiveReadings) -> SchemeChoice:
+        """Return how the readings of a query are coalesced, and why."""
+        return self._source(active).choice(active.query.rule)
+
+    def _keep_sources(self, wanted: Collection[SourceKey]) -> None:
+        known = self._sources
+        self._sources = {
+            key: known.get(key) or ReadingSource(key, self._codes[key.stream], self._areas) for key in wanted
+        }
+
+    def _source(self, active: ActiveReadings) -> ReadingSource:
+        return self._sources[SourceKey.of(active)]
+
+
+def _rules(queries: Collection[ActiveReadings]) -> dict[SourceKey, dict[RunRule, None]]:
+    """Return the rules by source, in the order of the queries."""
+    wanted: dict[SourceKey, dict[RunRule, None]] = {}
+    for active in queries:
+        wanted.setdefault(SourceKey.of(active), {})[active.query.rule] = None
+    return wanted

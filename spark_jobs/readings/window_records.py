@@ -1,0 +1,129 @@
+"""What a query over readings says of one window, as records of the episodes topic."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import starmap
+from typing import NamedTuple
+
+from msgspec import Struct, json
+
+from coincide.sliding.measures import Held, SlidingExtent
+from coincide.sliding.window_answers import Answers
+from spark_jobs.readings.reading_columns import ActiveReadings, ReadingColumns
+from spark_jobs.records.kafka_records import OutputRecord
+from spark_jobs.rows.attributes import Scalar
+
+
+class AnsweredWindow(Struct, frozen=True):
+    """The window [start, end)."""
+
+    start_us: int
+    end_us: int
+
+
+class WindowAnswer(Struct, frozen=True, kw_only=True):
+    """One answer of one window: final, and never given again.
+
+    `start_us` and `end_us` are of a run, or of what two have in common, cut to the window; `count` readings hold in it.
+    Of a join, `group` has the names "a.sensor" and "b.sensor" and `value` is {"a": .., "b": ..}. `received_at_us` is
+    when ingest had the newest reading in it. There is no probability: at `latest_us` a reading is certainly so.
+    """
+
+    v: int = 1
+    id: str
+    query: str
+    query_version: int
+    area: str
+    group: Mapping[str, Scalar]
+    revision: int = 0
+    start_us: int
+    end_us: int
+    count: int
+    best_probability: None = None
+    open: bool = False
+    final: bool = True
+    received_at_us: int
+    members: Sequence[object] = ()
+    members_truncated: bool = False
+    window: AnsweredWindow
+    value: Scalar | Mapping[str, Scalar]
+
+    def to_record(self) -> OutputRecord:
+        """Return the record to write, keyed by area."""
+        return OutputRecord(self.area.encode(), json.encode(self))
+
+
+def answer_id(query: str, area: str, group: Mapping[str, Scalar], window_end_us: int, start_us: int) -> str:
+    """Return "e-" and 32 hex digits: the first 16 bytes of SHA-256 over the compact UTF-8 JSON of the arguments.
+
+    Examples
+    --------
+    >>> answer_id("hot", "bay", {"sensor": "t1"}, 3_600_000_000, 0)
+    'e-4add198ad3de945a3aced657fc9c577f'
+    """
+    content = json.encode([query, area, group, window_end_us, start_us])
+    return "e-" + hashlib.sha256(content).hexdigest()[:32]
+
+
+SIDES = ("a", "b")
+
+
+class _Side(NamedTuple):
+    """One group of an answer; those of a join are told apart by their JSON."""
+
+    text: bytes
+    group: dict[str, Scalar]
+    held: Held
+
+
+@dataclass(frozen=True)
+class AnswerWriter:
+    """Writes the answers of one query in one area."""
+
+    active: ActiveReadings
+    extent: SlidingExtent
+    columns: ReadingColumns
+    area: str
+
+    def written(self, found: Answers) -> Iterator[WindowAnswer]:
+        """Return the answers as records, by window, group and start."""
+        groups = zip(*(codes.tolist() for codes in found.groups), strict=True)
+        spans = (found.intervals.start_us.tolist(), found.intervals.end_us.tolist())
+        rows = [
+            (end, sorted((self._side(code, start, stop) for code in codes), key=lambda side: side.text), start, stop)
+            for end, codes, start, stop in zip(found.window_end_us.tolist(), groups, *spans, strict=True)
+        ]
+        rows.sort(key=lambda row: (row[0], [side.text for side in row[1]], row[2]))
+        return starmap(self._answer, rows)
+
+    def _side(self, code: int, start_us: int, end_us: int) -> _Side:
+        group = self.columns.group(code)
+        return _Side(json.encode(group), group, self.extent.held(code, start_us, end_us))
+
+    def _answer(self, window_end_us: int, sides: list[_Side], start_us: int, end_us: int) -> WindowAnswer:
+        query = self.active.query
+        group = _named(sides)
+        values = [self.columns.value(query.rule.value_of(side.held.value)) for side in sides]
+        return WindowAnswer(
+            id=answer_id(query.id, self.area, group, window_end_us, start_us),
+            query=query.id,
+            query_version=self.active.version,
+            area=self.area,
+            group=group,
+            start_us=start_us,
+            end_us=end_us,
+            count=sum(side.held.readings for side in sides),
+            received_at_us=max(side.held.newest.received_at_us for side in sides),
+            window=AnsweredWindow(window_end_us - query.time_us, window_end_us),
+            value=values[0] if len(sides) == 1 else dict(zip(SIDES, values, strict=True)),
+        )
+
+
+def _named(sides: list[_Side]) -> dict[str, Scalar]:
+    """Return the group of one side, or those of both with a name before each field."""
+    if len(sides) == 1:
+        return sides[0].group
+    return {f"{name}.{by}": value for name, side in zip(SIDES, sides, strict=True) for by, value in side.group.items()}

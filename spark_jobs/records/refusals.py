@@ -1,0 +1,53 @@
+"""Dead letters of fusion: what could not be used, and why."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+from msgspec import Raw, Struct, json
+
+from spark_jobs.records.kafka_records import OutputRecord
+
+LONGEST_RECORD_TEXT = 2048  # characters of a record that is no JSON object
+
+
+class DeadLetter(Struct, frozen=True, kw_only=True):
+    """One unusable record or row, as it goes out on the dead-letter topic.
+
+    `dead_id` depends on the content alone, so that writing a letter again is harmless. `record` is the offending
+    JSON object, or its first 2 KiB as text if it is none; a thing that is not known is null.
+    """
+
+    v: int = 1
+    dead_id: str = ""
+    source: str = "fusion"
+    reason: str
+    detail: str
+    received_at_us: int | None = None
+    area: str | None = None
+    stream: str | None = None
+    sensor: str | None = None
+    id: str | None = None
+    late_by_us: int | None = None
+    record: Raw | str | None = None
+
+    def to_record(self) -> OutputRecord:
+        """Return the record to write, keyed by area ("" if unknown)."""
+        digest = hashlib.sha256(json.encode(self)).hexdigest()
+        stamped = msgspec.structs.replace(self, dead_id=f"d-{digest[:32]}")
+        return OutputRecord((self.area or "").encode(), json.encode(stamped))
+
+
+def as_record(value: bytes | None) -> Raw | str | None:
+    """Return `value` itself if it is a JSON object of moderate size, else the beginning of its text."""
+    if value is None:
+        return None
+    if len(value) <= LONGEST_RECORD_TEXT:
+        try:
+            json.decode(value, type=dict[str, object])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            pass
+        else:
+            return Raw(value)
+    return value[:LONGEST_RECORD_TEXT].decode("utf-8", "replace")

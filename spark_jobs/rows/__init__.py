@@ -1,0 +1,1 @@
+"""From frames to accepted rows in columns: decoded, checked, deduplicated, judged late or not."""

@@ -1,0 +1,154 @@
+"""The rows of one batch in columns, each checked against what is declared; and those that were accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.joins.retention import ROUNDING_US
+from coincide.joins.stream import Stream
+from spark_jobs.rows.areas import Area
+from spark_jobs.rows.backgrounds import Backgrounds
+from spark_jobs.rows.decoding import Detection, Frame
+from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.template_codes import Fault, Templates
+
+
+@dataclass
+class Arrivals:
+    """Rows in the order of arrival; arrays and lists of length n.
+
+    Attributes
+    ----------
+    rows : list of Detection
+    areas : list of Area
+    frame : ndarray of int64
+        Position of the row's frame in the batch.
+    received_at_us, detected_at_us, latest_us : ndarray of int64
+    moved_us : ndarray of int64
+        How far heartbeats of the batch have moved the area's watermark before the row.
+    area, template, stream : ndarray of int32
+        Codes; `template` may be a `Fault` and `stream` -1 if it is not declared.
+    """
+
+    rows: list[Detection]
+    areas: list[Area]
+    frame: Int64Array
+    received_at_us: Int64Array
+    detected_at_us: Int64Array
+    earliest_us: Int64Array
+    latest_us: Int64Array
+    moved_us: Int64Array
+    area: CodeArray
+    template: CodeArray
+    stream: CodeArray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass
+class ArrivalsBuilder:
+    """Collects frames into `Arrivals`."""
+
+    streams: Mapping[str, int]
+    templates: Templates
+    _rows: list[Detection] = field(default_factory=list)
+    _areas: list[Area] = field(default_factory=list)
+    _template: list[int] = field(default_factory=list)
+    _per_frame: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+
+    def add(self, position: int, frame: Frame, area: Area, moved_us: int) -> None:
+        """Add a frame of `area`, whose watermark the batch had moved by `moved_us` before."""
+        area.last_received_us = max(area.last_received_us, frame.received_at_us)
+        codes = {template_id: self.templates.code(template_id, raw) for template_id, raw in frame.templates.items()}
+        missing = int(Fault.MISSING)
+        self._rows += frame.detections
+        self._areas += repeat(area, len(frame.detections))
+        self._template += [codes.get(row.template, missing) for row in frame.detections]
+        self._per_frame.append((len(frame.detections), position, frame.received_at_us, area.code, moved_us))
+
+    def build(self) -> Arrivals:
+        """Return the rows of all frames added."""
+        rows = self._rows
+        per_frame = np.array(self._per_frame, np.int64).reshape(-1, 5)
+        frame, received, area, moved = np.repeat(per_frame[:, 1:], per_frame[:, 0], axis=0).T
+        codes = self.streams
+        return Arrivals(
+            rows=rows,
+            areas=self._areas,
+            frame=frame,
+            received_at_us=np.ascontiguousarray(received),
+            detected_at_us=np.array([row.detected_at_us for row in rows], np.int64),
+            earliest_us=np.array([row.earliest_us for row in rows], np.int64),
+            latest_us=np.array([row.latest_us for row in rows], np.int64),
+            moved_us=np.ascontiguousarray(moved),
+            area=area.astype(np.int32),
+            template=np.array(self._template, np.int32),
+            stream=np.array([codes.get(row.stream, -1) for row in rows], np.int32),
+        )
+
+
+def faults(arrivals: Arrivals, templates: Templates, streams: Sequence[Stream]) -> dict[int, tuple[str, str]]:
+    """Return (reason, detail) of each row that cannot be used, by position; the first fault of a row counts."""
+    found: dict[int, tuple[str, str]] = {}
+    for wrong, reason, detail in _checks(arrivals, templates, streams):
+        for row in np.flatnonzero(wrong).tolist():
+            found.setdefault(row, (reason, detail))
+    return found
+
+
+def _checks(arrivals: Arrivals, templates: Templates, streams: Sequence[Stream]) -> list[tuple[BoolArray, str, str]]:
+    known = arrivals.template >= 0
+    code = np.where(known, arrivals.template, 0)
+    earliest, latest = templates.earliest_us[code], templates.latest_us[code]
+    longest = np.array([stream.longest_template_us for stream in streams] or [0], np.int64)
+    outside = (arrivals.detected_at_us + earliest != arrivals.earliest_us) | (
+        arrivals.detected_at_us + latest != arrivals.latest_us
+    )
+    beyond = (arrivals.earliest_us < EARLIEST_TIME_US) | (arrivals.latest_us > LATEST_TIME_US)
+    return [
+        (arrivals.stream < 0, "unknown_stream", "the stream is not declared"),
+        (arrivals.template == Fault.MISSING, "unknown_template", "the frame does not carry the row's template"),
+        (arrivals.template == Fault.MALFORMED, "malformed_template", "the row's template is no usable histogram"),
+        (arrivals.template == Fault.MISMATCH, "template_mismatch", "the template's id is not the hash of its content"),
+        (
+            known & (latest - earliest > longest[arrivals.stream] + ROUNDING_US),
+            "template_too_long",
+            "the row's template is longer than its stream declares",
+        ),
+        (known & outside, "wrong_bounds", "earliest_us and latest_us are not detected_at_us shifted by the template"),
+        (beyond, "time_out_of_range", "earliest_us and latest_us must lie from 1898 to 2112"),
+    ]
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The accepted rows of a batch, which are in the table already.
+
+    Attributes
+    ----------
+    rows : EventColumns
+    backgrounds : Backgrounds
+        What each row found counted before it.
+    offset : ndarray of int64, shape (n,)
+        Offset of the frame that each row came in.
+    """
+
+    rows: EventColumns
+    backgrounds: Backgrounds
+    offset: Int64Array
+
+    @classmethod
+    def none(cls) -> Arrived:
+        """Return no rows."""
+        return cls(EventColumns.empty(), Backgrounds.none(), np.empty(0, np.int64))
+
+    def offset_of(self, seq: int) -> int:
+        """Return the offset of the frame of the row with that sequence number."""
+        return int(self.offset[seq - int(self.rows.seq[0])])

@@ -1,0 +1,186 @@
+"""From records of the detections topic to accepted rows; the rest goes to the dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coincide.arrays.kinds import Int64Array, PositionArray
+from spark_jobs.core.shard import ShardState
+from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.records.refusals import DeadLetter
+from spark_jobs.rows.accepted import Arrivals, ArrivalsBuilder, Arrived, faults
+from spark_jobs.rows.areas import Sensor
+from spark_jobs.rows.backgrounds import count_detections
+from spark_jobs.rows.decoding import FrameError, decode_frame, heartbeat_us, malformed_frame, refusal
+from spark_jobs.rows.dedupe import conflicting, first_arrivals
+from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.silence import Silence
+
+NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
+
+
+@dataclass
+class Intake:
+    """One batch of detections on its way into the state.
+
+    Every row meets the same checks in the same order, whatever the batch: what is declared, then lateness against
+    its area's watermark at that row, then the ids remembered.
+    """
+
+    state: ShardState
+    letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
+    silence: Silence = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.silence = Silence(self.state.areas, self.state.limits.quiet_us)
+
+    def take(self, records: Sequence[InputRecord]) -> Arrived:
+        """Return what was accepted, which is in the table already.
+
+        Records come in (partition, offset) order.
+        """
+        arrivals = self._decode(records)
+        taken = self._accept(arrivals, records) if len(arrivals) else Arrived.none()
+        self.state.areas.watermark.move_on(*self.silence.moved())
+        return taken
+
+    def letters_in_order(self) -> list[DeadLetter]:
+        """Return the letters in the order of their frames and rows."""
+        return [letter for _, _, letter in sorted(self.letters, key=lambda entry: entry[:2])]
+
+    def _decode(self, records: Sequence[InputRecord]) -> Arrivals:
+        builder = ArrivalsBuilder(self.state.stream_codes, self.state.templates)
+        for position, record in enumerate(records):
+            try:
+                self._hear(builder, position, record)
+            except FrameError as error:
+                self.state.totals.frames += 1
+                self.state.totals.malformed += 1
+                self.letters.append((position, NO_ROW, malformed_frame(record, error)))
+        return builder.build()
+
+    def _hear(self, builder: ArrivalsBuilder, position: int, record: InputRecord) -> None:
+        """Take a heartbeat or a frame."""
+        state, totals = self.state, self.state.totals
+        beat_us = heartbeat_us(record)
+        if beat_us is not None:
+            totals.heartbeats += 1
+            self.silence.heartbeat(record.partition, beat_us)
+            return
+        frame = decode_frame(record, state.limits)
+        totals.frames += 1
+        totals.detections += len(frame.detections) + len(frame.refused)
+        totals.malformed += len(frame.refused)
+        self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
+        area = state.areas.area(frame.area, state.next_seq)
+        builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
+
+    def _accept(self, arrivals: Arrivals, records: Sequence[InputRecord]) -> Arrived:
+        usable = self._refuse_faulty(arrivals)
+        on_time, watermark_us = self._refuse_late(arrivals, usable)
+        new, accepted = self._accept_new(arrivals, on_time, watermark_us)
+        backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
+        offset = np.array([record.offset for record in records], np.int64)
+        return Arrived(new, backgrounds, offset[arrivals.frame[on_time[accepted]]])
+
+    def _refuse_faulty(self, arrivals: Arrivals) -> PositionArray:
+        found = faults(arrivals, self.state.templates, list(self.state.streams.values()))
+        for row, (reason, detail) in found.items():
+            self._refuse(arrivals, row, reason, detail)
+        self.state.totals.malformed += len(found)
+        usable = np.ones(len(arrivals), np.bool_)
+        usable[list(found)] = False
+        return np.flatnonzero(usable)
+
+    def _refuse_late(self, arrivals: Arrivals, rows: PositionArray) -> tuple[PositionArray, Int64Array]:
+        """Return the rows that are on time, and the watermark at each of them.
+
+        Heartbeats of the batch move a watermark by a sum, rows raise it to a maximum. Without what it was moved by it
+        is a running maximum of rows without what it had been moved by before them.
+        """
+        latest_us, moved_us = arrivals.latest_us[rows], arrivals.moved_us[rows]
+        watermark = self.state.areas.watermark
+        received_at_us = arrivals.received_at_us[rows] - moved_us
+        watermark_us = watermark.advance(arrivals.area[rows], latest_us - moved_us, received_at_us) + moved_us
+        delay_us = np.array([stream.max_delay_us for stream in self.state.streams.values()] or [0], np.int64)
+        late_by_us = watermark_us - delay_us[arrivals.stream[rows]] - latest_us
+        late = late_by_us > 0
+        for row, by_us in zip(rows[late].tolist(), late_by_us[late].tolist(), strict=True):
+            self._refuse(arrivals, row, "late", f"{by_us / 1e6:.6f} s later than its stream's delay allows", by_us)
+        self.state.totals.late += int(late.sum())
+        return rows[~late], watermark_us[~late]
+
+    def _accept_new(
+        self, arrivals: Arrivals, rows: PositionArray, watermark_us: Int64Array
+    ) -> tuple[EventColumns, list[int]]:
+        """Return the rows whose id is new, and which of `rows` they are."""
+        state = self.state
+        at = rows.tolist()
+        sensors = [state.areas.sensor(arrivals.areas[row], arrivals.rows[row].sensor) for row in at]
+        ids = [arrivals.rows[row].id for row in at]
+        forgotten = _Forgotten(state, arrivals, rows, watermark_us)
+        accepted, repeated = first_arrivals(sensors, ids, state.next_seq, forgotten.would_be_late)
+        new = self._columns(arrivals, rows[accepted], [sensors[position] for position in accepted])
+        state.table.append(new)
+        state.next_seq += len(new)
+        state.totals.accepted += len(new)
+        if repeated:
+            self._count_repeated(arrivals, rows, repeated)
+        return new, accepted
+
+    def _columns(self, arrivals: Arrivals, rows: PositionArray, sensors: Sequence[Sensor]) -> EventColumns:
+        chosen = [arrivals.rows[row] for row in rows.tolist()]
+        return EventColumns(
+            ids=[row.id for row in chosen],
+            attributes=[bytes(row.attributes) for row in chosen],
+            seq=self.state.next_seq + np.arange(len(rows)),
+            detected_at_us=arrivals.detected_at_us[rows],
+            latest_us=arrivals.latest_us[rows],
+            received_at_us=arrivals.received_at_us[rows],
+            area=arrivals.area[rows],
+            sensor=np.array([sensor.code for sensor in sensors], np.int32),
+            template=arrivals.template[rows],
+            stream=arrivals.stream[rows],
+            slot=np.zeros(len(rows), np.int32),
+            remembered=np.ones(len(rows), np.bool_),
+        )
+
+    def _count_repeated(self, arrivals: Arrivals, rows: PositionArray, repeated: list[tuple[int, int]]) -> None:
+        at = rows[[position for position, _ in repeated]]
+        seq = np.array([first for _, first in repeated], np.int64)
+        again = [arrivals.rows[row] for row in at.tolist()]
+        conflicts = conflicting(again, arrivals.template[at], arrivals.stream[at], seq, self.state.table)
+        for row in at[conflicts].tolist():
+            self._refuse(arrivals, row, "conflict", "the sensor has sent another detection by this id; it stands")
+        self.state.totals.conflicts += int(conflicts.sum())
+        self.state.totals.duplicates += int((~conflicts).sum())
+
+    def _refuse(self, arrivals: Arrivals, row: int, reason: str, detail: str, late_by_us: int | None = None) -> None:
+        received_at_us = int(arrivals.received_at_us[row])
+        letter = refusal(reason, detail, arrivals.areas[row].name, received_at_us, arrivals.rows[row], late_by_us)
+        self.letters.append((int(arrivals.frame[row]), row, letter))
+
+
+class _Forgotten:
+    """Tells whether an id may be taken over, because its first detection would be late by now."""
+
+    def __init__(self, state: ShardState, arrivals: Arrivals, rows: PositionArray, watermark_us: Int64Array) -> None:
+        self._table = state.table
+        self._known = state.table.columns
+        self._arrivals = arrivals
+        self._rows = rows
+        self._watermark_us = watermark_us
+        self._delay_us = [stream.max_delay_us for stream in state.streams.values()]
+
+    def would_be_late(self, seq: int, first_position: int | None, position: int) -> bool:
+        """Whether the row with that sequence number would be late at the position (both among `rows`)."""
+        if first_position is None:
+            at = self._table.positions(np.array([seq]))[0]
+            latest_us, stream = self._known.latest_us[at], self._known.stream[at]
+        else:
+            first = self._rows[first_position]
+            latest_us, stream = self._arrivals.latest_us[first], self._arrivals.stream[first]
+        return bool(latest_us < self._watermark_us[position] - self._delay_us[stream])

@@ -1,0 +1,218 @@
+"""Frames and heartbeats: what ingest wrote on the detections topic, decoded strictly and not trusted blindly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json
+
+from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.records.refusals import DeadLetter, as_record
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
+
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Detection(Struct, gc=False):
+    """One row of a frame; times in microseconds since the epoch, `attributes` a JSON object as it was written."""
+
+    id: Name
+    sensor: Name
+    stream: Name
+    detected_at_us: Microseconds
+    template: Name
+    earliest_us: Microseconds
+    latest_us: Microseconds
+    attributes: Raw = Raw(b"{}")
+
+
+class _Envelope(Struct):
+    v: Literal[1]
+    area: Name
+    received_at_us: Microseconds
+    templates: dict[Name, Raw]
+
+
+class _Frame(_Envelope):
+    detections: list[Detection]
+
+
+class _RawFrame(_Envelope):
+    detections: list[Raw]
+
+
+@dataclass
+class Frame:
+    """The usable part of one record, and letters for the rest.
+
+    `templates` holds the JSON of each template by its claimed id, not yet verified.
+    """
+
+    area: str
+    received_at_us: int
+    templates: dict[str, Raw]
+    detections: list[Detection]
+    refused: list[DeadLetter] = field(default_factory=list)
+
+
+class FrameError(ValueError):
+    """A record of which no row can be used."""
+
+
+_frame_decoder = json.Decoder(_Frame)
+_raw_frame_decoder = json.Decoder(_RawFrame)
+_detection_decoder = json.Decoder(Detection)
+_object_decoder = json.Decoder(dict[str, object])
+
+
+def decode_frame(record: InputRecord, limits: Limits) -> Frame:
+    """Decode one record; a row that cannot be used is refused alone.
+
+    Raises
+    ------
+    FrameError
+        The record is too large, no JSON, no frame, or keyed by another area than its own.
+    """
+    value = record.value
+    if value is None:
+        raise FrameError("the record has no value")
+    if len(value) > limits.max_frame_bytes:
+        raise FrameError(f"the record has {len(value)} bytes: at most {limits.max_frame_bytes}")
+    frame = _decode(value)
+    if record.key is not None and record.key != frame.area.encode():
+        raise FrameError(f"the record's key is {record.key[:200]!r}: it must be the area {frame.area!r}")
+    rows = len(frame.detections) + len(frame.refused)
+    if rows > limits.max_frame_detections:
+        raise FrameError(f"the frame has {rows} detections: at most {limits.max_frame_detections}")
+    return _refuse_bad_attributes(frame, limits)
+
+
+def malformed_frame(record: InputRecord, error: FrameError) -> DeadLetter:
+    """Return the letter for a record of which no row can be used."""
+    return DeadLetter(reason="malformed_frame", detail=str(error), record=as_record(record.value))
+
+
+def refusal(
+    reason: str, detail: str, area: str, received_at_us: int, row: Detection, late_by_us: int | None = None
+) -> DeadLetter:
+    """Return the letter for one row of an area's frame."""
+    return DeadLetter(
+        reason=reason,
+        detail=detail,
+        received_at_us=received_at_us,
+        area=area,
+        stream=row.stream,
+        sensor=row.sensor,
+        id=row.id,
+        late_by_us=late_by_us,
+        record=Raw(json.encode(row)),
+    )
+
+
+def _decode(value: bytes) -> Frame:
+    try:
+        value.decode()  # msgspec does not look into the bytes that it passes on raw
+        frame = _frame_decoder.decode(value)
+    except msgspec.ValidationError:
+        return _decode_row_by_row(value)
+    except UNREADABLE as error:
+        raise FrameError(f"no JSON: {error}") from None
+    return Frame(frame.area, frame.received_at_us, frame.templates, frame.detections)
+
+
+def _decode_row_by_row(value: bytes) -> Frame:
+    try:
+        raw = _raw_frame_decoder.decode(value)
+    except UNREADABLE as error:
+        raise FrameError(f"no frame: {error}") from None
+    frame = Frame(raw.area, raw.received_at_us, raw.templates, [])
+    for row in raw.detections:
+        try:
+            frame.detections.append(_detection_decoder.decode(row))
+        except UNREADABLE as error:
+            frame.refused.append(_malformed_row(frame, str(error), bytes(row)))
+    return frame
+
+
+def _malformed_row(frame: Frame, detail: str, row: bytes) -> DeadLetter:
+    return DeadLetter(
+        reason="malformed_detection",
+        detail=detail,
+        received_at_us=frame.received_at_us,
+        area=frame.area,
+        record=as_record(row),
+    )
+
+
+def _refuse_bad_attributes(frame: Frame, limits: Limits) -> Frame:
+    wrong = [_attributes_fault(bytes(row.attributes), limits) for row in frame.detections]
+    if not any(wrong):
+        return frame
+    for row, fault in zip(frame.detections, wrong, strict=True):
+        if fault:
+            shown = msgspec.structs.replace(row, attributes=Raw(b"{}"))
+            frame.refused.append(refusal("malformed_detection", fault, frame.area, frame.received_at_us, shown))
+    frame.detections = [row for row, fault in zip(frame.detections, wrong, strict=True) if not fault]
+    return frame
+
+
+def _attributes_fault(attributes: bytes, limits: Limits) -> str:
+    if attributes == b"{}":
+        return ""
+    if len(attributes) > limits.max_attributes_bytes:
+        return f"attributes have {len(attributes)} bytes: at most {limits.max_attributes_bytes}"
+    try:
+        _object_decoder.decode(attributes)
+    except UNREADABLE as error:
+        return f"attributes: {error}"
+    return ""
+
+
+MOST_BYTES = 1_024  # a record any longer is no heartbeat
+
+
+class _Heartbeat(Struct, forbid_unknown_fields=True):
+    v: Literal[1]
+    heartbeat: bool
+    received_at_us: Microseconds
+
+
+class _Peek(Struct):
+    heartbeat: Raw | UnsetType = UNSET
+
+
+_decoder = json.Decoder(_Heartbeat)
+_peek_decoder = json.Decoder(_Peek)
+
+
+def heartbeat_us(record: InputRecord) -> int | None:
+    """Return received_at of a heartbeat, microseconds since the epoch; None if the record is none, but perhaps a frame.
+
+    Raises
+    ------
+    FrameError
+        It has the member `heartbeat`, but cannot be used as one.
+    """
+    value = record.value
+    if record.key is not None or value is None or len(value) > MOST_BYTES or not _claims_to_be_one(value):
+        return None
+    try:
+        heartbeat = _decoder.decode(value)
+    except UNREADABLE as error:
+        raise FrameError(f"no heartbeat: {error}") from None
+    if not heartbeat.heartbeat:
+        raise FrameError("no heartbeat: `heartbeat` is false, it must be true")
+    return heartbeat.received_at_us
+
+
+def _claims_to_be_one(value: bytes) -> bool:
+    try:
+        return _peek_decoder.decode(value).heartbeat is not UNSET
+    except UNREADABLE:
+        return False

@@ -1,0 +1,136 @@
+"""EventTable: the accepted detections that are still needed, in the order in which they were accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+
+SMALLEST_CAPACITY = 1024
+
+
+@dataclass
+class EventColumns:
+    """Rows as columns, all of length n.
+
+    Attributes
+    ----------
+    ids : list of str
+    attributes : list of bytes
+        JSON objects.
+    seq : ndarray of int64
+        Sequence numbers, rising.
+    detected_at_us, latest_us, received_at_us : ndarray of int64
+    area, sensor, template, stream, slot : ndarray of int32
+        Codes; `slot` is the number of the journal slot that holds the row.
+    remembered : ndarray of bool
+        Whether the sensor still remembers the row's id.
+    """
+
+    ids: list[str]
+    attributes: list[bytes]
+    seq: Int64Array
+    detected_at_us: Int64Array
+    latest_us: Int64Array
+    received_at_us: Int64Array
+    area: CodeArray
+    sensor: CodeArray
+    template: CodeArray
+    stream: CodeArray
+    slot: CodeArray
+    remembered: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    @classmethod
+    def empty(cls) -> EventColumns:
+        """Return no rows."""
+        arrays: Iterable[Any] = (np.empty(0, dtype) for dtype in _DTYPES)
+        return cls([], [], *arrays)
+
+    @classmethod
+    def joined(cls, parts: Sequence[EventColumns]) -> EventColumns:
+        """Return the rows of all parts, sorted by sequence number."""
+        parts = [cls.empty(), *parts]
+        order = np.argsort(np.concatenate([part.seq for part in parts]))
+        arrays: Iterable[Any] = (
+            np.concatenate(columns)[order] for columns in zip(*(part.arrays() for part in parts), strict=True)
+        )
+        ids = [value for part in parts for value in part.ids]
+        attributes = [value for part in parts for value in part.attributes]
+        rows = order.tolist()
+        return cls([ids[row] for row in rows], [attributes[row] for row in rows], *arrays)
+
+    def arrays(self) -> list[npt.NDArray[Any]]:
+        """Return the array columns, in the order of the fields."""
+        return [getattr(self, name) for name in _ARRAYS]
+
+    def where(self, keep: BoolArray) -> EventColumns:
+        """Return the rows for which `keep` is true."""
+        arrays: Iterable[Any] = (array[keep] for array in self.arrays())
+        chosen = keep.tolist()
+        return EventColumns(list(compress(self.ids, chosen)), list(compress(self.attributes, chosen)), *arrays)
+
+
+_ARRAYS = [column.name for column in fields(EventColumns)[2:]]
+_DTYPES = [np.int64] * 4 + [np.int32] * 5 + [np.bool_]
+
+
+class EventTable:
+    """Rows in columns with free room behind, so that adding a batch costs its own length."""
+
+    def __init__(self) -> None:
+        self._rows = EventColumns.empty()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def columns(self) -> EventColumns:
+        """The rows; their arrays may be written to, and are valid until the table changes."""
+        arrays: Iterable[Any] = (array[: self._size] for array in self._rows.arrays())
+        return EventColumns(self._rows.ids, self._rows.attributes, *arrays)
+
+    def append(self, rows: EventColumns) -> None:
+        """Add rows whose sequence numbers come after those that are there."""
+        end = self._size + len(rows)
+        self._reserve(end)
+        for mine, new in zip(self._rows.arrays(), rows.arrays(), strict=True):
+            mine[self._size : end] = new
+        self._rows.ids.extend(rows.ids)
+        self._rows.attributes.extend(rows.attributes)
+        self._size = end
+
+    def keep(self, rows: BoolArray) -> None:
+        """Drop all other rows."""
+        self._rows = self.columns.where(rows)
+        self._size = len(self._rows)
+
+    def positions(self, seq: Int64Array) -> PositionArray:
+        """Return the position of each sequence number, -1 where it is not in the table any more."""
+        if self._size == 0:
+            return np.full(len(seq), -1)
+        known = self._rows.seq[: self._size]
+        at = np.minimum(np.searchsorted(known, seq), self._size - 1)
+        return np.where(known[at] == seq, at, -1)
+
+    def _reserve(self, size: int) -> None:
+        if size <= len(self._rows):
+            return
+        capacity = max(size, 2 * len(self._rows), SMALLEST_CAPACITY)
+        arrays: Iterable[Any] = (_resized(array, capacity) for array in self._rows.arrays())
+        self._rows = EventColumns(self._rows.ids, self._rows.attributes, *arrays)
+
+
+def _resized(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
+    larger = np.empty(capacity, array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,140 @@
+"""Detection rates: how often each sensor of an area has been reporting, as each new row finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from msgspec import Struct
+
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
+from coincide.queries.join_query import Sensors
+
+MINUTE_US = 60_000_000
+KEPT_EACH_MINUTE = 2 ** (-1 / 60)  # a detection counts half after an hour
+FORGOTTEN_BELOW = 1e-3  # a count that has faded this far is that of a sensor gone for most of a night
+MOST_COUNTED = 1_000  # (sensor, stream) pairs of an area; those beyond share one count for each stream
+OTHERS = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Background:
+    """How often detections came before a certain minute of an area's event time.
+
+    Attributes
+    ----------
+    count : mapping of stream code to mapping of sensor name to float
+        Detections, faded with age.
+    seconds : float
+        Time in which they were counted, faded alike.
+    """
+
+    count: dict[int, dict[str, float]]
+    seconds: float
+
+    def pair_rate_hz2(self, first: int, second: int, sensors: Sensors) -> float:
+        """Sum of rate times rate over the allowed pairs of a sensor of one stream and one of the other.
+
+        Sensors that share a count are taken to be different.
+        """
+        one, other = self.count.get(first, {}), self.count.get(second, {})
+        every = sum(one.values()) * sum(other.values())
+        same = sum(count * other.get(sensor, 0.0) for sensor, count in one.items() if sensor != OTHERS)
+        allowed = {"any": every, "same": same, "different": max(every - same, 0.0)}[sensors]
+        return allowed / self.seconds**2
+
+
+class RatesState(Struct, array_like=True, frozen=True):
+    """Detection rates of an area as saved; `faded` and `running` are little-endian arrays as bytes."""
+
+    minute: int
+    since: int
+    counted: list[tuple[str, str]]
+    faded: bytes
+    running: bytes
+
+
+@dataclass
+class DetectionRates:
+    """Accepted detections of one area, counted by (sensor, stream) in minutes of its event time.
+
+    The event time of a row is the area's watermark at that row. A minute's count is added to the faded ones when a row
+    of a later minute comes, so what is known in a minute depends on the rows before it alone, in their order, however
+    they were batched. The minute in which the area began is not counted: it was not seen as a whole.
+
+    Attributes
+    ----------
+    minute : int or None
+        The one that is running, since the epoch; None before the first row.
+    since : int
+        The first that is counted.
+    """
+
+    minute: int | None = None
+    since: int = 0
+    _entry_of: dict[tuple[str, int], int] = field(default_factory=dict)
+    _faded: FloatArray = field(default_factory=lambda: np.zeros(0))
+    _running: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    _background: Background | None = None
+    _counted: list[tuple[str, str]] = field(default_factory=list)  # the keys as saved; anew when they change
+
+    def advance(self, minute: int) -> None:
+        """Begin a later minute; it is the running one already if it is not later."""
+        if self.minute is None:
+            self.minute, self.since = minute, minute + 1
+        elif minute > self.minute:
+            counted = self._running if self.minute >= self.since else 0
+            self._faded = (self._faded * KEPT_EACH_MINUTE + counted) * KEPT_EACH_MINUTE ** (minute - self.minute - 1)
+            self._running = np.zeros_like(self._running)
+            self.minute, self._background = minute, None
+            if self._faded.min(initial=1.0) < FORGOTTEN_BELOW:
+                self._keep(self._faded >= FORGOTTEN_BELOW)
+
+    def count(self, sensor: str, stream: int, detections: int) -> None:
+        """Count detections of the running minute."""
+        entry = self._entry_of.get((sensor, stream))
+        if entry is None:
+            if len(self._entry_of) >= MOST_COUNTED and sensor != OTHERS:
+                self.count(OTHERS, stream, detections)
+                return
+            entry = self._entry_of[sensor, stream] = len(self._faded)
+            self._faded, self._running = np.append(self._faded, 0.0), np.append(self._running, 0)
+        self._running[entry] += detections
+
+    def background(self) -> Background | None:
+        """Return what was counted before the running minute; None as long as no whole minute has passed."""
+        if self.minute is None or self.minute <= self.since:
+            return None
+        if self._background is None:
+            by_stream: dict[int, dict[str, float]] = {}
+            for (sensor, stream), count in zip(self._entry_of, self._faded.tolist(), strict=True):
+                by_stream.setdefault(stream, {})[sensor] = count
+            seconds = 60 * (1 - KEPT_EACH_MINUTE ** (self.minute - self.since)) / (1 - KEPT_EACH_MINUTE)
+            self._background = Background(by_stream, seconds)
+        return self._background
+
+    def saved(self, streams: Sequence[str]) -> RatesState | None:
+        """Return what `restored` reads; None if there is nothing yet."""
+        if self.minute is None:
+            return None
+        if len(self._counted) != len(self._entry_of):
+            self._counted = [(sensor, streams[stream]) for sensor, stream in self._entry_of]
+        faded, running = self._faded.astype("<f8").tobytes(), self._running.astype("<i8").tobytes()
+        return RatesState(self.minute, self.since, self._counted, faded, running)
+
+    @classmethod
+    def restored(cls, state: RatesState | None, stream_codes: dict[str, int]) -> DetectionRates:
+        """Return the rates that were saved, those of streams still declared."""
+        if state is None:
+            return cls()
+        declared = np.array([stream in stream_codes for _, stream in state.counted], np.bool_)
+        keys = [(sensor, stream_codes[stream]) for sensor, stream in state.counted if stream in stream_codes]
+        faded = np.frombuffer(state.faded, "<f8")[declared].astype(np.float64)
+        running = np.frombuffer(state.running, "<i8")[declared].astype(np.int64)
+        return cls(state.minute, state.since, {key: nth for nth, key in enumerate(keys)}, faded, running)
+
+    def _keep(self, keep: BoolArray) -> None:
+        kept = [key for key, stays in zip(self._entry_of, keep.tolist(), strict=True) if stays]
+        self._entry_of, self._counted = {key: nth for nth, key in enumerate(kept)}, []
+        self._faded, self._running = self._faded[keep], self._running[keep]

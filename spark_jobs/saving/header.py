@@ -1,0 +1,114 @@
+"""The header: the small part of the fusion core's state, as bytes."""
+
+from __future__ import annotations
+
+from msgspec import Struct, json, msgpack
+
+from coincide.queries.documents import query_from_json
+from spark_jobs.core.control import ActiveQuery, in_force
+from spark_jobs.readings.reading_columns import ActiveReadings
+from spark_jobs.records.status import Totals
+from spark_jobs.rows.rates import RatesState
+from spark_jobs.saving.state_format import StateError, decode_state
+
+
+class QueryState(Struct, array_like=True, frozen=True):
+    """A query in force; `query` is its JSON, `given` how many matches or answers it has given."""
+
+    version: int
+    paused: bool
+    activation_seq: int
+    matches: int
+    episodes: int
+    query: bytes
+
+    @classmethod
+    def of(cls, active: ActiveQuery | ActiveReadings) -> QueryState:
+        """Return the state of a query in force."""
+        content = json.encode(active.query.to_json())
+        counts = (active.matches, active.episodes)
+        return cls(active.version, active.paused, active.activation_seq, *counts, content)
+
+    def active(self) -> ActiveQuery | ActiveReadings:
+        """Return the query in force."""
+        query = query_from_json(json.decode(self.query))
+        return in_force(query, self.version, self.paused, self.activation_seq, self.matches, self.episodes)
+
+
+class AreaState(Struct, array_like=True, frozen=True):
+    """An area that is known."""
+
+    name: str
+    since: int
+    last_received_us: int
+    watermark_us: int
+    partition: int
+    silent_since_us: int
+    rates: RatesState | None
+
+
+class ClockState(Struct, array_like=True, frozen=True):
+    """The clock of a partition of the detections topic."""
+
+    partition: int
+    heard_us: int
+    missed_us: int
+
+
+class Header(Struct, array_like=True, frozen=True):
+    """Everything but the rows.
+
+    Attributes
+    ----------
+    next_seq, next_slot : int
+        Number of the next accepted row and of the next slot.
+    first_seq : int
+        Rows before it have been evicted by the cap.
+    swept_rows, swept_areas : int
+        How many rows and areas the last sweep left; the next comes when those since are many against them.
+    buffered : dict of str to int
+        Rows kept by stream, as the last sweep left them, and those accepted since.
+    live_slots : list of int
+        Slots that hold at least one row that is needed.
+    next_episode_slot, episode_slots : int, list of int
+        Number of the next episode's slot, and the slots that hold one.
+    """
+
+    format: int
+    shard: int
+    next_seq: int
+    next_slot: int
+    first_seq: int
+    swept_rows: int
+    swept_areas: int
+    buffered: dict[str, int]
+    live_slots: list[int]
+    next_episode_slot: int
+    episode_slots: list[int]
+    totals: Totals
+    control_offset: int | None
+    queries: list[QueryState]
+    removed: dict[str, int]
+    areas: list[AreaState]
+    clocks: list[ClockState]
+
+    def encode(self) -> bytes:
+        """Return the header as bytes."""
+        return msgpack.encode(self)
+
+    @classmethod
+    def decode(cls, header: bytes, shard: int) -> Header:
+        """Read what `encode` wrote.
+
+        Raises
+        ------
+        StateError
+            The bytes are no header of this format, or one of another shard.
+        """
+        decoded = decode_state(header, _decoder, "the state's header")
+        if decoded.shard != shard:
+            raise StateError(f"the state is that of shard {decoded.shard}, not of shard {shard}")
+        return decoded
+
+
+_decoder = msgpack.Decoder(Header)
