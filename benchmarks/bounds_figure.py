@@ -8,12 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.shading import shade
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
+from coincide import Detections, Histogram, Window, match_probability
 from coincide.papers.interval_timing.regions import RegionTable
 from coincide.papers.timing_events import Arrivals
-from coincide.probability.difference import match_probability
-from coincide.templates.histogram import Histogram
 from docs.pictures import Numbers, figure
 
 if TYPE_CHECKING:

@@ -10,11 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.central_italy_picks import Half, Samples, Source, Templates, delays_of_first_half
-from coincide.constraints.window import Window
-from coincide.joins.answers import Pairs
-from coincide.joins.detections import Detections
-from coincide.joins.pairs.pair_join import timing_join
-from coincide.templates.histogram import Histogram
+from coincide import Detections, Histogram, Pairs, Window, timing_join
 
 FEWEST_SAMPLES = 30  # as many as a histogram needs; a station and phase with fewer has the template of its phase
 WINDOWS_S = (0.25, 0.5, 1.0, 2.0, 3.0)

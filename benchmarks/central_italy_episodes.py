@@ -25,8 +25,7 @@ from benchmarks.central_italy_matches import Matches
 from benchmarks.central_italy_picks import HALF_S, Half, Pick, delays_of_first_half, load_picks, origin_seconds
 from benchmarks.central_italy_scores import Episodes, coalesced, f1
 from benchmarks.central_italy_sets import maximal_sets, wanted_events
-from coincide.constraints.window import Window
-from coincide.joins.pairs.pair_join import timing_join
+from coincide import Window, timing_join
 from docs.pictures import Numbers, figure, numbers_in, save
 from tests.reference.central_italy import MIDNIGHT_US, why_absent
 

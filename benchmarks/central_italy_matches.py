@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from benchmarks.central_italy_picks import Pick, Templates
 from benchmarks.central_italy_sets import PickSet
+from coincide import Runs, Window, coalesce
 from coincide.arrays.kinds import FloatArray, Int64Array
-from coincide.coalescing.batch import coalesce
-from coincide.coalescing.runs import Runs
-from coincide.constraints.window import Window
-from coincide.probability.onset_columns import occurrences
+from coincide.probability import occurrence_columns
 from tests.reference.central_italy import MIDNIGHT_US
 
 
@@ -57,7 +55,7 @@ class Matches:
             if np.array_equal(first_us, last_us):
                 times.append((*hull, *hull, first_us[rows].mean(axis=0), np.ones(rows.shape[1])))
             else:
-                when = occurrences(
+                when = occurrence_columns(
                     [[templates[of] for of in sources]] * size, index[rows], at_us[rows], Window(window_s)
                 )
                 times.append((*hull, when.p05_us, when.p95_us, when.mean_us, when.probability))

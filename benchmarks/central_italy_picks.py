@@ -12,9 +12,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from coincide.joins.answers import Pairs
-from coincide.joins.detections import Detections
-from coincide.templates.histogram import Histogram
+from coincide import Detections, Histogram, Pairs
 from tests.reference.central_italy import MIDNIGHT_US, folder
 
 HALF_S = 6 * 3600.0

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.central_italy_matches import Matches
 from benchmarks.central_italy_picks import Pick
 from benchmarks.central_italy_sets import events_of, wanted_events
-from coincide.coalescing.runs import Runs
+from coincide import Runs
 from tests.reference.central_italy import MIDNIGHT_US
 
 

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.central_italy_picks import HALF_S, Pick, Templates
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
-from coincide.joins.tuples.tuple_join import window_join
+from coincide import ConstraintGraph, Detections, Window, window_join
 from tests.reference.central_italy import MIDNIGHT_US
 
 STATIONS, AT_LEAST = 12, 4

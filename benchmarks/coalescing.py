@@ -24,8 +24,7 @@ from benchmarks.coalescing_duckdb import best_sql, natural_sql
 from benchmarks.coalescing_postgres import Postgres, why_absent
 from benchmarks.coalescing_rows import Answer, Coalescing, Kind, Order, Wanted, sums_of, wanted_of
 from benchmarks.kept_memory import with_memory_kept
-from coincide.coalescing.batch import coalesce, coalesce_readings
-from coincide.coalescing.runs import Runs
+from coincide import Runs, coalesce, coalesce_readings
 
 OURS = "coincide"
 KINDS: tuple[Kind, ...] = ("readings", "facts")

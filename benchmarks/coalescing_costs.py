@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coincide.arrays.kinds import BoolArray, FloatArray
-from coincide.coalescing.costs.schemes import DistinctQuery, Weights, scheme_costs
-from coincide.coalescing.costs.units import PAPER
+from coincide.coalescing import PAPER, DistinctQuery, Weights, scheme_costs
 
 W, K = 200, 2000  # the costs are normalised: w hardly counts
 CPS = tuple(tenth / 10 for tenth in range(1, 11))  # at 0 a late tuple costs without bound

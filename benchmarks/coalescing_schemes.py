@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coincide import EagerCoalescing, LazyCoalescing, WindowExtent
 from coincide.arrays.kinds import Int64Array
-from coincide.coalescing.costs.measuring import measure_costs
+from coincide.coalescing import UnitCosts, measure_costs
 from coincide.coalescing.costs.model import eager_scan, eager_update, lazy_scan, lazy_update
-from coincide.coalescing.costs.units import UnitCosts
-from coincide.coalescing.streams.extent import WindowExtent
-from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
 from docs.pictures import Numbers, figure, numbers_in, save
 
 W, K, FRAME, ROUNDS = 10_000, 30_000, 1_000, 3

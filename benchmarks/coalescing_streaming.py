@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coincide import EagerCoalescing, WindowExtent
 from coincide.arrays.kinds import Int64Array
-from coincide.coalescing.runs import RunChanges
-from coincide.coalescing.streams.extent import WindowExtent
-from coincide.coalescing.streams.reading_streams import EagerCoalescing
+from coincide.coalescing import RunChanges
 
 EXTENTS, GROUPS, BATCH, RUNS = (1_000, 10_000, 100_000), (4, 54), 1_000, 3
 SPACING_US, VALUES = 1_000, 3

@@ -8,8 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import fields
 
-from coincide.coalescing.costs.measuring import measure_costs
-from coincide.coalescing.costs.units import PAPER, UnitCosts
+from coincide.coalescing import PAPER, UnitCosts, measure_costs
 
 W = 10_000
 

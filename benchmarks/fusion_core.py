@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from coincide.joins.stream import Stream
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.gateways import AREAS
-from coincide.templates.histogram import Histogram
+from coincide import Histogram
 from deploy.local.broker import Broker
 from deploy.local.ports import free_ports
 from services.common.kafka import create_admin

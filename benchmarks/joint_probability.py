@@ -12,9 +12,8 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.occurred import median_us, random_templates
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.probability.joint.probability import joint_at_least, joint_probabilities
+from coincide import ConstraintGraph, Window, joint_probabilities
+from coincide.probability import joint_at_least
 
 BUCKETS = 4
 
@@ -41,7 +40,7 @@ GRAPHS = {
 def measured(graph: ConstraintGraph, tuples: int, runs: int) -> tuple[float, float, float]:
     """Microseconds per tuple for the probability and for the verdict; width of the widest interval."""
     rng = np.random.default_rng(1987)
-    sides = [random_templates(rng, BUCKETS) for _ in graph.streams]
+    sides = [random_templates(rng, BUCKETS) for _ in graph.roles]
     index = rng.integers(len(sides[0]), size=(len(sides), tuples))
     times_us = rng.integers(-1_500_000, 1_500_000, index.shape)
     joint = joint_probabilities(graph, sides, index, times_us)

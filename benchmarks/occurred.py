@@ -13,11 +13,9 @@ from statistics import median
 
 import numpy as np
 
-from coincide.constraints.window import Window
+from coincide import Histogram, Window
 from coincide.offsets.chance import offset_lengths_s
-from coincide.probability.difference import match_probabilities
-from coincide.probability.onset_columns import occurrences
-from coincide.templates.histogram import Histogram
+from coincide.probability import match_probabilities, occurrence_columns
 from coincide.templates.template_columns import TemplatePairs
 
 TEMPLATES = 20
@@ -49,7 +47,7 @@ def measured(rng: np.random.Generator, buckets: int, matches: int, window: Windo
     probability = match_probabilities(us, vs, index[0], index[1], times_us[1] - times_us[0], window)
     pairs, at_least = TemplatePairs(us, vs, index[0], index[1]), np.maximum(probability - 1e-12, 1e-9)
     return (
-        median_us(lambda: occurrences([us, vs], index, times_us, window), runs, matches),
+        median_us(lambda: occurrence_columns([us, vs], index, times_us, window), runs, matches),
         median_us(lambda: offset_lengths_s(pairs, window, at_least), runs, matches),
     )
 

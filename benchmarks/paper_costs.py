@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
+from coincide import Detections, Histogram, Window
 from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
 from coincide.papers.timing_events import Arrivals
 from coincide.papers.timing_replay import Work
-from coincide.templates.histogram import Histogram
 
 EVENTS = 100  # a side, one a second on average
 TEMPLATES = 8  # a side

@@ -8,13 +8,10 @@ import numpy as np
 
 from benchmarks.satisfaction_table import random_template
 from benchmarks.shading import shade
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
+from coincide import Detections, Histogram, Window, match_probability
 from coincide.papers.ptjoin.histogram_joins import longest_us
 from coincide.papers.ptjoin.partition_bounds import InstalledCondition, Partitions, partitions_for_any_threshold
 from coincide.papers.timing_events import Arrivals
-from coincide.probability.difference import match_probability
-from coincide.templates.histogram import Histogram
 from docs.pictures import Numbers, figure
 
 if TYPE_CHECKING:

@@ -12,10 +12,8 @@ from statistics import median
 
 import numpy as np
 
-from coincide.constraints.window import Window
-from coincide.offsets.satisfaction_table import SatisfactionTable
-from coincide.probability.difference import match_probabilities
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, SatisfactionTable, Window
+from coincide.probability import match_probabilities
 
 CASES = (  # window and threshold: one longer than all templates, the others shorter
     (Window(60.0), 0.6),

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from coincide import Equal
 from coincide.arrays.kinds import FloatArray, Int64Array
-from coincide.coalescing.equivalences import Equal
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from coincide.sliding.extents import EagerExtent, HeldReadings, LazyExtent
 from coincide.sliding.measures import SlidingExtent

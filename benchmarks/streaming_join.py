@@ -14,11 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
-from coincide.joins.stream import Stream
-from coincide.live.pair_stream import TimingJoin
-from coincide.templates.histogram import Histogram
+from coincide import Detections, Histogram, Stream, TimingJoin, Window
 
 BARS_US = {100: 3.5, 1_000: 0.7, 10_000: 0.4}
 EVENTS = {100: 40_000, 1_000: 200_000, 10_000: 600_000}

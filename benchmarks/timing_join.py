@@ -24,11 +24,8 @@ import psutil
 
 from benchmarks.kept_memory import with_memory_kept
 from benchmarks.range_join_peers import Answer, Join, Kind, RangeJoin, Sums, duckdb_joins, polars_joins, spark_joins
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
-from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
-from coincide.offsets.satisfying import satisfaction_offsets
-from coincide.templates.histogram import Histogram
+from coincide import Detections, Histogram, Window, satisfaction_offsets, timing_join
+from coincide.joins import timing_join_blocks
 
 SPACING_US = 10_000
 TEMPLATE = Histogram.uniform(-0.001, 0.001)

@@ -28,11 +28,10 @@ from benchmarks.window_join_settings import (
     sums_of,
     wanted_of,
 )
-from coincide.joins.detections import Detections
-from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
+from coincide import Detections, Histogram, window_join
+from coincide.joins import window_join_blocks
 from coincide.papers.window_join.algorithms import few_hash
 from coincide.papers.window_join.window_replay import Arrivals
-from coincide.templates.histogram import Histogram
 
 FEW_EVENTS = 5_000  # plain Python takes seconds for so many
 

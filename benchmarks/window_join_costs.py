@@ -12,13 +12,10 @@ from itertools import combinations
 
 import numpy as np
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
+from coincide import ConstraintGraph, Detections, Histogram, Window
 from coincide.papers.window_join.algorithms import ALGORITHMS
 from coincide.papers.window_join.counted_work import WindowWork
 from coincide.papers.window_join.window_replay import Arrivals
-from coincide.templates.histogram import Histogram
 
 LABELS = 10  # values of the key, as often one as the other
 ARRIVALS = 1_200
@@ -51,7 +48,7 @@ class Setting:
     def recorded(self) -> Arrivals:
         """Return as many tuples of each stream, at times at random."""
         random, each = np.random.default_rng(2003), self.arrivals // self.streams
-        names = self.graph.streams
+        names = self.graph.roles
         times_us = [np.sort(random.integers(0, round(each / self.rate_hz * 1e6), each)) for _ in names]
         key = {name: random.integers(0, LABELS, each) for name in names}
         exact = [Histogram.point()]

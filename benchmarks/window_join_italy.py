@@ -16,12 +16,9 @@ from pathlib import Path
 from benchmarks.central_italy_picks import Pick, load_picks
 from benchmarks.window_join_costs import RUN, UNIFORM
 from benchmarks.window_join_figure import LINES
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
+from coincide import ConstraintGraph, Detections, Histogram, Window
 from coincide.papers.window_join.counted_work import Measured
 from coincide.papers.window_join.window_replay import Arrivals
-from coincide.templates.histogram import Histogram
 from docs.pictures import figure, save
 from tests.reference.central_italy import why_absent
 

@@ -26,7 +26,7 @@ from benchmarks.window_join_settings import (
     sums_of,
     wanted_of,
 )
-from coincide.constraints.graph import ConstraintGraph
+from coincide import ConstraintGraph
 
 
 def natural_sql(wanted: WindowJoinWanted) -> Iterator[Join]:
@@ -43,7 +43,7 @@ def absolute_sql(wanted: WindowJoinWanted) -> Iterator[Join]:
     connection = _connection(wanted)
     differences = " AND ".join(f"{b}.t - {a}.t BETWEEN {lo} AND {hi}" for a, b, lo, hi in wanted.bounds)
     for disabled in ("", "join_order"):
-        sql = _select(wanted, f"FROM {', '.join(wanted.graph.streams)} WHERE {differences}")
+        sql = _select(wanted, f"FROM {', '.join(wanted.graph.roles)} WHERE {differences}")
         yield partial(_run, connection, sql, disabled)
 
 
@@ -90,10 +90,10 @@ def _toward(stream: str, bound: Bound) -> tuple[str, int, int]:
 def _orders(graph: ConstraintGraph) -> Sequence[Sequence[str]]:
     """Orders of streams in which each has an edge to an earlier one: one of a uniform clique, some of others."""
     if graph.uniform_window is not None:
-        return [graph.streams]
+        return [graph.roles]
     linked = [
         order
-        for order in permutations(graph.streams)
+        for order in permutations(graph.roles)
         if all(set(graph.neighbours(stream)) & set(order[:at]) for at, stream in enumerate(order) if at)
     ]
     return linked[:: max(1, len(linked) // 3)][:3]
@@ -111,13 +111,13 @@ def _connection(wanted: WindowJoinWanted) -> duckdb.DuckDBPyConnection:
 
 
 def _select(wanted: WindowJoinWanted, tables: str) -> str:
-    return f"SELECT {_columns(wanted, [f'{stream}.id' for stream in wanted.graph.streams])} {tables}"
+    return f"SELECT {_columns(wanted, [f'{stream}.id' for stream in wanted.graph.roles])} {tables}"
 
 
 def _columns(wanted: WindowJoinWanted, ids: Sequence[str]) -> str:
     if wanted.kind == "sums":
         return ", ".join(["count(*)", *(f"bit_xor({each})" for each in ids)])
-    return ", ".join(f"{each} AS {stream}" for each, stream in zip(ids, wanted.graph.streams, strict=True))
+    return ", ".join(f"{each} AS {stream}" for each, stream in zip(ids, wanted.graph.roles, strict=True))
 
 
 def _run(connection: duckdb.DuckDBPyConnection, sql: str, disabled: str) -> Answer:

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
+from coincide import ConstraintGraph, Window
 
 TimeArray = npt.NDArray[np.int64]
 Sums = tuple[int, ...]  # tuples, then xor of the positions of each stream

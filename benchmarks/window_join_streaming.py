@@ -15,13 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from benchmarks.streaming_join import EXACT, SPACING_US, frames
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
-from coincide.joins.stream import Stream
-from coincide.live.pair_stream import TimingJoin
-from coincide.live.tuple_stream import WindowJoin
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Detections, Histogram, Stream, TimingJoin, Window, WindowJoin
 
 POINT = (Histogram.point(),)
 Join = TimingJoin | WindowJoin

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from coincide.errors import CoincideError as CoincideError
     from coincide.joins import Detections as Detections
     from coincide.joins import Pairs as Pairs
-    from coincide.joins import Stream as Stream
     from coincide.joins import Tuples as Tuples
     from coincide.joins import timing_join as timing_join
     from coincide.joins import window_join as window_join
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from coincide.probability import joint_probabilities as joint_probabilities
     from coincide.probability import match_probability as match_probability
     from coincide.probability import occurred as occurred
+    from coincide.stream import Stream as Stream
     from coincide.templates import Histogram as Histogram
     from coincide.templates import goodness_of_fit as goodness_of_fit
 
@@ -53,8 +53,9 @@ _NAMES = {
     "coalesce coalesce_readings validity",
     "constraints": "ConstraintGraph Edge Window",
     "errors": "CoincideError",
-    "joins": "Detections Pairs Stream Tuples timing_join window_join",
+    "joins": "Detections Pairs Tuples timing_join window_join",
     "live": "TimingJoin WindowJoin",
+    "stream": "Stream",
     "offsets": "SatisfactionTable chance_rate satisfaction_offsets",
     "probability": "Occurred joint_probabilities match_probability occurred",
     "templates": "Histogram goodness_of_fit",

@@ -10,7 +10,7 @@
         ├── OffsetError         an offset that is not finite, or at which no match is possible
         ├── RateError           a rate of detections
         ├── DetectionsError     a column of a frame, or one that does not fit the other frames (coincide.detections)
-        ├── StreamError         a stream's name, delay, longest template or bound (coincide.joins.stream)
+        ├── StreamError         a stream's name, delay, longest template or bound (coincide.stream)
         ├── GraphError          streams and constraints that make no graph (coincide.window_join)
         ├── CostError           a cost, probability or weight of the cost model (coincide.coalescing.costs.units)
         ├── IntervalError       an interval, window, duration or fact that cannot be used (coincide.temporal)

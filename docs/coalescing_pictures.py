@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from coincide.coalescing.batch import coalesce
-from coincide.coalescing.holding import validity
-from coincide.coalescing.runs import Run, Runs
-from coincide.coalescing.streams.extent import WindowExtent
-from coincide.coalescing.streams.reading_streams import EagerCoalescing
+from coincide import EagerCoalescing, Runs, WindowExtent, coalesce, validity
+from coincide.coalescing import Run
 from docs.interval_pictures import (
     draw_allen,
     draw_equivalences,

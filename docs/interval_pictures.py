@@ -5,12 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from coincide.coalescing.batch import coalesce
-from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
-from coincide.coalescing.holding import validity
-from coincide.coalescing.runs import Runs
-from coincide.temporal.allen import ALLEN, overlaps_tsql2, relation
-from coincide.temporal.intervals import Intervals
+from coincide import Bounded, Decreasing, Equal, Increasing, Quantised, Runs, coalesce, validity
+from coincide.coalescing import Equivalence, Predicate
+from coincide.temporal import ALLEN, Intervals, overlaps_tsql2, relation
 from docs.pictures import Numbers, figure
 
 FIXED = (4, 8)  # b of the picture of relations

@@ -11,10 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from coincide.constraints.window import Window
-from coincide.offsets.satisfying import satisfaction_offsets
-from coincide.probability.difference import match_probability
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Window, match_probability, satisfaction_offsets
 from docs.pictures import Numbers, figure, save
 
 FOLDER = Path(__file__).parent / "timing-join"

@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide import (
+    ConstraintGraph,
+    Edge,
+    Histogram,
+    Window,
+    joint_probabilities,
+    match_probability,
+    satisfaction_offsets,
+)
 from coincide.constraints.implied import implied_bounds
-from coincide.constraints.window import Window
-from coincide.offsets.satisfying import satisfaction_offsets
-from coincide.probability.difference import match_probability
-from coincide.probability.joint.probability import joint_probabilities
-from coincide.templates.histogram import Histogram
 from docs.pictures import Numbers, figure, save
 
 FOLDER = Path(__file__).parent / "window-join"
@@ -101,7 +104,7 @@ def _draw_edge(ax: Any, start: Point, end: Point, text: str, colour: str = "0.35
 def _draw_implied(ax: Any, graph: ConstraintGraph, places: Places) -> None:
     bounds_us = graph.window_bounds_us
     for a, b in unbound_pairs(graph):
-        i, j = graph.streams.index(a), graph.streams.index(b)
+        i, j = graph.roles.index(a), graph.roles.index(b)
         lo_s, hi_s = -bounds_us[j, i] / 1e6, bounds_us[i, j] / 1e6
         text = f"±{hi_s:g} s" if lo_s == -hi_s else f"{lo_s + 0:g} to {hi_s:g} s"
         _draw_edge(ax, places[a], places[b], text, "C0", ":")
@@ -110,7 +113,7 @@ def _draw_implied(ax: Any, graph: ConstraintGraph, places: Places) -> None:
 def unbound_pairs(graph: ConstraintGraph) -> list[tuple[str, str]]:
     """Return the pairs of streams that have no edge."""
     tied = {edge.pair for edge in graph.edges}
-    return [(a, b) for i, a in enumerate(graph.streams) for b in graph.streams[i + 1 :] if {a, b} not in tied]
+    return [(a, b) for i, a in enumerate(graph.roles) for b in graph.roles[i + 1 :] if {a, b} not in tied]
 
 
 def _draw_streams(ax: Any, places: Places, title: str) -> None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from spark_jobs.core.limits import Limits
 from spark_jobs.job.checkpoint import CheckpointError, LockError
 from spark_jobs.job.job_streams import load_streams

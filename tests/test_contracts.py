@@ -17,10 +17,8 @@ from prometheus_client import CollectorRegistry
 from referencing import Registry as Schemas
 from referencing import Resource
 
-from coincide.constraints.window import Window
-from coincide.joins.stream import Stream
-from coincide.queries.join_query import Query
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Stream, Window
+from coincide.queries import Query
 from services.alerting.kafka.query_publisher import encode
 from services.alerting.kafka.records import QueryChange
 from services.ingest.app import create_app

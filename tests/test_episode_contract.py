@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from coincide.queries.documents import query_from_json
-from coincide.queries.join_query import Query
+from coincide.queries import Query, query_from_json
 from services.alerting.kafka.query_publisher import encode
 from services.alerting.kafka.records import QueryChange
 from services.alerting.kafka.sorting import Sorter

@@ -21,7 +21,7 @@ class Edge:
     Parameters
     ----------
     a, b : str
-        Two different streams.
+        Two different roles.
     window : Window
     threshold : float, optional
         In (0, 1]. None: the joint threshold alone decides, or where times are exact the window alone.
@@ -29,7 +29,7 @@ class Edge:
     Raises
     ------
     GraphError
-        The streams are one and the same.
+        The roles are one and the same.
     WindowError, ThresholdError
     """
 
@@ -40,35 +40,35 @@ class Edge:
 
     def __post_init__(self) -> None:
         if self.a == self.b:
-            raise GraphError("edges", (self.a, self.b), "two different streams")
+            raise GraphError("edges", (self.a, self.b), "two different roles")
         checked_window(self.window)
         if self.threshold is not None:
             checked_threshold(self.threshold)
 
     @property
     def pair(self) -> frozenset[str]:
-        """The two streams, in no order."""
+        """The two roles, in no order."""
         return frozenset((self.a, self.b))
 
 
-def refuse_bad_streams(streams: tuple[str, ...]) -> None:
+def refuse_bad_roles(roles: tuple[str, ...]) -> None:
     """Raise GraphError unless they are two or more, each named once."""
-    if len(streams) < 2:
-        raise GraphError("streams", streams, "two or more")
-    twice = [name for at, name in enumerate(streams) if name in streams[:at]]
+    if len(roles) < 2:
+        raise GraphError("roles", roles, "two or more")
+    twice = [name for at, name in enumerate(roles) if name in roles[:at]]
     if twice:
-        raise GraphError("streams", twice[0], "each named once: give every role a name of its own")
+        raise GraphError("roles", twice[0], "each named once")
 
 
-def refuse_bad_edges(streams: tuple[str, ...], edges: tuple[Edge, ...]) -> None:
-    """Raise GraphError unless each edge is the only one between two of the streams."""
+def refuse_bad_edges(roles: tuple[str, ...], edges: tuple[Edge, ...]) -> None:
+    """Raise GraphError unless each edge is the only one between two of the roles."""
     pairs = set()
     for edge in edges:
         for name in (edge.a, edge.b):
-            if name not in streams:
-                raise GraphError("edges", name, f"one of the streams {list(streams)}")
+            if name not in roles:
+                raise GraphError("edges", name, f"one of the roles {list(roles)}")
         if edge.pair in pairs:
-            raise GraphError("edges", (edge.a, edge.b), "one edge for each pair of streams: this is the second")
+            raise GraphError("edges", (edge.a, edge.b), "one edge for each pair of roles: this is the second")
         pairs.add(edge.pair)
 
 
@@ -77,20 +77,20 @@ EdgeLike = Edge | tuple[str, str, Window] | tuple[str, str, Window, float | None
 
 @dataclass(frozen=True)
 class ConstraintGraph:
-    """Streams, and time constraints between pairs of them that hold all streams together.
+    """Roles, and time constraints between pairs of them that hold all roles together.
 
     Parameters
     ----------
-    streams : tuple of str
+    roles : tuple of str
         Two or more; their order is that of a result's members.
     edges : tuple of Edge
-        At most one for each pair of streams.
+        At most one for each pair of roles.
 
     Raises
     ------
     GraphError
-        Fewer than two streams, one named twice, an edge to an unknown stream, two edges between the same streams,
-        streams that no chain of edges connects, or windows that no times can satisfy all at once.
+        Fewer than two roles, one named twice, an edge to an unknown role, two edges between the same roles,
+        roles that no chain of edges connects, or windows that no times can satisfy all at once.
 
     Examples
     --------
@@ -99,15 +99,15 @@ class ConstraintGraph:
     ([('gate', 'bridge'), ('bridge', 'tower')], 'path')
     """
 
-    streams: tuple[str, ...]
+    roles: tuple[str, ...]
     edges: tuple[Edge, ...]
 
     def __post_init__(self) -> None:
-        refuse_bad_streams(self.streams)
-        refuse_bad_edges(self.streams, self.edges)
+        refuse_bad_roles(self.roles)
+        refuse_bad_edges(self.roles, self.edges)
         apart = self._apart()
         if apart:
-            raise GraphError("edges", sorted(apart), f"chains of edges from every stream to {self.streams[0]!r}")
+            raise GraphError("edges", sorted(apart), f"chains of edges from every role to {self.roles[0]!r}")
         if (np.diagonal(self.window_bounds_us) < -len(self.edges)).any():  # each window is rounded to a microsecond
             raise GraphError("edges", self._windows(), "windows that some times satisfy together: these contradict")
 
@@ -119,74 +119,74 @@ class ConstraintGraph:
     @classmethod
     def path(
         cls,
-        streams: Sequence[str],
+        roles: Sequence[str],
         window: Window | Sequence[Window],
         threshold: float | Sequence[float | None] | None = None,
     ) -> ConstraintGraph:
-        """Return the graph that constrains each stream and the next.
+        """Return the graph that constrains each role and the next.
 
         Parameters
         ----------
-        streams : sequence of str
+        roles : sequence of str
         window : Window or sequence of Window
-            One for all, or one for each step; of the later stream minus the earlier one.
+            One for all, or one for each step; of the later role minus the earlier role.
         threshold : float or sequence of float, optional
             One for all, or one for each step.
         """
-        steps = list(pairwise(streams))
+        steps = list(pairwise(roles))
         windows = [window] * len(steps) if isinstance(window, Window) else list(window)
         thresholds = list(threshold) if isinstance(threshold, Sequence) else [threshold] * len(steps)
         for field, given in (("window", windows), ("threshold", thresholds)):
             if len(given) != len(steps):
                 raise GraphError(field, given, f"one, or {len(steps)}: one for each step of the path")
         edges = (Edge(a, b, each, least) for (a, b), each, least in zip(steps, windows, thresholds, strict=True))
-        return cls(tuple(streams), tuple(edges))
+        return cls(tuple(roles), tuple(edges))
 
     @classmethod
     def clique(
         cls,
-        streams: Sequence[str],
+        roles: Sequence[str],
         window: Window | Mapping[tuple[str, str], Window],
         threshold: float | None = None,
     ) -> ConstraintGraph:
-        """Return the graph that constrains every pair of streams.
+        """Return the graph that constrains every pair of roles.
 
         Parameters
         ----------
-        streams : sequence of str
+        roles : sequence of str
         window : Window or mapping of (str, str) to Window
             One symmetric window for all (a uniform clique), or one for each pair, of the second minus the first.
         threshold : float, optional
         """
         if isinstance(window, Mapping):
-            graph = cls.graph([(a, b, each, threshold) for (a, b), each in window.items()], streams)
+            graph = cls.graph([(a, b, each, threshold) for (a, b), each in window.items()], roles)
             if not graph.is_clique:
-                missing = {frozenset(pair) for pair in combinations(streams, 2)} - {edge.pair for edge in graph.edges}
+                missing = {frozenset(pair) for pair in combinations(roles, 2)} - {edge.pair for edge in graph.edges}
                 raise GraphError("window", sorted(map(sorted, missing)), "a window for every pair: these have none")
             return graph
         if not (isinstance(window, Window) and window.is_symmetric):
             raise GraphError("window", window, "symmetric if it is one for all pairs; else one for each pair")
-        return cls(tuple(streams), tuple(Edge(a, b, window, threshold) for a, b in combinations(streams, 2)))
+        return cls(tuple(roles), tuple(Edge(a, b, window, threshold) for a, b in combinations(roles, 2)))
 
     @classmethod
-    def graph(cls, edges: Iterable[EdgeLike], streams: Sequence[str] | None = None) -> ConstraintGraph:
-        """Return the graph of any edges that connect all streams.
+    def graph(cls, edges: Iterable[EdgeLike], roles: Sequence[str] | None = None) -> ConstraintGraph:
+        """Return the graph of any edges that connect all roles.
 
         Parameters
         ----------
         edges : iterable of Edge or tuple (a, b, window[, threshold])
-        streams : sequence of str, optional
+        roles : sequence of str, optional
             In what order members come; by default as the edges name them.
         """
         made = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
         named = dict.fromkeys(name for edge in made for name in (edge.a, edge.b))
-        return cls(tuple(named if streams is None else streams), made)
+        return cls(tuple(named if roles is None else roles), made)
 
     @property
     def form(self) -> str:
         """The paper's name for the graph: binary, path, clique or graph."""
-        degrees = sorted(len(self.neighbours(stream)) for stream in self.streams)
-        if len(self.streams) == 2:
+        degrees = sorted(len(self.neighbours(role)) for role in self.roles)
+        if len(self.roles) == 2:
             return "binary"
         if self.is_tree and degrees[-1] == 2:
             return "path"
@@ -195,12 +195,12 @@ class ConstraintGraph:
     @property
     def is_tree(self) -> bool:
         """Whether no edges form a cycle."""
-        return len(self.edges) == len(self.streams) - 1
+        return len(self.edges) == len(self.roles) - 1
 
     @property
     def is_clique(self) -> bool:
-        """Whether every pair of streams has an edge."""
-        return len(self.edges) == len(self.streams) * (len(self.streams) - 1) // 2
+        """Whether every pair of roles has an edge."""
+        return len(self.edges) == len(self.roles) * (len(self.roles) - 1) // 2
 
     @property
     def uniform_window(self) -> Window | None:
@@ -210,9 +210,9 @@ class ConstraintGraph:
             next(iter(windows)) if self.is_clique and len(windows) == 1 and self.edges[0].window.is_symmetric else None
         )
 
-    def neighbours(self, stream: str) -> list[str]:
+    def neighbours(self, role: str) -> list[str]:
         """Streams that share an edge with this one, in their order."""
-        return [other for other in self.streams if any(edge.pair == {stream, other} for edge in self.edges)]
+        return [other for other in self.roles if any(edge.pair == {role, other} for edge in self.edges)]
 
     @property
     def window_bounds_us(self) -> Int64Array:
@@ -221,22 +221,22 @@ class ConstraintGraph:
 
     def upper_us(self, edge_bounds_us: Iterable[tuple[int, int]]) -> Int64Array:
         """Write bounds (lo, hi) of t_b - t_a, one for each edge, as the matrix that `implied_bounds` takes."""
-        upper = np.full((len(self.streams),) * 2, UNBOUNDED_US)
+        upper = np.full((len(self.roles),) * 2, UNBOUNDED_US)
         np.fill_diagonal(upper, 0)
         for edge, (lo_us, hi_us) in zip(self.edges, edge_bounds_us, strict=True):
-            a, b = self.streams.index(edge.a), self.streams.index(edge.b)
+            a, b = self.roles.index(edge.a), self.roles.index(edge.b)
             upper[a, b], upper[b, a] = hi_us, -lo_us
         return upper
 
     def _apart(self) -> set[str]:
         """Streams that no chain of edges connects with the first one."""
-        reached, waiting = set(), [self.streams[0]]
+        reached, waiting = set(), [self.roles[0]]
         while waiting:
-            stream = waiting.pop()
-            if stream not in reached:
-                reached.add(stream)
-                waiting += self.neighbours(stream)
-        return set(self.streams) - reached
+            role = waiting.pop()
+            if role not in reached:
+                reached.add(role)
+                waiting += self.neighbours(role)
+        return set(self.roles) - reached
 
     def _windows(self) -> list[str]:
         return [f"{edge.a}-{edge.b}: {edge.window.lo_s} to {edge.window.hi_s} s" for edge in self.edges]
@@ -249,19 +249,19 @@ def checked_graph(graph: object) -> ConstraintGraph:
     return graph
 
 
-def induced(graph: ConstraintGraph, streams: Collection[str]) -> ConstraintGraph:
-    """Return the graph of these streams, in the order they have in `graph`, and of all edges between them.
+def induced(graph: ConstraintGraph, roles: Collection[str]) -> ConstraintGraph:
+    """Return the graph of these roles, in the order they have in `graph`, and of all edges between them.
 
     Raises
     ------
     GraphError
-        Fewer than two streams are left, or edges that no longer connect them.
+        Fewer than two roles are left, or edges that no longer connect them.
 
     Examples
     --------
     >>> from coincide import Window
-    >>> induced(ConstraintGraph.clique("abcd", Window(2)), {"d", "a"}).streams
+    >>> induced(ConstraintGraph.clique("abcd", Window(2)), {"d", "a"}).roles
     ('a', 'd')
     """
-    kept = tuple(stream for stream in graph.streams if stream in streams)
+    kept = tuple(role for role in graph.roles if role in roles)
     return ConstraintGraph(kept, tuple(edge for edge in graph.edges if edge.pair <= set(kept)))

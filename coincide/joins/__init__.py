@@ -8,13 +8,11 @@ from __future__ import annotations
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.pairs import timing_join, timing_join_blocks
-from coincide.joins.stream import Stream
 from coincide.joins.tuples import window_join, window_join_blocks
 
 __all__ = [
     "Detections",
     "Pairs",
-    "Stream",
     "Tuples",
     "timing_join",
     "timing_join_blocks",

@@ -11,7 +11,7 @@ from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.implied import implied_bounds
 from coincide.constraints.window import Window
 from coincide.errors import StreamError
-from coincide.joins.stream import Stream
+from coincide.stream import Stream
 from coincide.templates.bucket_checks import is_whole
 
 ROUNDING_US = 2  # earliest is rounded down, latest up and the window to the nearest: all that together is below this
@@ -137,13 +137,13 @@ def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int
 
 def _latest_bounds_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
     """Greatest latest_j - latest_i by each edge alone: latest_b - pi_b <= X_b <= X_a + hi <= latest_a + hi."""
-    length_us = {name: streams[name].longest_template_us + ROUNDING_US for name in graph.streams}
+    length_us = {name: streams[name].longest_template_us + ROUNDING_US for name in graph.roles}
     return graph.upper_us(
         (edge.window.lo_us - length_us[edge.a], edge.window.hi_us + length_us[edge.b]) for edge in graph.edges
     )
 
 
 def _reaches(apart_us: Int64Array, graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    delay_us = np.array([streams[name].max_delay_us for name in graph.streams])
+    delay_us = np.array([streams[name].max_delay_us for name in graph.roles])
     reaches: Int64Array = np.minimum(-delay_us, -(apart_us + delay_us).max(axis=1))
     return reaches

@@ -8,7 +8,7 @@ and duplicates row by row, and keeps whatever else belongs to a row under its re
 >>> import numpy as np
 >>> from coincide import Histogram, Window
 >>> from coincide.joins.events import Events
->>> from coincide.joins.stream import Stream
+>>> from coincide.stream import Stream
 >>> from coincide.constraints.conditions import JoinCondition
 >>> from coincide.live.shared_joins import SharedJoins
 >>> from coincide.joins.watermark import Watermark

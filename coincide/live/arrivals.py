@@ -14,8 +14,8 @@ from coincide.joins.detections import Detections, checked_frame
 from coincide.joins.events import Events
 from coincide.joins.retention import ROUNDING_US
 from coincide.joins.row_labels import FrameLabels
-from coincide.joins.stream import Stream
 from coincide.joins.watermark import BEFORE_ALL_US, Watermark
+from coincide.stream import Stream
 from coincide.templates.histogram import Histogram
 
 EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew

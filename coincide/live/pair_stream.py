@@ -9,10 +9,10 @@ from coincide.errors import DetectionsError
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
 from coincide.joins.retention import checked_bound
-from coincide.joins.stream import Stream, checked_stream
 from coincide.live.arrivals import FrameIntake
 from coincide.live.shared_joins import SharedJoins
 from coincide.offsets.cache import USUAL_LIMITS, LookUps, PairLimits, checked_pair_limits
+from coincide.stream import Stream, checked_stream
 
 
 class TimingJoin:

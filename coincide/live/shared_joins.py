@@ -11,9 +11,9 @@ from coincide.joins.answers import Pairs
 from coincide.joins.events import Events
 from coincide.joins.pairs.installed_join import GoesFirst, InstalledJoin
 from coincide.joins.retention import reach_us
-from coincide.joins.stream import Stream
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.offsets.cache import USUAL_LIMITS, LookUps, PairLimits
+from coincide.stream import Stream
 from coincide.templates.histogram import Histogram
 
 

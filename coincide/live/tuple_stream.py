@@ -14,37 +14,37 @@ from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.retention import checked_bound, edge_reaches_us, reaches_us
 from coincide.joins.row_labels import MemberLabels
-from coincide.joins.stream import Stream, checked_stream
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.installed_graph import CompleteTuples, InstalledGraph, checked_at_least
 from coincide.joins.tuples.judged_edges import with_thresholds
 from coincide.joins.tuples.partial_sets import PartialSets
 from coincide.live.arrivals import FrameIntake
 from coincide.offsets.cache import USUAL_LIMITS, LookUps, PairLimits, checked_pair_limits
+from coincide.stream import Stream, checked_stream
 
 
 def players(graph: ConstraintGraph, streams: Iterable[Stream] | Mapping[str, Stream]) -> dict[str, Stream]:
     """Return who plays each of the graph's streams."""
     if not isinstance(streams, Iterable):
-        raise GraphError("streams", streams, f"those of the graph: {list(graph.streams)}")
+        raise GraphError("streams", streams, f"those of the graph: {list(graph.roles)}")
     if isinstance(streams, Mapping):
         named = {role: checked_stream(f"streams[{role!r}]", stream) for role, stream in streams.items()}
     else:
         named = {checked_stream("streams", stream).name: stream for stream in streams}
-    if set(named) != set(graph.streams):
-        raise GraphError("streams", sorted(named), f"those of the graph: {list(graph.streams)}")
+    if set(named) != set(graph.roles):
+        raise GraphError("streams", sorted(named), f"those of the graph: {list(graph.roles)}")
     declared: dict[str, Stream] = {}
     for stream in named.values():
         if declared.setdefault(stream.name, stream) != stream:
             raise GraphError("streams", stream, f"declared alike in every role: it is also {declared[stream.name]}")
-    return {role: named[role] for role in graph.streams}
+    return {role: named[role] for role in graph.roles}
 
 
 def reach_by_stream(graph: ConstraintGraph, streams: Mapping[str, Stream], *, may_be_absent: bool) -> dict[str, int]:
     """Return how far behind the watermark each stream's events are needed: the farthest of the roles that it plays."""
     reaches = (edge_reaches_us if may_be_absent else reaches_us)(graph, streams).tolist()
     farthest: dict[str, int] = {}
-    for role, reach_us in zip(graph.streams, reaches, strict=True):
+    for role, reach_us in zip(graph.roles, reaches, strict=True):
         name = streams[role].name
         farthest[name] = min(farthest.get(name, 0), reach_us)
     return farthest

@@ -8,16 +8,16 @@ from __future__ import annotations
 from coincide.probability.difference import match_probabilities, match_probability
 from coincide.probability.joint import JointProbability, joint_at_least, joint_probabilities
 from coincide.probability.onset import Occurred, occurred
-from coincide.probability.onset_columns import Occurrences, occurrences
+from coincide.probability.onset_columns import OccurrenceColumns, occurrence_columns
 
 __all__ = [
     "JointProbability",
     "Occurred",
-    "Occurrences",
+    "OccurrenceColumns",
     "joint_at_least",
     "joint_probabilities",
     "match_probabilities",
     "match_probability",
     "occurred",
-    "occurrences",
+    "occurrence_columns",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from coincide.constraints.window import Window
 from coincide.errors import OffsetError
-from coincide.probability.onset_columns import FURTHEST_TIME_US, occurrences
+from coincide.probability.onset_columns import FURTHEST_TIME_US, occurrence_columns
 from coincide.templates.bucket_checks import is_whole
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_templates
@@ -99,7 +99,7 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
         raise OffsetError("detected_at_us", detected_at_us, "whole microseconds, below 2**62 either way")
     index = np.zeros((len(templates), 1), dtype=np.int64)
     times = np.array(detected_at_us, dtype=np.int64)[:, None]
-    found = occurrences([[template] for template in templates], index, times, window)
+    found = occurrence_columns([[template] for template in templates], index, times, window)
     if not found.probability[0] > 0:
         raise OffsetError("detected_at_us", list(detected_at_us), "times at which the members can lie in the window")
     [mean], [std], [p05], [p95], [probability] = (

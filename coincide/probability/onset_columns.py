@@ -25,7 +25,7 @@ LEAST_MASS = 1e-300  # below it the density of an onset is not worth its roundin
 
 
 @dataclass(frozen=True, eq=False)
-class Occurrences:
+class OccurrenceColumns:
     """When many matches occurred: the fields of `Occurred` as arrays of shape (n,).
 
     Attributes
@@ -44,12 +44,12 @@ class Occurrences:
         return len(self.mean_us)
 
 
-def occurrences(
+def occurrence_columns(
     templates: Sequence[Sequence[Histogram]],
     template_index: npt.ArrayLike,
     detected_at_us: npt.ArrayLike,
     window: Window,
-) -> Occurrences:
+) -> OccurrenceColumns:
     """`occurred` for n matches of k members each, whatever their templates.
 
     Parameters
@@ -64,7 +64,7 @@ def occurrences(
 
     Returns
     -------
-    Occurrences
+    OccurrenceColumns
         Where a match is impossible (probability 0), every time is the first member's reported time.
 
     Raises
@@ -79,7 +79,7 @@ def occurrences(
     Examples
     --------
     >>> points, spreads = [Histogram.point()], [Histogram.uniform(-4, 0), Histogram.uniform(-2, 0)]
-    >>> found = occurrences([points, spreads], [[0, 0], [0, 1]], [[0, 10_000_000], [0, 11_000_000]], Window(1))
+    >>> found = occurrence_columns([points, spreads], [[0, 0], [0, 1]], [[0, 10_000_000], [0, 11_000_000]], Window(1))
     >>> found.probability.tolist(), found.mean_us.tolist()
     ([0.25, 1.0], [-500000, 9750000])
     """
@@ -95,7 +95,7 @@ def occurrences(
         relative[:, rows] = _columns(PosteriorPieces(members))
     probability, mean_s, std_s, p05_s, p95_s = relative
     mean_us, p05_us, p95_us = (np.rint(each * 1e6).astype(np.int64) + times[0] for each in (mean_s, p05_s, p95_s))
-    return Occurrences(mean_us, std_s, p05_us, p95_us, probability)
+    return OccurrenceColumns(mean_us, std_s, p05_us, p95_us, probability)
 
 
 def _checked_index(templates: Sequence[Sequence[Histogram]], template_index: npt.ArrayLike) -> IndexArray:

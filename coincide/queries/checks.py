@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from coincide.constraints.graph import ConstraintGraph
 from coincide.errors import QueryError
-from coincide.joins.stream import NAME
 from coincide.probability.joint.member_links import Links
 from coincide.queries.edges import Within
+from coincide.stream import NAME
 
 ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 LONGEST_NAME = 100
@@ -68,7 +68,7 @@ def refuse_unless_affordable(graph: ConstraintGraph) -> None:
     if graph.is_tree or graph.uniform_window is not None:
         return
     links = Links.of(graph)
-    if len(graph.streams) <= MOST_ROLES_WITH_CYCLES:
+    if len(graph.roles) <= MOST_ROLES_WITH_CYCLES:
         on_cycles = links.on_cycles
         if len(on_cycles) <= MOST_ON_MANY_CYCLES or any(links.without(member).is_forest for member in on_cycles):
             return

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
 from coincide.errors import CoalescingError, QueryError
-from coincide.joins.stream import LONGEST_DELAY_S
 from coincide.json_fields import as_float, is_number
+from coincide.stream import LONGEST_DELAY_S
 
 
 def duration_us(path: str, seconds: object) -> int:

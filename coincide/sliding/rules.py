@@ -13,7 +13,7 @@ from coincide.coalescing.equivalences import Equal, Equivalence, Quantised
 from coincide.joins.pairs.expansion import expanded_columns
 from coincide.sliding.questions import Condition
 from coincide.temporal.intervals import Intervals
-from coincide.temporal.sliding_windows import Windows
+from coincide.temporal.sliding_windows import SlidingWindows
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def any_due(after_us: Int64Array, until_us: Int64Array, slide_us: int) -> BoolAr
     return due
 
 
-def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, slide_us: int) -> Windows:
+def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, slide_us: int) -> SlidingWindows:
     """Return the windows that end in (after, until] and hold something, however many lie between.
 
     Examples
@@ -98,4 +98,4 @@ def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, sl
     first = np.maximum(facts.start_us // slide_us, after_us // slide_us) + 1
     beyond = np.minimum((facts.end_us + time_us - 1) // slide_us, until_us // slide_us) + 1
     _, number = expanded_columns(first, np.maximum(beyond, first))
-    return Windows(np.unique(number) * slide_us, time_us)
+    return SlidingWindows(np.unique(number) * slide_us, time_us)

@@ -9,10 +9,10 @@ import numpy as np
 from coincide.arrays.kinds import Int64Array
 from coincide.sliding.questions import Asked, Lasting, Similar
 from coincide.sliding.rules import RunRule
-from coincide.temporal.fact_joins import windowed_join
+from coincide.temporal.fact_joins import join_in_windows
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals
-from coincide.temporal.sliding_windows import Windows, in_windows
+from coincide.temporal.sliding_windows import SlidingWindows, in_windows
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Answers:
         return len(self.window_end_us)
 
 
-def answers(asked: Asked, runs: Facts, windows: Windows, rule: RunRule) -> Answers:
+def answers(asked: Asked, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
     """Return what is asked of each window.
 
     Parameters
@@ -44,7 +44,7 @@ def answers(asked: Asked, runs: Facts, windows: Windows, rule: RunRule) -> Answe
     asked : Longest, Lasting or Similar
     runs : Facts
         Coalesced, with groups as codes; no end is open.
-    windows : Windows
+    windows : SlidingWindows
     rule : RunRule
         By which they were coalesced.
 
@@ -52,7 +52,7 @@ def answers(asked: Asked, runs: Facts, windows: Windows, rule: RunRule) -> Answe
     --------
     >>> from coincide.sliding.questions import Longest
     >>> runs = Facts([0, 6, 0], [5, 9, 2], group=[0, 0, 1])
-    >>> found = answers(Longest(), runs, Windows([4, 10], size_us=6), RunRule(hold_us=1))
+    >>> found = answers(Longest(), runs, SlidingWindows([4, 10], size_us=6), RunRule(hold_us=1))
     >>> found.window_end_us.tolist(), found.groups[0].tolist(), found.intervals.start_us.tolist()
     ([4, 4, 10], [0, 1, 0], [0, 0, 6])
     """
@@ -71,8 +71,8 @@ def answers(asked: Asked, runs: Facts, windows: Windows, rule: RunRule) -> Answe
     return Answers(windows.end_us[parts.window[chosen]], (group[chosen],), parts.intervals.take(chosen))
 
 
-def _similar(asked: Similar, runs: Facts, windows: Windows, rule: RunRule) -> Answers:
+def _similar(asked: Similar, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
     worth = Facts(runs.intervals.start_us, runs.intervals.end_us, runs.group, rule.value_of(runs.value))
-    pairs = windowed_join(worth, None, windows, tolerance=asked.within, at_least_us=asked.lasting_us)
+    pairs = join_in_windows(worth, None, windows, tolerance=asked.within, at_least_us=asked.lasting_us)
     groups = runs.group[pairs.left], runs.group[pairs.right]
     return Answers(windows.end_us[pairs.window], groups, pairs.intervals)

@@ -14,7 +14,7 @@ from coincide.templates.bucket_checks import is_number
 from coincide.temporal.durations import checked_duration
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals
-from coincide.temporal.sliding_windows import Windows, in_windows
+from coincide.temporal.sliding_windows import SlidingWindows, in_windows
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ def temporal_join(
     return _lasting(a, others, found, at_least_us)
 
 
-def windowed_join(
+def join_in_windows(
     a: Facts,
     b: Facts | None,
-    windows: Windows,
+    windows: SlidingWindows,
     *,
     tolerance: float = 0.0,
     at_least_us: int = 1,
@@ -113,7 +113,7 @@ def windowed_join(
     Examples
     --------
     >>> humid = Facts([0, 3], [5, 9], group=["north", "south"], value=[60.0, 61.0])
-    >>> pairs = windowed_join(humid, None, Windows([4, 8], size_us=6), tolerance=2.0, at_least_us=2)
+    >>> pairs = join_in_windows(humid, None, SlidingWindows([4, 8], size_us=6), tolerance=2.0, at_least_us=2)
     >>> pairs.window.tolist(), pairs.intervals.start_us.tolist(), pairs.intervals.end_us.tolist()
     ([1], [3], [5])
     """

@@ -16,7 +16,7 @@ from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals
 
 
-class Windows:
+class SlidingWindows:
     """Windows [end - size, end) of one size.
 
     Parameters
@@ -33,7 +33,7 @@ class Windows:
 
     Examples
     --------
-    >>> Windows.sliding(first_end_us=10, last_end_us=30, size_us=25, slide_us=10).start_us.tolist()
+    >>> SlidingWindows.sliding(first_end_us=10, last_end_us=30, size_us=25, slide_us=10).start_us.tolist()
     [-15, -5, 5]
     """
 
@@ -45,9 +45,9 @@ class Windows:
         self.size_us = checked_duration("size_us", size_us)
 
     @staticmethod
-    def sliding(first_end_us: int, last_end_us: int, size_us: int, slide_us: int) -> Windows:
+    def sliding(first_end_us: int, last_end_us: int, size_us: int, slide_us: int) -> SlidingWindows:
         """Return the windows that end at the first instant and every `slide_us` after it, up to the last one."""
-        return Windows(np.arange(first_end_us, last_end_us + 1, checked_duration("slide_us", slide_us)), size_us)
+        return SlidingWindows(np.arange(first_end_us, last_end_us + 1, checked_duration("slide_us", slide_us)), size_us)
 
     @property
     def start_us(self) -> Int64Array:
@@ -59,7 +59,7 @@ class Windows:
         return len(self.end_us)
 
     def __repr__(self) -> str:
-        return f"Windows({len(self)} of {self.size_us} us)"
+        return f"SlidingWindows({len(self)} of {self.size_us} us)"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class InWindows:
     intervals: Intervals
 
 
-def in_windows(intervals: Intervals, windows: Windows) -> InWindows:
+def in_windows(intervals: Intervals, windows: SlidingWindows) -> InWindows:
     """Cut each interval to every window that it reaches into.
 
     A fact that began before the window counts from the window's start. To cut commutes with `intersect` and with
@@ -87,7 +87,7 @@ def in_windows(intervals: Intervals, windows: Windows) -> InWindows:
 
     Examples
     --------
-    >>> parts = in_windows(Intervals([0, 12], [8, 20]), Windows([10, 15], size_us=5))
+    >>> parts = in_windows(Intervals([0, 12], [8, 20]), SlidingWindows([10, 15], size_us=5))
     >>> parts.row.tolist(), parts.window.tolist(), parts.intervals.start_us.tolist(), parts.intervals.end_us.tolist()
     ([0, 1], [0, 1], [5, 12], [8, 15])
     """
@@ -116,7 +116,7 @@ class LongestPeriods:
     duration_us: Int64Array
 
 
-def longest_periods(facts: Facts, windows: Windows) -> LongestPeriods:
+def longest_periods(facts: Facts, windows: SlidingWindows) -> LongestPeriods:
     """Return how long the longest fact of each group lasts inside each window.
 
     The paper's Example 2, MAX(CAST(VALID(...))): the longest time above 100 degrees in the past 24 hours. Choose the
@@ -127,7 +127,7 @@ def longest_periods(facts: Facts, windows: Windows) -> LongestPeriods:
     ----------
     facts : Facts
         Coalesced. Open ends end with each window.
-    windows : Windows
+    windows : SlidingWindows
 
     Returns
     -------
@@ -140,7 +140,7 @@ def longest_periods(facts: Facts, windows: Windows) -> LongestPeriods:
     Examples
     --------
     >>> hot = Facts([0, 6, 0], [5, 9, 2], group=["north", "north", "south"])
-    >>> found = longest_periods(hot, Windows([4, 10], size_us=6))
+    >>> found = longest_periods(hot, SlidingWindows([4, 10], size_us=6))
     >>> found.window.tolist(), found.group.tolist(), found.duration_us.tolist()
     ([0, 0, 1], ['north', 'south', 'north'], [4, 2, 3])
     """

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from rich.console import Console
 
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from deploy.local.demo_table import table_of
 from deploy.local.failure import LocalError
 from deploy.local.progress import shown

@@ -6,7 +6,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from deploy.local.sn1987a import ALL_THREE, ANY_TWO, DETECTORS, DetectorGroup, by_detectors
 
 Matches = Mapping[str, Iterable[Mapping[str, Any]]]

@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.joins.detections import Detections
-from coincide.joins.tuples.tuple_join import window_join
-from coincide.queries.join_query import Query
+from coincide import ConstraintGraph, Detections, window_join
+from coincide.queries import Query
 from deploy.local.paths import ROOT
 from services.common.declared_streams import load_streams
 from services.ingest.registry.sensors_file import load_sensors

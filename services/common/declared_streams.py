@@ -4,7 +4,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from services.common.settings import SettingsError, read_yaml
 
 Streams = MappingProxyType[str, Stream]

@@ -9,11 +9,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Raw, Struct, json
 
+from coincide import Stream
 from coincide.errors import QueryError
-from coincide.joins.stream import Stream
-from coincide.queries.documents import keeps_activation, query_from_json
-from coincide.queries.join_query import Query
-from coincide.queries.readings_query import ReadingsQuery
+from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
 from spark_jobs.core.limits import Limits
 from spark_jobs.readings.reading_columns import ActiveReadings
 from spark_jobs.records.kafka_records import InputRecord

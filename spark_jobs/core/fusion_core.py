@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from coincide.joins.watermark import BEFORE_ALL_US
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState

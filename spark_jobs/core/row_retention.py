@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from coincide import Stream
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.joins.retention import ROUNDING_US, reaches_us, set_reaches_us
-from coincide.joins.stream import Stream
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.readings.reading_columns import ActiveReadings
 from spark_jobs.rows.event_table import EventColumns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from spark_jobs.core.control import Control
 from spark_jobs.core.limits import Limits
 from spark_jobs.episodes.shard_episodes import Episodes

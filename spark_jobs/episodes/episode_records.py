@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from msgspec import Raw, Struct, json
 
-from coincide.queries.episode_rule import EpisodeInterval, EpisodeRule
+from coincide.queries import EpisodeRule
+from coincide.queries.episode_rule import EpisodeInterval
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.records.match_records import Match
 from spark_jobs.rows.attributes import Scalar

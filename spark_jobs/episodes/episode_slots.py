@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct, msgpack
 
-from coincide.queries.episode_rule import EpisodeRule
+from coincide.queries import EpisodeRule
 from spark_jobs.episodes.episode_records import GroupKey, Part
 from spark_jobs.episodes.live_episode import LiveEpisode
 from spark_jobs.saving.state_format import FORMAT, decode_state

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coincide.queries.episode_rule import EpisodeRule
+from coincide.queries import EpisodeRule
 from spark_jobs.episodes.episode_records import GroupKey, Part, united
 from spark_jobs.episodes.live_episode import LiveEpisode
 

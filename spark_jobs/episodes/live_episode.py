@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from msgspec import json
 
-from coincide.queries.episode_rule import EpisodeRule
+from coincide.queries import EpisodeRule
 from spark_jobs.episodes.episode_records import Episode, GroupKey, Part, Retraction, episode_id, united
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from msgspec import json
 
+from coincide.queries import EpisodeRule, Query
 from coincide.queries.checks import ATTRIBUTES
-from coincide.queries.episode_rule import LABEL, EpisodeRule
-from coincide.queries.join_query import Query
+from coincide.queries.episode_rule import LABEL
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.episodes.episode_records import Episode, GroupKey, Retraction, part_of
 from spark_jobs.episodes.episode_slots import EpisodeSlots

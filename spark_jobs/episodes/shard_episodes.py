@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from coincide.joins.stream import Stream
-from coincide.queries.join_query import Query
+from coincide import Stream
+from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.core.row_retention import horizon_us
 from spark_jobs.episodes.episode_records import GroupKey

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from spark_jobs.saving.state_format import FORMAT
 
 _POLL_S = 0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from spark_jobs.settings import SettingsError, read_yaml
 
 

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag
 from spark_jobs.job.checkpoint import CheckpointError, Declared, lock_checkpoint, open_checkpoint, refuse_unfit
 from spark_jobs.job.dataflow import stateful_query

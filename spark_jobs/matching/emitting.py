@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET, Raw
 
 from coincide.arrays.kinds import PositionArray
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.core.shard import ShardState
 from spark_jobs.matching.match_verdicts import ABSENT, TupleJudge, Verdicts

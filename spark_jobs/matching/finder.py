@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from coincide.offsets.cache import MOST_PAIRS, LookUps
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.matching.match_verdicts import FoundTuples
 from spark_jobs.matching.role_edges import role_edges

@@ -8,11 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from coincide import ConstraintGraph
 from coincide.arrays.kinds import BoolArray, PositionArray
-from coincide.constraints.graph import ConstraintGraph, induced
+from coincide.constraints.graph import induced
 from coincide.joins.tuples.members import MemberColumns
-from coincide.probability.onset_columns import Occurrences, occurrences
-from coincide.queries.join_query import Query
+from coincide.probability import OccurrenceColumns, occurrence_columns
+from coincide.queries import Query
 from spark_jobs.records.match_records import EdgeProbability, WhenOccurred
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.template_codes import Templates
@@ -147,7 +148,7 @@ class TupleJudge:
         """Return each tuple's edges in the order of the query's, named as it names them."""
         names = [role for role, _ in self.query.roles]
         between = {edge.pair: (nth, (edge.a, edge.b)) for nth, edge in enumerate(self.query.graph.edges)}
-        ends = [[alike.graph.streams.index(name) for name in (edge.a, edge.b)] for edge in alike.graph.edges]
+        ends = [[alike.graph.roles.index(name) for name in (edge.a, edge.b)] for edge in alike.graph.edges]
         found = []
         probabilities = alike.columns.edge_probabilities(alike.graph).round(DECIMALS).tolist()
         for roles, of_edges in zip(alike.roles.tolist(), probabilities, strict=True):
@@ -163,11 +164,11 @@ def _of_all(alike: AlikeTuples) -> tuple[list[float], Sequence[WhenOccurred | No
     window = graph.uniform_window
     if window is None:
         return columns.probabilities(graph).round(DECIMALS).tolist(), [None] * len(alike.at)
-    when = occurrences(columns.templates, columns.template_index, columns.detected_at_us, window)
+    when = occurrence_columns(columns.templates, columns.template_index, columns.detected_at_us, window)
     return when.probability.round(DECIMALS).tolist(), as_recorded(when)
 
 
-def as_recorded(when: Occurrences) -> list[WhenOccurred]:
+def as_recorded(when: OccurrenceColumns) -> list[WhenOccurred]:
     """Return when each match occurred as its record says it."""
     std_s = when.std_s.round(NANOSECOND_DECIMALS)
     columns = (when.mean_us, std_s, when.p05_us, when.p95_us)

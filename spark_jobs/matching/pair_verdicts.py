@@ -7,14 +7,12 @@ from math import isnan
 
 import numpy as np
 
+from coincide import Histogram, Window
 from coincide.arrays.kinds import CodeArray, FloatArray, PositionArray
-from coincide.constraints.window import Window
 from coincide.offsets.chance import offset_lengths_s
 from coincide.offsets.pair_work import offsets_work
-from coincide.probability.difference import match_probabilities
-from coincide.probability.onset_columns import occurrences
-from coincide.queries.join_query import Query
-from coincide.templates.histogram import Histogram
+from coincide.probability import match_probabilities, occurrence_columns
+from coincide.queries import Query
 from coincide.templates.template_columns import TemplatePairs
 from spark_jobs.matching.match_verdicts import DECIMALS, Verdicts, as_recorded
 from spark_jobs.rows.backgrounds import Backgrounds
@@ -102,7 +100,7 @@ class PairJudge:
         a_us, b_us = self.rows.detected_at_us[pairs.T]
         window = self.query.window
         probability = match_probabilities(us, vs, u_index, v_index, b_us - a_us, window).round(DECIMALS)
-        when = occurrences([us, vs], np.stack((u_index, v_index)), np.stack((a_us, b_us)), window)
+        when = occurrence_columns([us, vs], np.stack((u_index, v_index)), np.stack((a_us, b_us)), window)
         chance_rates = self._chance_rates(pairs, TemplatePairs(us, vs, u_index, v_index), probability)
         return Verdicts(probability.tolist(), [*as_recorded(when)], chance_rates, [[]] * len(pairs))
 

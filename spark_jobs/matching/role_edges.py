@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from coincide import Window
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
-from coincide.constraints.window import Window
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.offsets.cache import OffsetCache
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.template_codes import Templates

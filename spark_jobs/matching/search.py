@@ -12,7 +12,7 @@ from coincide.arrays.kinds import CodeArray, PositionArray
 from coincide.joins.events import Events, SortedEvents
 from coincide.joins.pairs.matching import Probe, matching_pairs
 from coincide.offsets.cache import LookUps, OffsetCache
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.matching.role_edges import RoleEdge, RoleOrder, possible_bounds
 from spark_jobs.matching.row_buffers import RowBuffers

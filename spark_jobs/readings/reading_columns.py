@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from coincide.arrays.kinds import PositionArray
 from coincide.json_fields import is_number
-from coincide.queries.readings_query import SENSOR, ReadingsQuery
+from coincide.queries import ReadingsQuery
+from coincide.queries.readings_query import SENSOR
 from coincide.sliding.readings import Readings, Ref
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of

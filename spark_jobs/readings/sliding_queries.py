@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from coincide import Stream
 from coincide.arrays.kinds import Int64Array
-from coincide.joins.stream import Stream
 from coincide.joins.watermark import BEFORE_ALL_US
 from coincide.sliding.choice import TYPICAL, SchemeChoice, choose_schemes
 from coincide.sliding.rules import RunRule, any_due

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array
-from coincide.queries.readings_query import ReadingsQuery
+from coincide.queries import ReadingsQuery
 from coincide.sliding.choice import SchemeChoice
 from coincide.sliding.extents import SharedExtents
 from coincide.sliding.measures import Arrived, Scanned, SlidingExtent

@@ -8,10 +8,10 @@ from itertools import repeat
 
 import numpy as np
 
+from coincide import Stream
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.joins.retention import ROUNDING_US
-from coincide.joins.stream import Stream
 from spark_jobs.rows.areas import Area
 from spark_jobs.rows.backgrounds import Backgrounds
 from spark_jobs.rows.decoding import Detection, Frame

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, json
 
+from coincide import Histogram
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.errors import HistogramError
-from coincide.templates.histogram import Histogram
 
 
 class Fault(IntEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, json, msgpack
 
-from coincide.queries.documents import query_from_json
+from coincide.queries import query_from_json
 from spark_jobs.core.control import ActiveQuery, in_force
 from spark_jobs.readings.reading_columns import ActiveReadings
 from spark_jobs.records.status import Totals

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, msgpack
 
+from coincide import Histogram
 from coincide.arrays.kinds import CodeArray, PositionArray
-from coincide.templates.histogram import Histogram
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.template_codes import Templates

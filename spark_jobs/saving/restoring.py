@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState

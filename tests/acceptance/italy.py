@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from coincide.templates.histogram import Histogram
+from coincide import Histogram
 from tests.reference import central_italy
 from tests.reference.central_italy import Pick
 from tests.reference.oracle import Detection, QueryVersion

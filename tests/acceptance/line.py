@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from coincide.constraints.window import Window
+from coincide import Window
 from deploy.local.system import System
 from deploy.local.waiting import wait_until
 from tests.acceptance import italy

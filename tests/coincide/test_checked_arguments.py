@@ -7,31 +7,27 @@ from typing import Any
 
 import pytest
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.errors import (
+from coincide import (
     CoincideError,
-    DetectionsError,
-    GraphError,
-    HistogramError,
-    OffsetError,
-    StreamError,
-    ThresholdError,
+    ConstraintGraph,
+    Detections,
+    Histogram,
+    SatisfactionTable,
+    Stream,
+    TimingJoin,
+    Window,
+    WindowJoin,
+    goodness_of_fit,
+    match_probability,
+    occurred,
+    satisfaction_offsets,
+    timing_join,
+    window_join,
 )
-from coincide.joins.detections import Detections
-from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
-from coincide.joins.stream import Stream
-from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
-from coincide.live.pair_stream import TimingJoin
-from coincide.live.tuple_stream import WindowJoin
-from coincide.offsets.chance import SensorRate
-from coincide.offsets.satisfaction_table import SatisfactionTable
-from coincide.offsets.satisfying import satisfaction_offsets
-from coincide.probability.difference import match_probabilities, match_probability
-from coincide.probability.onset import occurred
-from coincide.probability.onset_columns import occurrences
-from coincide.templates.fit import goodness_of_fit
-from coincide.templates.histogram import Histogram
+from coincide.errors import DetectionsError, GraphError, HistogramError, OffsetError, StreamError, ThresholdError
+from coincide.joins import timing_join_blocks, window_join_blocks
+from coincide.offsets import SensorRate
+from coincide.probability import match_probabilities, occurrence_columns
 
 POINT, WINDOW = Histogram.point(), Window(1)
 NOW, HERE = Detections([0], [POINT]), Stream("here")
@@ -54,7 +50,7 @@ PAIR = ConstraintGraph.binary("x", "y", WINDOW, 0.5)
         (lambda u: SatisfactionTable.build([u], [POINT], WINDOW, 0.5), "us[0]"),
         (lambda v: SatisfactionTable.build([], [], WINDOW, 0.5).extend(vs=[v]), "vs[0]"),
         (lambda u: occurred([POINT, u], [0, 0], WINDOW), "templates[1]"),
-        (lambda u: occurrences([[POINT], [u]], [[0], [0]], [[0], [0]], WINDOW), "templates[1][0]"),
+        (lambda u: occurrence_columns([[POINT], [u]], [[0], [0]], [[0], [0]], WINDOW), "templates[1][0]"),
         (lambda u: goodness_of_fit(u, [0.0]), "template"),
         (lambda u: SensorRate("s", u, 1.0), "template"),
     ],
@@ -72,8 +68,8 @@ def test_no_template(door: Callable[[Any], object], field: str, template: object
         lambda: match_probabilities(POINT, [POINT], [0], [0], [0], WINDOW),  # type: ignore[arg-type]
         lambda: SatisfactionTable.build(5, [POINT], WINDOW, 0.5),  # type: ignore[arg-type]
         lambda: occurred(POINT, [0, 0], WINDOW),  # type: ignore[arg-type]
-        lambda: occurrences(POINT, [[0]], [[0]], WINDOW),  # type: ignore[arg-type]
-        lambda: occurrences([POINT, POINT], [[0], [0]], [[0], [0]], WINDOW),  # type: ignore[list-item]
+        lambda: occurrence_columns(POINT, [[0]], [[0]], WINDOW),  # type: ignore[arg-type]
+        lambda: occurrence_columns([POINT, POINT], [[0], [0]], [[0], [0]], WINDOW),  # type: ignore[list-item]
     ],
 )
 def test_no_list_of_templates(door: Callable[[], object]) -> None:
@@ -163,7 +159,7 @@ def test_times_too_far_apart(times: list[int], message: str) -> None:
     with pytest.raises(OffsetError, match=message):
         occurred([POINT, POINT], times, WINDOW)
     with pytest.raises(OffsetError, match=message):
-        occurrences([[POINT], [POINT]], [[0], [0]], [[times[0]], [times[1]]], WINDOW)
+        occurrence_columns([[POINT], [POINT]], [[0], [0]], [[times[0]], [times[1]]], WINDOW)
 
 
 def test_a_time_beyond_int64() -> None:
@@ -172,5 +168,5 @@ def test_a_time_beyond_int64() -> None:
 
 
 def test_times_just_near_enough() -> None:
-    found = occurrences([[POINT], [POINT]], [[0], [0]], [[0], [2**53 - 1]], WINDOW)
+    found = occurrence_columns([[POINT], [POINT]], [[0], [0]], [[0], [2**53 - 1]], WINDOW)
     assert (found.probability.tolist(), found.mean_us.tolist()) == ([0.0], [0])

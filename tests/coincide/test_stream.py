@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from coincide import Stream
 from coincide.errors import StreamError
-from coincide.joins.stream import Stream
 
 
 def test_durations_in_microseconds_are_rounded_up() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from coincide import timing_join
 from coincide.joins.pairs import expansion
-from coincide.joins.pairs.pair_join import timing_join
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
 from docs.generate import ROOT

@@ -19,7 +19,7 @@ from benchmarks.central_italy_events import Morning
 from benchmarks.central_italy_matches import Matches
 from benchmarks.central_italy_picks import Pick, load_picks, origin_seconds
 from benchmarks.central_italy_scores import coalesced, f1
-from coincide.templates.histogram import Histogram
+from coincide import Histogram
 from docs.generate import ROOT
 from docs.pictures import numbers_in
 from tests.reference import central_italy

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from coincide.queries.documents import query_from_json
-from coincide.queries.join_query import Query
+from coincide.queries import Query, query_from_json
 from docs.generate import ROOT
 
 PAGE = (ROOT / "docs/coalescing.md").read_text(encoding="utf-8")

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from coincide.queries.documents import query_from_json
-from coincide.queries.join_query import Query
-from coincide.queries.readings_query import ReadingsQuery
+from coincide.queries import Query, ReadingsQuery, query_from_json
 from coincide.sliding.questions import Lasting, Longest, Similar
 from docs.generate import ROOT
 from services.alerting.api.query_models import QueryDocument, Threshold

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from docs.generate import ROOT
 
 PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")
@@ -38,6 +38,6 @@ def test_every_query_has_its_graph() -> None:
 def test_a_query_asks_what_the_python_asks(name: str, shown: dict[str, Any]) -> None:
     asked, graph = Query.from_json(QUERIES[name]).graph, shown[GRAPHS[name]]
     if name == "burst":  # roles of one stream there, detectors of their own here
-        assert (asked.uniform_window, len(asked.streams)) == (graph.uniform_window, len(graph.streams))
+        assert (asked.uniform_window, len(asked.roles)) == (graph.uniform_window, len(graph.roles))
     else:
         assert asked == graph

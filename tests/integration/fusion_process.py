@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 from kafka import TopicPartition
 
-from coincide.templates.histogram import Histogram
+from coincide import Histogram
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.paths import ROOT

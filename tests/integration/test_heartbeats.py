@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from coincide.joins.stream import Stream
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Stream
 from deploy.local.broker import Broker
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports

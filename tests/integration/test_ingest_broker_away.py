@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from coincide.templates.histogram import Histogram
+from coincide import Histogram
 from deploy.local.broker import Broker
 from deploy.local.paths import ROOT
 from deploy.local.ports import free_ports

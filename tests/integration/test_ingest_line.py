@@ -7,7 +7,7 @@ from types import MappingProxyType
 import httpx
 import pytest
 
-from coincide.templates.histogram import Histogram
+from coincide import Histogram
 from deploy.local.broker import Broker
 from services.ingest.registry.seed import present_sensors, seed
 from services.ingest.registry.sensors import Sensor

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from deploy.local.broker import Broker
 from deploy.local.waiting import wait_until
 from spark_jobs.core.fusion_core import FusionCore

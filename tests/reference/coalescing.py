@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from coincide.coalescing.equivalences import Equivalence
-from coincide.coalescing.runs import Run
+from coincide.coalescing import Equivalence, Run
 
 
 class Reading(NamedTuple):

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coincide.constraints.graph import ConstraintGraph, Edge
-from coincide.joins.detections import Detections
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Detections, Edge, Histogram
 from tests.reference.counted_cells import joint_probability
 from tests.reference.posterior import ExactPosterior
 from tests.reference.timing_join import offsets
@@ -61,7 +59,7 @@ class Rules:
 
     def allow(self, present: Mapping[str, Member]) -> bool:
         """Whether members are compatible: all streams', or (of a clique) some streams'."""
-        in_order = [(stream, present[stream]) for stream in self.graph.streams if stream in present]
+        in_order = [(stream, present[stream]) for stream in self.graph.roles if stream in present]
         return all(self._fit(*one, *other) for one, other in combinations(in_order, 2)) and (
             self.threshold is None or self.joint(present) >= Fraction(self.threshold) - Fraction(ACCURACY)
         )
@@ -112,7 +110,7 @@ class Rules:
 
 
 def members_of(frames: Frames, graph: ConstraintGraph, key: Keys | None) -> dict[str, list[Member]]:
-    return {name: _events(frames[name], None if key is None else key[name]) for name in graph.streams}
+    return {name: _events(frames[name], None if key is None else key[name]) for name in graph.roles}
 
 
 def _events(frame: Detections, key: Any) -> list[Member]:

@@ -7,8 +7,7 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-from coincide.constraints.graph import ConstraintGraph, Edge
-from coincide.constraints.window import Window
+from coincide import ConstraintGraph, Edge, Window
 
 Form = Literal["path", "tree", "cyclic", "clique", "uniform clique"]
 
@@ -50,7 +49,7 @@ def satisfied_graphs(
         else Edge(a, b, draw(_windows(time_s[b] - time_s[a])), draw(st.sampled_from(least)))
         for a, b in draw(_pairs(form, streams))
     ]
-    return ConstraintGraph.graph(edges, streams=draw(st.permutations(streams))), time_s
+    return ConstraintGraph.graph(edges, roles=draw(st.permutations(streams))), time_s
 
 
 @st.composite

@@ -18,8 +18,7 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import comb, lcm
 
-from coincide.constraints.window import Window
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Window
 
 TOLERANCE = Fraction(1, 10**12)
 ATOM_TOLERANCE_S = 1e-9  # an atom this close to a bound lies on it

@@ -17,11 +17,10 @@ from itertools import pairwise, permutations
 import numpy as np
 import numpy.typing as npt
 
-from coincide.constraints.window import Window
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Window
 from tests.reference.pair_probability import in_us
 
-Windows = Mapping[tuple[int, int], Window]
+SlidingWindows = Mapping[tuple[int, int], Window]
 """Window of X_b - X_a by the positions (a, b) of the two members."""
 Cells = list[tuple[int, bool, Fraction]]
 """First unit, whether it is spread over a unit (or an atom), mass."""
@@ -29,7 +28,9 @@ Cells = list[tuple[int, bool, Fraction]]
 MOST_CHOICES = 1_000_000  # of one cell each
 
 
-def joint_probability(templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: Windows) -> Fraction:
+def joint_probability(
+    templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: SlidingWindows
+) -> Fraction:
     """P that the members' occurrences satisfy all windows, closed."""
     relative_us = tuple(time_us - detected_at_us[0] for time_us in detected_at_us)
     return _joint_probability(tuple(templates), relative_us, tuple((*pair, window) for pair, window in windows.items()))
@@ -104,7 +105,7 @@ def _weighed(orders: npt.NDArray[np.int64], cells: list[Cells]) -> Fraction:
 
 
 def simulated_probability(
-    templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: Windows, draws: int, seed: int = 0
+    templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: SlidingWindows, draws: int, seed: int = 0
 ) -> float:
     """Share of `draws` random occurrences that satisfy all windows; off by about sqrt(P (1 - P) / draws)."""
     random = np.random.default_rng(seed)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from coincide.constraints.window import Window
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Window
 
 UNITS_PER_SECOND = 10**9 * 2**90
 ATOM_TOLERANCE = UNITS_PER_SECOND // 10**9  # an atom within 1 ns of a bound lies on it

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from coincide.constraints.window import Window
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Window
 from tests.reference.posterior import ExactPosterior
 
 HALF_A_US = Fraction(1, 2 * 10**6)

@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from coincide.joins.stream import Stream
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Stream
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion_query import Names, SlowQuery, SlowRow
 from tests.reference.silence import SlowSilence

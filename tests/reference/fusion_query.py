@@ -10,11 +10,7 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.probability.difference import match_probability
-from coincide.probability.joint.probability import joint_probabilities
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Histogram, Window, joint_probabilities, match_probability
 
 ACCURACY = 1e-12
 

@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations, product
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Histogram, Window
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def _units(template: Histogram, detected_at_us: int, unit_s: Fraction) -> Iterat
 
 def _constraint(graph: ConstraintGraph, a: str, b: str, window: Window, unit_s: Fraction) -> Constraint:
     lo, hi = (_whole(Fraction(end) / unit_s) for end in (window.lo_s, window.hi_s))
-    return Constraint(graph.streams.index(a), graph.streams.index(b), lo, hi)
+    return Constraint(graph.roles.index(a), graph.roles.index(b), lo, hi)
 
 
 def _whole(units: Fraction) -> int:

@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from coincide import ConstraintGraph, Histogram, Window, joint_probabilities, match_probability
 from coincide.arrays.kinds import FloatArray
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.probability.difference import match_probability
-from coincide.probability.joint.probability import joint_probabilities
-from coincide.templates.histogram import Histogram
 from tests.reference import joint_probability as reference
 
 ROUNDING = 1e-12
@@ -46,7 +42,7 @@ class Tuple:
         return reference.joint_probability(self.graph, self.templates, times_us, Fraction(1))
 
     def edge_probabilities(self) -> list[float]:
-        place = self.graph.streams.index
+        place = self.graph.roles.index
         return [
             match_probability(
                 self.templates[place(edge.a)],
@@ -129,7 +125,7 @@ def simulated(
     rng = np.random.default_rng(1987)
     times: dict[str, FloatArray] = {
         name: template.quantile(rng.uniform(size=draws)) + at
-        for name, template, at in zip(graph.streams, own, at_s, strict=True)
+        for name, template, at in zip(graph.roles, own, at_s, strict=True)
     }
     hold = np.ones(draws, dtype=bool)
     for edge in graph.edges:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from coincide.constraints.window import Window
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Window
 from tests.reference.difference import exact_probability
 
 TOLERANCE = Fraction(1, 10**12)

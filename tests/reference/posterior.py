@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from coincide.constraints.window import Window
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Window
 
 NANOSECOND = Fraction(1, 10**9)  # an atom within 1 ns of a bound lies on it
 

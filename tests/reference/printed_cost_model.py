@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coincide.coalescing.costs.units import UnitCosts
+from coincide.coalescing import UnitCosts
 
 
 def _expired(cp: Sequence[float], i: int, w: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from coincide.constraints.window import Window
+from coincide import Window
 from coincide.papers.interval_timing.correlation import correlate
 from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile, region_tables
 from coincide.papers.timing_events import Arrivals, Event, MaxSortedBuffer, Side, other_side

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from coincide.constraints.graph import ConstraintGraph
+from coincide import ConstraintGraph
 from coincide.papers.window_join.backward import BackwardEvaluation
 from coincide.papers.window_join.counted_work import Answer, Measured, Predicate
 from coincide.papers.window_join.forward import ForwardEvaluation
@@ -25,7 +25,7 @@ def gca_of_the_windows_given(
 ) -> Measured:
     """Filter a path as a uniform clique of the largest window that it has."""
     answer = Answer(arrivals, graph, predicate, hashed=True)
-    reach = dict.fromkeys(permutations(graph.streams, 2), max(given_reach(graph).values()))
+    reach = dict.fromkeys(permutations(graph.roles, 2), max(given_reach(graph).values()))
     return BackwardEvaluation(answer, tested=reach, kept=reach, refined=True).run()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.templates.histogram import Histogram
+from coincide import Histogram
 
 
 def random_templates(count: int, longest_ms: int, seed: int) -> list[Histogram]:

@@ -8,13 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from coincide.constraints.window import Window
-from coincide.joins.answers import Pairs
-from coincide.joins.detections import Detections
-from coincide.joins.stream import Stream
-from coincide.live.pair_stream import TimingJoin
+from coincide import Detections, Histogram, Pairs, Stream, TimingJoin, Window
 from coincide.papers.timing_events import Arrivals, Side
-from coincide.templates.histogram import Histogram
 from tests.reference import central_italy
 from tests.reference.oracle import Detection, Expected, QueryVersion, expected_matches
 from tests.reference.pair_probability import Template

@@ -13,10 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Detections, Histogram, Window
 from tests.reference.window_join import Positions, Push, at_least_oracle
 
 DETECTORS = (

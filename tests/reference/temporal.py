@@ -53,7 +53,7 @@ def coalesced(facts: Iterable[Fact]) -> list[Fact]:
     return sorted((*span, *key) for key, each in held.items() for span in spans(each))
 
 
-def windowed_join(
+def join_in_windows(
     a: Sequence[Fact], b: Sequence[Fact] | None, windows: Sequence[Interval], tolerance: int, at_least: int
 ) -> list[tuple[int, int, int, int, int]]:
     """Return (window, left, right, start, end) of all pairs of facts in different groups, in order."""

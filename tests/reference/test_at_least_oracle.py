@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Detections, Histogram, Window
 from tests.reference.constraint_graphs import CLIQUES
 from tests.reference.window_join import (
     ABSENT,
@@ -81,12 +78,12 @@ def is_part(one: Positions, other: Positions) -> bool:
 @settings(deadline=None, max_examples=20)
 @given(data=st.data(), case=window_joins(CLIQUES, fewest=3, most=5, most_choices=40))
 def test_arrivals_supersede_parts_of_what_they_complete(data: st.DataObject, case: WindowJoinCase) -> None:
-    m = data.draw(st.integers(2, len(case.graph.streams)))
+    m = data.draw(st.integers(2, len(case.graph.roles)))
     alive: set[Positions] = set()
     pushed = data.draw(pushes(case.frames))
     changes = supersession_oracle(case.frames, pushed, case.graph, m, **case.asked)
     for (stream, [row]), (inserted, retracted) in zip(pushed, changes, strict=True):
-        at = case.graph.streams.index(stream)
+        at = case.graph.roles.index(stream)
         assert all(members[at] == row for members in inserted)
         assert all(any(is_part(old, new) for new in inserted) for old in retracted)
         alive = (alive | inserted) - retracted

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Histogram, Window
 from tests.reference.constraint_graphs import constraint_graphs
 from tests.reference.counted_cells import joint_probability, simulated_probability
 from tests.reference.pair_probability import Template, in_us, pair_probability
@@ -74,10 +72,10 @@ def test_a_uniform_clique_as_the_mass_of_the_posterior(members: list[tuple[Histo
 @settings(deadline=None, max_examples=25)
 @given(data=st.data(), graph=constraint_graphs(most=4))
 def test_any_graph_as_simulated_and_below_every_edge(data: st.DataObject, graph: ConstraintGraph) -> None:
-    k = len(graph.streams)
+    k = len(graph.roles)
     of = data.draw(st.lists(templates, min_size=k, max_size=k))
     at = data.draw(st.lists(times, min_size=k, max_size=k))
-    edges = {(graph.streams.index(each.a), graph.streams.index(each.b)): each.window for each in graph.edges}
+    edges = {(graph.roles.index(each.a), graph.roles.index(each.b)): each.window for each in graph.edges}
     joint = joint_probability(of, at, edges)
     assert abs(float(joint) - simulated_probability(of, at, edges, draws=4_000)) < 0.04  # 5 standard deviations
     for (a, b), window in edges.items():

@@ -17,7 +17,7 @@ def seconds_of(network: SupernovaNetwork, positions: Positions) -> list[float]:
 
 
 def test_fifty_alarms_of_ten_detectors_with_ties_and_bursts(network: SupernovaNetwork) -> None:
-    assert len(network.graph.streams) == len(DETECTORS) == 10
+    assert len(network.graph.roles) == len(DETECTORS) == 10
     times_us = [int(network.frames[name].detected_at_us[row]) for name, row in network.alarms]
     assert len(times_us) == 50
     assert times_us == sorted(times_us)

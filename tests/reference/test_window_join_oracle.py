@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Detections, Histogram, Window
 from tests.reference.window_join import (
     ABSENT,
     joint_probabilities,
@@ -46,7 +43,7 @@ def test_an_ordered_window_is_of_the_second_stream_minus_the_first() -> None:
     frames = {"a": seconds(5), "b": seconds(4, 5, 7, 8)}
     after = ConstraintGraph.binary("a", "b", Window(lo_s=0, hi_s=2))
     assert window_join_oracle(frames, after) == {(0, 1), (0, 2)}
-    before = ConstraintGraph.graph([("b", "a", Window(lo_s=0, hi_s=2))], streams=["a", "b"])
+    before = ConstraintGraph.graph([("b", "a", Window(lo_s=0, hi_s=2))], roles=["a", "b"])
     assert window_join_oracle(frames, before) == {(0, 0), (0, 1)}
 
 
@@ -92,10 +89,10 @@ def test_uncertain_times_need_a_threshold() -> None:
 def test_alike_roles_of_one_frame_count_each_set_of_events_once(case: WindowJoinCase) -> None:
     found = window_join_oracle(case.frames, case.graph, **case.asked)
     events = [
-        frozenset((id(case.frames[name]), row) for name, row in zip(case.graph.streams, positions, strict=True))
+        frozenset((id(case.frames[name]), row) for name, row in zip(case.graph.roles, positions, strict=True))
         for positions in found
     ]
-    assert all(len(members) == len(case.graph.streams) for members in events)
+    assert all(len(members) == len(case.graph.roles) for members in events)
     if case.graph.uniform_window is not None and len({id(frame) for frame in case.frames.values()}) == 1:
         assert len(set(events)) == len(events)
 
@@ -124,7 +121,7 @@ def test_the_first_neutrinos_of_sn1987a() -> None:
 def test_every_result_passes_every_pair_it_has_an_edge_for(case: WindowJoinCase) -> None:
     key = case.key
     for positions in window_join_oracle(case.frames, case.graph, **case.asked):
-        chosen = dict(zip(case.graph.streams, positions, strict=True))
+        chosen = dict(zip(case.graph.roles, positions, strict=True))
         for edge in case.graph.edges:
             least = case.threshold if edge.threshold is None else edge.threshold
             pair = ConstraintGraph.binary(edge.a, edge.b, edge.window, least)

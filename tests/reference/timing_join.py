@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from coincide.constraints.window import Window
-from coincide.offsets.satisfying import satisfaction_offsets
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Window, satisfaction_offsets
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide import ConstraintGraph, Edge
 from tests.reference.compatible_members import ACCURACY, Frames, Keys, Member, Rules, members_of
 
 Positions = tuple[int, ...]
@@ -62,7 +62,7 @@ def sure_and_possible(
 def graph_with_edge_thresholds(graph: ConstraintGraph, threshold: float) -> ConstraintGraph:
     """Give every edge without a threshold this one."""
     edges = [Edge(e.a, e.b, e.window, threshold if e.threshold is None else e.threshold) for e in graph.edges]
-    return ConstraintGraph(graph.streams, tuple(edges))
+    return ConstraintGraph(graph.roles, tuple(edges))
 
 
 def joint_probabilities(frames: Frames, graph: ConstraintGraph, results: Sequence[Positions]) -> list[Fraction]:
@@ -85,7 +85,7 @@ def at_least_oracle(
 
 def members_of_result(positions: Positions, graph: ConstraintGraph) -> dict[str, int]:
     """Position of each present member by its stream."""
-    members = zip(graph.streams, positions, strict=True)
+    members = zip(graph.roles, positions, strict=True)
     return {stream: position for stream, position in members if position != ABSENT}
 
 
@@ -106,7 +106,7 @@ def supersession_oracle(
 ) -> Iterator[Change]:
     """Yield how the whole answer differs before and after each push; `m` None: all streams, any graph."""
     members, rules = members_of(frames, graph, key), Rules(graph, threshold, sensors)
-    arrived: dict[str, list[Member]] = {stream: [] for stream in graph.streams}
+    arrived: dict[str, list[Member]] = {stream: [] for stream in graph.roles}
     before: set[Positions] = set()
     for stream, positions in pushes:
         arrived[stream] += [members[stream][position] for position in positions]

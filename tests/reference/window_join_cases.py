@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from coincide.constraints.conditions import SensorRule
-from coincide.constraints.graph import ConstraintGraph
-from coincide.joins.detections import Detections
-from coincide.templates.histogram import Histogram
+from coincide import ConstraintGraph, Detections, Histogram
+from coincide.constraints import SensorRule
 from tests.reference.constraint_graphs import EDGE_THRESHOLDS, FORMS, Form, satisfied_graphs
 
 HALF_SECOND_US = 500_000
@@ -111,12 +109,12 @@ def window_joins(
     largest = min(most, MOST_WITH_JOINT) if with_joint else most
     thresholds = some if with_joint or certain else EDGE_THRESHOLDS
     graph, near_s = draw(satisfied_graphs(forms, fewest, largest, thresholds))
-    rows = max(2, int(most_choices ** (1 / len(graph.streams))))
+    rows = max(2, int(most_choices ** (1 / len(graph.roles))))
     templates = EXACT if certain else EXACT[:1] + UNCERTAIN
     areas = draw(st.sampled_from([("bay",), ("bay", "bay", "bay", "sea")]))
     rule, everywhere = draw(st.sampled_from(SENSORS))
-    sensors = {name: ("everywhere",) if everywhere else (name, name, name, "s1") for name in graph.streams}
-    frames = {name: draw(detections(templates, rows, near_s[name], areas, sensors[name])) for name in graph.streams}
+    sensors = {name: ("everywhere",) if everywhere else (name, name, name, "s1") for name in graph.roles}
+    frames = {name: draw(detections(templates, rows, near_s[name], areas, sensors[name])) for name in graph.roles}
     return WindowJoinCase(
         frames,
         graph,
@@ -135,7 +133,7 @@ def self_joins(draw: st.DrawFn, most_rows: int = 6) -> WindowJoinCase:
     """Exact times of one frame in 2 to 4 roles, of two frames beside each other, in graphs of any form."""
     graph, _ = draw(satisfied_graphs(FORMS, 2, 4, (None, 1.0)))
     both = [draw(detections(EXACT, most_rows, sensors=("s1", "s2", "s3", "s4"))) for _ in range(2)]
-    frames = {name: both[draw(st.sampled_from([0, 0, 1]))] for name in graph.streams}
+    frames = {name: both[draw(st.sampled_from([0, 0, 1]))] for name in graph.roles}
     return WindowJoinCase(frames, graph, None, None, draw(st.sampled_from([rule for rule, _ in SENSORS])))
 
 

@@ -10,12 +10,9 @@ from itertools import combinations, product
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from coincide.constraints.graph import ConstraintGraph, Edge
-from coincide.constraints.window import Window
+from coincide import ConstraintGraph, Detections, Edge, Histogram, Window
 from coincide.errors import GraphError
-from coincide.joins.detections import Detections
 from coincide.papers.window_join.window_replay import Arrivals
-from coincide.templates.histogram import Histogram
 
 Frames = Mapping[str, Detections]
 Keys = Mapping[str, Sequence[int | str]]
@@ -40,8 +37,8 @@ def by_definition(
 ) -> list[list[int]]:
     """Return the rows of every result, a column for each stream of the graph, in order."""
     at_s = {stream: _occurred_s(frame) for stream, frame in frames.items()}
-    every = product(*(range(len(frames[stream])) for stream in graph.streams))
-    chosen = (dict(zip(graph.streams, rows, strict=True)) for rows in every)
+    every = product(*(range(len(frames[stream])) for stream in graph.roles))
+    chosen = (dict(zip(graph.roles, rows, strict=True)) for rows in every)
     return [
         list(rows.values())
         for rows in chosen

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coincide.joins.stream import Stream
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Stream
 from spark_jobs.records.kafka_records import InputRecord, Output
 
 MICROSECONDS = 1_000_000

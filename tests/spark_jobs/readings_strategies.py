@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from coincide import Histogram
 from coincide.errors import QueryError
-from coincide.queries.readings_query import ReadingsQuery
-from coincide.templates.histogram import Histogram
+from coincide.queries import ReadingsQuery
 from spark_jobs.records.kafka_records import InputRecord
 from tests.spark_jobs.building import Row, frame, heartbeat, put, removal
 from tests.spark_jobs.strategies import BURST_SECONDS, Pushes, split

@@ -9,10 +9,9 @@ from typing import Any, Protocol, TypeVar
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from coincide import Histogram, Stream
 from coincide.errors import QueryError
-from coincide.joins.stream import Stream
-from coincide.queries.join_query import Query
-from coincide.templates.histogram import Histogram
+from coincide.queries import Query
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from tests.spark_jobs.building import STREAMS, Row, frame, put, query_json, removal

@@ -136,7 +136,7 @@ class Reach:
         """Combine the bounds of all edges: of each those for events of its a, and those for events of its b."""
         edges = {}
         for edge, (as_a, as_b) in zip(graph.edges, bounds, strict=True):
-            a, b = graph.streams.index(edge.a), graph.streams.index(edge.b)
+            a, b = graph.roles.index(edge.a), graph.roles.index(edge.b)
             edges[a, b], edges[b, a] = as_a, as_b
         hulls = np.clip([as_a.outer_us for as_a, _ in bounds], -UNBOUNDED_US, UNBOUNDED_US)
         return cls(edges, implied_bounds(graph.upper_us((lo, hi) for lo, hi in hulls.tolist())))

@@ -52,7 +52,7 @@ class InstalledGraph:
     ) -> None:
         self.graph = graph
         self._names = dict(players)
-        self.players = [players[role] for role in graph.streams]
+        self.players = [players[role] for role in graph.roles]
         self.are_roles_alike = graph.uniform_window is not None and len(set(thresholds)) == 1
         conditions = [
             JoinCondition(edge.a, edge.b, edge.window, threshold, "any")
@@ -111,8 +111,8 @@ def checked_at_least(at_least: int, installed: InstalledGraph) -> int:
         raise GraphError(
             "at_least", at_least, f"None for a {graph.form}: only a clique's members are all tied together"
         )
-    if not is_whole(at_least) or not 2 <= at_least <= len(graph.streams):
-        raise GraphError("at_least", at_least, f"a whole number from 2 to {len(graph.streams)}")
+    if not is_whole(at_least) or not 2 <= at_least <= len(graph.roles):
+        raise GraphError("at_least", at_least, f"a whole number from 2 to {len(graph.roles)}")
     if len(set(installed.players)) < len(installed.players):
         raise GraphError("at_least", at_least, "None where one stream plays several roles")
     return at_least
@@ -195,7 +195,7 @@ class CompleteTuples:
             lambda: columns.probabilities(graph),
             lambda: columns.edge_probabilities(graph),
         )
-        return insert, Tuples.none(len(graph.streams), len(graph.edges))
+        return insert, Tuples.none(len(graph.roles), len(graph.edges))
 
     def forget(self, refs: Int64Array) -> None:
         """Forget events that are not held any more: nothing but the buffers knows them."""
@@ -205,7 +205,7 @@ class CompleteTuples:
         self._installed.reach(held.templates)  # has all templates judged
         [edge] = self._installed.edges
         root, players = self._installed.players.index(stream), self._installed.players
-        bounds = edge.as_a if self._installed.graph.streams[root] == edge.condition.a else edge.as_b
+        bounds = edge.as_a if self._installed.graph.roles[root] == edge.condition.a else edge.as_b
         probe = Probe(batch, held.view(players[1 - root]), bounds, self._rules.sensors)
         roles = [RoleEvents(probe.stored)] * 2
         roles[root] = RoleEvents(sorted_events(batch))

@@ -79,7 +79,7 @@ class PartialProbabilities:
         """Yield the sets that have the same roles present: which, their graph and their columns."""
         rows_of: dict[tuple[str, ...], list[int]] = {}
         for row, each in enumerate(self.members):
-            present = tuple(role for role, event in zip(self.graph.streams, each, strict=True) if event is not None)
+            present = tuple(role for role, event in zip(self.graph.roles, each, strict=True) if event is not None)
             rows_of.setdefault(present, []).append(row)
         for present, rows in rows_of.items():
             chosen = [[event for event in self.members[row] if event is not None] for row in rows]
@@ -147,7 +147,7 @@ class PartialSets:
     def _compatible(self, stream: str, batch: Events, held: StreamBuffers) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Yield refs of new events beside those of held ones that each is compatible with."""
         self._installed.reach(held.templates)  # has all templates judged
-        names, role = self._installed.graph.streams, self._installed.players.index(stream)
+        names, role = self._installed.graph.roles, self._installed.players.index(stream)
         for edge in self._installed.edges:
             a, b = names.index(edge.condition.a), names.index(edge.condition.b)
             if role not in (a, b):
@@ -178,7 +178,7 @@ class PartialSets:
             if len(members) == 1:
                 return True
             present = sorted((self._events[ref] for ref in members), key=lambda event: event.role)
-            graph = induced(self._installed.graph, [self._installed.graph.streams[event.role] for event in present])
+            graph = induced(self._installed.graph, [self._installed.graph.roles[event.role] for event in present])
             return bool(columns_of([present]).at_least(graph, threshold)[0])
 
         return reaches

@@ -70,7 +70,7 @@ class BatchTuples:
         [edge], [threshold] = self.graph.edges, self.thresholds
         a, b = self.frames[edge.a], self.frames[edge.b]
         join = BatchJoin.of(a, None if b is a else b, edge.window, threshold, self.sensors)
-        a_first = edge.a == self.graph.streams[0] or (b is a and edge.window.is_symmetric)
+        a_first = edge.a == self.graph.roles[0] or (b is a and edge.window.is_symmetric)
         for left, right in join.blocks():
             yield Block(np.array((left, right) if a_first else (right, left)).T, is_in_order=False)
 
@@ -86,8 +86,8 @@ class BatchTuples:
 
     def _sorted_events(self) -> list[Events]:
         """By stream; streams that share a frame share them."""
-        frames = {id(self.frames[stream]): self.frames[stream] for stream in self.graph.streams}
-        names = [id(self.frames[stream]) for stream in self.graph.streams]
+        frames = {id(self.frames[stream]): self.frames[stream] for stream in self.graph.roles}
+        names = [id(self.frames[stream]) for stream in self.graph.roles]
         given = dict(zip(frames, events_of(list(frames.values())), strict=True))
         sorted_by_frame = {
             name: in_role_order(rows, frames[name].id) if names.count(name) > 1 else by_time(rows)
@@ -121,14 +121,14 @@ def maximal_tuples(
 
     Parameters are those of `window_join`, checked; `thresholds` those of the edges.
     """
-    names = {id(frames[name]): name for name in graph.streams}  # one frame under two names is one stream
-    players = {name: names[id(frames[name])] for name in graph.streams}
+    names = {id(frames[name]): name for name in graph.roles}  # one frame under two names is one stream
+    players = {name: names[id(frames[name])] for name in graph.roles}
     installed = InstalledGraph(graph, players, thresholds, USUAL_LIMITS)
     labels = MemberLabels(FrameLabels(orders_ties=False), is_keyed=False)
     sets = PartialSets(installed, checked_at_least(at_least, installed), joint, sensors, labels)
     live, first = set[MemberSet](), {}
-    held, rows = StreamBuffers(graph.streams), 0
-    for name, events in zip(graph.streams, events_of([frames[name] for name in graph.streams]), strict=True):
+    held, rows = StreamBuffers(graph.roles), 0
+    for name, events in zip(graph.roles, events_of([frames[name] for name in graph.roles]), strict=True):
         batch = held.coded(name, replace(events, ref=np.arange(rows, rows + len(events))), frames[name].templates)
         for grown, before in sets.grow(name, batch, held):
             live.add(grown)

@@ -84,7 +84,7 @@ def window_join(
     if at_least is not None:
         return _sets(frames, graph, key, threshold, where, sensors, at_least)
     blocks = list(_blocks(frames, graph, key, threshold, where, sensors))
-    nobody = np.empty((len(graph.streams), 0), np.int64)
+    nobody = np.empty((len(graph.roles), 0), np.int64)
     members = np.hstack([nobody, *(block.members.T for block in blocks)]).T
     if not all(block.is_in_order for block in blocks):
         members = in_order(members)
@@ -154,10 +154,10 @@ def _thresholds(
     frames: Mapping[str, Detections], graph: ConstraintGraph, threshold: float | None
 ) -> tuple[list[float], float | None]:
     """Return the threshold of each edge, and the joint one if the edges leave it open; checks the frames' names."""
-    needed = f"a frame for each stream of the graph: {list(checked_graph(graph).streams)}"
+    needed = f"a frame for each stream of the graph: {list(checked_graph(graph).roles)}"
     if not isinstance(frames, Mapping):
         raise DetectionsError("frames", frames, needed)
-    if set(frames) != set(graph.streams):
+    if set(frames) != set(graph.roles):
         raise DetectionsError("frames", sorted(frames), needed)
     for name, frame in frames.items():
         checked_frame(f"frames[{name!r}]", frame)
@@ -183,7 +183,7 @@ def _tuples(frames: Mapping[str, Detections], graph: ConstraintGraph, members: I
 
 
 def _columns(frames: Mapping[str, Detections], graph: ConstraintGraph, members: Int64Array) -> MemberColumns:
-    streams = [(frames[name], at) for name, at in zip(graph.streams, members.T, strict=True)]
+    streams = [(frames[name], at) for name, at in zip(graph.roles, members.T, strict=True)]
     return MemberColumns(
         [stream.templates for stream, _ in streams],
         np.array([stream.template_index[at] for stream, at in streams]),

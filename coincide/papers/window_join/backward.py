@@ -34,7 +34,7 @@ class BackwardEvaluation:
 
     def __init__(self, answer: Answer, tested: Reach, kept: Reach, *, refined: bool) -> None:
         self._answer, self._tested, self._kept, self._refined = answer, tested, kept, refined
-        streams = answer.graph.streams
+        streams = answer.graph.roles
         buffer = HashBuffer if answer.hashed else NestedLoopBuffer
         self._buffers: dict[str, JoinBuffer] = {stream: buffer() for stream in streams}
         self._orders = {stream: visiting_order(answer.graph, stream) for stream in streams}

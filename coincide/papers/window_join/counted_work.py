@@ -105,8 +105,8 @@ class Answer:
     def __init__(
         self, arrivals: Arrivals, graph: ConstraintGraph, predicate: Predicate | None, *, hashed: bool
     ) -> None:
-        if set(arrivals.streams) != set(graph.streams):
-            raise DetectionsError("streams", arrivals.streams, f"those of the graph: {graph.streams}")
+        if set(arrivals.streams) != set(graph.roles):
+            raise DetectionsError("streams", arrivals.streams, f"those of the graph: {graph.roles}")
         self.arrivals, self.graph, self.hashed = arrivals, graph, hashed
         self.touched = self.windows_tested = 0
         self._predicates = self._buffered = self._waited_us = self._longest_wait_us = 0
@@ -135,7 +135,7 @@ class Answer:
     def add(self, members: Sequence[Point]) -> None:
         """Add one tuple of each stream to the result."""
         rows = {member.stream: member.row for member in members}
-        self._found.append(tuple(rows[stream] for stream in self.graph.streams))
+        self._found.append(tuple(rows[stream] for stream in self.graph.roles))
 
     def hold(self, tuples: int) -> None:
         """Take note of how many tuples are held now."""
@@ -148,7 +148,7 @@ class Answer:
 
     def measured(self) -> Measured:
         """Return the results, sorted, and the counts."""
-        members = np.array(sorted(self._found), dtype=np.int64).reshape(-1, len(self.graph.streams))
+        members = np.array(sorted(self._found), dtype=np.int64).reshape(-1, len(self.graph.roles))
         work = WindowWork(
             self.touched,
             self.windows_tested,

@@ -96,7 +96,7 @@ class PeriodConstruction:
 
     def __init__(self, answer: Answer, queues: Mapping[str, ForwardQueue], reach: Reach) -> None:
         self._answer, self._queues, self._reach = answer, queues, reach
-        self._streams = answer.graph.streams
+        self._streams = answer.graph.roles
         self._included: list[Point] = []
         self._first = 0
 
@@ -149,7 +149,7 @@ class ForwardEvaluation:
 
     def __init__(self, answer: Answer, reach: Reach, *, refined: bool) -> None:
         self._answer, self._reach, self._refined = answer, reach, refined
-        streams, disorder_us = answer.graph.streams, answer.arrivals.disorder_us
+        streams, disorder_us = answer.graph.roles, answer.arrivals.disorder_us
         self._queues = {each: ForwardQueue(disorder_us[each], hashed=answer.hashed) for each in streams}
         self._orders = {stream: visiting_order(answer.graph, stream) for stream in streams}
         self._sweep = PeriodConstruction(answer, self._queues, reach)

@@ -45,8 +45,8 @@ def implied_reach(graph: ConstraintGraph) -> Reach:
     2000000
     """
     bounds_us = implied_bounds(graph.upper_us(exact_bounds_us(edge.window) for edge in graph.edges)).tolist()
-    at = {stream: position for position, stream in enumerate(graph.streams)}
-    return {(a, b): min(bounds_us[at[a]][at[b]], UNBOUNDED_US) for a, b in permutations(graph.streams, 2)}
+    at = {stream: position for position, stream in enumerate(graph.roles)}
+    return {(a, b): min(bounds_us[at[a]][at[b]], UNBOUNDED_US) for a, b in permutations(graph.roles, 2)}
 
 
 def uniform_reach(graph: ConstraintGraph) -> Reach:
@@ -61,7 +61,7 @@ def uniform_reach(graph: ConstraintGraph) -> Reach:
         allowed = "one symmetric window for every pair (a uniform clique); take bew-direct, gca or lca for others"
         raise GraphError("graph", graph.form, allowed)
     _, hi_us = exact_bounds_us(graph.uniform_window)
-    return dict.fromkeys(permutations(graph.streams, 2), hi_us)
+    return dict.fromkeys(permutations(graph.roles, 2), hi_us)
 
 
 @lru_cache(maxsize=1024)
@@ -101,8 +101,8 @@ def local_reach(graph: ConstraintGraph) -> Reach:
     (2000000, 5000000)
     """
     widths_us = completed_half_widths_us(graph)
-    largest_us = {a: max(widths_us[a, b] for b in graph.streams if b != a) for a in graph.streams}
-    return {(a, b): min(largest_us[a], largest_us[b]) for a, b in permutations(graph.streams, 2)}
+    largest_us = {a: max(widths_us[a, b] for b in graph.roles if b != a) for a in graph.roles}
+    return {(a, b): min(largest_us[a], largest_us[b]) for a, b in permutations(graph.roles, 2)}
 
 
 def completed_half_widths_us(graph: ConstraintGraph) -> Reach:

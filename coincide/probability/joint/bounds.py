@@ -22,7 +22,7 @@ def edge_probabilities(graph: ConstraintGraph, tuples: EventTuples) -> FloatArra
     """`match_probability` of every edge, shape (edges, n), in the order of `graph.edges`."""
     probability = np.empty((len(graph.edges), len(tuples)))
     for row, edge in enumerate(graph.edges):
-        a, b = graph.streams.index(edge.a), graph.streams.index(edge.b)
+        a, b = graph.roles.index(edge.a), graph.roles.index(edge.b)
         apart_us = tuples.detected_at_us[b] - tuples.detected_at_us[a]
         index_a, index_b = tuples.template_index[a], tuples.template_index[b]
         sides = tuples.templates[a], tuples.templates[b]
@@ -51,9 +51,9 @@ def tree_bounds(graph: ConstraintGraph, tuples: EventTuples, of_edges: FloatArra
 
 def least_spanning_trees(graph: ConstraintGraph, of_edges: FloatArray) -> BoolArray:
     """Which edges are in each tuple's tree of the least probable edges, shape (edges, n) (Kruskal, in columns)."""
-    ends = np.array([[graph.streams.index(edge.a), graph.streams.index(edge.b)] for edge in graph.edges])
+    ends = np.array([[graph.roles.index(edge.a), graph.roles.index(edge.b)] for edge in graph.edges])
     columns = np.arange(of_edges.shape[1])
-    group = np.repeat(np.arange(len(graph.streams))[:, None], len(columns), axis=1)
+    group = np.repeat(np.arange(len(graph.roles))[:, None], len(columns), axis=1)
     in_tree = np.zeros(of_edges.shape, dtype=np.bool_)
     for edge in np.argsort(of_edges, axis=0, kind="stable"):
         a, b = (group[ends[edge, side], columns] for side in (0, 1))
@@ -68,5 +68,5 @@ def _by_tree(graph: ConstraintGraph, in_tree: BoolArray) -> Iterator[tuple[Int64
     trees, which = np.unique(in_tree, axis=1, return_inverse=True)
     for number, tree in enumerate(trees.T):
         kept = [edge.pair for edge, there in zip(graph.edges, tree.tolist(), strict=True) if there]
-        named = {frozenset(map(graph.streams.index, pair)) for pair in kept}
+        named = {frozenset(map(graph.roles.index, pair)) for pair in kept}
         yield np.flatnonzero(which.ravel() == number), links.only(named)

@@ -28,9 +28,9 @@ class Links:
     @classmethod
     def of(cls, graph: ConstraintGraph) -> Links:
         """Return the edges of a graph, its members numbered in the order of the streams."""
-        reach: dict[int, dict[int, Reach]] = {member: {} for member in range(len(graph.streams))}
+        reach: dict[int, dict[int, Reach]] = {member: {} for member in range(len(graph.roles))}
         for edge in graph.edges:
-            a, b = graph.streams.index(edge.a), graph.streams.index(edge.b)
+            a, b = graph.roles.index(edge.a), graph.roles.index(edge.b)
             reach[a][b] = (edge.window.lo_s, edge.window.hi_s)
             reach[b][a] = (-edge.window.hi_s, -edge.window.lo_s)
         return cls(reach)

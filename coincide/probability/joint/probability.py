@@ -26,14 +26,14 @@ def checked_tuples(
     detected_at_us: npt.ArrayLike,
 ) -> EventTuples:
     """Return the tuples, or say which field is not one row for each stream."""
-    members = len(graph.streams)
+    members = len(graph.roles)
     if len(templates) != members:
         raise OffsetError("templates", f"{len(templates)} sequences", f"one for each of {members} streams")
     index = _rows("template_index", template_index, members)
     times_us = _rows("detected_at_us", detected_at_us, members)
     if index.shape != times_us.shape:
         raise OffsetError("detected_at_us", times_us.shape, f"of the shape of template_index, {index.shape}")
-    for stream, side, row in zip(graph.streams, templates, index, strict=True):
+    for stream, side, row in zip(graph.roles, templates, index, strict=True):
         if not ((row >= 0) & (row < len(side))).all():
             raise OffsetError("template_index", stream, f"numbers of its templates, from 0 to {len(side) - 1}")
     if index.size and (np.ptp(times_us.astype(np.float64), axis=0) >= FURTHEST_US).any():
@@ -74,7 +74,7 @@ def joint_probabilities(
     graph : ConstraintGraph
         Thresholds of its edges do not matter here.
     templates : sequence of k sequences of Histogram
-        Templates of each stream's events, in the order of `graph.streams`.
+        Templates of each stream's events, in the order of `graph.roles`.
     template_index : array of integer, shape (k, n)
         Which template of its stream each member has.
     detected_at_us : array of int64, shape (k, n)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kafka import TopicPartition
 from sqlalchemy import Engine
 
-from coincide.queries.documents import AnyQuery
+from coincide.queries import AnyQuery
 from services.alerting.kafka.kafka_session import KafkaSession
 from services.alerting.kafka.query_publisher import Publisher
 from services.alerting.kafka.records import QueryChange

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coincide.errors import QueryError
-from coincide.queries.documents import AnyQuery, query_from_json
+from coincide.queries import AnyQuery, query_from_json
 from services.alerting.queries.query_documents import read_query
 from services.alerting.store.query_rows import QueryVersion
 from services.common.declared_streams import Streams

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from coincide.errors import QueryError
-from coincide.queries.documents import AnyQuery, query_from_json
-from coincide.queries.join_query import Query
+from coincide.queries import AnyQuery, Query, query_from_json
 from services.common.declared_streams import Streams
 from services.common.settings import SettingsError, read_yaml
 

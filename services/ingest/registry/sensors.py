@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from coincide import Histogram, Stream
 from coincide.errors import HistogramError
-from coincide.joins.stream import Stream
-from coincide.templates.histogram import Histogram
 from services.ingest.stamping.verdicts import Reason, Refused
 
 VERSION = 1

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
-from coincide.templates.histogram import Histogram
+from coincide import Histogram
 from services.common.problem import Problem
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from coincide import Histogram
 from coincide.errors import HistogramError
-from coincide.templates.histogram import Histogram
 from services.common.declared_streams import Streams
 from services.common.problem import describe_errors
 from services.common.settings import SettingsError, read_yaml

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing.batch import coalesce
-from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
-from coincide.coalescing.holding import NEVER_US, validity
-from coincide.coalescing.runs import Run
+from coincide import Bounded, Decreasing, Equal, Increasing, Quantised, coalesce, validity
+from coincide.coalescing import NEVER_US, Equivalence, Predicate, Run
 from coincide.errors import CoalescingError
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
+from coincide import Bounded, Decreasing, Equal, Increasing, Quantised
+from coincide.coalescing import Equivalence, Predicate
 from tests.coincide.command.files import FORMATS, coalesce, write
 from tests.reference import central_italy
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from coincide import CoincideError, Window
 from coincide.command.main import main, parsed
 from coincide.command.requests import JoinRequest
-from coincide.constraints.window import Window
-from coincide.errors import CoincideError
 from deploy.local.paths import ROOT
 from tests.coincide.command.files import text, write
 

@@ -15,13 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coincide import Detections, Histogram, Window, match_probability, timing_join
 from coincide.command.main import main
-from coincide.constraints.conditions import SensorRule
-from coincide.constraints.window import Window
-from coincide.joins.detections import Detections
-from coincide.joins.pairs.pair_join import timing_join
-from coincide.probability.difference import match_probability
-from coincide.templates.histogram import Histogram
+from coincide.constraints import SensorRule
 from deploy.local.paths import ROOT
 from tests.coincide.command.files import FORMATS, join, read, text, write
 from tests.reference.timing_join import Row

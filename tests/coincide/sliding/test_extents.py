@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
+from coincide import Bounded, Decreasing, Equal, Increasing, Quantised
+from coincide.coalescing import Equivalence
 from coincide.sliding.extents import EagerExtent, HeldReadings, LazyExtent, SharedExtents
 from coincide.sliding.measures import Held, Scan, SlidingExtent
 from coincide.sliding.questions import Condition

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide.errors import IntervalError
-from coincide.temporal.allen import ALLEN, overlaps_tsql2, relation
-from coincide.temporal.intervals import NOW_US, Intervals, intersect
+from coincide.temporal import ALLEN, NOW_US, Intervals, intersect, overlaps_tsql2, relation
 from tests.reference import temporal as reference
 
 INTERVALS = st.tuples(st.integers(0, 8), st.integers(1, 5)).map(lambda drawn: (drawn[0], sum(drawn)))

@@ -8,15 +8,9 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing.batch import coalesce
-from coincide.coalescing.equivalences import Bounded, Equal, Equivalence
-from coincide.coalescing.holding import validity
-from coincide.coalescing.runs import Runs
-from coincide.coalescing.streams.extent import WindowExtent
-from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
-from coincide.temporal.fact_joins import windowed_join
-from coincide.temporal.facts import Facts
-from coincide.temporal.sliding_windows import Windows, longest_periods
+from coincide import Bounded, EagerCoalescing, Equal, LazyCoalescing, Runs, WindowExtent, coalesce, validity
+from coincide.coalescing import Equivalence
+from coincide.temporal import Facts, SlidingWindows, join_in_windows, longest_periods
 
 Reading = tuple[int, str, int]
 READINGS = st.lists(
@@ -25,11 +19,11 @@ READINGS = st.lists(
     unique_by=lambda reading: reading[:2],
 )
 EXTENTS = st.builds(WindowExtent, size=st.integers(1, 10)) | st.builds(WindowExtent, duration_us=st.integers(0, 15))
-WINDOWS = Windows([5, 10, 20], size_us=8)
+WINDOWS = SlidingWindows([5, 10, 20], size_us=8)
 
 
 def _joined(runs: Runs) -> list[list[int]]:
-    found = windowed_join(Facts.of(runs), None, WINDOWS, tolerance=1, at_least_us=2)
+    found = join_in_windows(Facts.of(runs), None, WINDOWS, tolerance=1, at_least_us=2)
     columns = (found.window, found.left, found.right, found.intervals.start_us, found.intervals.end_us)
     return [column.tolist() for column in columns]
 

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from coincide.errors import IntervalError
-from coincide.temporal.durations import cast_duration, duration_us
-from coincide.temporal.facts import Facts
-from coincide.temporal.intervals import NOW_US, Intervals
-from coincide.temporal.sliding_windows import Windows
+from coincide.temporal import NOW_US, Facts, Intervals, SlidingWindows, cast_duration, duration_us
 
 
 @pytest.mark.parametrize(
@@ -66,6 +63,6 @@ def test_columns_that_fit_no_facts_are_refused(column: dict[str, list[object]]) 
 @pytest.mark.parametrize(("end", "size"), [([2, 1], 1), ([1, 1], 1), ([1], 0), ([1], 1.5), ([0.5], 1)])
 def test_what_are_no_windows_is_refused(end: list[int], size: int) -> None:
     with pytest.raises(IntervalError):
-        Windows(end, size)
+        SlidingWindows(end, size)
     with pytest.raises(IntervalError, match="slide_us is 0"):
-        Windows.sliding(0, 10, size_us=5, slide_us=0)
+        SlidingWindows.sliding(0, 10, size_us=5, slide_us=0)

@@ -7,14 +7,17 @@ import random
 import numpy as np
 import pytest
 
-from coincide.coalescing.batch import coalesce
-from coincide.coalescing.streams.extent import WindowExtent
-from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
-from coincide.temporal.durations import cast_duration, duration_us
-from coincide.temporal.fact_joins import temporal_join, windowed_join
-from coincide.temporal.facts import Facts
-from coincide.temporal.intervals import NOW_US
-from coincide.temporal.sliding_windows import Windows, longest_periods
+from coincide import EagerCoalescing, LazyCoalescing, WindowExtent, coalesce
+from coincide.temporal import (
+    NOW_US,
+    Facts,
+    SlidingWindows,
+    cast_duration,
+    duration_us,
+    join_in_windows,
+    longest_periods,
+    temporal_join,
+)
 from tests.reference.temporal import Fact
 
 MINUTE_US, HOUR_US = 60_000_000, 3_600_000_000
@@ -42,11 +45,11 @@ class TestExample1:
         *((minute, minute + 1, "south", 61) for minute in range(3, 8)),
         (8, 10, "south", 75),
     )
-    EVERY_MINUTE = Windows.sliding(MINUTE_US, 10 * MINUTE_US, size_us=60 * MINUTE_US, slide_us=MINUTE_US)
+    EVERY_MINUTE = SlidingWindows.sliding(MINUTE_US, 10 * MINUTE_US, size_us=60 * MINUTE_US, slide_us=MINUTE_US)
 
     def test_regions_alike_from_the_third_minute_to_the_eighth(self) -> None:
         runs = _coalesced(_facts(list(self.READINGS), MINUTE_US))
-        pairs = windowed_join(runs, None, self.EVERY_MINUTE, tolerance=2, at_least_us=4 * MINUTE_US)
+        pairs = join_in_windows(runs, None, self.EVERY_MINUTE, tolerance=2, at_least_us=4 * MINUTE_US)
         assert (self.EVERY_MINUTE.end_us[pairs.window] // MINUTE_US).tolist() == [7, 8, 9, 10]
         assert set(runs.group[pairs.left]) | set(runs.group[pairs.right]) == {"north", "south"}
         assert cast_duration(duration_us(pairs.intervals), "minute").tolist() == [4, 5, 5, 5]
@@ -55,7 +58,7 @@ class TestExample1:
     def test_uncoalesced_readings_never_last_long_enough(self) -> None:
         readings = _facts(list(self.READINGS), MINUTE_US)
         assert len(temporal_join(readings, tolerance=2).left) == 5
-        assert len(windowed_join(readings, None, self.EVERY_MINUTE, tolerance=2, at_least_us=4 * MINUTE_US).left) == 0
+        assert len(join_in_windows(readings, None, self.EVERY_MINUTE, tolerance=2, at_least_us=4 * MINUTE_US).left) == 0
 
 
 class TestExample2:
@@ -71,13 +74,13 @@ class TestExample2:
         return facts.where(facts.value > 100)
 
     def _longest_h(self, hot: Facts, end_h: int) -> dict[str, int]:
-        found = longest_periods(hot, Windows([end_h * HOUR_US], size_us=24 * HOUR_US))
+        found = longest_periods(hot, SlidingWindows([end_h * HOUR_US], size_us=24 * HOUR_US))
         return dict(zip(found.group.tolist(), cast_duration(found.duration_us, "hour").tolist(), strict=True))
 
     def test_hot_hours_in_a_row_are_one_period(self) -> None:
         above = self._hot()
         hot = _coalesced(Facts(above.intervals.start_us, above.intervals.end_us, above.group))
-        windows = Windows.sliding(HOUR_US, 32 * HOUR_US, size_us=24 * HOUR_US, slide_us=HOUR_US)
+        windows = SlidingWindows.sliding(HOUR_US, 32 * HOUR_US, size_us=24 * HOUR_US, slide_us=HOUR_US)
         found = longest_periods(hot, windows)
         hours = windows.end_us[found.window] // HOUR_US
         north = dict(zip(hours[found.group == "north"].tolist(), found.duration_us.tolist(), strict=False))
@@ -102,7 +105,7 @@ class TestExample2InAStream:
 
     def _longest_h(self, extent: EagerCoalescing | LazyCoalescing, end_h: int) -> dict[str, int]:
         hot = Facts.of(extent.scan())
-        found = longest_periods(hot, Windows([end_h * HOUR_US], size_us=24 * HOUR_US))
+        found = longest_periods(hot, SlidingWindows([end_h * HOUR_US], size_us=24 * HOUR_US))
         return dict(zip(found.group.tolist(), cast_duration(found.duration_us, "hour").tolist(), strict=True))
 
     @pytest.mark.parametrize("scheme", [EagerCoalescing, LazyCoalescing])

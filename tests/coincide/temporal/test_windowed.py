@@ -5,10 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide.errors import IntervalError
-from coincide.temporal.fact_joins import temporal_join, windowed_join
-from coincide.temporal.facts import Facts
-from coincide.temporal.intervals import NOW_US
-from coincide.temporal.sliding_windows import Windows, in_windows, longest_periods
+from coincide.temporal import NOW_US, Facts, SlidingWindows, in_windows, join_in_windows, longest_periods, temporal_join
 from tests.reference import temporal as reference
 
 FACTS = st.lists(
@@ -24,9 +21,9 @@ def facts_of(rows: list[reference.Fact]) -> Facts:
     return Facts(*([row[column] for row in rows] for column in range(4)))
 
 
-def _windows(drawn: tuple[int, int, int]) -> tuple[Windows, list[tuple[int, int]]]:
+def _windows(drawn: tuple[int, int, int]) -> tuple[SlidingWindows, list[tuple[int, int]]]:
     first, slide, size = drawn
-    windows = Windows.sliding(first, 20, size_us=size, slide_us=slide)
+    windows = SlidingWindows.sliding(first, 20, size_us=size, slide_us=slide)
     return windows, [(end - size, end) for end in range(first, 21, slide)]
 
 
@@ -39,12 +36,12 @@ def test_the_join_is_that_of_the_instants(
     at_least: int,
 ) -> None:
     windows, each = _windows(drawn)
-    found = windowed_join(
+    found = join_in_windows(
         facts_of(a), None if b is None else facts_of(b), windows, tolerance=tolerance, at_least_us=at_least
     )
     columns = (found.window, found.left, found.right, found.intervals.start_us, found.intervals.end_us)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    assert rows == reference.windowed_join(a, b, each, tolerance, at_least)
+    assert rows == reference.join_in_windows(a, b, each, tolerance, at_least)
 
 
 @given(FACTS, WINDOWS)
@@ -72,7 +69,7 @@ def test_to_cut_and_to_coalesce_commute(rows: list[reference.Fact], drawn: tuple
 
 
 def test_what_still_holds_is_cut_to_each_window() -> None:
-    found = longest_periods(Facts([2], [NOW_US], group=["north"]), Windows([2, 3, 10, 20], size_us=5))
+    found = longest_periods(Facts([2], [NOW_US], group=["north"]), SlidingWindows([2, 3, 10, 20], size_us=5))
     assert (found.window.tolist(), found.duration_us.tolist()) == ([1, 2, 3], [1, 5, 5])
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from rich.console import Console
 
-from coincide.queries.join_query import Query
+from coincide.queries import Query
 from deploy.local.demo_table import table_of
 from deploy.local.paths import ROOT
 from deploy.local.sn1987a import (

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 from sqlalchemy import Engine
 
-from coincide.joins.stream import Stream
+from coincide import Stream
 from services.alerting.api.dead_letters import dead_letters_router
 from services.alerting.api.descriptions import describe_all_bodies
 from services.alerting.api.episodes import episodes_router

@@ -13,8 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
-from coincide.joins.stream import Stream
-from coincide.templates.histogram import Histogram
+from coincide import Histogram, Stream
 from services.ingest.app import create_app
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.publisher import PublisherBusyError

@@ -1,0 +1,298 @@
+"""Eager, lazy and batch against the definition, at every scan and in every order of arrival."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from itertools import pairwise, permutations
+from operator import eq
+from random import Random
+from typing import Any, Protocol
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from coincide import (
+    Bounded,
+    Changes,
+    Decreasing,
+    EagerCoalescing,
+    Equal,
+    Increasing,
+    LazyCoalescing,
+    Quantised,
+    Runs,
+    WindowExtent,
+)
+from coincide.coalescing import Predicate, Run
+from coincide.coalescing.links import Link
+from coincide.coalescing.runs import value_column
+from coincide.coalescing.streams.columnar import ColumnarExtent
+from coincide.coalescing.streams.extent import Frame
+from coincide.coalescing.streams.single import SingleExtent
+from coincide.errors import CoalescingError
+from tests.reference.coalescing import (
+    Reading,
+    coalesced_readings,
+    each_group,
+    in_time_scope,
+    in_tuple_scope,
+)
+
+EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]
+
+readings = st.lists(
+    st.builds(
+        Reading, st.integers(0, 20), st.integers(0, 2), st.integers(0, 2), st.integers(0, 2), st.sampled_from([1, 1, 0])
+    ),
+    max_size=30,
+)
+extents = st.builds(
+    lambda is_time, bound, per_group: WindowExtent(
+        size=None if is_time else bound + 1, duration_us=bound if is_time else None, per_group=per_group
+    ),
+    st.booleans(), st.integers(0, 9), st.booleans(),
+)  # fmt: skip
+equivalences = st.sampled_from(EQUIVALENCES)
+holds = st.none() | st.integers(0, 5)
+
+
+def held(arrived: list[Reading], extent: WindowExtent) -> list[Reading]:
+    scope, bound = (in_tuple_scope, extent.size) if extent.size else (in_time_scope, extent.duration_us)
+    assert bound is not None
+    return each_group(arrived, scope, bound) if extent.per_group else scope(arrived, bound)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def little_room() -> Iterator[None]:
+    """A few readings already fill blocks and segments."""
+    with (
+        patch("coincide.coalescing.streams.ordered_times.BLOCK", 4),
+        patch("coincide.coalescing.streams.segments.ROOM", 1),
+    ):
+        yield
+
+
+class Eager(Protocol):
+    def push(self, frame: Frame) -> Changes[Runs]: ...
+    def scan(self) -> Runs: ...
+
+
+class SoonSwitching:
+    """Goes over to columns at frames of four rows, and back soon."""
+
+    def __init__(self, extent: WindowExtent, link: Link) -> None:
+        self._eager = EagerCoalescing(extent, link.equivalence, link.hold_us)
+
+    def push(self, frame: Frame) -> Changes[Runs]:
+        with patch.multiple("coincide.coalescing.streams.single", FRAME_US=15.0):
+            return self._eager.push(frame.ts_us, frame.group, frame.value, frame.ref, frame.kept)
+
+    def scan(self) -> Runs:
+        return self._eager.scan()
+
+
+cuts = st.lists(st.integers(0, 30), max_size=8)
+Way = Callable[[WindowExtent, Link], Eager]
+ways = st.sampled_from([SingleExtent, ColumnarExtent, SoonSwitching])
+
+
+def pushed(operator: Eager | LazyCoalescing, part: list[Reading]) -> Changes[Runs]:
+    if isinstance(operator, LazyCoalescing):
+        with patch("coincide.coalescing.streams.single.FRAME_US", 15.0):  # it soon holds its readings in columns
+            return operator.push(*columns(part))
+    ts, group, value, ids, kept = (np.array(column, np.int64) for column in columns(part))
+    return operator.push(Frame(ts, group, value, ids, kept.astype(np.bool_)))
+
+
+def columns(part: list[Reading]) -> tuple[list[int], list[int], list[Any], list[int], list[bool]]:
+    ts, group, ids, value, kept = [list(column) for column in zip(*part, strict=True)] if part else [[], [], [], [], []]
+    return ts, group, value, ids, [bool(each) for each in kept]
+
+
+def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
+    bounds = [0, *sorted(cuts), len(listed)]
+    for begin, end in pairwise(bounds):
+        yield listed[begin:end]
+
+
+@given(ways, readings, cuts, extents, equivalences, holds)
+@example(
+    SingleExtent, [Reading(5, 0, 1, 0), Reading(5, 0, 0, 1), Reading(6, 0, 0, 0)], [1, 2], WindowExtent(size=2),
+    Equal(), None,
+)  # fmt: skip
+def test_every_scan_is_the_definition(
+    way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, equivalence: Any, hold_us: int | None
+) -> None:
+    eager, lazy = way(extent, Link(equivalence, hold_us)), LazyCoalescing(extent, equivalence, hold_us)
+    arrived = 0
+    for part in parts(listed, cuts):
+        arrived += len(part)
+        pushed(eager, part)
+        pushed(lazy, part)
+
+        expected = coalesced_readings(held(listed[:arrived], extent), equivalence, hold_us)
+        assert list(eager.scan()) == expected
+        assert list(lazy.scan()) == expected
+
+
+@given(ways, readings, cuts, extents, equivalences, holds)
+def test_changes_replayed_give_every_scan(
+    way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, equivalence: Any, hold_us: int | None
+) -> None:
+    eager = way(extent, Link(equivalence, hold_us))
+    live: set[Run] = set()
+    for part in parts(listed, cuts):
+        changes = pushed(eager, part)
+        inserted, retracted = set(changes.insert), set(changes.retract)
+
+        assert retracted <= live
+        assert not inserted & live
+        live = (live - retracted) | inserted
+        assert live == set(eager.scan())
+        assert len({(run.group, run.start_us) for run in live}) == len(live)  # the stable id names one run
+
+
+@given(ways, ways, readings, st.randoms(use_true_random=False), extents, equivalences, holds)
+def test_neither_order_nor_batches_matter(
+    way: Way,
+    another: Way,
+    listed: list[Reading],
+    random: Any,
+    extent: WindowExtent,
+    equivalence: Any,
+    hold_us: int | None,
+) -> None:
+    distinct = list({reading.key: reading for reading in listed}.values())
+    shuffled = random.sample(distinct, len(distinct))
+    link = Link(equivalence, hold_us)
+    one, other = way(extent, link), another(extent, link)
+    pushed(one, distinct)
+    for part in parts(shuffled, [len(shuffled) // 3, len(shuffled) // 2]):
+        pushed(other, part)
+
+    assert list(one.scan()) == list(other.scan())
+
+
+@given(ways, readings, extents, equivalences)
+def test_readings_again_change_nothing(way: Way, listed: list[Reading], extent: WindowExtent, equivalence: Any) -> None:
+    eager = way(extent, Link(equivalence))
+    pushed(eager, listed)
+
+    changes = pushed(eager, listed)
+
+    assert (len(changes.insert), len(changes.retract)) == (0, 0)
+
+
+@given(ways, readings, st.integers(0, 30), extents)
+def test_late_ones_are_those_outside_when_they_arrive(
+    way: Way, listed: list[Reading], before: int, extent: WindowExtent
+) -> None:
+    eager, lazy = way(extent, Link(Equal())), LazyCoalescing(extent)
+    for operator in (eager, lazy):
+        pushed(operator, listed[:before])
+    late, also_late = pushed(eager, listed[before:]), pushed(lazy, listed[before:])
+
+    assert (
+        late.late.tolist()
+        == also_late.late.tolist()
+        == [
+            row
+            for row, reading in enumerate(listed[before:])
+            if reading.key not in {kept.key for kept in held(listed[: before + row + 1], extent)}
+        ]
+    )
+    assert late.late_by_us.tolist() == also_late.late_by_us.tolist()
+    assert (late.late_by_us >= 0).all()
+    assert (len(also_late.insert), len(also_late.retract)) == (0, 0)
+
+
+def test_every_order_of_four_readings_splits_and_merges_alike() -> None:
+    four = [Reading(0, 0, 0, 81), Reading(60, 0, 1, 81), Reading(120, 0, 2, 79), Reading(180, 0, 3, 81)]
+    for order in permutations(four):
+        eager = SingleExtent(WindowExtent(size=9), Link(Equal()))
+        pushed(eager, list(order))
+
+        assert [(run.start_us, run.end_us, run.value) for run in eager.scan()] == [
+            (0, 120, 81), (120, 180, 79), (180, 180, 81),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("readings_a_run", [1, 7])
+@pytest.mark.parametrize("rows", [1, 100])
+@pytest.mark.parametrize("new_groups", [False, True])
+def test_a_long_stream_forgets_what_it_dropped(readings_a_run: int, rows: int, new_groups: bool) -> None:
+    eager = EagerCoalescing(WindowExtent(size=10))
+    for begin in range(0, 3000, rows):
+        ts = np.arange(begin, begin + rows)
+        eager.push(ts, ts // 50 if new_groups else None, ts // readings_a_run)
+
+    assert sum(run.count for run in eager.scan()) == 10
+    assert len(pickle.dumps(eager)) < 20_000
+
+
+@pytest.mark.parametrize(
+    "extent", [WindowExtent(size=150), WindowExtent(duration_us=150), WindowExtent(90, None, True)]
+)
+def test_a_long_stream_in_any_order_is_the_lazy_one(extent: WindowExtent) -> None:
+    random = Random(2)
+    link = Link(Equal(), 9)
+    operators = single, columnar, lazy = (
+        SingleExtent(extent, link), ColumnarExtent(extent, link), LazyCoalescing(extent, hold_us=9)
+    )  # fmt: skip
+    for begin in range(0, 3000, 50):
+        part = [
+            Reading(ts - random.choice([0, 0, 0, random.randrange(200)]), random.randrange(2), ts, random.randrange(2))
+            for ts in range(begin, begin + 50)
+        ]
+        for operator in operators:
+            pushed(operator, part)
+
+        assert list(single.scan()) == list(columnar.scan()) == list(lazy.scan())
+
+
+@pytest.mark.parametrize("value", [["calm", "stormy"], [1.5, None], [3, 4.5], [(1, 2), (1, 2)]])
+def test_values_of_every_kind_pass_through_columns(value: list[Any]) -> None:
+    column = np.empty(2, object)
+    column[:] = value
+    frames = [([0, 10], value_column(value[:1] * 2)), ([20, 30], value_column(value[1:] * 2)), ([40], column[1:])]
+    eager = EagerCoalescing(WindowExtent(size=4), Predicate(eq))
+    with patch.multiple("coincide.coalescing.streams.single", FRAME_US=0.0):
+        for ts, values in frames:
+            eager.push(ts, value=values)
+
+    assert isinstance(eager._ways.held, ColumnarExtent)
+    assert [run.value for run in eager.scan()] == ([value[0]] if value[0] != value[1] else []) + [value[1]]
+
+
+def test_groups_may_have_names_and_readings_too() -> None:
+    eager = EagerCoalescing(WindowExtent(size=3))
+    changes = eager.push([0, 10, 20], ["bay", "sea", "bay"], ["calm", "calm", "calm"], ["r1", "r2", "r3"])
+
+    assert [(run.group, run.first, run.last, run.value) for run in changes.insert] == [
+        ("bay", "r1", "r3", "calm"), ("sea", "r2", "r2", "calm"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (WindowExtent, "extent is .*: size or duration_us, exactly one of both"),
+        (lambda: WindowExtent(size=3, duration_us=3), "exactly one of both"),
+        (lambda: WindowExtent(size=0), "size is 0: a whole number of readings, 1 or more"),
+        (lambda: WindowExtent(size=True), "size is True"),
+        (lambda: WindowExtent(duration_us=-1), "duration_us is -1"),
+        (lambda: WindowExtent(size=2, per_group=1), "per_group is 1"),  # type: ignore[arg-type]
+        (lambda: EagerCoalescing(5), "extent is 5: a WindowExtent"),  # type: ignore[arg-type]
+        (lambda: LazyCoalescing(WindowExtent(size=2), eq), "an Equivalence, such"),  # type: ignore[arg-type]
+        (lambda: EagerCoalescing(WindowExtent(size=2), hold_us=-5), "hold_us is -5"),
+        (lambda: EagerCoalescing(WindowExtent(size=2)).push([1], [1, 2]), "group is 'an array with shape"),
+        (lambda: LazyCoalescing(WindowExtent(size=2), Bounded(1)).push([1], value=["a"]), "numbers for Bounded"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(CoalescingError, match=message):
+        call()

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import CoincideError, Detections, Histogram, Window, match_probability, timing_join
+from coincide.constraints import SensorRule
+from coincide.joins import timing_join_blocks
+from tests.reference.timing_join import Row
+from tests.reference.timing_join import timing_join as slow_timing_join
+
+TEMPLATES = (
+    Histogram.point(),
+    Histogram.uniform(-2, 1),
+    Histogram.from_latency([(0, 1, 0.6), (1, 2, 0.3), (2, 4, 0.1)]),
+    Histogram([-3, -2, 2, 3], [0.5, 0, 0.5]),  # a gap: short windows qualify at several intervals of offsets
+)
+WINDOWS = (Window(2.0), Window(0.5), Window(lo_s=-1.0, hi_s=3.0), Window(lo_s=1.0, hi_s=1.5))
+THRESHOLDS = (0.05, 0.3, 0.6, 1.0)
+RULES: tuple[SensorRule, ...] = ("different", "same", "any")
+YEAR_2100 = 4_102_444_800_000_000
+
+windows, thresholds, rules = st.sampled_from(WINDOWS), st.sampled_from(THRESHOLDS), st.sampled_from(RULES)
+events = st.builds(
+    Row,
+    id=st.just(0),
+    stream=st.sampled_from(["x", "y"]),
+    detected_at_us=st.one_of(
+        st.integers(0, 12).map(lambda half: half * 500_000), st.sampled_from([YEAR_2100, YEAR_2100 + 1])
+    ),
+    template=st.sampled_from(TEMPLATES),
+    area=st.sampled_from([0, 1, 300, 90_000]),
+    sensor=st.integers(0, 2),
+    received_at_us=st.just(0),
+)
+event_lists = st.lists(events, max_size=25).map(
+    lambda rows: [replace(row, id=position) for position, row in enumerate(rows)]
+)
+
+
+def frame(rows: list[Row]) -> Detections:
+    index = [TEMPLATES.index(row.template) for row in rows]
+    area, sensor = [row.area for row in rows], [row.sensor or 0 for row in rows]
+    return Detections([row.detected_at_us for row in rows], TEMPLATES, index, area, sensor)
+
+
+def of_stream(rows: list[Row], stream: str) -> list[Row]:
+    return [row for row in rows if row.stream == stream]
+
+
+def joined(rows: list[Row], window: Window, threshold: float, sensors: SensorRule) -> set[tuple[int, int]]:
+    a, b = of_stream(rows, "x"), of_stream(rows, "y")
+    pairs = timing_join(frame(a), frame(b), window, threshold, sensors)
+    positions = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    assert positions == sorted(positions), "pairs come sorted by left, then right"
+    assert len(set(positions)) == len(positions), "a pair came twice"
+    return {(a[left].id, b[right].id) for left, right in positions}
+
+
+@settings(max_examples=40)
+@given(event_lists, windows, thresholds, rules)
+def test_equals_the_slow_twin(rows: list[Row], window: Window, threshold: float, sensors: SensorRule) -> None:
+    assert joined(rows, window, threshold, sensors) == slow_timing_join(rows, "x", "y", window, threshold, sensors)
+
+
+@settings(max_examples=40)
+@given(event_lists, windows, thresholds, rules)
+def test_the_self_join_equals_the_slow_twin(
+    rows: list[Row], window: Window, threshold: float, sensors: SensorRule
+) -> None:
+    rows = [replace(row, stream="x") for row in rows]
+
+    pairs = timing_join(frame(rows), None, window, threshold, sensors)
+
+    found = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    assert found == sorted(slow_timing_join(rows, "x", "x", window, threshold, sensors))
+
+
+@settings(max_examples=30)
+@given(event_lists, windows, rules)
+def test_a_higher_threshold_gives_a_subset(rows: list[Row], window: Window, sensors: SensorRule) -> None:
+    answers = [joined(rows, window, threshold, sensors) for threshold in THRESHOLDS]
+
+    assert all(higher <= lower for lower, higher in pairwise(answers))
+
+
+@settings(max_examples=30)
+@given(event_lists, windows, thresholds, rules)
+def test_swapping_the_streams_swaps_the_pairs(
+    rows: list[Row], window: Window, threshold: float, sensors: SensorRule
+) -> None:
+    swapped = [replace(row, stream="y" if row.stream == "x" else "x") for row in rows]
+
+    forward = joined(rows, window, threshold, sensors)
+
+    assert {(a, b) for b, a in joined(swapped, window.swapped(), threshold, sensors)} == forward
+
+
+@settings(max_examples=30)
+@given(event_lists, windows, thresholds, st.sampled_from([-(10**15), 1, 86_400_000_000]))
+def test_shifting_all_times_changes_nothing(rows: list[Row], window: Window, threshold: float, by_us: int) -> None:
+    shifted = [replace(row, detected_at_us=row.detected_at_us + by_us) for row in rows]
+
+    assert joined(shifted, window, threshold, "any") == joined(rows, window, threshold, "any")
+
+
+@settings(max_examples=30)
+@given(event_lists, windows, thresholds)
+def test_probabilities_are_those_of_the_pairs_and_reach_the_threshold(
+    rows: list[Row], window: Window, threshold: float
+) -> None:
+    a, b = of_stream(rows, "x"), of_stream(rows, "y")
+    pairs = timing_join(frame(a), frame(b), window, threshold, "any")
+
+    expected = [
+        match_probability(
+            a[left].template, b[right].template, (b[right].detected_at_us - a[left].detected_at_us) / 1e6, window
+        )
+        for left, right in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+    ]
+    assert np.allclose(pairs.probability, expected, rtol=0, atol=1e-12)
+    assert (pairs.probability >= threshold - 1e-12).all()
+
+
+@pytest.mark.parametrize("templates", [TEMPLATES[1:2], TEMPLATES[:3], TEMPLATES], ids=["one", "mixed", "several sets"])
+@pytest.mark.parametrize("partners", [1, 15, 60], ids="{} partners".format)
+def test_every_path_of_the_kernel_gives_the_same_pairs(templates: tuple[Histogram, ...], partners: int) -> None:
+    rng = np.random.default_rng(partners)
+    window = Window(2.5)
+    times = rng.integers(0, 400 * 5_000_000 // partners, (2, 400))
+    index = rng.integers(0, len(templates), (2, 400))
+    a, b = (Detections(t, templates, i) for t, i in zip(times, index, strict=True))
+
+    pairs = timing_join(a, b, window, 0.4)
+
+    rows = [
+        Row(side * 1000 + at, "xy"[side], int(times[side, at]), templates[index[side, at]], 0, None, 0)
+        for side in (0, 1)
+        for at in range(400)
+    ]
+    expected = {(left, right - 1000) for left, right in slow_timing_join(rows, "x", "y", window, 0.4, "any")}
+    assert len(expected) > 100
+    assert set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == expected
+
+
+def test_blocks_are_bounded_and_together_give_all_pairs() -> None:
+    rng = np.random.default_rng(3)
+    a, b = (Detections(np.sort(rng.integers(0, 10**9, 40_000)), [Histogram.point()]) for _ in "ab")
+    window = Window(0.1)  # about 8 partners each: several blocks in each of two parts
+
+    blocks = list(timing_join_blocks(a, b, window, 1))
+    whole = timing_join(a, b, window, 1)
+
+    assert len(blocks) > 4
+    assert max(map(len, blocks)) < 70_000
+    assert (np.concatenate([block.left for block in blocks]) == whole.left).all()
+    assert (np.concatenate([block.right for block in blocks]) == whole.right).all()
+
+
+def test_a_large_self_join_counts_each_pair_once() -> None:
+    a = Detections(np.arange(70_000), [Histogram.point()])  # parts of the kernel meet inside the window
+
+    pairs = timing_join(a, None, Window(2e-6), 1)
+
+    assert (pairs.right - pairs.left).min() == 1
+    assert len(pairs) == 69_999 + 69_998
+
+
+def test_detections_without_a_sensor_differ_from_all_others() -> None:
+    a, b = Detections([0], [Histogram.point()]), Detections([0], [Histogram.point()], sensor=["s"])
+
+    assert len(timing_join(a, b, Window(1), 1)) == 1
+    with pytest.raises(CoincideError, match="without a sensor"):
+        timing_join(a, b, Window(1), 1, "same")
+
+
+def test_labels_may_be_any_strings_or_numbers() -> None:
+    point = [Histogram.point()]
+    far = 10**15
+    strings = Detections([0, 0], point, area=["bay", "sea"], sensor=["s1", "s2"])
+    numbers = Detections([0, 0], point, area=[far, -3], sensor=[far, far + 1])
+
+    for one in (strings, numbers):
+        pairs = timing_join(one, one, Window(1), 1, "same")
+        assert list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [(0, 0), (1, 1)]
+    with pytest.raises(CoincideError, match="the same kind in both"):
+        timing_join(strings, numbers, Window(1), 1)
+
+
+def test_frames_that_do_not_fit_each_other_are_refused() -> None:
+    with_area = Detections([0], [Histogram.point()], area=["bay"])
+
+    with pytest.raises(CoincideError, match="in all frames or in none"):
+        timing_join(with_area, Detections([0], [Histogram.point()]), Window(1), 1)
+
+
+@pytest.mark.parametrize("empty", [Detections([], []), Detections([], [], area=[]), Detections([], [], sensor=[])])
+@pytest.mark.parametrize("label", [None, "bay", 7])
+def test_a_frame_without_rows_fits_every_other(empty: Detections, label: str | int | None) -> None:
+    full = Detections([0], [Histogram.point()], area=None if label is None else [label])
+
+    for a, b in ((full, empty), (empty, full), (empty, empty), (empty, None)):
+        assert len(timing_join(a, b, Window(1), 1)) == 0
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    frame_of_one = Detections([0], [Histogram.point()])
+
+    with pytest.raises(CoincideError, match="'different', 'same' or 'any'"):
+        timing_join(frame_of_one, None, Window(1), 1, "others")  # type: ignore[arg-type]
+
+
+def test_an_empty_side_gives_no_pairs() -> None:
+    nobody, somebody = Detections([], []), Detections([0], [Histogram.point()])
+
+    for a, b in ((nobody, somebody), (somebody, nobody), (nobody, None)):
+        pairs = timing_join(a, b, Window(1), 1)
+        assert len(pairs) == 0
+        assert pairs.probability.tolist() == []
+
+
+def test_first_neutrinos_of_sn1987a() -> None:
+    # 20/120 of Kamiokande's minute and 20/56 of Baksan's clock lie within 10 s of IMB's first event
+    second = 1_000_000
+    imb = Detections([41_374_000], [Histogram.uniform(-0.05, 0.05)])
+    kamiokande = Detections([35 * second], [Histogram.uniform(-60, 60)])
+    baksan = Detections([71_818_000], [Histogram.uniform(-54, 2)])
+
+    assert timing_join(imb, kamiokande, Window(10), 0.1).probability == pytest.approx([20 / 120], abs=1e-12)
+    assert timing_join(imb, baksan, Window(10), 0.1).probability == pytest.approx([20 / 56], abs=1e-12)
+    assert len(timing_join(imb, baksan, Window(10), 0.3572)) == 0

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coincide import CoincideError, Detections, Histogram, Window, timing_join
+
+CLOCK = Histogram.uniform(-40, 0.0000005)
+
+
+def test_earliest_is_rounded_down_and_latest_up() -> None:
+    frame = Detections([60_000_000], [CLOCK])
+
+    assert frame.earliest_us.tolist() == [20_000_000]
+    assert frame.latest_us.tolist() == [60_000_001]
+
+
+def test_each_row_has_its_own_template() -> None:
+    frame = Detections([0, 0], [Histogram.point(), CLOCK], template_index=[1, 0])
+
+    assert frame.earliest_us.tolist() == [-40_000_000, 0]
+
+
+def test_columns_are_read_only_and_leave_the_callers_array_alone() -> None:
+    times = np.array([1, 2], np.int64)
+    frame = Detections(times, [CLOCK])
+
+    with pytest.raises(ValueError, match="read-only"):
+        frame.detected_at_us[0] = 5
+    times[0] = 3
+    assert times.tolist() == [3, 2]
+
+
+def test_a_frame_may_be_empty() -> None:
+    frame = Detections([], [], area=[], sensor=[], id=[])
+
+    assert len(frame) == 0
+    assert frame.latest_us.tolist() == []
+
+
+def test_labels_of_any_integer_type_are_told_apart_to_the_last_bit() -> None:
+    far = 2**53
+    signed = Detections([0], [CLOCK], area=np.array([far]))
+    unsigned = Detections([0], [CLOCK], area=np.array([far + 1], np.uint64), id=np.array([7], np.int8))
+
+    assert unsigned.id is not None
+    assert unsigned.id.dtype == np.int64
+    assert len(timing_join(signed, unsigned, Window(100), 1)) == 0
+
+
+def test_take_keeps_all_columns_together() -> None:
+    frame = Detections(
+        [1, 2, 3], [CLOCK], area=["x", "y", "z"], sensor=[7, 8, 9], received_at_us=[4, 5, 6], id=["p", "q", "r"]
+    ).take(np.array([2, 0]))
+
+    assert frame.id is not None
+    assert frame.area is not None
+    assert frame.sensor is not None
+    assert frame.received_at_us is not None
+    assert frame.id.tolist() == ["r", "p"]
+    assert frame.area.tolist() == ["z", "x"]
+    assert frame.sensor.tolist() == [9, 7]
+    assert frame.received_at_us.tolist() == [6, 4]
+
+
+@pytest.mark.parametrize(
+    ("field", "columns"),
+    [
+        ("detected_at_us", {"detected_at_us": [1.5, 2.0]}),
+        ("detected_at_us", {"detected_at_us": [[1, 2]]}),
+        ("detected_at_us", {"detected_at_us": [1, 2**62]}),
+        ("detected_at_us", {"detected_at_us": [1, 2**64 - 1]}),
+        ("detected_at_us", {"detected_at_us": ["1", "2"]}),
+        ("detected_at_us", {"detected_at_us": [True, False]}),
+        ("templates", {"templates": ["t-1"]}),
+        ("templates", {"templates": CLOCK}),
+        ("template_index", {"template_index": [0, 1]}),
+        ("template_index", {"template_index": [0, -1]}),
+        ("template_index", {"template_index": [0]}),
+        ("template_index", {"templates": [CLOCK, CLOCK]}),
+        ("area", {"area": [1.0, 2.0]}),
+        ("area", {"area": ["x"]}),
+        ("sensor", {"sensor": ["x", None]}),
+        ("sensor", {"sensor": [1, 2**63]}),
+        ("id", {"id": np.array([1, 2**64 - 1], np.uint64)}),
+        ("received_at_us", {"received_at_us": [1, -(2**62)]}),
+        ("id", {"id": ["x", "y", "z"]}),
+    ],
+)
+def test_an_unusable_column_is_refused_by_name(field: str, columns: dict[str, Any]) -> None:
+    usable: dict[str, Any] = {"detected_at_us": [1, 2], "templates": [CLOCK]}
+
+    with pytest.raises(CoincideError) as refusal:
+        Detections(**(usable | columns))
+
+    assert refusal.value.field == field

@@ -1,0 +1,70 @@
+"""window_join against every choice of one event a stream, tried one at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import window_join
+from coincide.joins import window_join_blocks
+from tests.reference.constraint_graphs import FORMS, Form
+from tests.reference.window_join import Positions, window_join_oracle
+from tests.reference.window_join_cases import WindowJoinCase, self_joins, window_joins
+
+
+def found_in(case: WindowJoinCase) -> set[Positions]:
+    """Positions that window_join finds; they must be sorted and none must come twice."""
+    members = window_join(case.frames, case.graph, **case.asked).members
+    assert members.dtype == np.int64
+    assert members.shape == (len(members), len(case.graph.roles))
+    listed = [tuple(row) for row in members.tolist()]
+    assert listed == sorted(set(listed))
+    return set(listed)
+
+
+@settings(max_examples=15)
+@given(case=window_joins(certain=True))
+def test_exact_times(case: WindowJoinCase) -> None:
+    assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
+
+
+@settings(max_examples=20)
+@given(data=st.data(), form=st.sampled_from(FORMS))
+def test_uncertain_times_in_every_form(data: st.DataObject, form: Form) -> None:
+    case = data.draw(window_joins((form,), with_joint=False))
+    assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
+
+
+@settings(max_examples=10)
+@given(case=window_joins(fewest=5, with_joint=False))
+def test_five_and_six_streams(case: WindowJoinCase) -> None:
+    assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
+
+
+@settings(max_examples=15)
+@given(case=self_joins())
+def test_one_frame_in_several_roles(case: WindowJoinCase) -> None:
+    assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
+
+
+@settings(max_examples=10)
+@given(case=window_joins(most=4, with_joint=False), seed=st.integers(0, 9))
+def test_any_other_condition(case: WindowJoinCase, seed: int) -> None:
+    def where(
+        members: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        return (members @ np.arange(1, members.shape[1] + 1) + seed) % 3 > 0
+
+    expected = window_join_oracle(case.frames, case.graph, where=where, **case.asked)
+    members = window_join(case.frames, case.graph, where=where, **case.asked).members
+    assert {tuple(row) for row in members.tolist()} == expected
+
+
+@settings(max_examples=8)
+@given(case=window_joins(with_joint=False))
+def test_parts_are_the_same_tuples(case: WindowJoinCase) -> None:
+    parts = [part.members for part in window_join_blocks(case.frames, case.graph, **case.asked)]
+    listed = [tuple(row) for part in parts for row in part.tolist()]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == found_in(case)

@@ -1,0 +1,69 @@
+"""Window joins do work that grows with what comes in and goes out, whatever lies between."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coincide import ConstraintGraph, Detections, Histogram, Window, window_join
+from coincide.joins.pairs import expansion
+from coincide.joins.tuples import enumeration
+from tests.reference.call_counts import CallCounts
+
+SECOND_US = 1_000_000
+DENSE = 20_000
+PARTNERS = 400
+
+
+def exact(detected_us: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Detections:
+    return Detections(np.sort(detected_us), [Histogram.point()])
+
+
+@pytest.fixture
+def dense() -> dict[str, Detections]:
+    """Two streams in which everything has hundreds of partners in every window, and one that hardly says anything."""
+    rng = np.random.default_rng(5)
+    day_us = DENSE * SECOND_US
+    frames = {name: exact(rng.integers(0, day_us, DENSE)) for name in "ab"}
+    return {**frames, "c": exact(rng.integers(0, day_us, 12))}
+
+
+def windows(form: str) -> ConstraintGraph:
+    wide, narrow = Window(PARTNERS / 2), Window(0.6)
+    return {
+        "the rare stream at an end": lambda: ConstraintGraph.path("abc", [wide, narrow]),
+        "the rare stream in the middle": lambda: ConstraintGraph.path("acb", wide),
+        "uniform clique": lambda: ConstraintGraph.clique("abc", narrow),
+        "uneven clique": lambda: ConstraintGraph.clique(
+            "abc", {("a", "b"): wide, ("b", "c"): narrow, ("a", "c"): narrow}
+        ),
+    }[form]()
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["the rare stream at an end", "the rare stream in the middle", "uniform clique", "uneven clique"],
+)
+def test_a_selective_query_over_dense_streams_does_not_blow_up(
+    form: str, dense: dict[str, Detections], counts: CallCounts
+) -> None:
+    counts.watch(expansion, "expanded", "written", lambda pairs, *_: len(pairs[0]))
+    counts.watch(enumeration, "expanded_beside", "never", lambda *_: 0)
+
+    found = window_join(dense, windows(form))
+
+    in_and_out = sum(map(len, dense.values())) + len(found)
+    assert counts["written"] + len(found) <= in_and_out  # partial tuples beside whole ones; the pairs a-b alone are 8M
+
+
+def test_partial_tuples_without_a_candidate_go_at_once(counts: CallCounts) -> None:
+    counts.watch(expansion, "expanded", "written", lambda pairs, *_: len(pairs[0]))
+    rng = np.random.default_rng(6)
+    span_us = 2_000 * SECOND_US
+    frames = {name: exact(rng.integers(0, span_us, 2_000)) for name in "abcd"}
+    graph = ConstraintGraph.path("abcd", [Window(5), Window(0.001), Window(5)])
+
+    found = window_join(frames, graph)
+
+    assert 0 < len(found) < 2_000
+    assert counts["written"] <= 10 * len(found)  # 20,000 pairs of a and b, of which hardly one has a c

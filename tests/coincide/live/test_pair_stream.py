@@ -1,0 +1,470 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import CoincideError, Detections, Histogram, Stream, TimingJoin, Window, timing_join
+from coincide.constraints import JoinCondition, SensorRule
+from coincide.errors import StreamError
+from coincide.joins.events import Events
+from coincide.joins.label_codes import SPARE_LABELS
+from coincide.joins.row_labels import LEAST_LOG
+from coincide.joins.watermark import BEFORE_ALL_US
+from coincide.live import SharedJoins
+from coincide.offsets import PairLimits
+from tests.reference.streaming import on_time, watermarks
+from tests.reference.timing_join import Row
+from tests.reference.timing_join import timing_join as slow_timing_join
+
+TEMPLATES = (
+    Histogram.point(),
+    Histogram.uniform(-2, 1),
+    Histogram.from_latency([(0, 1, 0.6), (1, 2, 0.3), (2, 4, 0.1)]),
+    Histogram([-2, -1.5, 1.5, 2], [0.5, 0, 0.5]),
+)
+WINDOWS = (Window(2.0), Window(0.5), Window(lo_s=-1.0, hi_s=3.0))
+RULES: tuple[SensorRule, ...] = ("different", "same", "any")
+DELAY_S = {"x": 3.0, "y": 1.0}
+DELAY_US = {name: int(delay * 1e6) for name, delay in DELAY_S.items()}
+STREAMS = {name: Stream(name, delay, longest_template_s=4.0) for name, delay in DELAY_S.items()}
+SECOND = 1_000_000
+Pair = tuple[int, int]
+
+windows, thresholds, rules = st.sampled_from(WINDOWS), st.sampled_from((0.05, 0.4, 1.0)), st.sampled_from(RULES)
+rows_of_x_and_y = st.lists(
+    st.builds(
+        Row,
+        id=st.just(0),
+        stream=st.sampled_from(["x", "y"]),
+        detected_at_us=st.integers(0, 40).map(lambda half: half * SECOND // 2),
+        template=st.sampled_from(TEMPLATES),
+        area=st.sampled_from(["bay", "sea"]),
+        sensor=st.sampled_from(["s1", "s2", "s10"]),
+        received_at_us=st.integers(0, 50).map(lambda half: half * SECOND // 2),
+    ),
+    max_size=30,
+).map(lambda rows: [replace(row, id=position) for position, row in enumerate(rows)])
+pair_limits = st.sampled_from([PairLimits(), PairLimits(table=2_000), PairLimits(table=0, cached=2)])
+cuts = st.lists(st.integers(0, 30), max_size=5)
+empty_frames = (
+    Detections([], TEMPLATES, area=[], sensor=[], received_at_us=[], id=[]),
+    Detections([], []),
+)
+
+
+def frame(rows: list[Row]) -> Detections:
+    return Detections(
+        [row.detected_at_us for row in rows],
+        TEMPLATES,
+        [TEMPLATES.index(row.template) for row in rows],
+        [row.area for row in rows],
+        [str(row.sensor) for row in rows],
+        received_at_us=[row.received_at_us for row in rows],
+        id=[row.id for row in rows],
+    )
+
+
+def frames(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
+    """Cut the rows, in their order, into runs of one stream."""
+    runs: list[list[Row]] = []
+    for position, row in enumerate(rows):
+        if not runs or position in cuts or runs[-1][0].stream != row.stream:
+            runs.append([])
+        runs[-1].append(row)
+    return runs
+
+
+def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set[Pair], set[int]]:
+    """Pairs found, each asserted to come once, and ids of late rows."""
+    found: list[Pair] = []
+    late: list[int] = []
+    for number, run in enumerate(frames(rows, cuts)):
+        for empty in empty_frames:  # between any two frames, and before the first
+            nothing = join.push("xy"[number % 2] if "y" in join._streams else "x", empty)
+            assert len(nothing.insert) == len(nothing.late) == 0
+        changes = join.push(run[0].stream, frame(run))
+        found += zip(changes.insert.left.tolist(), changes.insert.right.tolist(), strict=True)
+        late += [run[position].id for position in changes.late.tolist()]
+        assert len(changes.retract) == 0
+    assert len(set(found)) == len(found), "a pair came twice"
+    return set(found), set(late)
+
+
+@settings(max_examples=40)
+@given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
+def test_finds_the_slow_twins_pairs_of_the_events_on_time(
+    rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule, limits: PairLimits
+) -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], window, threshold, sensors, pair_limits=limits)
+
+    found, late = stream_join(join, rows, cuts)
+
+    accepted = on_time(rows, DELAY_US)
+    assert late == {row.id for row in rows} - {row.id for row in accepted}
+    assert found == slow_timing_join(accepted, "x", "y", window, threshold, sensors)
+
+
+@settings(max_examples=40)
+@given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
+def test_finds_the_slow_twins_pairs_of_a_stream_with_itself(
+    rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule, limits: PairLimits
+) -> None:
+    rows = [replace(row, stream="x") for row in rows]
+    join = TimingJoin(STREAMS["x"], None, window, threshold, sensors, pair_limits=limits)
+
+    found, _ = stream_join(join, rows, cuts)
+
+    assert found == slow_timing_join(on_time(rows, DELAY_US), "x", "x", window, threshold, sensors)
+
+
+@settings(max_examples=40)
+@given(st.data(), rows_of_x_and_y, windows, thresholds, st.booleans())
+def test_the_order_of_arrival_changes_nothing_while_nothing_is_late(
+    data: st.DataObject, rows: list[Row], window: Window, threshold: float, is_self_join: bool
+) -> None:
+    rows = [replace(row, stream="x") for row in rows] if is_self_join else rows
+    x, y = (Stream(name, 1000, 4) for name in ("x", "x" if is_self_join else "y"))
+    shuffled = data.draw(st.permutations(rows))
+
+    answers = [stream_join(TimingJoin(x, y, window, threshold), order, data.draw(cuts)) for order in (rows, shuffled)]
+
+    assert answers[0] == answers[1]
+
+
+@settings(max_examples=40)
+@given(rows_of_x_and_y, cuts, windows)
+def test_evicting_by_the_retention_rule_after_every_frame_loses_no_pair(
+    rows: list[Row], cuts: list[int], window: Window
+) -> None:
+    """The hardest case: whatever may go goes at once, and late-but-on-time events come behind it."""
+    joins = SharedJoins(STREAMS.values(), lambda refs, others: refs < others)
+    joins.install("q", JoinCondition("x", "y", window, 0.05, "any"))
+    reached: dict[str, int] = {}
+    accepted = {row.id for row in on_time(rows, DELAY_US)}
+    codes = {"bay": 0, "sea": 1}
+    found: set[Pair] = set()
+
+    for row, watermark_us in zip(rows, watermarks(rows), strict=True):
+        reached[str(row.area)] = watermark_us
+        if row.id in accepted:
+            area, template = np.array([codes[str(row.area)]], np.int32), np.array([0], np.int32)
+            one = Events(area, np.array([row.detected_at_us]), template, template, np.array([row.id]))
+            for pairs in joins.push(row.stream, one, [row.template]).values():
+                found |= set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+        joins.evict(np.array([reached.get("bay", -(2**62)), reached.get("sea", -(2**62))]))
+
+    accepted_rows = [row for row in rows if row.id in accepted]
+    assert found == slow_timing_join(accepted_rows, "x", "y", window, 0.05, "any")
+
+
+EITHER_END = Histogram([-4, -4, 0, 0], [0.5, 0, 0.5])  # 4 s before its report, or at it
+
+
+@pytest.mark.parametrize("shift_s", [0, 5, -5])
+@pytest.mark.parametrize(
+    ("kept", "arriving", "late_s"),
+    [
+        # W = 100, D_y = 1: y at 99 is on time and may be of 95; X_y - X_x <= 3, so x of 92 still matters
+        ("x", "y", 99),
+        # W = 100, D_x = 3: x at 97 is on time and may be of 93; X_y - X_x >= -1, so y of 92 still matters
+        ("y", "x", 97),
+    ],
+)
+def test_an_event_is_kept_until_the_last_partner_on_time_and_no_longer(
+    kept: str, arriving: str, late_s: int, shift_s: int
+) -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(lo_s=-1, hi_s=3), 0.5)
+    exact = [Histogram.point().shift(shift_s)]
+    times = np.array([91_999_990, 92_000_000]) - shift_s * SECOND
+
+    join.push(kept, Detections(times, exact, id=["gone", "kept"]))
+    join.push(kept, Detections([(100 - shift_s) * SECOND], exact, id=["watermark"]))
+    assert join.buffered(kept) == 2
+
+    changes = join.push(arriving, Detections([late_s * SECOND], [EITHER_END], id=["last"]))
+    assert len(changes.late) == 0
+    assert "kept" in {*changes.insert.left.tolist(), *changes.insert.right.tolist()}
+
+
+@pytest.mark.parametrize("order", list(permutations("ABC")), ids="".join)
+@pytest.mark.parametrize("one_by_one", [True, False], ids=["one by one", "one batch"])
+def test_a_at_0_b_at_6_c_at_12_in_a_window_of_10(order: tuple[str, ...], one_by_one: bool) -> None:
+    times = {"A": 0, "B": 6 * SECOND, "C": 12 * SECOND}
+    join = TimingJoin(Stream("n", 120, 0), None, Window(10), 1)
+    parts = [[name] for name in order] if one_by_one else [list(order)]
+
+    found = set()
+    for part in parts:
+        pairs = join.push("n", Detections([times[name] for name in part], TEMPLATES[:1], id=part)).insert
+        found |= set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+
+    assert found == {("A", "B"), ("B", "C")}
+
+
+def test_lateness_does_not_depend_on_the_batch() -> None:
+    # D = 1 s: y@5 comes while W = 6 and is on time; y@4 comes after and is late by 1 s, in the same frame or not
+    def late(parts: list[list[int]]) -> list[int]:
+        join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
+        by_us = []
+        for part in parts:
+            changes = join.push("y", Detections([second * SECOND for second in part], TEMPLATES[:1]))
+            by_us += changes.late_by_us.tolist()
+        return by_us
+
+    assert late([[6, 5, 4]]) == late([[6], [5], [4]]) == late([[6, 5], [4]]) == [SECOND]
+
+
+def test_areas_never_mix() -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
+    here, there = (Detections([0], TEMPLATES[:1], area=[area]) for area in ("bay", "sea"))
+
+    assert len(join.push("x", here).insert) == 0
+    assert len(join.push("y", there).insert) == 0
+    assert len(join.push("y", here).insert) == 1
+
+
+def test_a_hundred_thousand_areas_and_a_century_in_one_batch() -> None:
+    year_1980, year_2100 = 315_532_800_000_000, 4_102_444_800_000_000
+    count = 100_000
+    area = np.tile(np.arange(count), 2)
+    times = np.repeat([year_1980, year_2100], count)  # 1980 first, so that it is not late
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
+
+    join.push("x", Detections(times, TEMPLATES[:1], area=area))
+    pairs = join.push("y", Detections(times[count:], TEMPLATES[:1], area=area[count:])).insert
+
+    assert len(pairs) == count
+    assert (pairs.left - count == pairs.right - 2 * count).all(), "each area's events of 2100 meet"
+
+
+def test_the_buffers_stay_small_while_time_goes_on() -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 0.5)
+    held = []
+    for second in range(0, 20_000, 100):
+        times = np.arange(second, second + 100) * SECOND
+        for stream in ("x", "y"):
+            join.push(stream, Detections(times, TEMPLATES[:1], id=times))
+        held.append(join.buffered("x") + join.buffered("y"))
+
+    assert max(held) < 300  # 100 s a frame, and at most about 8 s of retention
+
+
+def test_the_hard_bound_drops_the_earliest_and_counts_them() -> None:
+    join = TimingJoin(Stream("x", 1000, 0), Stream("y", 1000, 0), Window(1), 1, max_buffered=3)
+
+    join.push("x", Detections([SECOND * at for at in (5, 1, 4, 2, 3)], TEMPLATES[:1], id=[5, 1, 4, 2, 3]))
+    pairs = join.push("y", Detections([2 * SECOND], TEMPLATES[:1], id=[9])).insert
+
+    assert join.dropped == 2
+    assert join.buffered("x") == 3
+    assert pairs.left.tolist() == [3]
+
+
+def test_what_can_find_no_partner_any_more_makes_room_and_is_not_counted_as_dropped() -> None:
+    join = TimingJoin(Stream("x", 1, 0), Stream("y", 1, 0), Window(1), 1, max_buffered=10)
+    join.push("x", Detections(range(8), [Histogram.point()]))
+    join.push("x", Detections(range(1_000_000_000, 1_000_000_008), [Histogram.point()]))
+    assert (join.dropped, join.buffered("x")) == (0, 8)
+
+
+def test_templates_that_nothing_uses_any_more_are_forgotten() -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 0.5)
+    found = 0
+    for second in range(0, 4000, 20):
+        own = [Histogram.uniform(-0.1 - second * 1e-6, 0.1)]  # every event brings its own uncertainty
+        for stream in ("x", "y"):
+            found += len(join.push(stream, Detections([second * SECOND], own)).insert)
+
+    assert found == 200
+    assert all(len(registry) < 80 for registry in join._joins._held.templates.values())
+
+
+def test_the_ids_of_a_pair_are_known_even_if_its_frame_lets_its_events_go() -> None:
+    join = TimingJoin(Stream("x", 10, 0), Stream("y", 10, 0), Window(1), 1)
+    join.push("x", Detections([0] * 2 * LEAST_LOG, TEMPLATES[:1], id=["old"] * 2 * LEAST_LOG))
+    join.push("x", Detections([1000 * SECOND] * 300, TEMPLATES[:1], id=["x"] * 300))
+
+    y = Detections([1000 * SECOND] * 100 + [2000 * SECOND], TEMPLATES[:1], id=["y"] * 101)
+    pairs = join.push("y", y).insert
+
+    assert join.buffered("x") == 0
+    assert (pairs.left.tolist(), pairs.right.tolist()) == (["x"] * 30_000, ["y"] * 30_000)
+
+
+def labels_held(join: TimingJoin) -> tuple[int, int]:
+    return len(join._intake.labels._areas), len(join._intake.labels._sensors)
+
+
+@pytest.mark.parametrize("kind", [str, int])
+def test_sensors_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[int]) -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
+    found, most, per_frame = 0, 0, 100
+    for frame_number in range(100):
+        sensor = [kind(frame_number * per_frame + number) for number in range(per_frame)]
+        rows = Detections([20 * frame_number * SECOND] * per_frame, TEMPLATES[:1], sensor=sensor)
+        for stream in ("x", "y"):
+            found += len(join.push(stream, rows).insert)
+        most = max(most, labels_held(join)[1])
+
+    assert found == 100 * per_frame, "each with the other event of its own sensor"
+    assert SPARE_LABELS < most < SPARE_LABELS + 10 * per_frame
+
+
+@pytest.mark.parametrize("kind", [str, int])
+def test_areas_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[int]) -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, max_buffered=50)
+    found, per_frame = 0, 50
+    for first in range(0, 10_000, per_frame):
+        area = [kind(number) for number in range(first, first + per_frame)]
+        rows = Detections([first * SECOND] * per_frame, TEMPLATES[:1], area=area)
+        for stream in ("x", "y"):
+            found += len(join.push(stream, rows).insert)
+        assert labels_held(join)[0] <= SPARE_LABELS + 4 * per_frame
+
+    assert found == 10_000
+    assert len(join._intake.watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_frame)
+    assert (join.watermark_us(kind(0)), join.watermark_us(kind(9999))) == (BEFORE_ALL_US, 9950 * SECOND)
+
+
+def test_a_forgotten_area_begins_anew() -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, max_buffered=1)
+    join.push("x", Detections([100 * SECOND], TEMPLATES[:1], area=["bay"]))
+    assert len(join.push("x", Detections([0], TEMPLATES[:1], area=["bay"])).late) == 1
+    many = [f"area {number}" for number in range(2 * SPARE_LABELS)]
+    join.push("x", Detections([200 * SECOND] * len(many), TEMPLATES[:1], area=many))
+
+    assert join.watermark_us("bay") == BEFORE_ALL_US
+    again = join.push("x", Detections([0], TEMPLATES[:1], area=["bay"]))
+    assert (len(again.late), join.watermark_us("bay")) == (0, 0)
+
+
+def test_frames_that_do_not_fit_are_refused_and_change_nothing() -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
+    good = Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"], id=["n1"])
+    join.push("x", good)
+
+    for stream, bad, message in [
+        ("z", good, "one of"),
+        ("y", Detections([0], TEMPLATES[:1], area=["bay"]), "without a sensor"),
+        ("y", Detections([0], TEMPLATES[:1], sensor=["s"], id=["n2"]), "area is 'missing': given in all frames"),
+        ("y", Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"]), "id is 'missing': given in all frames"),
+        ("y", Detections([0], [Histogram.uniform(0, 5)], area=["bay"], sensor=["s"], id=["n2"]), "at most 4.0 s long"),
+        ("y", Detections([0], TEMPLATES[:1], area=[1], sensor=["s"], id=["n2"]), "area is 'number': the same kind as"),
+        ("y", Detections([0], TEMPLATES[:1], area=["new"], sensor=[1], id=["n2"]), "sensor is 'number': the same kind"),
+        ("y", Detections([0], TEMPLATES[:1], area=["new"], sensor=["s"], id=[2]), "id is 'number': the same kind as"),
+    ]:
+        with pytest.raises(CoincideError, match=message):
+            join.push(stream, bad)
+
+    assert join.buffered("y") == 0
+    assert join._intake.labels.area_code("new") is None
+    pairs = join.push("y", good).insert
+    assert pairs.right.tolist() == ["n1"]
+
+
+@pytest.mark.parametrize("max_buffered", [-1, 0, True, 2.5, "10"])
+def test_a_hard_bound_is_a_whole_number_of_events(max_buffered: Any) -> None:
+    with pytest.raises(StreamError, match=r"max_buffered is .*a whole number of events, at least 1"):
+        TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, max_buffered=max_buffered)
+
+
+def test_asking_for_a_watermark_changes_nothing() -> None:
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
+
+    assert join.watermark_us("nowhere") == BEFORE_ALL_US
+    join.push("x", Detections([7], TEMPLATES[:1], area=[5]))
+
+    assert (join.watermark_us(5), join.watermark_us("nowhere")) == (7, BEFORE_ALL_US)
+
+
+@settings(max_examples=40)
+@given(st.data(), rows_of_x_and_y, windows, thresholds, rules, st.booleans())
+def test_the_batch_join_of_one_stream_gives_the_same_roles_by_id(
+    data: st.DataObject, rows: list[Row], window: Window, threshold: float, sensors: SensorRule, as_text: bool
+) -> None:
+    names = data.draw(st.permutations(range(len(rows))))
+    whole = frame([replace(row, stream="x", id=name) for row, name in zip(rows, names, strict=True)])
+    ids = np.array(names, np.int64).astype(np.str_) if as_text else np.array(names, np.int64)
+    whole = Detections(whole.detected_at_us, TEMPLATES, whole.template_index, whole.area, whole.sensor, id=ids)
+    join = TimingJoin(Stream("x", 1000, 4), None, window, threshold, sensors)
+
+    batch = timing_join(whole, None, window, threshold, sensors)
+    stream = join.push("x", whole).insert
+
+    found = set(zip(ids[batch.left].tolist(), ids[batch.right].tolist(), strict=True))
+    assert found == set(zip(stream.left.tolist(), stream.right.tolist(), strict=True))
+
+
+def test_ties_of_time_are_ordered_by_id() -> None:
+    ties = Detections([5] * 3, TEMPLATES[:1], id=["c", "a", "b"])
+
+    pairs = timing_join(ties, None, Window(1), 1)
+
+    assert sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [(1, 0), (1, 2), (2, 0)]
+
+
+class Timeline:
+    """Several queries over shared buffers; every event is at the same time, so that only the rules decide."""
+
+    def __init__(self) -> None:
+        self.joins = SharedJoins(STREAMS.values(), lambda refs, others: refs < others)
+        self.next_ref = 0
+
+    def push(self, stream: str, count: int = 1) -> dict[str, list[Pair]]:
+        refs = np.arange(self.next_ref, self.next_ref + count)
+        self.next_ref += count
+        zeros = np.zeros(count, np.int32)
+        batch = Events(zeros, zeros.astype(np.int64), zeros, refs.astype(np.int32), refs)
+        found = self.joins.push(stream, batch, TEMPLATES[:1])
+        return {
+            name: sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) for name, pairs in found.items()
+        }
+
+
+def test_a_query_counts_only_rows_from_its_activation_on() -> None:
+    line = Timeline()
+    line.joins.install("old", JoinCondition("x", "y", Window(1), 1))
+    line.push("x")  # 0
+    line.joins.install("new", JoinCondition("x", "y", Window(1), 1), since_ref=1)
+    line.push("x")  # 1
+
+    assert line.push("y") == {"old": [(0, 2), (1, 2)], "new": [(1, 2)]}
+
+
+def test_a_changed_threshold_keeps_the_activation() -> None:
+    line = Timeline()
+    line.joins.install("q", JoinCondition("x", "y", Window(1), 1), since_ref=0)
+    line.push("x")
+    line.joins.install("q", JoinCondition("x", "y", Window(1), 0.5), since_ref=0)
+
+    assert line.push("y") == {"q": [(0, 1)]}
+
+
+def test_another_query_does_not_change_an_answer() -> None:
+    alone, crowded = Timeline(), Timeline()
+    for line in (alone, crowded):
+        line.joins.install("q", JoinCondition("x", "y", Window(1), 1))
+    crowded.joins.install("wide", JoinCondition("y", "x", Window(1000), 0.1), since_ref=2)
+    crowded.joins.install("self", JoinCondition("x", "x", Window(lo_s=-1, hi_s=2), 0.1, "any"))
+
+    for stream, count in (("x", 2), ("y", 3), ("x", 1)):
+        assert crowded.push(stream, count).get("q") == alone.push(stream, count).get("q")
+
+
+def test_an_asymmetric_self_join_tries_both_orientations_once() -> None:
+    line = Timeline()
+    line.joins.install("q", JoinCondition("x", "x", Window(lo_s=-1, hi_s=2), 1))
+
+    assert line.push("x", 2) == {"q": [(0, 1), (1, 0)]}
+    assert line.push("x") == {"q": [(0, 2), (1, 2), (2, 0), (2, 1)]}
+
+
+def test_an_undeclared_stream_is_refused() -> None:
+    with pytest.raises(CoincideError, match=r"one of \['x', 'y'\]"):
+        Timeline().joins.install("q", JoinCondition("x", "z", Window(1), 1))

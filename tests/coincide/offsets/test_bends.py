@@ -1,0 +1,52 @@
+"""Cdfs looked up piece by piece against the sum that does not cancel, within the bound they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import Histogram
+from coincide.arrays.exact_sums import ExactSum
+from coincide.offsets.bends import SortedKnots, sorted_cdf_error
+from coincide.probability.trapezoids import Trapezoids
+from coincide.templates.template_columns import TemplateColumns
+
+
+@st.composite
+def without_atoms(draw: st.DrawFn) -> Histogram:
+    """Buckets of 1 us to 1000 s, gaps among them, somewhere within an hour."""
+    lengths_s = draw(st.lists(st.floats(-6, 3).map(lambda power: 10**power), min_size=1, max_size=12))
+    masses = draw(st.lists(st.sampled_from([0.0, 0.01, 1.0, 5.0]), min_size=len(lengths_s), max_size=len(lengths_s)))
+    mass = np.array(masses) if any(masses) else np.ones(len(masses))
+    edges_s = draw(st.floats(-3600, 3600)) + np.concatenate(([0.0], np.cumsum(lengths_s)))
+    return Histogram(edges_s, mass / mass.sum())
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(without_atoms(), without_atoms()), min_size=1, max_size=3), st.data())
+def test_a_cdf_is_off_by_no_more_than_its_bound(pairs: list[tuple[Histogram, Histogram]], data: st.DataObject) -> None:
+    us, vs = (list(side) for side in zip(*pairs, strict=True))
+    u, v = TemplateColumns.of(us, 12), TemplateColumns.of(vs, 12)
+    shares = data.draw(st.lists(st.floats(-0.1, 1), min_size=1, max_size=20))
+    pair = np.arange(len(pairs)).repeat(len(shares))
+    first_s, last_s = v.edges_s[0] - u.edges_s[-1], v.edges_s[-1] - u.edges_s[0]
+    x_s = np.minimum(first_s[pair] + np.tile(shares, len(pairs)) * (last_s - first_s)[pair], last_s[pair])
+    said = SortedKnots.of(u, v).cdf(pair, x_s)
+    exact = Trapezoids.of(u.take(pair), v.take(pair)).at_most(ExactSum(x_s, np.zeros_like(x_s)))
+    assert (np.abs(said - exact) <= sorted_cdf_error(u, v)[pair] + 1e-14).all()
+
+
+def test_at_the_knots_themselves_it_is_as_good() -> None:
+    us, vs = [Histogram.normal(1.0, 64)], [Histogram.normal(0.3, 48)]
+    u, v = TemplateColumns.of(us, 64), TemplateColumns.of(vs, 48)
+    x_s = np.sort((v.edges_s[None] - u.edges_s[:, None]).ravel())
+    pair = np.zeros(len(x_s), np.int64)
+    error = sorted_cdf_error(u, v)[0]
+    assert error < 1e-8
+    exact = Trapezoids.of(u.take(pair), v.take(pair)).at_most(ExactSum(x_s, np.zeros_like(x_s)))
+    said = SortedKnots.of(u, v).cdf(pair, x_s)
+    assert np.abs(said - exact).max() < error
+    assert said[0] == 0.0
+    assert said[-1] == pytest.approx(1.0, abs=error)

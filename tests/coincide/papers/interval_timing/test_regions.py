@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import Detections, Histogram, Window, match_probability
+from coincide.joins.retention import ROUNDING_US
+from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile
+from coincide.papers.timing_events import Arrivals
+from coincide.papers.timing_replay import qualifies
+
+BASE_US = 100_000_000
+NEAR_US = 2 * ROUNDING_US + 2  # past the rounding of a bound and of the intervals' ends
+
+lengths_s = st.sampled_from([0.0, 0.001, 1.0, 2.5, 4.0])
+sixteenths = st.integers(0, 16).map(lambda k: k / 16)
+thresholds = st.sampled_from([1.0, 0.999_999, 0.75, 0.5, 0.2, 0.001])
+long_windows = st.sampled_from([Window(8), Window(lo_s=-1, hi_s=14), Window(lo_s=5, hi_s=13)])
+
+
+def table_and_regions(
+    base_s: float, rho_s: float, pi_s: float, window: Window, threshold: float
+) -> tuple[RegionTable, Regions]:
+    base = Detections([BASE_US], [Histogram.uniform(-base_s, 0)])
+    partners = Detections([], [Histogram.uniform(-rho_s, 0), Histogram.uniform(-pi_s, 0)])
+    arrivals = Arrivals(base, partners)
+    table = RegionTable(arrivals, "a", window, threshold)
+    return table, table.of(arrivals.events[0])
+
+
+@settings(max_examples=100)
+@given(lengths_s, lengths_s, lengths_s, long_windows, thresholds, sixteenths, sixteenths)
+def test_inside_every_partner_matches_and_outside_none(
+    base_s: float, one_s: float, other_s: float, window: Window, threshold: float, share: float, where: float
+) -> None:
+    rho_s, pi_s = sorted((one_s, other_s))
+    _, regions = table_and_regions(base_s, rho_s, pi_s, window, threshold)
+    inside_us = round(regions.ll_us + where * (regions.rl_us - regions.ll_us))
+    for length_s in (rho_s, rho_s + share * (pi_s - rho_s), pi_s):
+
+        def matches(max_us: int, length_s: float = length_s) -> bool:
+            u, v = Histogram.uniform(-base_s, 0), Histogram.uniform(-length_s, 0)
+            return qualifies(u, v, max_us - BASE_US, window, threshold)
+
+        if regions.ll_us <= regions.rl_us:
+            assert all(matches(at_us) for at_us in (regions.ll_us, inside_us, regions.rl_us))
+        assert not any(matches(at_us) for at_us in (regions.lh_us - 1, regions.rh_us + 1))
+
+
+@pytest.mark.parametrize("threshold", [0.9, 0.5, 0.1])
+def test_each_bound_is_the_tightest_that_the_longest_and_the_shortest_allow(threshold: float) -> None:
+    _, regions = table_and_regions(4.0, 1.0, 3.0, Window(10), threshold)
+
+    def matches(max_us: int, length_s: float) -> bool:
+        u, v = Histogram.uniform(-4, 0), Histogram.uniform(-length_s, 0)
+        return qualifies(u, v, max_us - BASE_US, Window(10), threshold)
+
+    shortest_s, longest_s = 1.0, 3.0
+    assert matches(regions.lh_us + NEAR_US, shortest_s), "LH, the outer bound on the left, is that of the shortest"
+    assert not matches(regions.ll_us - NEAR_US, longest_s), "LL, the certain bound on the left, is that of the longest"
+    assert not matches(regions.rl_us + NEAR_US, shortest_s), "RL, the certain bound on the right, is of the shortest"
+    assert matches(regions.rh_us - NEAR_US, longest_s), "RH, the outer bound on the right, is that of the longest"
+    assert regions.lh_us < regions.ll_us < regions.rl_us < regions.rh_us
+
+
+@pytest.mark.parametrize("threshold", [1.0, 0.7, 0.2])
+def test_of_all_base_events_with_one_max_the_longest_reaches_furthest_to_the_left(threshold: float) -> None:
+    clocks = [Histogram.uniform(-4, 0), Histogram.uniform(-2.5, 0), Histogram.uniform(-1, 0)]
+    base = Detections([BASE_US] * 3, clocks, [0, 1, 2])
+    arrivals = Arrivals(base, Detections([], [Histogram.uniform(-1, 0), Histogram.uniform(-3, 0)]))
+    table = RegionTable(arrivals, "a", Window(10), threshold)
+
+    each = [table.of(event) for event in arrivals]
+
+    widest, narrowest = table.widest(BASE_US), table.narrowest(BASE_US)
+    assert widest.lh_us <= min(regions.lh_us for regions in each)
+    assert widest.rl_us <= min(regions.rl_us for regions in each)
+    assert narrowest.ll_us >= max(regions.ll_us for regions in each)
+    assert narrowest.rh_us >= max(regions.rh_us for regions in each)
+
+
+def test_in_a_window_shorter_than_the_templates_nothing_is_certain() -> None:
+    _, regions = table_and_regions(4.0, 1.0, 3.0, Window(3.4), 0.5)
+    assert regions.ll_us > regions.rh_us, "all of [LH, RH] is left of LL, to be probed"
+
+
+@given(st.floats(0, 1), st.sampled_from([0.0, 1.0, 3.0]), st.sampled_from([0.0, 1.0, 5.0]))
+def test_the_quantile_of_a_difference_against_its_cdf(p: float, one_s: float, other_s: float) -> None:
+    quantile_s = difference_quantile(p, one_s, other_s)
+    # one in [-one, 0], other in [0, other]: other - one in [0, one + other]
+    one, other = Histogram.uniform(-one_s, 0), Histogram.uniform(0, other_s)
+    assert 0 <= quantile_s <= one_s + other_s
+    if one_s or other_s:
+        assert match_probability(one, other, 0.0, Window.deadline(quantile_s)) == pytest.approx(p, abs=1e-12)

@@ -1,0 +1,115 @@
+"""Every algorithm of the papers, the exact join, the streaming join and the oracle answer alike."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from coincide import CoincideError, Detections, Histogram, Window, timing_join
+from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
+from coincide.papers.timing_events import Arrivals
+from tests.reference import central_italy
+from tests.reference.recorded_streams import (
+    LONG_WINDOWS,
+    SEVERAL_BUCKETS,
+    SHORT_WINDOWS,
+    UNIFORM,
+    Recorded,
+    by_definition,
+    central_italy_slice,
+    positions,
+    recorded,
+    streamed,
+    templates_of_any_buckets,
+)
+
+each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+
+
+def assert_all_answer_alike(streams: Recorded, algorithms: tuple[PaperAlgorithm, ...]) -> None:
+    exact = timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")
+    expected = positions(exact)
+    certain, possible = by_definition(streams)
+    assert certain <= expected <= possible
+    assert streamed(streams) == streamed(streams, most_a_frame=5) == expected
+    for algorithm in algorithms:
+        found = algorithm.run(streams.arrivals, streams.window, streams.threshold).pairs
+        assert positions(found) == expected, algorithm.name
+        assert found.probability.tolist() == exact.probability.tolist(), algorithm.name
+
+
+@settings(max_examples=40)
+@given(recorded(UNIFORM, LONG_WINDOWS))
+def test_uniform_templates_in_long_windows(streams: Recorded) -> None:
+    assert_all_answer_alike(streams, ALGORITHMS)
+
+
+@settings(max_examples=20)
+@given(recorded(UNIFORM, SHORT_WINDOWS))
+def test_uniform_templates_in_short_windows(streams: Recorded) -> None:
+    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.long_windows_only))
+
+
+@settings(max_examples=20)
+@given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
+def test_templates_of_several_buckets(streams: Recorded) -> None:
+    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.uniform_templates_only))
+
+
+@settings(max_examples=25)
+@given(recorded(templates_of_any_buckets(), LONG_WINDOWS, longest=6))
+def test_templates_of_up_to_nine_buckets_some_without_mass(streams: Recorded) -> None:
+    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.uniform_templates_only))
+
+
+@settings(max_examples=15)
+@given(recorded(templates_of_any_buckets(), SHORT_WINDOWS, longest=6))
+def test_templates_of_up_to_nine_buckets_in_short_windows(streams: Recorded) -> None:
+    holds = (each for each in ALGORITHMS if not (each.uniform_templates_only or each.long_windows_only))
+    assert_all_answer_alike(streams, tuple(holds))
+
+
+@pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
+@pytest.mark.parametrize(
+    ("uniform", "threshold", "late_s", "every_s"),
+    [  # 1 and 8 buckets: too many fractions for the oracle
+        pytest.param(True, 1.0, 5, 1e-6, id="uniform, certain, shuffled"),
+        pytest.param(True, 0.5, 5, 1e-6, id="uniform, shuffled"),
+        pytest.param(False, 0.98, 5, 1e-6, id="measured, all but certain, shuffled"),
+        pytest.param(False, 0.5, 0, 1e-6, id="measured, in order"),
+        pytest.param(False, 0.5, 5, 10.0, id="measured, in bursts"),
+    ],
+)
+def test_picks_of_central_italy(uniform: bool, threshold: float, late_s: int, every_s: float) -> None:
+    window = Window(lo_s=0.5, hi_s=8.0)
+    streams = central_italy_slice(window, threshold, uniform=uniform, late_s=late_s, every_s=every_s)
+    assert len(timing_join(streams.a, streams.b, streams.window, threshold, sensors="any")) > 100
+    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if uniform or not each.uniform_templates_only))
+
+
+@each_algorithm
+def test_what_an_algorithm_assumes_is_refused_where_it_does_not_hold(algorithm: PaperAlgorithm) -> None:
+    events = Detections([1_000_000], [SEVERAL_BUCKETS[0]])
+    arrivals = Arrivals(events, events)
+    if algorithm.uniform_templates_only:
+        with pytest.raises(CoincideError, match="one bucket"):
+            algorithm.run(arrivals, Window(20), 0.5)
+    if algorithm.long_windows_only:
+        long_clock = Detections([1_000_000], [Histogram.uniform(-10, 0)])
+        with pytest.raises(CoincideError, match="at least as long as the longest templates"):
+            algorithm.run(Arrivals(long_clock, long_clock), Window(9.9), 0.5)
+
+
+@each_algorithm
+def test_a_threshold_that_is_none_is_refused(algorithm: PaperAlgorithm) -> None:
+    nothing = Detections([], [Histogram.point()])
+    with pytest.raises(CoincideError, match="threshold"):
+        algorithm.run(Arrivals(nothing, nothing), Window(1), 1.5)
+
+
+@each_algorithm
+def test_no_events_no_pairs(algorithm: PaperAlgorithm) -> None:
+    nothing = Detections([], [])
+    measured = algorithm.run(Arrivals(nothing, nothing), Window(1), 0.5)
+    assert len(measured.pairs) == len(measured.pairs.probability) == 0
+    assert measured.work.buffered == 0

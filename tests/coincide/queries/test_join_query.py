@@ -1,0 +1,305 @@
+"""Queries: what is read, what is refused, and by which name."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from itertools import combinations, pairwise
+from typing import Any
+
+import pytest
+
+from coincide.errors import QueryError
+from coincide.queries import Query
+
+
+def intruder(**changes: Any) -> dict[str, Any]:
+    edge = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}
+    return {"id": "intruder", "from": {"s": "seismic", "a": "acoustic"}, "within": [edge], **changes}
+
+
+def edge(**changes: Any) -> dict[str, Any]:
+    made = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6, **changes}
+    return intruder(within=[{name: value for name, value in made.items() if value is not None}])
+
+
+def test_a_query_is_read_and_written_back() -> None:
+    query = Query.from_json(intruder())
+    assert query.roles == (("s", "seismic"), ("a", "acoustic"))
+    assert (query.window.lo_us, query.window.hi_us, query.within[0].threshold) == (-2_000_000, 2_000_000, 0.6)
+    assert query.sensors == "different"
+    assert query.to_json() == {**intruder(), "sensors": "different"}
+    assert Query.from_json(query.to_json()) == query
+
+
+def test_an_asymmetric_window_is_written_back_as_its_bounds() -> None:
+    obj = edge(window_s=None, lo_s=-1.0, hi_s=9.0)
+    query = Query.from_json(obj)
+    assert query.to_json()["within"] == [{"between": ["s", "a"], "threshold": 0.6, "lo_s": -1.0, "hi_s": 9.0}]
+    assert Query.from_json(query.to_json()) == query
+
+
+def test_between_gives_the_direction_of_the_window() -> None:
+    backwards = Query.from_json(edge(between=["a", "s"], window_s=None, lo_s=-1.0, hi_s=9.0))
+    assert (backwards.window.lo_s, backwards.window.hi_s) == (-9.0, 1.0)  # of the second role of from minus the first
+
+
+def test_a_whole_number_is_a_threshold_too() -> None:
+    assert Query.from_json(edge(threshold=1)).within[0].threshold == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "keeps"),
+    [
+        (edge(threshold=0.9), True),
+        (edge(between=["a", "s"]), True),  # the same window, seen from the other side
+        (edge(window_s=2.5), False),
+        (intruder(sensors="any"), False),
+        ({**intruder(), "from": {"s": "seismic", "a": "seismic"}}, False),
+        ({**intruder(), "from": {"a": "acoustic", "s": "seismic"}}, False),  # roles in another order: other match ids
+    ],
+)
+def test_what_keeps_the_activation(changed: dict[str, Any], keeps: bool) -> None:
+    assert Query.from_json(intruder()).keeps_activation(Query.from_json(changed)) is keeps
+
+
+def test_the_json_of_two_roles_is_as_ever() -> None:
+    """Stored queries and the state's header hold it."""
+    written = json.dumps(Query.from_json(edge(between=["a", "s"], window_s=None, lo_s=-1, hi_s=9)).to_json())
+    assert written == (
+        '{"id": "intruder", "from": {"s": "seismic", "a": "acoustic"}, '
+        '"within": [{"between": ["a", "s"], "lo_s": -1.0, "hi_s": 9.0, "threshold": 0.6}], "sensors": "different"}'
+    )
+
+
+def valley(**changes: Any) -> dict[str, Any]:
+    """Three roles, two of them on one stream."""
+    made = {
+        "id": "valley",
+        "from": {"gate": "gas", "bridge": "gas", "tower": "wind"},
+        "within": [{"lo_s": 0, "hi_s": 60, "threshold": 0.5}],
+        "form": "path",
+        **changes,
+    }
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def between(*pairs: str, **more: Any) -> list[dict[str, Any]]:
+    names = {"g": "gate", "b": "bridge", "t": "tower", "x": "nowhere"}
+    return [{"between": [names[end] for end in pair], "window_s": 5, "threshold": 0.5, **more} for pair in pairs]
+
+
+LATER = {"between": ["gate", "tower"], "lo_s": 20, "hi_s": 30, "threshold": 0.5}
+UNSURE = {"between": ["bridge", "tower"], "window_s": 5}
+
+
+def test_one_edge_stands_for_all_of_a_path() -> None:
+    query = Query.from_json(valley())
+    assert [(edge.first, edge.second, edge.window.lo_us) for edge in query.within] == [
+        ("gate", "bridge", 0),
+        ("bridge", "tower", 0),
+    ]
+    assert (query.graph.form, query.graph.roles) == ("path", ("gate", "bridge", "tower"))
+    assert query.to_json()["form"] == "path"
+    assert Query.from_json(query.to_json()) == query
+
+
+def graph_of(*pairs: str, lo_s: float = -2) -> dict[str, Any]:
+    """A query whose roles are the letters of its edges, each edge with another window."""
+    edges = [
+        {"between": [*pair], "lo_s": lo_s, "hi_s": 2 + number, "threshold": 0.1} for number, pair in enumerate(pairs)
+    ]
+    return {"id": "graph", "from": dict.fromkeys(sorted(set("".join(pairs))), "gas"), "within": edges}
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ["ab", "bc", "cd", "de", "ef", "fa"],  # a ring of six
+        ["ab", "ac", "ad", "bc", "bd", "cd", "de", "ef"],  # a clique of four, and two more behind it
+        [f"{a}{b}" for a, b in pairwise("abcdefghijklmnop")],
+        [f"a{b}" for b in "bcdefghijklmnop"],
+    ],
+)
+def test_graphs_whose_joint_probability_is_soon_told(pairs: list[str]) -> None:
+    assert len(Query.from_json(graph_of(*pairs)).within) == len(pairs)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ["ab", "bc", "cd", "de", "ef", "fg", "ga"],
+        [f"{a}{b}" for a, b in combinations("abcde", 2)],
+        ["ab", "bc", "ca", "de", "ef", "fd", "ad"],  # two triangles
+        [f"{a}{b}" for a, b in combinations("abcdefghijklmnop", 2)],
+    ],
+)
+def test_graphs_whose_joint_probability_takes_long_are_refused(pairs: list[str]) -> None:
+    with pytest.raises(QueryError, match="takes too long") as refused:
+        Query.from_json(graph_of(*pairs))
+    assert refused.value.field == "within"
+
+
+def test_one_edge_stands_for_all_of_a_clique() -> None:
+    query = Query.from_json(valley(form="clique", within=[{"window_s": 5}], joint_threshold=1, at_least=2))
+    assert [edge.threshold for edge in query.within] == [None] * 3
+    assert [edge.threshold for edge in query.graph.edges] == [1.0] * 3  # none can be less probable than all together
+    assert query.to_json() == {
+        "id": "valley",
+        "from": {"gate": "gas", "bridge": "gas", "tower": "wind"},
+        "within": [
+            {"between": ["gate", "bridge"], "window_s": 5.0},
+            {"between": ["gate", "tower"], "window_s": 5.0},
+            {"between": ["bridge", "tower"], "window_s": 5.0},
+        ],
+        "sensors": "different",
+        "form": "clique",
+        "joint_threshold": 1.0,
+        "at_least": 2,
+    }
+    assert Query.from_json(query.to_json()) == query
+
+
+def test_edges_make_any_graph_and_a_form_checks_them() -> None:
+    wedge = Query.from_json(valley(form=None, within=between("bg", "tb"), equal="attributes.object"))
+    assert (wedge.graph.form, wedge.equal) == ("path", "attributes.object")
+    assert Query.from_json(valley(form="graph", within=between("gb", "gt"))).graph.form == "path"
+    assert Query.from_json(valley(form="path", within=between("tb", "bg"))).form == "path"
+    assert Query.from_json(valley(form="clique", within=between("tb", "bg", "gt"))).form == "clique"
+
+
+def test_roles_of_one_stream_are_alike_in_a_uniform_clique_with_one_threshold() -> None:
+    assert Query.from_json(valley(form="clique", within=[{"window_s": 5, "threshold": 0.5}])).alike == ((0, 1), (2,))
+    assert Query.from_json(valley()).alike == ((0,), (1,), (2,))
+    uneven = between("gb", "gt", "bt")
+    uneven[0]["threshold"] = 0.6
+    assert Query.from_json(valley(form=None, within=uneven)).alike == ((0,), (1,), (2,))
+    at_least_joint = Query.from_json(valley(form=None, within=uneven, joint_threshold=0.7))
+    assert at_least_joint.alike == ((0, 1), (2,))  # 0.7 for every edge
+
+
+@pytest.mark.parametrize(
+    ("changed", "keeps"),
+    [
+        (valley(within=[{"lo_s": 0, "hi_s": 60, "threshold": 0.4}]), True),
+        (valley(joint_threshold=0.4), True),
+        (valley(within=[{"lo_s": 0, "hi_s": 60}], joint_threshold=0.4), True),
+        (valley(form=None, within=Query.from_json(valley()).to_json()["within"]), True),
+        (valley(within=[{"lo_s": 0, "hi_s": 61, "threshold": 0.5}]), False),
+        (valley(form="clique"), False),
+        (valley(equal="attributes.object"), False),
+        (valley(**{"from": {"gate": "gas", "bridge": "wind", "tower": "gas"}}), False),
+    ],
+)
+def test_what_keeps_the_activation_of_three_roles(changed: dict[str, Any], keeps: bool) -> None:
+    assert Query.from_json(valley()).keeps_activation(Query.from_json(changed)) is keeps
+
+
+def test_another_number_of_members_starts_anew() -> None:
+    burst = valley(form="clique")
+    assert not Query.from_json(burst).keeps_activation(Query.from_json({**burst, "at_least": 2}))
+
+
+@pytest.mark.parametrize(
+    ("obj", "field", "what"),
+    [
+        (valley(form="ring"), "form", "path, clique, graph"),
+        (valley(form=["path"]), "form", "path, clique, graph"),
+        (valley(form="graph"), "within[0].between", "a path or a clique only"),
+        (valley(form=None), "within[0].between", "two roles"),
+        (valley(within=between("gb")), "within", "lacks the edge 'bridge' - 'tower'"),
+        (valley(within=between("gb", "gt")), "within", "lacks the edge 'bridge' - 'tower'"),
+        (valley(within=between("gb", "bt", "gt")), "within", "has the edge 'gate' - 'tower'"),
+        (valley(form="clique", within=between("gb", "bt")), "within", "lacks the edge 'gate' - 'tower'"),
+        (valley(form=None, within=between("gb")), "within", "chains of edges"),
+        (valley(form=None, within=between("gb", "bg", "bt")), "within", "one edge for each pair"),
+        (valley(form=None, within=[*between("gb", "bt"), LATER]), "within", "these contradict"),
+        (valley(form=None, within=between("gb", "bx")), "within[1].between", "no role"),
+        (valley(within=[{"lo_s": 0, "hi_s": 60}]), "within[0].threshold", "joint_threshold"),
+        (valley(form=None, within=[*between("gb"), UNSURE]), "within[1].threshold", "joint_threshold"),
+        (valley(joint_threshold=0), "joint_threshold", "above 0 and at most 1"),
+        (valley(joint_threshold=True), "joint_threshold", "above 0 and at most 1"),
+        (valley(joint_threshold="0.5"), "joint_threshold", "above 0 and at most 1"),
+        ({**valley(), "joint_threshold": None}, "joint_threshold", "leave it out"),
+        ({**valley(), "form": None}, "form", "leave it out"),
+        (valley(at_least=2), "at_least", "in a path"),
+        (valley(form="clique", at_least=1), "at_least", "from 2 to less than the 3 roles"),
+        (valley(form="clique", at_least=3), "at_least", "from 2 to less than the 3 roles"),
+        (valley(form="clique", at_least=2.0), "at_least", "whole number"),
+        (valley(form="clique", at_least=True), "at_least", "whole number"),
+        (intruder(at_least=2), "at_least", "less than the 2 roles"),
+        (valley(equal="object"), "equal", "'attributes.'"),
+        (valley(equal="attributes."), "equal", "'attributes.'"),
+        (valley(equal="attributes." + "x" * 101), "equal", "at most 100"),
+        (valley(equal=1), "equal", "'attributes.'"),
+        (valley(**{"from": {f"r{n}": "gas" for n in range(17)}}), "from", "2 to 16"),
+        (valley(**{"from": {f"r{n}": "gas" for n in range(100_000)}}, form="clique"), "from", "2 to 16"),
+    ],
+)
+def test_what_no_graph_can_be_made_of_is_refused(obj: dict[str, Any], field: str, what: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        Query.from_json(obj)
+    assert refused.value.field == field
+    assert what in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("obj", "field"),
+    [
+        ([], "query"),
+        (None, "query"),
+        ({"from": {}, "within": []}, "id"),
+        ({"id": "x", "within": []}, "from"),
+        ({"id": "x", "from": {}}, "within"),
+        (intruder(more=1), "more"),
+        (intruder(id=""), "id"),
+        (intruder(id="a b"), "id"),
+        (intruder(id="x" * 101), "id"),
+        (intruder(id=7), "id"),
+        (intruder(**{"from": []}), "from"),
+        (intruder(**{"from": {"s": "seismic"}}), "from"),
+        (intruder(**{"from": {"s": "x", "a": "x", "b": "x"}}), "within"),
+        (intruder(**{"from": {"s": "seismic", "a": 1}}), "from.a"),
+        (intruder(**{"from": {"s": "seismic", "a-b": "x"}}), "from"),
+        (intruder(within={}), "within"),
+        (intruder(within=[]), "within"),
+        (intruder(within=[1]), "within[0]"),
+        (intruder(within=edge()["within"] * 2), "within"),
+        (edge(more=1), "within[0].more"),
+        (edge(equal="x"), "within[0].equal"),
+        (edge(between=None), "within[0].between"),
+        (edge(between=["s"]), "within[0].between"),
+        (edge(between=["s", "s"]), "within[0].between"),
+        (edge(between=["s", "x"]), "within[0].between"),
+        (edge(between=["s", 1]), "within[0].between"),
+        (edge(window_s=None), "within[0].window_s"),
+        (edge(lo_s=1), "within[0].window_s"),
+        (edge(window_s=None, lo_s=1), "within[0].window_s"),
+        (edge(window_s=-1), "within[0].window_s"),
+        (edge(window_s="2"), "within[0].window_s"),
+        (edge(window_s=True), "within[0].window_s"),
+        (edge(window_s=float("nan")), "within[0].window_s"),
+        (edge(window_s=10**400), "within[0].window_s"),
+        (edge(window_s=None, lo_s=2, hi_s=1), "within[0].lo_s"),
+        (edge(threshold=None), "within[0].threshold"),
+        (edge(threshold=0), "within[0].threshold"),
+        (edge(threshold=1.01), "within[0].threshold"),
+        (edge(threshold=True), "within[0].threshold"),
+        (edge(threshold="0.5"), "within[0].threshold"),
+        (edge(threshold=float("nan")), "within[0].threshold"),
+        (edge(threshold=10**400), "within[0].threshold"),
+        (intruder(sensors="none"), "sensors"),
+        (intruder(sensors=None), "sensors"),
+        (intruder(sensors=["any"]), "sensors"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_the_field(obj: object, field: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        Query.from_json(obj)
+    assert refused.value.field == field
+    assert refused.value.message
+
+
+def test_an_error_can_be_pickled() -> None:
+    error = pickle.loads(pickle.dumps(QueryError("within", "is wrong")))
+    assert (error.field, error.message, str(error)) == ("within", "is wrong", "within: is wrong")

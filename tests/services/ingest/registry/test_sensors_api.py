@@ -1,0 +1,50 @@
+"""What the registry shows of itself, and the operational endpoints."""
+
+from coincide import Histogram
+from tests.services.ingest.building import CLOCK, SENSORS, Ingest
+
+
+def test_sensors_are_listed_in_pages_without_gap_or_double() -> None:
+    client = Ingest().client
+    seen: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = client.get("/v1/sensors", params={"limit": 2, "after": after}).json()
+        assert len(page["sensors"]) <= 2
+        seen += [sensor["id"] for sensor in page["sensors"]]
+        after = page["next"]
+    assert seen == sorted(SENSORS)
+
+
+def test_a_limit_out_of_range_is_refused() -> None:
+    response = Ingest().client.get("/v1/sensors", params={"limit": 0})
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+def test_one_sensor_and_its_template() -> None:
+    client = Ingest().client
+    assert client.get("/v1/sensors/geo").json() == {"id": "geo", "area": "bay", "streams": {"seismic": CLOCK.id}}
+    shown = client.get(f"/v1/templates/{CLOCK.id}").json()
+    assert shown.pop("id") == CLOCK.id
+    assert Histogram.from_json(shown) == CLOCK
+
+
+def test_the_unknown_is_404() -> None:
+    client = Ingest().client
+    for path in ("/v1/sensors/nobody", "/v1/templates/t-0", "/v1/nothing"):
+        response = client.get(path)
+        assert response.status_code == 404
+        assert response.headers["content-type"] == "application/problem+json"
+
+
+def test_readiness_says_what_is_missing_and_life_does_not_depend_on_it() -> None:
+    ingest = Ingest()
+    assert ingest.client.get("/readyz").status_code == 200
+    ingest.kafka_answers = False
+    ingest.publisher.connected = False
+    ingest.registry.caught_up = False
+    response = ingest.client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["detail"].count(";") == 2
+    assert ingest.client.get("/livez").status_code == 200

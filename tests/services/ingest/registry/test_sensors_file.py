@@ -1,0 +1,88 @@
+"""config/sensors.yaml, and what seeding makes of it."""
+
+from pathlib import Path
+
+import pytest
+
+from coincide import Histogram
+from services.common.declared_streams import load_streams
+from services.common.settings import SettingsError
+from services.ingest.registry.seed import Difference, _report
+from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors_file import load_sensors
+from tests.services.ingest.building import CLOCK, SENSORS, STREAMS
+
+GOOD = """
+templates: {clock: %s}
+sensors:
+  - {id: geo, area: bay, streams: {seismic: clock}}
+"""
+
+
+def load(tmp_path: Path, text: str) -> dict[str, Sensor]:
+    path = tmp_path / "sensors.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_sensors(path, STREAMS)
+
+
+def test_the_supernova_s_detectors_as_published() -> None:
+    sensors = load_sensors(Path("config/sensors.yaml"), load_streams(Path("config/streams.yaml")))
+    published = {"kamiokande-ii": (-60, 60), "imb": (-0.05, 0.05), "baksan": (-54, 2)}
+    for sensor_id, (earliest_s, latest_s) in published.items():
+        assert sensors[sensor_id].area == "sn1987a"
+        assert sensors[sensor_id].streams["neutrino"] == Histogram.uniform(earliest_s, latest_s)
+
+
+@pytest.mark.parametrize(
+    ("form", "template"),
+    [
+        ("{uniform: [-2, 1]}", Histogram.uniform(-2, 1)),
+        ("{normal: {sigma_s: 0.5}}", Histogram.normal(sigma_s=0.5)),
+        ("{normal: {sigma_s: 0.5, buckets: 4}}", Histogram.normal(sigma_s=0.5, buckets=4)),
+        ("{latency: [[0, 10, 0.6], [10, 20, 0.4]]}", Histogram([-20, -10, 0], [0.4, 0.6])),
+        ("{point: true}", Histogram.point()),
+        ("{edges_s: [-2, 0, 1], mass: [0.5, 0.5]}", Histogram([-2, 0, 1], [0.5, 0.5])),
+    ],
+)
+def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> None:
+    assert load(tmp_path, GOOD % form)["geo"].streams == {"seismic": template}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (GOOD % "{uniform: [1]}", "clock"),
+        (GOOD % "{uniform: [1, -1]}", "clock"),
+        (GOOD % "{normal: {sigma: 1}}", "clock"),
+        (GOOD % "{point: true, uniform: [0, 1]}", "clock"),
+        (GOOD % "{unknown: 1}", "expected one of uniform, normal, latency, point"),
+        (GOOD % "{uniform: [-100, 100]}", "at most 60 s for stream seismic"),
+        (GOOD.replace("seismic", "tidal") % "{point: true}", "stream 'tidal' is not declared"),
+        (GOOD.replace("seismic: clock", "seismic: other") % "{point: true}", "template 'other'"),
+        (GOOD % "{point: true}" + "  - {id: geo, area: bay, streams: {seismic: clock}}", "declared twice"),
+        (GOOD.replace("id: geo", "id: 5") % "{point: true}", "valid string"),
+        (GOOD.replace("area: bay", "site: bay") % "{point: true}", "site"),
+        ("[]", "valid"),
+        ("sensors: []", "templates"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=r"sensors\.yaml") as caught:
+        load(tmp_path, text)
+    assert said in str(caught.value)
+
+
+def test_the_difference_is_by_content() -> None:
+    present = {each: SENSORS[each] for each in ("geo", "imb", "vague")}
+    declared = {**SENSORS, "imb": Sensor("imb", "elsewhere", {"neutrino": CLOCK})}
+    del declared["vague"]
+    difference = Difference.between(present, declared)
+    assert difference == Difference(added=["both", "strange"], changed=["imb"], surplus=["vague"])
+    assert _report(difference, 4, prune=False, dry_run=True) == [
+        "would be added both",
+        "would be added strange",
+        "would be changed imb",
+        "kept, although not declared (--prune removes it): vague",
+        "1 of 4 declared sensors were as declared",
+    ]
+    assert "removed vague" in _report(difference, 4, prune=True, dry_run=False)

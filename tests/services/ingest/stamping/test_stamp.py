@@ -1,0 +1,98 @@
+"""Stamping: streams, ids, templates and possible times."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coincide import Histogram
+from services.ingest.settings import Settings
+from services.ingest.stamping.stamp import default_id
+from tests.services.ingest.building import NOW_US, Ingest, detection
+
+
+def stamped(**members: Any) -> dict[str, Any]:
+    ingest = Ingest()
+    response = ingest.post_items(detection(**members))
+    assert response.status_code == 202, response.text
+    (only,) = ingest.publisher.detections
+    return only
+
+
+def test_the_only_stream_of_a_sensor_is_implied() -> None:
+    assert stamped()["stream"] == "seismic"
+    assert stamped(sensor="both", stream="acoustic")["stream"] == "acoustic"
+
+
+def test_a_given_id_is_kept_and_a_missing_one_follows_the_content() -> None:
+    assert stamped(id="mine")["id"] == "mine"
+    same = stamped(attributes={"a": 1, "b": 2})["id"]
+    assert same == stamped(attributes={"b": 2, "a": 1})["id"]  # the order of keys is no content
+    assert same == stamped(attributes={"a": 1, "b": 2}, detected_at="2025-10-09T08:53:19Z")["id"]
+    others = [
+        stamped(attributes={"a": 1, "b": 3}),
+        stamped(attributes={"a": 1, "b": 2}, detected_at=NOW_US),
+        stamped(attributes={"a": 1, "b": 2}, sensor="both", stream="seismic"),
+        stamped(attributes={"a": 1, "b": 2}, sensor="both", stream="acoustic"),
+        stamped(attributes={"a": 1, "b": 2}, uncertainty={"sigma_s": 0.5}),
+    ]
+    assert len({same, *(each["id"] for each in others)}) == 6
+
+
+def test_the_default_id_never_changes() -> None:
+    """A changed id would make every retry across an upgrade a new detection."""
+    assert default_id("imb", "neutrino", 541_064_141_374_000, {}, None) == "h-bfafb0b592a6c2ce698c0e5f"
+
+
+@given(st.dictionaries(st.text("abc", max_size=2), st.integers(-9, 9), max_size=4), st.randoms())
+def test_the_default_id_does_not_see_the_order_of_keys(attributes: dict[str, int], random: Any) -> None:
+    shuffled = list(attributes.items())
+    random.shuffle(shuffled)
+    assert default_id("a", "b", 1, attributes, None) == default_id("a", "b", 1, dict(shuffled), None)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "template"),
+    [
+        ({"sigma_s": 0.5}, Histogram.normal(sigma_s=0.5)),
+        ({"sigma_s": 2}, Histogram.normal(sigma_s=2)),
+        # absolute, so relative to detected_at, which is NOW - 1 s
+        ({"earliest": NOW_US - 3_000_000, "latest": NOW_US}, Histogram.uniform(-2, 1)),
+        ({"earliest": "2025-10-09T08:53:17Z", "latest": NOW_US}, Histogram.uniform(-2, 1)),
+        ({"earliest": NOW_US - 1_000_000, "latest": NOW_US - 1_000_000}, Histogram.point()),
+        ({"edges_s": [-4, -1, 0], "mass": [0.25, 0.75]}, Histogram([-4, -1, 0], [0.25, 0.75])),
+    ],
+)
+def test_an_event_s_own_uncertainty_replaces_the_template(uncertainty: dict[str, Any], template: Histogram) -> None:
+    ingest = Ingest()
+    ingest.post_items(detection(uncertainty=uncertainty))
+    (only,) = ingest.publisher.detections
+    assert only["template"] == template.id
+    assert only["earliest_us"] == NOW_US - 1_000_000 + template.earliest_us
+    assert only["latest_us"] == NOW_US - 1_000_000 + template.latest_us
+    assert f'"{template.id}":{{"edges_s"'.encode() in ingest.publisher.frames[0].value
+
+
+@pytest.mark.parametrize(("digits", "sigma_s"), [(None, 0.5012), (3, 0.502), (2, 0.51)])
+def test_a_sigma_is_rounded_up_where_that_is_asked_for(digits: int | None, sigma_s: float) -> None:
+    ingest = Ingest(Settings(sigma_digits=digits))
+    ingest.post_items(detection(uncertainty={"sigma_s": 0.5012}))
+    (only,) = ingest.publisher.detections
+    assert only["template"] == Histogram.normal(sigma_s).id
+
+
+def test_bounds_are_facts_and_stay_as_they_are() -> None:
+    ingest = Ingest(Settings(sigma_digits=1))
+    ingest.post_items(detection(uncertainty={"earliest": NOW_US - 3_250_000, "latest": NOW_US}))
+    assert ingest.publisher.detections[0]["earliest_us"] == NOW_US - 3_250_000
+
+
+def test_own_uncertainty_helps_a_sensor_whose_template_is_too_long() -> None:
+    assert stamped(sensor="vague", uncertainty={"sigma_s": 1})["template"] == Histogram.normal(sigma_s=1).id
+
+
+def test_attributes_of_exactly_1_kib_and_the_ends_of_64_bits_pass() -> None:
+    assert stamped(attributes={"a": "x" * 1016})["attributes"]["a"] == "x" * 1016
+    ends = {"least": -(2**63), "most": 2**63 - 1, "deep": [[[{"a": None}]]], "ö": "☃", "real": 1e-300}
+    assert stamped(attributes=ends)["attributes"] == ends

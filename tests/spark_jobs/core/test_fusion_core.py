@@ -1,0 +1,529 @@
+"""The fusion core fed by hand: what comes out for a few detections, late ones, repeated ones, and changed queries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+from msgspec import msgpack
+
+from coincide import Histogram, Stream
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.offsets.cache import OffsetCache
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.saving.state_format import FORMAT, StateError
+from tests.spark_jobs.building import (
+    STREAMS,
+    Row,
+    control,
+    frame,
+    letters,
+    matches,
+    pairs,
+    put,
+    query_json,
+    reasons,
+    removal,
+    status,
+)
+
+
+def core(limits: Limits | None = None) -> FusionCore:
+    return FusionCore(STREAMS, limits or Limits(), shard=0)
+
+
+def with_query(**query: object) -> FusionCore:
+    made = core()
+    made.push([put(0, query_json(**query))])  # type: ignore[arg-type]
+    return made
+
+
+P, S = Row("p1", 1000.0), Row("s1", 1001.0, stream="s", sensor="south")
+
+
+def test_the_first_neutrinos_of_sn1987a() -> None:
+    kamiokande, imb, baksan = Histogram.uniform(-60, 60), Histogram.uniform(-0.05, 0.05), Histogram.uniform(-54, 2)
+    streams = {"neutrino": Stream("neutrino")}
+    query = query_json(10, 0.1, ("neutrino", "neutrino"), "different")
+    fused = FusionCore(streams, Limits(), 0)
+    output = fused.push(
+        [
+            put(0, query),
+            frame(
+                0,
+                [
+                    Row("k1", 0.0, kamiokande, "neutrino", "kamiokande-ii"),
+                    Row("i1", 6.374, imb, "neutrino", "imb"),
+                    Row("b1", 36.818, baksan, "neutrino", "baksan"),
+                ],
+            ),
+        ]
+    )
+    by_pair = dict(zip(pairs(output), (match["probability"] for match in matches(output)), strict=True))
+    assert by_pair["k1", "i1"] == pytest.approx(20 / 120, abs=1e-12)
+    assert by_pair["i1", "b1"] == pytest.approx(20 / 56, abs=1e-12)
+
+
+def test_a_match_record_holds_what_the_contract_says() -> None:
+    fused = with_query(window_s=2.0, threshold=0.6)
+    template = Histogram.uniform(-1, 0.5)
+    row = Row("p1", 1000.0, template, attributes=(("mag", 1.5), ("place", "Norcia é")))
+    (match,) = matches(fused.push([frame(0, [row, S])]))
+    identity = '["near",["a","north","p1",1000000000],["b","south","s1",1001000000]]'
+    assert match == {
+        "v": 1,
+        "id": "m-" + hashlib.sha256(identity.encode()).hexdigest()[:32],
+        "query": "near",
+        "query_version": 1,
+        "area": "bay",
+        "probability": pytest.approx(1.0),  # X_s - X_p = 1 - uniform(-1, 0.5) lies in [0.5, 2]
+        "earliest_us": 999_000_000,  # of p1
+        "latest_us": 1_001_000_000,  # of s1
+        "received_at_us": 1_000_000_000_000_000,
+        # p1 lies in [999, 1000.5], before s1 at 1001 for certain: the onset is p1's own time
+        "occurred": {
+            "mean_us": 999_750_000,
+            "std_s": pytest.approx(1.5 / 12**0.5),
+            "p05_us": 999_075_000,
+            "p95_us": 1_000_425_000,
+        },
+        "chance_rate_hz": None,  # nothing is known of the area yet
+        "members": [
+            {
+                "role": "a",
+                "sensor": "north",
+                "id": "p1",
+                "stream": "p",
+                "detected_at_us": 1_000_000_000,
+                "earliest_us": 999_000_000,
+                "latest_us": 1_000_500_000,
+                "template": template.id,
+                "attributes": {"mag": 1.5, "place": "Norcia é"},
+            },
+            {
+                "role": "b",
+                "sensor": "south",
+                "id": "s1",
+                "stream": "s",
+                "detected_at_us": 1_001_000_000,
+                "earliest_us": 1_001_000_000,
+                "latest_us": 1_001_000_000,
+                "template": Histogram.point().id,
+                "attributes": {},
+            },
+        ],
+    }
+
+
+def test_ids_counted_anew_after_a_restart_make_other_matches() -> None:
+    fused = with_query()
+    (before,) = matches(fused.push([frame(0, [P, S])]))
+    day_s = 86_400.0  # by then both first detections would be late, and their ids may be used again
+    again = [Row("p1", 1000.0 + day_s), Row("s1", 1001.0 + day_s, stream="s", sensor="south")]
+    clock = Row("tick", 940.0 + day_s, sensor="clock")
+    (after,) = matches(fused.push([frame(1, [clock]), frame(2, again)]))
+    assert pairs(fused.push([])) == []
+    assert [member["id"] for member in after["members"]] == [member["id"] for member in before["members"]]
+    assert after["id"] != before["id"]
+
+
+def test_areas_never_meet() -> None:
+    fused = with_query()
+    assert pairs(fused.push([frame(0, [P], "bay"), frame(0, [S], "hill", partition=1)])) == []
+    assert pairs(fused.push([frame(1, [S], "bay")])) == [("p1", "s1")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [("any", [("p1", "s1"), ("p1", "s2")]), ("same", [("p1", "s2")]), ("different", [("p1", "s1")])],
+)
+def test_sensors_of_the_members(rule: str, expected: list[tuple[str, str]]) -> None:
+    fused = with_query(sensors=rule)
+    assert pairs(fused.push([frame(0, [P, S, Row("s2", 1001.0, stream="s")])])) == expected
+
+
+def test_roles_of_a_symmetric_self_join_follow_time_then_sensor_then_id() -> None:
+    fused = with_query(streams=("p", "p"))
+    rows = [
+        Row("late", 1001.0),
+        Row("z", 1000.0, sensor="a"),
+        Row("a", 1000.0, sensor="b"),
+        Row("b", 1000.0, sensor="b"),
+    ]
+    assert set(pairs(fused.push([frame(0, rows)]))) == {
+        ("z", "late"), ("a", "late"), ("b", "late"), ("z", "a"), ("z", "b"), ("a", "b"),
+    }  # fmt: skip
+
+
+def test_an_asymmetric_self_join_tries_both_orientations() -> None:
+    fused = with_query(streams=("p", "p"), window_s=(-0.5, 2.0))
+    rows = [Row("x", 1000.0), Row("y", 1000.3), Row("z", 1001.5)]  # z - y = 1.2 s, z - x = 1.5 s: one way each
+    assert set(pairs(fused.push([frame(0, rows)]))) == {("x", "y"), ("y", "x"), ("y", "z"), ("x", "z")}
+
+
+def test_late_is_judged_row_by_row_and_says_by_how_much() -> None:
+    fused = core()
+    rows = [Row("first", 1000.0), Row("on-time", 980.0), Row("late", 979.999999), Row("s", 989.0, stream="s")]
+    output = fused.push([frame(0, rows)])
+    assert [(it["id"], it["reason"], it["late_by_us"]) for it in letters(output)] == [
+        ("late", "late", 1),
+        ("s", "late", 1_000_000),
+    ]
+    assert status(output)["totals"]["late"] == 2
+
+
+def test_a_fast_clock_makes_nobody_late() -> None:
+    fused = core()
+    far_ahead = Row("ahead", 5000.0)
+    assert reasons(fused.push([frame(0, [far_ahead, Row("b", 990.0)], received_at_s=1000.0)])) == []
+
+
+def test_a_repeated_detection_counts_once_and_another_by_its_id_is_a_conflict() -> None:
+    fused = with_query()
+    fused.push([frame(0, [P, S])])
+    output = fused.push([frame(1, [P, Row("p1", 1000.5), Row("p1", 1000.0, attributes=(("x", 1),))])])
+    assert pairs(output) == []
+    assert reasons(output) == ["conflict", "conflict"]
+    totals = status(output)["totals"]
+    assert (totals["accepted"], totals["duplicates"], totals["conflicts"]) == (2, 1, 2)
+
+
+def test_an_id_may_be_used_again_when_its_first_detection_would_be_late() -> None:
+    fused = core(Limits(sweep_after=1_000_000))  # nothing is swept away
+    fused.push([frame(0, [P])])
+    output = fused.push([frame(1, [Row("p1", 1020.0)]), frame(2, [Row("other", 1021.0), Row("p1", 1021.0)])])
+    totals = status(output)["totals"]
+    # at 1020 s the first p1 is exactly as late as allowed, so the second conflicts; at 1021 s it is forgotten
+    assert (totals["conflicts"], totals["accepted"]) == (1, 3)
+
+
+def test_an_id_taken_over_is_still_remembered_when_its_first_detection_is_swept_away() -> None:
+    fused = core(Limits(sweep_after=2))
+    fused.push([frame(0, [P])])
+    fused.push([frame(1, [Row("other", 1021.0), Row("p1", 1021.0)])])  # the sweep drops P, which is late by now
+    totals = status(fused.push([frame(2, [Row("p1", 1021.0)])]))["totals"]
+    assert (totals["accepted"], totals["duplicates"]) == (3, 1)
+
+
+def test_records_are_applied_control_first_then_by_partition_and_offset() -> None:
+    batch = [
+        frame(2, [Row("p1", 1000.5, sensor="north")]),
+        frame(1, [P, S]),
+        put(0, query_json()),
+    ]
+    output = core().push(batch)
+    assert [match["members"][0]["detected_at_us"] for match in matches(output)] == [1_000_000_000]
+    assert reasons(output) == ["conflict"]
+
+
+def test_a_changed_threshold_keeps_the_activation_and_a_changed_window_does_not() -> None:
+    template = Histogram.uniform(-2, 0)  # P(|X_s - X_p| <= 2 s) of S against this one is 0.5
+    uncertain = Row("p1", 1000.0, template)
+    fused = with_query(threshold=0.9)
+    assert pairs(fused.push([frame(0, [uncertain])])) == []
+    output = fused.push([put(1, query_json(threshold=0.4), 2), frame(1, [S])])
+    assert [(match["query_version"], match["probability"]) for match in matches(output)] == [(2, pytest.approx(0.5))]
+    assert (
+        pairs(fused.push([put(2, query_json(2.5, threshold=0.4), 3), frame(2, [Row("s2", 1001.0, stream="s")])])) == []
+    )
+    assert pairs(fused.push([frame(3, [Row("p2", 1000.0)])])) == [("p2", "s2")]
+
+
+def test_a_change_of_sensors_starts_the_query_anew() -> None:
+    fused = with_query(sensors="different")
+    fused.push([frame(0, [P])])
+    assert pairs(fused.push([put(1, query_json(sensors="any"), 2), frame(1, [S])])) == []
+
+
+def test_pairs_completed_during_a_pause_are_never_emitted() -> None:
+    fused = with_query()
+    fused.push([frame(0, [P]), put(1, query_json(), 2, paused=True)])
+    assert pairs(fused.push([frame(1, [S])])) == []
+    output = fused.push([put(2, query_json(), 3), frame(2, [Row("s2", 1001.5, stream="s")])])
+    assert pairs(output) == [("p1", "s2")]
+    assert status(output)["queries"] == {"near": {"version": 3, "paused": False, "matches": 1, "episodes": 0}}
+
+
+def test_a_removed_query_is_gone_and_an_older_version_does_not_bring_it_back() -> None:
+    fused = with_query()
+    output = fused.push([frame(0, [P]), removal(1), put(2, query_json(), 1), put(3, query_json(), 2)])
+    assert status(output)["queries"] == {}
+    assert pairs(fused.push([frame(1, [S])])) == []
+    again = fused.push([put(4, query_json(), 3), frame(2, [Row("s2", 1001.5, stream="s")])])
+    assert pairs(again) == []  # p1 came before the query was created again
+    assert status(again)["control_offset"] == 4
+
+
+def test_another_query_never_changes_an_answer() -> None:
+    rows = [frame(0, [P]), frame(1, [S])]
+    alone, together = with_query(), with_query()
+    together.push([put(1, query_json(0.1, name="other"))])
+    for record in rows:
+        mine = [match for match in together.push([record]).matches if b'"query":"near"' in match.value]
+        assert mine == alone.push([record]).matches
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (b"not json", "unusable_query"),
+        (b'{"v":1,"id":"near","version":2}', "unusable_query"),
+        (b'{"v":2,"id":"near","version":2,"removed":true}', "unusable_query"),
+        (b'{"v":1,"id":"near","version":"2","removed":true}', "unusable_query"),
+        (b'{"v":1,"id":"other","version":2,"removed":true}', "unusable_query"),  # the key is near
+        (b'{"v":1,"id":"near","version":2,"query":[]}', "unusable_query"),
+        (json.dumps({"v": 1, "id": "near", "version": 2, "query": query_json(name="x")}).encode(), "unusable_query"),
+        (json.dumps({"v": 1, "id": "near", "version": 2, "query": query_json(threshold=2)}).encode(), "unusable_query"),
+        (
+            json.dumps({"v": 1, "id": "near", "version": 2, "query": query_json(streams=("p", "x"))}).encode(),
+            "unknown_stream",
+        ),
+        (
+            json.dumps({"v": 1, "id": "near", "version": 2, "query": {**query_json(), "coalesce": {}}}).encode(),
+            "unusable_query",
+        ),
+    ],
+)
+def test_an_unusable_control_record_is_a_dead_letter_and_the_version_in_force_stays(change: bytes, reason: str) -> None:
+    fused = with_query()
+    output = fused.push([InputRecord("queries", 0, 1, b"near", change), frame(0, [P, S])])
+    assert reasons(output) == [reason]
+    assert [match["query_version"] for match in matches(output)] == [1]
+
+
+def test_a_tombstone_on_the_queries_topic_changes_nothing() -> None:
+    output = with_query().push([InputRecord("queries", 0, 1, b"near", None), frame(0, [P, S])])
+    assert (reasons(output), pairs(output)) == ([], [("p1", "s1")])
+
+
+def test_too_many_queries_are_refused() -> None:
+    output = core(Limits(max_queries=1)).push([put(0, query_json()), put(1, query_json(name="more"))])
+    assert reasons(output) == ["too_many_queries"]
+    assert list(status(output)["queries"]) == ["near"]
+
+
+def test_beyond_the_cap_the_oldest_are_evicted_and_counted() -> None:
+    fused = core(Limits(max_buffered=32, sweep_after=1_000))
+    fused.push([put(0, query_json(window_s=60, threshold=0.5)), frame(0, [Row(f"p{n}", 1000.0) for n in range(33)])])
+    output = fused.push([frame(1, [S])])
+    # 33 are one too many: it and a sixteenth of the cap go, p0 to p2
+    assert status(output)["totals"]["evicted"] == 3
+    assert pairs(output) == [(f"p{n}", "s1") for n in range(3, 33)]
+    again = fused.push([frame(2, [Row("p0", 1000.0)])])
+    assert status(again)["totals"]["accepted"] == 35  # forgotten with its detection
+
+
+def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -> None:
+    fused = core(Limits(sweep_after=1, merge_slots_from=1_000))
+    fused.push([put(0, query_json())])
+    slots: dict[int, bytes] = {}
+    for step in range(50):
+        own = Histogram.uniform(-1 - step / 100, 0)  # every detection has its own sensor and template
+        fused.push([frame(step, [Row(f"p{step}", 1000.0 + 10 * step, own, sensor=f"sensor-{step}")])])
+        slots |= fused.journal()
+        for number in fused.dropped_slots():
+            del slots[number]
+    # p needs W - 10 s (D of s) - 2 s (window) - 8 s (longest template of s), its id W - 20 s: the last three
+    assert slots.keys() == fused.live_slots() == {47, 48, 49}
+    assert len(fused.header()) < 400 + 50 * 40  # how often a sensor reports is kept for some hours
+
+
+def test_what_every_detection_brings_of_its_own_stays_bounded_and_is_counted() -> None:
+    fused = core(Limits(sweep_after=20, max_cached_pairs=50))
+    fused.push([put(0, query_json(threshold=0.3))])
+    draw = np.random.default_rng(4)
+    for step in range(60):
+        at_s = 1000.0 + 2 * step
+        rows = [
+            Row(
+                f"{stream}{step}-{n}",
+                at_s + float(draw.random()),
+                Histogram.normal(float(draw.uniform(0.1, 1))),
+                stream,
+            )
+            for stream in ("p", "s")
+            for n in range(4)
+        ]
+        output = fused.push([frame(step, rows, received_at_s=at_s)])
+        counts = status(output)
+        assert len(fused._state.templates) <= sum(counts["buffered"].values()) + 20
+        assert counts["template_pairs"]["kept"] <= 50
+    assert sum(counts["buffered"].values()) < 160  # of 480
+    assert counts["totals"]["matches"] > 100
+    # no two sigmas are equal, so no pair is met a second time
+    assert counts["template_pairs"]["hits"] == 0
+    assert counts["template_pairs"]["misses"] >= counts["totals"]["matches"]
+
+
+def test_detections_that_share_templates_meet_known_pairs_and_a_new_threshold_forgets_no_count() -> None:
+    fused = with_query(window_s=2.0)
+    for step in range(10):
+        output = fused.push([frame(step, [Row(f"p{step}", 1000.0), Row(f"s{step}", 1000.0, stream="s")])])
+    # push n asks for n partners of its p and n + 1 of its s: 1 + 1 + 2 are as many as offsets are worth here
+    assert status(output)["template_pairs"] == {"hits": 16, "misses": 3, "kept": 1}
+    fused.push([put(1, query_json(window_s=2.0, threshold=0.1), version=2)])
+    output = fused.push([frame(10, [Row("p10", 1000.0)])])
+    assert status(output)["template_pairs"] == {"hits": 16, "misses": 4, "kept": 1}
+
+
+def test_templates_of_late_detections_are_not_kept() -> None:
+    fused = core(Limits(sweep_after=10))
+    fused.push([frame(0, [P])])
+    for step in range(100):
+        own = Histogram.uniform(-1 - step / 100, 0)
+        output = fused.push([frame(step + 1, [Row("late", 900.0, own)])])
+        assert len(fused._state.templates) <= 11
+    assert status(output)["totals"]["late"] == 100
+    assert pairs(fused.push([put(0, query_json()), frame(101, [P, Row("p2", 1001.0), S])])) == [("p2", "s1")]
+
+
+def test_slots_with_few_rows_left_are_merged() -> None:
+    limits = Limits(sweep_after=1, merge_slots_from=4)
+    fused = core(limits)
+    slots: dict[int, bytes] = {}
+    for step in range(30):  # a slow area each, which keeps its row: nothing moves its watermark
+        output = fused.push([put(0, query_json()), frame(step, [P], f"area-{step}", partition=step)])
+        slots |= fused.journal()
+        for number in fused.dropped_slots():
+            del slots[number]
+        assert slots.keys() == fused.live_slots()
+        assert len(slots) < 8
+    assert status(output)["buffered"] == {"p": 30, "s": 0}
+    assert max(fused.live_slots()) < 45  # 30 slots for the batches, the rest merged: not one merge for each batch
+    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
+    assert pairs(restored.push([frame(30, [S], "area-0")])) == [("p1", "s1")]
+
+
+def test_a_template_far_from_its_reported_time_does_not_widen_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def contain(self: OffsetCache, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        tried.append(len(offset_us))
+        return np.ones(len(offset_us), np.bool_)
+
+    monkeypatch.setattr(OffsetCache, "contain", contain)
+    fused = with_query(window_s=2.0)
+    far = Row("far", 1000.0, Histogram.uniform(86_000, 86_001), "s")
+    spread = [Row(f"s{n}", 1000.0 + 20 * n, stream="s") for n in range(50)]
+    fused.push([frame(0, [far, *spread], received_at_s=1000.0)])
+    fused.push([frame(1, [Row("p1", 1500.0)], received_at_s=1000.0)])
+    assert sum(tried) == 1  # of 51 buffered ones
+
+
+def test_an_idle_area_is_forgotten() -> None:
+    fused = core(Limits(sweep_after=1, forget_area_after_s=3600))
+    fused.push([frame(0, [P], "quiet", received_at_s=1000.0)])
+    output = fused.push([frame(1, [P], "bay", received_at_s=4601.0)])
+    assert status(output)["buffered"] == {"p": 1, "s": 0}
+    assert (b"quiet" in fused.header(), b"bay" in fused.header()) == (False, True)
+    assert Limits().forget_area_after_s == 7 * 86_400  # as docs/semantics.md says
+
+
+def test_an_area_whose_partition_is_read_later_is_not_idle() -> None:
+    limits = Limits(sweep_after=1, forget_area_after_s=3600)
+    fused = core(limits)
+    read_ahead = frame(0, [P], "bay", partition=1, received_at_s=9000.0)
+    fused.push([put(0, query_json()), frame(0, [P], "slow", received_at_s=1000.0), read_ahead])
+    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), fused.journal().values())
+    for either in (fused, restored):
+        assert pairs(either.push([frame(1, [S], "slow", received_at_s=1001.0)])) == [("p1", "s1")]
+
+
+def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
+    output = with_query().push([frame(0, [P, S, S])])
+    assert output.status.key == b"shard-0"
+    assert status(output) == {
+        "v": 1,
+        "shard": 0,
+        "queries": {"near": {"version": 1, "paused": False, "matches": 1, "episodes": 0}},
+        "totals": {
+            "frames": 1,
+            "heartbeats": 0,
+            "detections": 3,
+            "accepted": 2,
+            "late": 0,
+            "duplicates": 1,
+            "conflicts": 0,
+            "malformed": 0,
+            "evicted": 0,
+            "matches": 1,
+            "episodes": 0,
+        },
+        "buffered": {"p": 1, "s": 1},
+        "template_pairs": {"hits": 0, "misses": 1, "kept": 1},
+        "watermark_us": {"least": 1_001_000_000, "greatest": 1_001_000_000},
+        "control_offset": 0,
+    }
+    assert status(core().push([]))["watermark_us"] == {"least": None, "greatest": None}
+
+
+def saved() -> tuple[bytes, dict[int, bytes]]:
+    fused = with_query()
+    fused.push([frame(0, [P])])
+    return fused.header(), fused.journal()
+
+
+def test_a_restored_core_goes_on() -> None:
+    header, slots = saved()
+    fused = FusionCore.restore(STREAMS, Limits(), 0, header, slots.values())
+    assert pairs(fused.push([frame(1, [S])])) == [("p1", "s1")]
+
+
+@pytest.mark.parametrize(
+    ("header", "shard", "sentence"),
+    [
+        (b"", 0, "cannot be read"),
+        (msgpack.encode([FORMAT, 0, 0]), 0, "cannot be read"),
+        (b"\x91\x63", 0, "format 99"),
+        (None, 1, "shard 0, not of shard 1"),
+    ],
+)
+def test_a_header_that_cannot_be_used_is_refused(header: bytes | None, shard: int, sentence: str) -> None:
+    good, slots = saved()
+    with pytest.raises(StateError, match=sentence):
+        FusionCore.restore(STREAMS, Limits(), shard, good if header is None else header, slots.values())
+
+
+def test_slots_that_are_missing_or_damaged_are_refused() -> None:
+    header, slots = saved()
+    with pytest.raises(StateError, match="1 live journal slots are missing, the first is 0"):
+        FusionCore.restore(STREAMS, Limits(), 0, header, [])
+    with pytest.raises(StateError, match="a journal slot cannot be read"):
+        FusionCore.restore(STREAMS, Limits(), 0, header, [slots[0][:-1]])
+    with pytest.raises(StateError, match="a journal slot has format 99"):
+        FusionCore.restore(STREAMS, Limits(), 0, header, [b"\x91\x63"])
+
+
+def test_a_stream_that_a_query_names_cannot_be_taken_away() -> None:
+    header, slots = saved()
+    with pytest.raises(StateError, match="names the stream 's'"):
+        FusionCore.restore({"p": STREAMS["p"]}, Limits(), 0, header, slots.values())
+
+
+def test_a_replayed_control_record_is_ignored() -> None:
+    fused = with_query()
+    fused.push([frame(0, [P])])
+    changed = query_json(threshold=0.1)
+    output = fused.push([put(0, changed, 1), control(5, {"v": 1, "id": "near", "version": 1, "removed": True})])
+    assert (status(output)["queries"]["near"]["version"], reasons(output)) == (1, [])
+    assert pairs(fused.push([frame(1, [S])])) == [("p1", "s1")]
+
+
+def test_evicted_detections_do_not_come_back_with_a_restart() -> None:
+    limits = Limits(max_buffered=32, sweep_after=1_000)
+    fused = core(limits)
+    fused.push([put(0, query_json(window_s=60, threshold=0.5)), frame(0, [Row(f"p{n}", 1000.0) for n in range(33)])])
+    assert fused.journal().keys() == fused.live_slots() == {0}  # the slot still holds the evicted rows
+    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), fused.journal().values())
+    assert pairs(restored.push([frame(1, [S])])) == [(f"p{n}", "s1") for n in range(3, 33)]
+
+
+def test_offsets_between_two_ranges_do_not_match() -> None:
+    either = Histogram([-1, 0, 5, 6], [0.5, 0, 0.5])  # an hour hand that may be one off
+    fused = with_query(window_s=1.0, threshold=0.4)
+    rows = [P, *(Row(f"s{n}", 1000.0 + n, either, "s") for n in (-6, -3, 0))]
+    assert set(pairs(fused.push([frame(0, rows)]))) == {("p1", "s-6"), ("p1", "s0")}

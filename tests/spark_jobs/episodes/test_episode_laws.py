@@ -1,0 +1,135 @@
+"""Laws of live episodes, against the slow twin: batching, order of arrival, restarts, and that final is final."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from coincide.queries import Query
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.records.kafka_records import InputRecord, Output
+from tests.reference.episodes import SlowEpisodes
+from tests.spark_jobs.building import Row, frame, heartbeat, matches, put
+from tests.spark_jobs.comparing import but_for_template_pairs
+from tests.spark_jobs.episodes_told import Reader, episodes
+from tests.spark_jobs.strategies import (
+    BURST_SECONDS,
+    SWEEPING,
+    THREE_STREAMS,
+    bursts_in_order,
+    frames_in_order,
+    queries,
+    rows,
+    split,
+    wide_queries,
+)
+
+
+@st.composite
+def coalescing(draw: st.DrawFn) -> dict[str, Any]:
+    """Queries of two and more roles whose matches become episodes."""
+    query = draw(st.one_of(wide_queries(), queries))
+    labels = ["a.sensor", "b.attributes.object", *([query["equal"]] if "equal" in query else [])]
+    rule = {
+        "gap_s": draw(st.sampled_from([0, 0.4, 2, 15])),
+        "by": draw(st.lists(st.sampled_from(labels), unique=True, max_size=2)),
+    }
+    if draw(st.booleans()):
+        rule["interval"] = "hull"
+    return Query.from_json({**query, "coalesce": rule}).to_json()
+
+
+@st.composite
+def streams_of_frames(draw: st.DrawFn) -> list[InputRecord]:
+    """Frames, and heartbeats of a silence after some of them."""
+    made: list[InputRecord] = []
+    for each in draw(st.one_of(bursts_in_order(), frames_in_order(60), frames_in_order())):
+        made.append(each._replace(offset=len(made)))
+        received_s = json.loads(each.value or b"")["received_at_us"] / 1e6
+        for nth in range(draw(st.sampled_from([0, 0, 0, 6, 20]))):
+            made.append(heartbeat(len(made), received_s + 10 + 10 * nth, each.partition))
+    return made
+
+
+def started(query: dict[str, Any]) -> FusionCore:
+    core = FusionCore(THREE_STREAMS, SWEEPING, 0)
+    core.push([put(0, query)])
+    return core
+
+
+@settings(max_examples=80, deadline=None)
+@given(streams_of_frames(), coalescing())
+def test_episodes_are_those_of_the_definition(frames: list[InputRecord], query: dict[str, Any]) -> None:
+    core, slow, reader = started(query), SlowEpisodes(query["coalesce"]), Reader()
+    final: set[str] = set()
+    for each in frames:
+        output = core.push([each])
+        for match in matches(output):
+            slow.add(match, each.offset)
+        reader.read(output)
+        assert reader.content() == slow.current
+        assert not final & {record["id"] for record in episodes(output)}, "what was final has changed"
+        final = {id_ for id_, record in reader.current.items() if record["final"]}
+    event(f"episodes: {min(len(slow.current), 5)}")
+    event(f"retracted: {any(record.get('retracted') for record in reader.known.values())}")
+    event(f"final: {bool(final)}")
+
+
+@settings(max_examples=60, deadline=None)
+@given(streams_of_frames(), coalescing(), st.data())
+def test_batching_never_changes_an_episode(
+    frames: list[InputRecord], query: dict[str, Any], data: st.DataObject
+) -> None:
+    def read(batches: list[list[InputRecord]]) -> dict[str, Any]:
+        core, reader = started(query), Reader()
+        for batch in batches:
+            reader.read(core.push(batch))
+        return reader.current
+
+    assert read(split(data.draw, frames, 4)) == read([[each] for each in frames])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(rows(BURST_SECONDS, "pst"), min_size=3, max_size=9, unique_by=lambda row: (row.sensor, row.id)),
+    coalescing(),
+    st.data(),
+)
+def test_the_order_of_arrival_never_changes_what_is_left(
+    members: list[Row], query: dict[str, Any], data: st.DataObject
+) -> None:
+    def left(order: list[Row]) -> list[tuple[str, str]]:
+        core, reader = started(query), Reader()
+        for offset, row in enumerate(order):
+            reader.read(core.push([frame(offset, [row], received_at_s=1000.0)]))
+        return sorted((id_, repr({**told, "revision": 0})) for id_, told in reader.content().items())
+
+    assert left(data.draw(st.permutations(members))) == left(members)
+
+
+@settings(max_examples=40, deadline=None)
+@given(streams_of_frames(), coalescing(), coalescing(), st.data())
+def test_a_restart_changes_nothing(
+    frames: list[InputRecord], query: dict[str, Any], other: dict[str, Any], data: st.DataObject
+) -> None:
+    def told(output: Output) -> list[dict[str, Any]]:
+        return [json.loads(record.value) for record in output.episodes]
+
+    never, restarted = started(query), started(query)
+    slots: dict[int, bytes] = {}
+    for nth, batch in enumerate(split(data.draw, frames, 5)):
+        changes = [put(nth, {**other, "id": query["id"]}, nth + 1)] if data.draw(st.integers(0, 4)) == 0 else []
+        one, same = never.push([*changes, *batch]), restarted.push([*changes, *batch])
+        assert but_for_template_pairs(same) == but_for_template_pairs(one)
+        assert told(same) == told(one)
+        assert restarted.header() == never.header()
+        slots |= never.journal()
+        for number in never.dropped_slots():
+            del slots[number]
+        assert slots.keys() == never.live_slots()
+        if data.draw(st.booleans()):
+            kept = data.draw(st.permutations(list(slots.values())))
+            restarted = FusionCore.restore(THREE_STREAMS, SWEEPING, 0, never.header(), kept)

@@ -1,0 +1,91 @@
+"""The checkpoint: made once, and refused where it does not fit."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coincide import Stream
+from spark_jobs.job.checkpoint import IDENTITY_FILE, CheckpointError, Declared, open_checkpoint
+from spark_jobs.saving.state_format import FORMAT
+
+STREAMS = {"seismic": Stream("seismic", 120.0, 60.0)}
+DECLARED = Declared(shards=1, streams=STREAMS)
+
+
+def never_asked() -> bool:
+    raise AssertionError("nobody may ask Kafka here")
+
+
+def reopen(folder: Path, declared: Declared = DECLARED) -> str:
+    return open_checkpoint(folder, declared, rebuild=False, has_matches=never_asked)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkpoint"
+    open_checkpoint(folder, DECLARED, rebuild=False, has_matches=lambda: False)
+    (folder / "offsets").mkdir()
+    return folder
+
+
+def test_a_restart_finds_the_same_checkpoint(folder: Path) -> None:
+    assert reopen(folder) == reopen(folder) == json.loads((folder / IDENTITY_FILE).read_text())["id"]
+
+
+def test_a_lost_checkpoint_is_refused_when_there_are_matches(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"there is no checkpoint in .*--rebuild"):
+        open_checkpoint(tmp_path / "new", DECLARED, rebuild=False, has_matches=lambda: True)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_checkpoint_that_cannot_be_deleted_is_not_gone_on_with(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_folder: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("shutil.rmtree", refused)
+    with pytest.raises(CheckpointError, match="cannot be deleted: Permission denied"):
+        open_checkpoint(folder, DECLARED, rebuild=True, has_matches=never_asked)
+
+
+def test_a_rebuild_begins_anew(folder: Path) -> None:
+    before = reopen(folder)
+    after = open_checkpoint(folder, DECLARED, rebuild=True, has_matches=never_asked)
+    assert after != before
+    assert not (folder / "offsets").exists()
+
+
+@pytest.mark.parametrize(
+    ("declared", "sentence"),
+    [
+        (replace(DECLARED, shards=2), "was made with shards 1, not 2"),
+        (replace(DECLARED, state_format=99), f"was made with state_format {FORMAT}, not 99"),
+        (Declared(1, {"seismic": Stream("seismic", 10.0, 60.0)}), "stream 'seismic' declared as .*120.0.*10.0"),
+        (Declared(1, {}), "stream 'seismic' declared as .* not None"),
+    ],
+)
+def test_another_declaration_is_refused(folder: Path, declared: Declared, sentence: str) -> None:
+    with pytest.raises(CheckpointError, match=sentence):
+        reopen(folder, declared)
+
+
+def test_a_new_stream_is_taken_in_and_from_then_on_kept(folder: Path) -> None:
+    grown: Mapping[str, Stream] = {**STREAMS, "acoustic": Stream("acoustic")}
+    assert reopen(folder, Declared(1, grown)) == reopen(folder, Declared(1, grown))
+    with pytest.raises(CheckpointError, match="stream 'acoustic'"):
+        reopen(folder)
+
+
+def test_a_checkpoint_of_something_else_is_refused(folder: Path) -> None:
+    (folder / IDENTITY_FILE).unlink()
+    with pytest.raises(CheckpointError, match="checkpoint of another job"):
+        reopen(folder)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"id": "x"}', "\x00"])
+def test_an_unreadable_identity_is_refused(folder: Path, text: str) -> None:
+    (folder / IDENTITY_FILE).write_text(text)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        reopen(folder)

@@ -1,0 +1,287 @@
+"""Queries of more than two roles in the fusion core: what their records hold, and how they change at run time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from coincide import Histogram, Stream
+from coincide.queries import Query
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
+from tests.spark_jobs.building import STREAMS, Row, frame, matches, pairs, put, reasons, status
+
+THREE_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=20, longest_template_s=8)}
+P, S, T = Row("p1", 1000), Row("s1", 1001, stream="s", sensor="south"), Row("t1", 1002, stream="t", sensor="tower")
+KAMIOKANDE = Row("k1", 0.0, Histogram.uniform(-60, 60), "neutrino", "kamiokande-ii")
+IMB = Row("i1", 6.374, Histogram.uniform(-0.05, 0.05), "neutrino", "imb")
+BAKSAN = Row("b1", 36.818, Histogram.uniform(-54, 2), "neutrino", "baksan")
+
+
+def valley(window_s: float = 1.5, **more: Any) -> dict[str, Any]:
+    """A path of three streams."""
+    within = [{"window_s": window_s, "threshold": 0.6}]
+    return {"id": "valley", "from": {"a": "p", "b": "s", "c": "t"}, "form": "path", "within": within, **more}
+
+
+def burst(**more: Any) -> dict[str, Any]:
+    """Three neutrino detectors within ten seconds."""
+    roles = {"one": "neutrino", "two": "neutrino", "three": "neutrino"}
+    return {"id": "burst", "from": roles, "form": "clique", "within": [{"window_s": 10}], **more}
+
+
+def core(*queries: dict[str, Any], limits: Limits | None = None) -> FusionCore:
+    fused = FusionCore({**THREE_STREAMS, "neutrino": Stream("neutrino")}, limits or Limits(), shard=0)
+    fused.push([put(offset, query) for offset, query in enumerate(queries)])
+    return fused
+
+
+def ids(found: list[dict[str, Any]]) -> list[list[str]]:
+    return [[member["id"] for member in match["members"]] for match in found]
+
+
+def test_all_three_first_events_of_sn1987a() -> None:
+    fused = core(burst(joint_threshold=0.04))
+    assert matches(fused.push([frame(0, [KAMIOKANDE, IMB])])) == []
+    [match] = matches(fused.push([frame(1, [BAKSAN])]))
+    assert match["probability"] == pytest.approx(5 / 112, abs=1e-12)
+    assert [(member["role"], member["id"]) for member in match["members"]] == [
+        ("one", "k1"),
+        ("two", "i1"),
+        ("three", "b1"),
+    ]
+    assert {tuple(edge["between"]): edge["probability"] for edge in match["edges"]} == {
+        ("one", "two"): pytest.approx(20 / 120, abs=1e-12),
+        ("one", "three"): pytest.approx(20 / 120, abs=1e-12),
+        ("two", "three"): pytest.approx(20 / 56, abs=1e-12),
+    }
+    assert match["supersedes"] == []
+    assert match["chance_rate_hz"] is None
+
+
+def test_two_of_three_first_events_and_then_the_third() -> None:
+    fused = core(burst(joint_threshold=0.04, at_least=2))
+    [two] = matches(fused.push([frame(0, [KAMIOKANDE, IMB])]))
+    [three] = matches(fused.push([frame(1, [BAKSAN])]))
+    assert ids([two, three]) == [["k1", "i1"], ["k1", "i1", "b1"]]
+    assert two["probability"] == pytest.approx(20 / 120, abs=1e-12)
+    assert (two["supersedes"], three["supersedes"]) == ([], [two["id"]])
+    assert [edge["between"] for edge in two["edges"]] == [["one", "two"]]
+
+
+def test_where_all_three_are_too_improbable_pairs_are_maximal() -> None:
+    fused = core(burst(joint_threshold=0.05, at_least=2))
+    found = matches(fused.push([frame(0, [KAMIOKANDE, IMB, BAKSAN])]))
+    assert sorted(map(sorted, ids(found))) == [["b1", "i1"], ["b1", "k1"], ["i1", "k1"]]
+    assert [match["supersedes"] for match in found] == [[], [], []]
+
+
+def test_a_record_of_three_members_holds_what_the_contract_says() -> None:
+    sure, unsure = Histogram.point(), Histogram.uniform(-1, 1)
+    fused = core(valley(joint_threshold=0.2))
+    rows = [P, Row("s1", 1001, unsure, "s", "south"), Row("t1", 1002.25, unsure, "t", "tower")]
+    (match,) = matches(fused.push([frame(0, rows)]))
+    members = match.pop("members")
+    identity = [["a", "north", "p1", 10**9], ["b", "south", "s1", 1001 * 10**6], ["c", "tower", "t1", 1002_250_000]]
+    content = json.dumps(["valley", *identity], separators=(",", ":"))
+    # X_s is 1000 + x, x uniform on 0 to 2, and x <= 1.5 has 3/4; X_t is 1001.25 to 1003.25, so at most 1.5 after
+    # X_s with (x + 0.25) / 2: together the integral of (x + 0.25) / 4 from 0 to 1.5
+    assert match == {
+        "v": 1,
+        "id": "m-" + hashlib.sha256(content.encode()).hexdigest()[:32],
+        "query": "valley",
+        "query_version": 1,
+        "area": "bay",
+        "probability": pytest.approx((1.5**2 / 2 + 0.25 * 1.5) / 4, abs=1e-12),
+        "earliest_us": 1000 * 10**6,
+        "latest_us": 1003_250_000,
+        "received_at_us": 10**15,
+        "occurred": None,  # only a clique of one symmetric window has an onset
+        "chance_rate_hz": None,
+        "edges": [
+            {"between": ["a", "b"], "probability": pytest.approx(0.75, abs=1e-12)},
+            {"between": ["b", "c"], "probability": pytest.approx(1 - 1.75**2 / 8, abs=1e-12)},
+        ],
+        "supersedes": [],
+    }
+    assert [(member["role"], member["stream"], member["template"]) for member in members] == [
+        ("a", "p", sure.id),
+        ("b", "s", unsure.id),
+        ("c", "t", unsure.id),
+    ]
+
+
+def test_the_onset_of_a_clique_is_told() -> None:
+    query = valley(2, form="clique")
+    [match] = matches(core(query).push([frame(0, [P, S, T])]))
+    assert match["occurred"]["mean_us"] == 1000 * 10**6  # exact times: the first of them
+
+
+@pytest.mark.parametrize("order", [[P, S, T], [T, P, S], [S, T, P], [T, S, P]])
+def test_whoever_comes_last_completes_the_tuple(order: list[Row]) -> None:
+    fused = core(valley())
+    assert [pairs(fused.push([frame(nth, [row])])) for nth, row in enumerate(order)] == [[], [], [("p1", "s1", "t1")]]
+
+
+def test_thresholds_change_half_way_and_keep_the_activation() -> None:
+    template = Histogram.uniform(-2, 0)  # P(|X_s - X_p| <= 1.5 s) is 1/4
+    fused = core(valley())
+    assert pairs(fused.push([frame(0, [Row("p1", 1000, template), T])])) == []
+    lower = valley(within=[{"window_s": 1.5, "threshold": 0.2}])
+    [match] = matches(fused.push([put(1, lower, 2), frame(1, [S])]))
+    assert (match["query_version"], match["probability"]) == (2, pytest.approx(0.25))
+    higher = {**lower, "joint_threshold": 0.3}
+    again = Row("s2", 1001, stream="s", sensor="south")
+    assert pairs(fused.push([put(2, higher, 3), frame(2, [again])])) == []
+    assert pairs(fused.push([put(3, lower, 4), frame(3, [Row("t2", 1002, stream="t", sensor="tower")])])) == [
+        ("p1", "s1", "t2"),
+        ("p1", "s2", "t2"),
+    ]
+
+
+def test_another_window_starts_anew_and_a_pause_does_not() -> None:
+    fused = core(valley())
+    fused.push([frame(0, [P, T])])
+    assert pairs(fused.push([put(1, valley(), 2, paused=True), frame(1, [S])])) == []
+    assert pairs(fused.push([put(2, valley(), 3), frame(2, [Row("s2", 1001, stream="s")])])) == []  # not another sensor
+    assert pairs(fused.push([frame(3, [Row("s3", 1001, stream="s", sensor="south")])])) == [("p1", "s3", "t1")]
+    output = fused.push([put(3, valley(1.6), 4), frame(4, [Row("s4", 1001, stream="s", sensor="south")])])
+    assert pairs(output) == []
+    assert status(output)["queries"] == {"valley": {"version": 4, "paused": False, "matches": 1, "episodes": 0}}
+
+
+def test_a_set_that_was_completed_in_a_pause_is_superseded_all_the_same() -> None:
+    query = {**valley(2, form="clique"), "at_least": 2}
+    fused = core(query)
+    fused.push([put(1, query, 2, paused=True), frame(0, [P, S])])
+    [match] = matches(fused.push([put(2, query, 3), frame(1, [T])]))
+    [unpaused] = matches(core(query).push([frame(0, [P, S])]))
+    assert match["supersedes"] == [unpaused["id"]]
+
+
+def of(row: Row, **attributes: Any) -> Row:
+    return Row(row.id, row.at_s, row.template, row.stream, row.sensor, tuple(attributes.items()))
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        ((7, 7, 7), True),
+        ((7, 7.0, 7), True),  # one number in JSON
+        (("x", "x", "x"), True),
+        ((True, True, True), True),
+        ((False, False, 0), False),
+        ((1, True, 1), False),
+        ((7, "7", 7), False),
+        (("x", "x", "y"), False),
+        ((None, None, None), False),
+        (([1], [1], [1]), False),
+        (({}, {}, {}), False),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"form": "clique", "at_least": 2}])
+def test_an_attribute_has_to_be_equal(values: tuple[Any, ...], match: bool, more: dict[str, Any]) -> None:
+    fused = core(valley(2, equal="attributes.object", **more))
+    rows = [of(row, object=value, other=0) for row, value in zip((P, S, T), values, strict=True)]
+    found = ids(matches(fused.push([frame(0, rows)])))
+    assert (["p1", "s1", "t1"] in found) is match
+
+
+def test_a_detection_without_the_attribute_matches_nothing_of_that_query_alone() -> None:
+    two = {
+        "id": "two",
+        "from": {"a": "p", "b": "s"},
+        "within": [{"between": ["a", "b"], "window_s": 2, "threshold": 1}],
+    }
+    fused = core({**two, "id": "equal", "equal": "attributes.object"}, two)
+    output = fused.push([frame(0, [of(P, object=1), of(S, object=1), Row("p2", 1000)])])
+    assert [(match["query"], *[member["id"] for member in match["members"]]) for match in matches(output)] == [
+        ("equal", "p1", "s1"),
+        ("two", "p1", "s1"),
+        ("two", "p2", "s1"),
+    ]
+
+
+def test_groups_of_equal_values_survive_sweeps_and_restarts() -> None:
+    limits = Limits(sweep_after=1)
+    fused = core(valley(2, equal="attributes.object"), limits=limits)
+    slots: dict[int, bytes] = {}
+    for nth, row in enumerate((of(P, object="x"), of(T, object="y"), of(S, object="x"))):
+        fused.push([frame(nth, [row])])
+        slots |= fused.journal()
+    kept = [slots[number] for number in fused.live_slots()]
+    streams = {**THREE_STREAMS, "neutrino": Stream("neutrino")}
+    restored = FusionCore.restore(streams, limits, 0, fused.header(), kept)
+    last = Row("t2", 1002, stream="t", sensor="tower", attributes=(("object", "x"),))
+    for either in (fused, restored):
+        assert pairs(either.push([frame(3, [last])])) == [("p1", "s1", "t2")]
+
+
+def test_another_attribute_starts_the_query_anew() -> None:
+    fused = core(valley())
+    fused.push([frame(0, [of(P, object=1), of(T, object=1)])])
+    assert pairs(fused.push([put(1, valley(equal="attributes.object"), 2), frame(1, [of(S, object=1)])])) == []
+
+
+def test_what_chance_gives_is_not_told_where_an_attribute_has_to_be_equal() -> None:
+    within = [{"between": ["a", "b"], "window_s": 2, "threshold": 0.5}]
+    two = {"id": "two", "from": {"a": "p", "b": "s"}, "within": within}
+    fused = core({**two, "id": "equal", "equal": "attributes.object"}, two)
+    before = [Row("p0", 30), Row("p1", 61), Row("s1", 63, stream="s", sensor="south"), Row("p2", 121)]
+    fused.push([frame(nth, [row], received_at_s=row.at_s) for nth, row in enumerate(before)])
+    last = [of(Row("p3", 122), object=1), of(Row("s3", 122, stream="s", sensor="south"), object=1)]
+    rates = {match["query"]: match["chance_rate_hz"] for match in matches(fused.push([frame(9, last)]))}
+    assert rates["two"] > 0
+    assert rates["equal"] is None
+
+
+def test_an_unusable_query_of_three_roles_is_a_dead_letter() -> None:
+    unconnected = {**valley(), "form": "graph", "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 1}]}
+    fused = core(valley())
+    output = fused.push([put(1, unconnected, 2), frame(0, [P, S, T])])
+    assert reasons(output) == ["unusable_query"]
+    assert [match["query_version"] for match in matches(output)] == [1]
+
+
+def test_a_stream_may_be_undeclared_in_any_role() -> None:
+    query = {**valley(), "from": {"a": "p", "b": "s", "c": "x"}}
+    assert reasons(core().push([put(0, query)])) == ["unknown_stream"]
+
+
+def test_the_state_holds_the_query_with_every_edge() -> None:
+    fused = core(valley())
+    assert json.dumps(Query.from_json(valley()).to_json(), separators=(",", ":")).encode() in fused.header()
+
+
+def test_rows_that_only_a_third_role_needs_are_kept() -> None:
+    """p needs t's delay and both windows: 20 + 1.5 + 8 + 1.5 + 8 s, its partner s only 10 + 1.5 + 8 s."""
+    fused = core(valley(), limits=Limits(sweep_after=1))
+    fused.push([frame(0, [P])])
+    clock = Row("clock", 1038.9, stream="s", sensor="clock")
+    assert status(fused.push([frame(1, [clock], received_at_s=1038.9)]))["buffered"]["p"] == 1
+    later = Row("clock", 1039.1, stream="s", sensor="clock2")
+    assert status(fused.push([frame(2, [later], received_at_s=1039.1)]))["buffered"]["p"] == 0
+
+
+def batch_of(*rows: Row) -> list[InputRecord]:
+    return [frame(nth, [row]) for nth, row in enumerate(rows)]
+
+
+def test_many_roles() -> None:
+    roles = {f"r{nth}": "p" for nth in range(16)}
+    within = [{"window_s": 2, "threshold": 1}]
+    query = {"id": "many", "from": roles, "form": "clique", "within": within, "sensors": "any"}
+    rows = [Row(f"p{nth:02}", 1000 + nth / 10) for nth in range(16)]
+    fused = core(query, {**query, "id": "most", "at_least": 15})
+    found = matches(fused.push(batch_of(*reversed(rows))))
+    of_all = [f"p{nth:02}" for nth in range(16)]
+    assert [(match["query"], *[member["id"] for member in match["members"]]) for match in found] == [
+        ("many", *of_all),
+        ("most", *of_all[1:]),
+        ("most", *of_all),
+    ]
+    assert len(found[0]["edges"]) == 120

@@ -1,0 +1,197 @@
+"""Frames that ingest would not write: each is refused with its reason, and the rest goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from coincide import Histogram
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord, Output
+from tests.spark_jobs.building import (
+    STREAMS,
+    Row,
+    frame,
+    frame_json,
+    letters,
+    pairs,
+    put,
+    query_json,
+    reasons,
+    record,
+    status,
+)
+
+GOOD = [Row("p1", 1000.0), Row("s1", 1001.0, stream="s")]
+Damage = Callable[[dict[str, Any]], object]
+
+
+def push(*records: InputRecord, limits: Limits | None = None) -> Output:
+    fused = FusionCore(STREAMS, limits or Limits(), 0)
+    fused.push([put(0, query_json())])
+    return fused.push(list(records))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"\x00",
+        b"null",
+        b"[]",
+        b"{}",
+        b'"frame"',
+        b'{"v":1,"area":"bay"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"v":1,"area":"\\ud800","received_at_us":0,"templates":{},"detections":[]}',
+        b'{"v":1,"area":"bay\xff","received_at_us":0,"templates":{},"detections":[]}',
+        b'{"v":2,"area":"bay","received_at_us":0,"templates":{},"detections":[]}',
+        b'{"v":true,"area":"bay","received_at_us":0,"templates":{},"detections":[]}',
+        b'{"v":1,"area":"","received_at_us":0,"templates":{},"detections":[]}',
+        b'{"v":1,"area":"hill","received_at_us":0,"templates":{},"detections":[]}',  # keyed by bay
+        b'{"v":1,"area":"bay","received_at_us":1e3,"templates":{},"detections":{}}',
+        b'{"v":1,"area":"bay","received_at_us":NaN,"templates":{},"detections":[]}',
+        b'{"v":1,"area":"bay","received_at_us":18446744073709551616,"templates":{},"detections":[]}',
+        b'{"v":1,"area":"bay","received_at_us":9223372036854775807,"templates":{},"detections":[]}',
+        b'{"v":1,"area":"bay","received_at_us":0,"templates":[],"detections":[]}',
+        b'{"v":1,"area":"bay","received_at_us":0,"templates":{},"detections":[]} x',
+    ],
+)
+def test_a_record_that_is_no_frame_is_a_dead_letter_and_stops_nothing(value: bytes) -> None:
+    output = push(record(0, value), frame(1, GOOD))
+    assert reasons(output) == ["malformed_frame"]
+    assert pairs(output) == [("p1", "s1")]
+    assert status(output)["totals"]["malformed"] == 1
+
+
+def test_a_record_without_a_value_is_a_dead_letter() -> None:
+    output = push(InputRecord("detections", 0, 0, b"bay", None))
+    assert [(letter["reason"], letter["record"]) for letter in letters(output)] == [("malformed_frame", None)]
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda row: row.pop("id"), "malformed_detection"),
+        (lambda row: row.update(id=""), "malformed_detection"),
+        (lambda row: row.update(id=7), "malformed_detection"),
+        (lambda row: row.update(id="x" * 201), "malformed_detection"),
+        (lambda row: row.update(sensor=None), "malformed_detection"),
+        (lambda row: row.update(detected_at_us="1000"), "malformed_detection"),
+        (lambda row: row.update(detected_at_us=1000.5), "malformed_detection"),
+        (lambda row: row.update(detected_at_us=True), "malformed_detection"),
+        (lambda row: row.update(detected_at_us=2**63), "malformed_detection"),
+        (lambda row: row.update(detected_at_us=-(2**62)), "malformed_detection"),
+        (lambda row: row.update(latest_us=2**62), "malformed_detection"),
+        (lambda row: row.update(attributes=[]), "malformed_detection"),
+        (lambda row: row.update(attributes=None), "malformed_detection"),
+        (lambda row: row.update(attributes={"x": "y" * 5000}), "malformed_detection"),
+        (lambda row: row.update(stream="x"), "unknown_stream"),
+        (lambda row: row.update(template="t-0000000000000000"), "unknown_template"),
+        (lambda row: row.update(earliest_us=row["earliest_us"] - 1), "wrong_bounds"),
+        (lambda row: row.update(latest_us=row["latest_us"] + 1), "wrong_bounds"),
+        (lambda row: row.update(detected_at_us=row["detected_at_us"] + 1), "wrong_bounds"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_refused_alone(damage: Damage, reason: str) -> None:
+    bad = frame_json([Row("bad", 1000.0), *GOOD])
+    damage(bad["detections"][0])
+    output = push(record(0, bad))
+    assert reasons(output) == [reason]
+    assert pairs(output) == [("p1", "s1")]
+    totals = status(output)["totals"]
+    assert (totals["detections"], totals["accepted"], totals["malformed"]) == (3, 2, 1)
+
+
+@pytest.mark.parametrize("number", [b"1e999", b"-1e400"])
+def test_numbers_that_overflow_in_attributes_are_refused(number: bytes) -> None:
+    value = json.dumps(frame_json([Row("bad", 1000.0, attributes=(("x", "here"),)), *GOOD])).encode()
+    output = push(record(0, value.replace(b'"here"', number)))
+    assert reasons(output) == ["malformed_detection"]
+    assert pairs(output) == [("p1", "s1")]
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ({"edges_s": [0, 1], "mass": [1]}, "template_mismatch"),
+        ({"edges_s": [0, 1], "mass": [2]}, "malformed_template"),
+        ({"edges_s": [1, 0], "mass": [1]}, "malformed_template"),
+        ({"edges_s": [0], "mass": []}, "malformed_template"),
+        ({"edges_s": [], "mass": []}, "malformed_template"),
+        ({"edges_s": [0, 1e10], "mass": [1]}, "malformed_template"),
+        ({"edges_s": [0, 1], "mass": [1], "more": 1}, "malformed_template"),
+        ({"edges_s": "01", "mass": [1]}, "malformed_template"),
+        ([], "malformed_template"),
+        ({"edges_s": list(range(1002)), "mass": [1 / 1001] * 1001}, "malformed_template"),
+    ],
+)
+def test_a_template_that_is_not_what_its_id_says_spoils_only_its_rows(template: object, reason: str) -> None:
+    own = Histogram.uniform(-1, 0)
+    bad = frame_json([Row("bad", 1000.0, own), *GOOD])
+    bad["templates"][own.id] = template
+    output = push(record(0, bad))
+    assert reasons(output) == [reason]
+    assert pairs(output) == [("p1", "s1")]
+
+
+def test_a_frame_must_carry_its_templates_even_if_they_are_known() -> None:
+    again = frame_json([Row("p2", 1000.0)])
+    again["templates"] = {}
+    output = push(frame(0, GOOD), record(1, again))
+    assert reasons(output) == ["unknown_template"]
+
+
+def test_a_template_longer_than_declared_is_refused() -> None:
+    just, longer = Histogram.uniform(-8, 0), Histogram.uniform(-8.00001, 0)
+    output = push(frame(0, [Row("just", 1000.0, just), Row("longer", 1000.0, longer)]))
+    assert [(letter["id"], letter["reason"]) for letter in letters(output)] == [("longer", "template_too_long")]
+
+
+def test_sizes_are_bounded() -> None:
+    rows = [Row(f"p{n}", 1000.0) for n in range(3)]
+    assert reasons(push(frame(0, rows), limits=Limits(max_frame_detections=2))) == ["malformed_frame"]
+    assert reasons(push(frame(0, rows), limits=Limits(max_frame_bytes=100))) == ["malformed_frame"]
+
+
+def test_a_dead_letter_holds_what_the_contract_says() -> None:
+    bad = frame_json([Row("bad", 1000.0, stream="x", attributes=(("k", 1),))], received_at_s=1005.0)
+    (letter,) = letters(push(record(0, bad)))
+    assert letter.pop("dead_id").startswith("d-")
+    assert letter == {
+        "v": 1,
+        "source": "fusion",
+        "reason": "unknown_stream",
+        "detail": "the stream is not declared",
+        "received_at_us": 1_005_000_000,
+        "area": "bay",
+        "stream": "x",
+        "sensor": "north",
+        "id": "bad",
+        "late_by_us": None,
+        "record": bad["detections"][0],
+    }
+
+
+def test_a_dead_letter_is_bounded_and_its_id_depends_on_its_content() -> None:
+    one, same, other = (push(record(0, value)).dead_letters[0] for value in (b"x" * 9000, b"x" * 9000, b"y" * 9000))
+    assert one == same
+    first, second = json.loads(one.value), json.loads(other.value)
+    assert len(first["record"]) == 2048
+    assert first["dead_id"] != second["dead_id"]
+
+
+def test_letters_come_in_the_order_of_frames_and_rows() -> None:
+    first = frame_json([Row("a", 1000.0, stream="x"), *GOOD, Row("b", 1000.0, stream="x")])
+    output = push(record(0, first), record(1, b"{"), frame(2, [Row("c", 900.0)]))
+    assert [(letter["reason"], letter["id"]) for letter in letters(output)] == [
+        ("unknown_stream", "a"),
+        ("unknown_stream", "b"),
+        ("malformed_frame", None),
+        ("late", "c"),
+    ]
