@@ -69,7 +69,7 @@ class Regrouped:
 def regrouped(
     group: GroupKey, known: Sequence[LiveEpisode], changes: GroupChanges, rule: EpisodeRule, settled_before_us: int
 ) -> Regrouped:
-    """Coalesce the matches of a group (Facts in docs/semantics.md).
+    """Coalesce the matches of a group (Facts in docs/explanation/runs.md).
 
     Parameters
     ----------

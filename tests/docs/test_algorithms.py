@@ -1,4 +1,4 @@
-"""The table of docs/algorithms.md holds what the algorithms count."""
+"""The table of timing joins on docs/explanation/papers.md says what the algorithms count."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
 from docs.generate import ROOT
 from tests.reference.recorded_streams import long_recording
 
-PAGE = (ROOT / "docs/algorithms.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/papers.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("\n## Timing joins\n")[1].split("\n## ")[0]
 
 
 def test_the_example_runs_as_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    [block] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    [block] = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
     names: dict[str, Any] = {}
     exec(block, names)
-    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     pairs = len(timing_join(names["a"], names["b"], names["window"], names["threshold"], sensors="any"))
-    assert [name for name, *_ in said] == [each.name for each in ALGORITHMS if not each.uniform_templates_only]
-    assert {int(found) for _, found, _ in said} == {pairs}
+    assert [name for name, *_ in lines] == [each.name for each in ALGORITHMS if not each.uniform_templates_only]
+    assert {int(count) for _, count, _ in lines} == {pairs}
     assert pairs > 0
 
 
@@ -36,24 +37,22 @@ def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
     work = measured.work
     counts = [f"{count:,}" for count in (work.scanned, work.probabilities, work.lookups, work.buffered)]
 
-    row = re.search(rf"^\| `{algorithm.name}` \|.*$", PAGE, re.MULTILINE)
+    row = re.search(rf"^\| `{algorithm.name}` \|.*$", SECTION, re.MULTILINE)
 
     assert row is not None, f"{algorithm.name} has no row"
     assert row[0].rsplit(" | ", 4)[1:] == [*counts[:3], f"{counts[3]} |"]
-    assert f"{len(measured.pairs):,} pairs" in PAGE
+    assert f"{len(measured.pairs):,} pairs" in SECTION
 
 
 def test_our_own_counts_are_those_of_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     streams, scanned, looked_up = long_recording(), [], []
-    monkeypatch.setattr(expansion, "expanded", counted(expansion.expanded, lambda found: scanned.append(len(found[0]))))
-    monkeypatch.setattr(
-        ProbeBounds, "qualify", counted(ProbeBounds.qualify, lambda found: looked_up.append(len(found)))
-    )
+    monkeypatch.setattr(expansion, "expanded", counted(expansion.expanded, lambda rows: scanned.append(len(rows[0]))))
+    monkeypatch.setattr(ProbeBounds, "qualify", counted(ProbeBounds.qualify, lambda rows: looked_up.append(len(rows))))
     a, b = streams.arrivals.a, streams.arrivals.b
 
     timing_join(a, b, streams.window, streams.threshold, sensors="any")
 
-    row = re.search(r"^\| `timing_join` \|.*$", PAGE, re.MULTILINE)
+    row = re.search(r"^\| `timing_join` \|.*$", SECTION, re.MULTILINE)
     assert row is not None
     counts = (sum(scanned), 0, sum(looked_up), len(a) + len(b))
     assert row[0].rsplit(" | ", 4)[1:] == [*(f"{count:,}" for count in counts[:3]), f"{counts[3]} |"]
@@ -61,8 +60,8 @@ def test_our_own_counts_are_those_of_the_recording(monkeypatch: pytest.MonkeyPat
 
 def counted(function: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
-        found = function(*args)
-        note(found)
-        return found
+        result = function(*args)
+        note(result)
+        return result
 
     return call

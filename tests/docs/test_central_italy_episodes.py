@@ -1,4 +1,4 @@
-"""The table and the picture of docs/benchmarks.md about the coalesced earthquake morning hold what comes out."""
+"""The tables and the picture of episodes on docs/explanation/earthquake-morning.md say what comes out."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from docs.generate import ROOT
 from docs.pictures import numbers_in
 from tests.reference import central_italy
 
-PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
-SHOWN = numbers_in(ROOT / "docs/benchmarks/central-italy-episodes.svg")
+PAGE = (ROOT / "docs/explanation/earthquake-morning.md").read_text(encoding="utf-8")
+SHOWN = numbers_in(ROOT / "docs/explanation/earthquake-morning/episodes.svg")
 needs_data = pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
 
 
@@ -88,14 +88,14 @@ def test_matches_whose_intervals_touch_are_one_episode_and_its_time_is_that_of_t
 def test_uncertain_matches_occurred_within_their_hull() -> None:
     picks = picks_at(10, 10.5, events="aa")
     spread = {pick.source: Histogram.uniform(-3, -1) for pick in picks}
-    [found] = [Matches.of([(0, 1)], picks, spread, 1.0)]
+    [match] = [Matches.of([(0, 1)], picks, spread, 1.0)]
 
     since = central_italy.MIDNIGHT_US
-    times_s = [(column[0] - since) / 1e6 for column in (found.earliest_us, found.p05_us, found.mean_us, found.p95_us)]
+    times_s = [(column[0] - since) / 1e6 for column in (match.earliest_us, match.p05_us, match.mean_us, match.p95_us)]
     assert times_s == sorted(times_s)
     assert times_s[0] == 7
-    assert found.latest_us[0] == since + 9_500_000
-    assert found.p95_us[0] < found.latest_us[0]
+    assert match.latest_us[0] == since + 9_500_000
+    assert match.p95_us[0] < match.latest_us[0]
 
 
 def test_an_event_is_found_by_the_episode_that_has_most_of_its_picks() -> None:

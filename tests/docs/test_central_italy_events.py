@@ -1,4 +1,4 @@
-"""The tables and the picture of docs/window-join.md about the earthquake morning agree and hold what comes out."""
+"""The tables and the picture of sets on docs/explanation/earthquake-morning.md agree and say what comes out."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from docs.generate import ROOT
 from docs.pictures import numbers_in
 from tests.reference import central_italy
 
-PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")
-SHOWN = numbers_in(ROOT / "docs/window-join/central-italy-events.svg")
+PAGE = (ROOT / "docs/explanation/earthquake-morning.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("\n## Sets: ")[1].split("\n## ")[0]
+SHOWN = numbers_in(ROOT / "docs/explanation/earthquake-morning/events.svg")
 needs_data = pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
 
 
@@ -37,11 +38,11 @@ def morning() -> Morning:
 
 
 def test_the_table_shows_what_the_picture_does() -> None:
-    assert list(best_settings(SHOWN)) == re.findall(r"^\| (?:P|P and S) \| .*$", PAGE, re.MULTILINE)
+    assert list(best_settings(SHOWN)) == re.findall(r"^\| (?:P|P and S) \| .*$", SECTION, re.MULTILINE)
 
 
 def test_the_table_of_windows_shows_what_the_picture_does() -> None:
-    [row] = re.findall(rf"^\| ±{WINDOW_S:g} s \| (.*) \|$", PAGE, re.MULTILINE)
+    [row] = re.findall(rf"^\| ±{WINDOW_S:g} s \| (.*) \|$", SECTION, re.MULTILINE)
     cells = dict(zip(SHOWN_THRESHOLDS, row.split(" | "), strict=True))
     late = {name: counted for name, _, counted in curve(SHOWN, "P", OURS)}
     for threshold in (0.1, 0.2):
@@ -68,5 +69,5 @@ def test_of_sets_that_share_a_pick_the_largest_is_the_alarm() -> None:
 def test_an_alarm_belongs_to_the_event_of_most_of_its_picks() -> None:
     events = ["1", "1", "1", "", "1", "2", "2", ""]
     picks = [Pick((f"S{at % 5}", "P"), float(at), frozenset({name} - {""})) for at, name in enumerate(events)]
-    found = Found.of([(0, 1, 2, 3), (4, 5, 6, 7)], picks)
-    assert found == Found(sets=2, alarms=2, right=1, wanted=1, events=1)
+    score = Found.of([(0, 1, 2, 3), (4, 5, 6, 7)], picks)
+    assert score == Found(sets=2, alarms=2, right=1, wanted=1, events=1)

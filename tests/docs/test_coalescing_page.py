@@ -1,4 +1,4 @@
-"""docs/coalescing.md: its Python says what it shows, its commands answer what it shows, its query is accepted."""
+"""docs/explanation/coalescing.md: its Python and its commands say what the page shows, its query is accepted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from jsonschema import Draft202012Validator
 from coincide.queries import Query, query_from_json
 from docs.generate import ROOT
 
-PAGE = (ROOT / "docs/coalescing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/coalescing.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
 QUERIES = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 
 
 def test_the_python_shown_says_what_it_shows() -> None:
     session = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(session, {}, "coalescing.md", "docs/coalescing.md", 0)
+    test = doctest.DocTestParser().get_doctest(session, {}, "coalescing.md", "docs/explanation/coalescing.md", 0)
     assert len(test.examples) >= 40
     assert doctest.DocTestRunner().run(test).failed == 0
 

@@ -9,23 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import figures
-from docs import coalescing_pictures, timing_join_pictures, window_join_pictures
 from docs.generate import ROOT
-from docs.pictures import Numbers, numbers_in, rounded
+from docs.pictures import Numbers, coalescing, numbers_in, papers, rounded, timing_join, window_join
 
 PICTURES = {
     path: numbers
-    for module in (timing_join_pictures, window_join_pictures, coalescing_pictures, figures)
-    for path, (_, numbers) in module.PICTURES.items()
+    for page in (timing_join, window_join, coalescing, papers)
+    for path, (_, numbers) in page.PICTURES.items()
 }
-OF_DATA = {  # held by test_central_italy, ..._events, ..._episodes and test_window_join_italy
-    ROOT / "docs/benchmarks/central-italy-episodes.svg",
-    ROOT / "docs/timing-join/central-italy.svg",
-    ROOT / "docs/window-join/central-italy-work.svg",
-    ROOT / "docs/window-join/central-italy-events.svg",
+OF_DATA = {  # checked by test_central_italy, ..._events, ..._episodes and test_window_join_italy
+    ROOT / "docs/explanation/earthquake-morning/pairs.svg",
+    ROOT / "docs/explanation/earthquake-morning/events.svg",
+    ROOT / "docs/explanation/earthquake-morning/episodes.svg",
+    ROOT / "docs/explanation/papers/central-italy-work.svg",
 }
-OF_TIMES = {ROOT / "docs/benchmarks/coalescing-schemes.svg"}  # as seen once; held by test_benchmarks
+OF_TIMES = {ROOT / "docs/explanation/benchmarks/coalescing-schemes.svg"}  # measured once; checked by test_benchmarks
 
 
 @pytest.mark.parametrize(("path", "numbers"), PICTURES.items(), ids=[path.stem for path in PICTURES])
@@ -37,11 +35,11 @@ def test_a_picture_shows_what_the_code_gives(path: Path, numbers: Callable[[], N
         assert values == pytest.approx(now[name], abs=1e-5), f"{name}: draw {path.name} anew"
 
 
-def test_every_picture_is_held() -> None:
+def test_every_picture_is_checked() -> None:
     assert {*PICTURES, *OF_DATA, *OF_TIMES} == set(ROOT.glob("docs/**/*.svg"))
 
 
 def test_the_numbers_need_no_matplotlib() -> None:
-    drawing = "benchmarks.figures, docs.coalescing_pictures, docs.timing_join_pictures, docs.window_join_pictures"
-    script = f"import sys; sys.modules['matplotlib'] = None; import {drawing}"
+    drawing = "from docs.pictures import coalescing, papers, timing_join, window_join"
+    script = f"import sys; sys.modules['matplotlib'] = None; {drawing}"
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)

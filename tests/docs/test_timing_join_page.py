@@ -1,4 +1,4 @@
-"""docs/timing-join.md and the README's command: what they show is what comes out."""
+"""docs/explanation/timing-join.md and the README's command: what they show is what comes out."""
 
 import doctest
 import re
@@ -11,14 +11,14 @@ import pytest
 
 from docs.generate import ROOT
 
-PAGE = (ROOT / "docs/timing-join.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/explanation/timing-join.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"```sh\n(coincide .*?)```(?:\n\n```text\n(.*?)```)?", PAGE + README, re.DOTALL)
 
 
 def test_the_python_shown_says_what_it_shows() -> None:
     session = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(session, {}, "timing-join.md", "docs/timing-join.md", 0)
+    test = doctest.DocTestParser().get_doctest(session, {}, "timing-join.md", "docs/explanation/timing-join.md", 0)
     assert len(test.examples) >= 6
     assert doctest.DocTestRunner().run(test).failed == 0
 

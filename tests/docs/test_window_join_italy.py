@@ -1,4 +1,4 @@
-"""The picture and the figures of docs/window-join.md about the Central Italy morning hold what comes out."""
+"""The picture and the figures of docs/explanation/papers.md about the Central Italy morning say what comes out."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from docs.pictures import numbers_in
 from tests.reference import central_italy
 
 pytestmark = pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
-PICTURE = ROOT / "docs/window-join/central-italy-work.svg"
-PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")
+PICTURE = ROOT / "docs/explanation/papers/central-italy-work.svg"
+PAGE = (ROOT / "docs/explanation/papers.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("stations", STATIONS)

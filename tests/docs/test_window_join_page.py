@@ -1,4 +1,4 @@
-"""docs/window-join.md, before the paper's algorithms: its Python says what it shows, its queries are those graphs."""
+"""docs/explanation/window-join.md: its Python says what it shows, its queries are those graphs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pytest
 from coincide.queries import Query
 from docs.generate import ROOT
 
-PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")
-SECTIONS = PAGE[: PAGE.index("## The paper's algorithms")]
+PAGE = (ROOT / "docs/explanation/window-join.md").read_text(encoding="utf-8")
 QUERIES: dict[str, dict[str, Any]] = {
-    query["id"]: query for query in map(json.loads, re.findall(r"```json\n(.*?)```", SECTIONS, re.DOTALL))
+    query["id"]: query for query in map(json.loads, re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
 }
 GRAPHS = {"gas-cloud": "gas_cloud", "object": "cameras", "burst": "burst"}
 
@@ -23,8 +22,8 @@ GRAPHS = {"gas-cloud": "gas_cloud", "object": "cameras", "burst": "burst"}
 @pytest.fixture(scope="module")
 def shown() -> dict[str, Any]:
     """What the page's Python defines, after it has said what it shows."""
-    session = "\n".join(re.findall(r"```python\n(.*?)```", SECTIONS, re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(session, {}, "window-join.md", "docs/window-join.md", 0)
+    session = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(session, {}, "window-join.md", "docs/explanation/window-join.md", 0)
     assert len(test.examples) >= 30
     assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
     return test.globs
@@ -36,8 +35,8 @@ def test_every_query_has_its_graph() -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_query_asks_what_the_python_asks(name: str, shown: dict[str, Any]) -> None:
-    asked, graph = Query.from_json(QUERIES[name]).graph, shown[GRAPHS[name]]
+    query_graph, graph = Query.from_json(QUERIES[name]).graph, shown[GRAPHS[name]]
     if name == "burst":  # roles of one stream there, detectors of their own here
-        assert (asked.uniform_window, len(asked.roles)) == (graph.uniform_window, len(graph.roles))
+        assert (query_graph.uniform_window, len(query_graph.roles)) == (graph.uniform_window, len(graph.streams))
     else:
-        assert asked == graph
+        assert query_graph == graph

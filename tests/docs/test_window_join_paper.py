@@ -1,4 +1,4 @@
-"""The algorithms' table of docs/window-join.md holds what they count, and its Python says what it shows."""
+"""The table of window joins on docs/explanation/papers.md says what they count, and its Python says what it shows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from benchmarks.window_join_costs import UNIFORM, USUAL, WIDE, Setting, works
 from coincide.papers.window_join.algorithms import ALGORITHMS, PaperAlgorithm
 from docs.generate import ROOT
 
-PAGE = (ROOT / "docs/window-join.md").read_text(encoding="utf-8")
-SECTION = PAGE[PAGE.index("## The paper's algorithms") :]
+PAGE = (ROOT / "docs/explanation/papers.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("\n## Window joins\n")[1].split("\n## ")[0]
 
 
 def shown_setting(algorithm: PaperAlgorithm) -> Setting:
@@ -33,6 +33,6 @@ def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
 
 def test_the_python_shown_says_what_it_shows() -> None:
     session = "\n".join(re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(session, {}, "window-join.md", "docs/window-join.md", 0)
+    test = doctest.DocTestParser().get_doctest(session, {}, "papers.md", "docs/explanation/papers.md", 0)
     assert len(test.examples) >= 6
     assert doctest.DocTestRunner().run(test).failed == 0

@@ -1,4 +1,4 @@
-"""Coalescing from its definition in docs/semantics.md, one row at a time: slow and obvious."""
+"""Coalescing from its definition in docs/explanation/runs.md, one row at a time: slow and obvious."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Given the detections that were accepted (none of them late, none twice) and the history of the queries, the set of
 matches does not depend on arrival order, batches, shards or restarts.  So this file has no buffer, no watermark
 and no eviction: it looks at every pair of an area that could possibly qualify and applies the rules of
-docs/semantics.md one after the other.
+docs/explanation/semantics.md one after the other.
 
 Time in the history is counted in *phases*: a detection says in which phase it was processed, a version says from
 which phase on it was in force.  A test that changes queries waits between phases; one that does not has phase 0 only.

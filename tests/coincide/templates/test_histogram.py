@@ -45,7 +45,7 @@ def test_how_far_a_gaussian_in_buckets_is_from_a_gaussian(
     figures = [f"{each:.4f}" for each in (u.std_s, *worst)]
 
     assert figures == [std, exact_partner, like_partner]
-    page = (ROOT / "docs/semantics.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/explanation/semantics.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| {buckets}[^|]* \|{'[|]'.join(f' {each} ' for each in figures)}\|$", page, re.MULTILINE)
 
 

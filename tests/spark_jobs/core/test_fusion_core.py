@@ -420,7 +420,7 @@ def test_an_idle_area_is_forgotten() -> None:
     output = fused.push([frame(1, [P], "bay", received_at_s=4601.0)])
     assert status(output)["buffered"] == {"p": 1, "s": 0}
     assert (b"quiet" in fused.header(), b"bay" in fused.header()) == (False, True)
-    assert Limits().forget_area_after_s == 7 * 86_400  # as docs/semantics.md says
+    assert Limits().forget_area_after_s == 7 * 86_400  # as docs/explanation/lateness-and-retention.md says
 
 
 def test_an_area_whose_partition_is_read_later_is_not_idle() -> None:

@@ -1,6 +1,6 @@
-"""How pictures are drawn and kept: one style, the same bytes each time, and in each file some of the numbers it shows.
+"""How to draw and save pictures: one style, the same bytes each time, and in each file some of the numbers it shows.
 
-matplotlib comes with `requirements-bench.lock`. The numbers can be read, and computed again, without it.
+Drawing needs matplotlib, which `requirements-bench.lock` brings. Reading and computing the numbers does not.
 """
 
 from __future__ import annotations
@@ -8,11 +8,15 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+EXPLANATION = Path(__file__).resolve().parents[1] / "explanation"
+
 Numbers = Mapping[str, Iterable[float]]
+Pictures = dict[Path, tuple[Callable[[], Any], Callable[[], Numbers]]]
+"""For each file what draws it, and what computes the numbers that it is known by."""
 
 STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
@@ -28,20 +32,20 @@ STYLE: dict[Any, Any] = {
 
 def figure(width_in: float, height_in: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
     """Return a figure and its axes, an array of them if there are several, in the style of all pictures."""
-    import matplotlib as mpl  # noqa: PLC0415 - for who draws, not for who reads the numbers
+    import matplotlib as mpl  # noqa: PLC0415 - only drawing needs it
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     mpl.use("Agg")
     mpl.rcParams.update(STYLE)
-    drawn: tuple[Any, Any] = plt.subplots(rows, columns, figsize=(width_in, height_in), layout="constrained")
-    return drawn
+    new_figure: tuple[Any, Any] = plt.subplots(rows, columns, figsize=(width_in, height_in), layout="constrained")
+    return new_figure
 
 
-def save(drawn: Any, path: Path, numbers: Numbers) -> None:
+def save(fig: Any, path: Path, numbers: Numbers) -> None:
     """Write the figure as SVG, without a date or the program's version, with numbers to know it by."""
     path.parent.mkdir(exist_ok=True)
-    drawn.savefig(path, metadata={"Date": None, "Creator": None, "Description": json.dumps(rounded(numbers))})
-    drawn.clear()
+    fig.savefig(path, metadata={"Date": None, "Creator": None, "Description": json.dumps(rounded(numbers))})
+    fig.clear()
 
 
 def rounded(numbers: Numbers) -> dict[str, list[float]]:
@@ -52,5 +56,5 @@ def rounded(numbers: Numbers) -> dict[str, list[float]]:
 def numbers_in(path: Path) -> dict[str, list[float]]:
     """Return the numbers that `save` wrote into a picture."""
     text = re.search(r"<dc:description>(.*?)</dc:description>", path.read_text(encoding="utf-8"), re.DOTALL)
-    found: dict[str, list[float]] = json.loads(html.unescape(text[1]) if text else "{}")
-    return found
+    numbers: dict[str, list[float]] = json.loads(html.unescape(text[1]) if text else "{}")
+    return numbers

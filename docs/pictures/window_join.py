@@ -1,12 +1,11 @@
-"""The pictures of docs/window-join.md, from the library itself: `python -m docs.window_join_pictures`.
+"""The pictures of docs/explanation/window-join.md, from the library itself.
 
 `PICTURES` names each file, what draws it and which numbers it is known by.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,9 @@ from coincide import (
     satisfaction_offsets,
 )
 from coincide.constraints.implied import implied_bounds
-from docs.pictures import Numbers, figure, save
+from docs.pictures.style import EXPLANATION, Numbers, Pictures, figure
 
-FOLDER = Path(__file__).parent / "window-join"
+FOLDER = EXPLANATION / "window-join"
 
 Point = tuple[float, float]
 Places = Mapping[str, Point]
@@ -112,8 +111,8 @@ def _draw_implied(ax: Any, graph: ConstraintGraph, places: Places) -> None:
 
 def unbound_pairs(graph: ConstraintGraph) -> list[tuple[str, str]]:
     """Return the pairs of streams that have no edge."""
-    tied = {edge.pair for edge in graph.edges}
-    return [(a, b) for i, a in enumerate(graph.roles) for b in graph.roles[i + 1 :] if {a, b} not in tied]
+    pairs = {edge.pair for edge in graph.edges}
+    return [(a, b) for i, a in enumerate(graph.roles) for b in graph.streams[i + 1 :] if {a, b} not in pairs]
 
 
 def _draw_streams(ax: Any, places: Places, title: str) -> None:
@@ -184,17 +183,7 @@ def numbers_of_reach() -> Numbers:
     }
 
 
-PICTURES: dict[Path, tuple[Callable[[], Any], Callable[[], Numbers]]] = {
+PICTURES: Pictures = {
     FOLDER / "forms.svg": (draw_forms, numbers_of_forms),
     FOLDER / "reach.svg": (draw_reach, numbers_of_reach),
 }
-
-
-def main() -> None:
-    """Draw all pictures."""
-    for path, (draw, numbers) in PICTURES.items():
-        save(draw(), path, numbers())
-
-
-if __name__ == "__main__":
-    main()

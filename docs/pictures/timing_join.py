@@ -1,20 +1,18 @@
-"""The pictures of docs/timing-join.md, from the library itself: `python -m docs.timing_join_pictures`.
+"""The pictures of docs/explanation/timing-join.md, from the library itself.
 
 `PICTURES` names each file, what draws it and which numbers it is known by.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coincide import Histogram, Window, match_probability, satisfaction_offsets
-from docs.pictures import Numbers, figure, save
+from docs.pictures.style import EXPLANATION, Numbers, Pictures, figure
 
-FOLDER = Path(__file__).parent / "timing-join"
+FOLDER = EXPLANATION / "timing-join"
 
 # The example of the page: a sensor that reports late, and one whose clock is off by up to a second either way.
 LATE = Histogram.from_latency([(0, 1, 0.6), (1, 2, 0.3), (2, 4, 0.1)])
@@ -105,19 +103,9 @@ def numbers_of_offsets(u: Histogram, v: Histogram, window: Window, threshold: fl
 Example = tuple[Histogram, Histogram, Window, float]
 LONG: Example = (LATE, CLOCK, WINDOW, THRESHOLD)
 SHORT: Example = (TWOFOLD, Histogram.point(), SHORT_WINDOW, SHORT_THRESHOLD)
-PICTURES: dict[Path, tuple[Callable[[], Any], Callable[[], Numbers]]] = {
+PICTURES: Pictures = {
     FOLDER / "reports.svg": (draw_reports, numbers_of_reports),
     FOLDER / "difference.svg": (draw_difference, numbers_of_difference),
     FOLDER / "offsets.svg": (lambda: draw_offsets(*LONG, (-6, 4)), lambda: numbers_of_offsets(*LONG)),
     FOLDER / "short-window.svg": (lambda: draw_offsets(*SHORT, (-5, 5)), lambda: numbers_of_offsets(*SHORT)),
 }
-
-
-def main() -> None:
-    """Draw all pictures."""
-    for path, (draw, numbers) in PICTURES.items():
-        save(draw(), path, numbers())
-
-
-if __name__ == "__main__":
-    main()
