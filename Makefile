@@ -76,8 +76,13 @@ fmt: $(STAMP) ## Format the code and put imports in order
 	"$(BIN)/ruff" format
 
 .PHONY: docs
-docs: $(STAMP) ## Write the pages that are made from the code: settings, metrics, topics, OpenAPI
+docs: $(STAMP) ## Write the pages that are made from the code, and build the site into site/
 	"$(RUN)" -m docs.generate
+	"$(RUN)" -m zensical build --clean --strict
+
+.PHONY: docs-serve
+docs-serve: docs ## Show the site on http://127.0.0.1:8000; its search needs a server, the pages do not
+	"$(RUN)" -m http.server 8000 --bind 127.0.0.1 --directory site
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs uv)

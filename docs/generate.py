@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+import coincide
 from services.alerting.app import create_app as create_alerting
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.settings import Settings as AlertingSettings
@@ -22,6 +24,7 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings as IngestSettings
+from services.ingest.stamping.verdicts import Reason
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.status_metrics import StatusMetrics
 from spark_jobs.settings import Settings as FusionSettings
@@ -29,6 +32,18 @@ from spark_jobs.settings import Settings as FusionSettings
 ROOT = Path(__file__).parent.parent
 NOTICE = "<!-- Written by `make docs` from the code; change it there. -->"
 COMPONENTS = ("ingest", "fusion", "alerting")
+#: The packages of the library that the Python reference shows, a page each; zensical.toml lists the same pages.
+PYTHON_PACKAGES = {
+    "templates": "Templates",
+    "constraints": "Constraints",
+    "probability": "Probability",
+    "offsets": "Offsets",
+    "joins": "Joins",
+    "live": "Joins of streams, live",
+    "coalescing": "Coalescing",
+    "temporal": "Temporal queries",
+    "queries": "Continuous queries",
+}
 
 
 def documents() -> dict[str, str]:
@@ -37,8 +52,10 @@ def documents() -> dict[str, str]:
         "docs/reference/settings.md": _settings_page(),
         "docs/reference/metrics.md": _metrics_page(),
         "docs/reference/topics.md": _topics_page(),
+        "docs/reference/rest.md": _rest_page(_ingest_app().openapi(), _alerting_app().openapi()),
         "docs/contracts/ingest.openapi.json": _openapi(_ingest_app()),
-        "docs/contracts/alerting.openapi.json": _openapi(create_alerting(_alerting_settings())),
+        "docs/contracts/alerting.openapi.json": _openapi(_alerting_app()),
+        **_python_pages(),
     }
 
 
@@ -148,16 +165,100 @@ def _configs(configs: dict[str, str]) -> str:
     return ", ".join(f"`{key}={value}`" for key, value in configs.items())
 
 
+def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
+    lines = [
+        "# REST",
+        NOTICE,
+        "Ingest takes detections, alerting takes queries and serves results. Both describe themselves as OpenAPI at "
+        "`/openapi.json` ([ingest](../contracts/ingest.openapi.json), [alerting](../contracts/alerting.openapi.json)).",
+        "Every error is a problem document (RFC 9457, `application/problem+json`). Its `detail` is one sentence: "
+        "which field is wrong, what it was and what is allowed. Times in `from` and `to` are RFC 3339 or whole "
+        "microseconds since 1970. A list answers with `next_cursor` (`next` for sensors) while there is more.",
+        "## Ingest, port 8010",
+        _routes_table(ingest),
+        *_parameter_sections(ingest),
+        "## Alerting, port 8020",
+        _routes_table(alerting),
+        "A change of a query needs `If-Match` with the ETag that `GET` gave, or `*`. Without it the answer is 428. "
+        "It is 412 if somebody else changed the query in between.",
+        *_parameter_sections(alerting),
+        "## Why a detection is refused",
+        _reasons_table(),
+        "The fusion job writes dead letters as well: `late` for what came too late to be compared, and others where "
+        "somebody other than ingest writes to the topics.",
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _routes(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in description["paths"].items():
+        for method, route in methods.items():
+            yield f"{method.upper()} {path}", route
+
+
+def _routes_table(description: dict[str, Any]) -> str:
+    rows = "".join(
+        f"\n| `{name}` | {route['summary'].rstrip('.')} | {', '.join(sorted(route['responses']))} |"
+        for name, route in _routes(description)
+    )
+    return f"| route | what it does | status |\n|---|---|---|{rows}"
+
+
+def _parameter_sections(description: dict[str, Any]) -> Iterator[str]:
+    for name, route in _routes(description):
+        filters = [each for each in route.get("parameters", []) if each["in"] == "query"]
+        if filters:
+            rows = "".join(f"\n| `{each['name']}` | {each.get('description', '')} |" for each in filters)
+            yield f"### Parameters of `{name}`\n\n| parameter | meaning |\n|---|---|{rows}"
+
+
+def _reasons_table() -> str:
+    rows = "".join(f"\n| `{reason}` | {reason.meaning} | {'yes' if reason.retryable else 'no'} |" for reason in Reason)
+    return f"| reason | meaning | can the same item be accepted later? |\n|---|---|---|{rows}"
+
+
+def _python_pages() -> dict[str, str]:
+    folder = "docs/reference/python"
+    pages = {
+        f"{folder}/{name}.md": f"# {title}\n\n{NOTICE}\n\n::: coincide.{name}\n"
+        for name, title in PYTHON_PACKAGES.items()
+    }
+    links = "".join(f"\n| [{title}]({name}.md) | `coincide.{name}` |" for name, title in PYTHON_PACKAGES.items())
+    pages[f"{folder}/index.md"] = "\n\n".join(
+        [
+            "# Python",
+            NOTICE,
+            "The library needs numpy and nothing else. It reads no files and no clock. Times are whole microseconds, "
+            "lengths of templates and windows are seconds, and arrays are numpy's. These pages come from docstrings.",
+            "| page | package |\n|---|---|" + links,
+            "## Names at the top",
+            "`import coincide as cc` has these names. All others are in their package.",
+            "| name | what it is |\n|---|---|" + "".join(_top_names()),
+        ]
+    )
+    pages[f"{folder}/index.md"] += "\n"
+    return pages
+
+
+def _top_names() -> Iterator[str]:
+    for name in sorted(set(coincide.__all__) - {"__version__"}, key=lambda name: (name.lower(), name)):
+        summary = (
+            (inspect.getdoc(getattr(coincide, name)) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        )
+        yield f"\n| `{name}` | {summary} |"
+
+
 def _ingest_app() -> Any:
     metrics = IngestMetrics(CollectorRegistry())
     never_started = KafkaPublisher(lambda: create_producer("127.0.0.1:9092"), metrics, timeout_s=1, most_bytes=0)
     return create_ingest(IngestSettings(), Registry(load_streams(ROOT / "config/streams.yaml")), never_started, metrics)
 
 
-def _alerting_settings() -> AlertingSettings:
-    return AlertingSettings(
+def _alerting_app() -> Any:
+    settings = AlertingSettings(
         database_url="sqlite:///never-opened.sqlite3", streams_path=ROOT / "config/streams.yaml", queries_path=None
     )
+    return create_alerting(settings)
 
 
 def _openapi(app: Any) -> str:

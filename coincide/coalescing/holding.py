@@ -8,7 +8,8 @@ import numpy.typing as npt
 from coincide.arrays.kinds import Int64Array
 from coincide.coalescing.columns import duration_of, group_codes, labels_of, time_order, times_of
 
-NEVER_US = -(1 << 63)  # end of a reading that holds at no time: another of its group at the same instant counts
+NEVER_US = -(1 << 63)
+"""The end of a reading that holds at no time: another of its group at the same instant counts."""
 
 
 def validity(

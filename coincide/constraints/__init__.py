@@ -5,8 +5,8 @@ Windows and thresholds, graphs of them between roles, and from which sensors mem
 
 from __future__ import annotations
 
-from coincide.constraints.conditions import UNKNOWN_SENSOR, JoinCondition, SensorRule
+from coincide.constraints.conditions import JoinCondition, SensorRule
 from coincide.constraints.graph import ConstraintGraph, Edge
 from coincide.constraints.window import Window
 
-__all__ = ["UNKNOWN_SENSOR", "ConstraintGraph", "Edge", "JoinCondition", "SensorRule", "Window"]
+__all__ = ["ConstraintGraph", "Edge", "JoinCondition", "SensorRule", "Window"]

@@ -12,6 +12,7 @@ from coincide.constraints.window import Window, checked_threshold, checked_windo
 from coincide.errors import SensorRuleError, WindowError
 
 SensorRule = Literal["different", "same", "any"]
+"""From which sensors the members of a match come: different ones, the same, or any."""
 
 UNKNOWN_SENSOR = -1  # a detection without a sensor counts as its own sensor: different from every other
 

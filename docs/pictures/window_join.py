@@ -112,7 +112,7 @@ def _draw_implied(ax: Any, graph: ConstraintGraph, places: Places) -> None:
 def unbound_pairs(graph: ConstraintGraph) -> list[tuple[str, str]]:
     """Return the pairs of streams that have no edge."""
     pairs = {edge.pair for edge in graph.edges}
-    return [(a, b) for i, a in enumerate(graph.roles) for b in graph.streams[i + 1 :] if {a, b} not in pairs]
+    return [(a, b) for i, a in enumerate(graph.roles) for b in graph.roles[i + 1 :] if {a, b} not in pairs]
 
 
 def _draw_streams(ax: Any, places: Places, title: str) -> None:

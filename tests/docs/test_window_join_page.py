@@ -37,6 +37,6 @@ def test_every_query_has_its_graph() -> None:
 def test_a_query_asks_what_the_python_asks(name: str, shown: dict[str, Any]) -> None:
     query_graph, graph = Query.from_json(QUERIES[name]).graph, shown[GRAPHS[name]]
     if name == "burst":  # roles of one stream there, detectors of their own here
-        assert (query_graph.uniform_window, len(query_graph.roles)) == (graph.uniform_window, len(graph.streams))
+        assert (query_graph.uniform_window, len(query_graph.roles)) == (graph.uniform_window, len(graph.roles))
     else:
         assert query_graph == graph

@@ -1,4 +1,4 @@
-"""docs/queries.md: its queries are accepted, its bodies are read, its events are those of the live stream."""
+"""The pages on queries: what they show is accepted and read, and their events are those of the live stream."""
 
 import json
 import re
@@ -16,10 +16,10 @@ from services.alerting.live.event_stream import event_of, events_of
 from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.match_rows import StoredMatch
 
-PAGE = (ROOT / "docs/queries.md").read_text(encoding="utf-8")
-SHOWN: list[dict[str, Any]] = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+WRITE, READ = ((ROOT / f"docs/how-to/{page}.md").read_text("utf-8") for page in ("write-a-query", "read-results"))
+SHOWN: list[dict[str, Any]] = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", WRITE, re.DOTALL)]
 QUERIES = {document["id"]: document for document in SHOWN if "id" in document}
-EVENTS: list[str] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+EVENTS: list[str] = re.findall(r"```text\n(.*?)```", READ, re.DOTALL)
 FORMS = {"intruder": "binary", "burst": "clique", "gas-cloud": "path", "object": "graph"}
 
 
