@@ -90,20 +90,14 @@ lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs 
 	uv pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 
 .PHONY: bench
-bench: setup .venv/.installed-bench ## Run the benchmarks, peers included, and print their tables
-	"$(RUN)" -m benchmarks
+bench: setup .venv/.installed-bench ## Run every benchmark, peers included (NAMES="timing_join ...", QUICK=1)
+	"$(RUN)" -m benchmarks $(NAMES) $(if $(QUICK),--quick)
 
 .PHONY: bench-join
-bench-join: setup .venv/.installed-bench ## The timing join beside its peers, sorted and unsorted; the papers' algorithms in counts and pictures
-	"$(RUN)" -m benchmarks.timing_join
-	"$(RUN)" -m benchmarks.timing_join --unsorted --answer ids --peers duckdb
-	"$(RUN)" -m benchmarks.timing_join --events 100000 --partners 1000
-	"$(RUN)" -m benchmarks.timing_join --peers spark --rounds 3
-	"$(RUN)" -m benchmarks.timing_join --answer ids --threads "$$(nproc)" --partners 10
-	"$(RUN)" -m benchmarks.satisfaction_table --templates 100 500
-	"$(RUN)" -m benchmarks.streaming_join
-	"$(RUN)" -m benchmarks.paper_costs
-	"$(RUN)" -m benchmarks.figures
+bench-join: setup .venv/.installed-bench ## The joins beside all peers, Spark too; the papers' algorithms in counts and pictures
+	"$(RUN)" -m benchmarks timing_join satisfaction_table streaming_join window_join paper_costs
+	"$(RUN)" -m benchmarks timing_join --peers spark --rounds 3
+	"$(RUN)" -m benchmarks timing_join --threads "$$(nproc)"
 
 .venv/.installed-bench: requirements-bench.lock $(STAMP)
 	@echo "Installing requirements-bench.lock"

@@ -6,17 +6,18 @@ import re
 
 import pytest
 
-from benchmarks.central_italy_competitors import WINDOWS_S, Competitor
-from benchmarks.central_italy_precision import (
+from docs.generate import ROOT
+from docs.pictures import numbers_in, rounded
+from docs.studies.pairs import (
     PICTURED_S,
+    WINDOWS_S,
+    Competitor,
     Curves,
     best_settings,
     by_window_and_threshold,
     measured,
     numbers,
 )
-from docs.generate import ROOT
-from docs.pictures import numbers_in, rounded
 from tests.reference import central_italy
 
 pytestmark = pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))

@@ -7,7 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.central_italy_episodes import (
+from coincide import Histogram
+from docs.generate import ROOT
+from docs.pictures import numbers_in
+from docs.studies.episodes import (
     GAPS_S,
     WAYS,
     chains,
@@ -15,13 +18,9 @@ from benchmarks.central_italy_episodes import (
     measured,
     rows,
 )
-from benchmarks.central_italy_events import Morning
-from benchmarks.central_italy_matches import Matches
-from benchmarks.central_italy_picks import Pick, load_picks, origin_seconds
-from benchmarks.central_italy_scores import coalesced, f1
-from coincide import Histogram
-from docs.generate import ROOT
-from docs.pictures import numbers_in
+from docs.studies.events import Morning
+from docs.studies.matches import Matches, coalesced, f1
+from docs.studies.picks import Pick, load_picks, origin_seconds
 from tests.reference import central_italy
 
 PAGE = (ROOT / "docs/explanation/earthquake-morning.md").read_text(encoding="utf-8")
@@ -102,7 +101,7 @@ def test_an_event_is_found_by_the_episode_that_has_most_of_its_picks() -> None:
     picks = picks_at(10, 11, 12, 13, 40, 41, 42, events="aaaaaaa")
     exact = {pick.source: Histogram.point() for pick in picks}
     episodes = coalesced(Matches.of([(0, 1, 2, 3), (4, 5, 6)], picks, exact, 5.0), picks, 0, hull=True)
-    assert episodes.found == {"a": 0}
+    assert episodes.of_event == {"a": 0}
     number, precision, recall, *_, complete, right = episodes.figures({"a": 10.5})
     assert (number, precision, recall) == (2, 1, 1)
     assert (complete, right) == (4 / 7, 1)

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from benchmarks.central_italy_events import (
+from docs.generate import ROOT
+from docs.pictures import numbers_in
+from docs.studies.events import (
     AIMS,
     OURS,
     POINT,
@@ -20,10 +22,8 @@ from benchmarks.central_italy_events import (
     curve,
     named,
 )
-from benchmarks.central_italy_picks import Pick, load_picks
-from benchmarks.central_italy_sets import Found, alarms
-from docs.generate import ROOT
-from docs.pictures import numbers_in
+from docs.studies.picks import Pick, load_picks
+from docs.studies.sets import Tally, alarms
 from tests.reference import central_italy
 
 PAGE = (ROOT / "docs/explanation/earthquake-morning.md").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_the_table_of_windows_shows_what_the_picture_does() -> None:
 def test_the_best_setting_finds_what_is_shown(morning: Morning, join: str) -> None:
     name, _, late = best(curve(SHOWN, "P", join), AIMS[0])
     [setting] = [each for each in SETTINGS[join] if named(each) == name]
-    assert counts(morning.found("P", join, setting)) == pytest.approx(late, rel=1e-5)
+    assert counts(morning.tally("P", join, setting)) == pytest.approx(late, rel=1e-5)
 
 
 def test_of_sets_that_share_a_pick_the_largest_is_the_alarm() -> None:
@@ -69,5 +69,5 @@ def test_of_sets_that_share_a_pick_the_largest_is_the_alarm() -> None:
 def test_an_alarm_belongs_to_the_event_of_most_of_its_picks() -> None:
     events = ["1", "1", "1", "", "1", "2", "2", ""]
     picks = [Pick((f"S{at % 5}", "P"), float(at), frozenset({name} - {""})) for at, name in enumerate(events)]
-    score = Found.of([(0, 1, 2, 3), (4, 5, 6, 7)], picks)
-    assert score == Found(sets=2, alarms=2, right=1, wanted=1, events=1)
+    found = Tally.of([(0, 1, 2, 3), (4, 5, 6, 7)], picks)
+    assert found == Tally(sets=2, alarms=2, right=1, wanted=1, events=1)

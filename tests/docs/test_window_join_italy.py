@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.window_join_costs import UNIFORM
-from benchmarks.window_join_italy import HOURS, STATIONS, curves
 from docs.generate import ROOT
 from docs.pictures import numbers_in
+from docs.studies.window_join_work import UNIFORM
+from docs.studies.work import HOURS, STATIONS, curves
 from tests.reference import central_italy
 
 pytestmark = pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.window_join_costs import UNIFORM, USUAL, WIDE, Setting, works
 from coincide.papers.window_join.algorithms import ALGORITHMS, PaperAlgorithm
 from docs.generate import ROOT
+from docs.studies.window_join_work import UNIFORM, USUAL, WIDE, Setting, works
 
 PAGE = (ROOT / "docs/explanation/papers.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("\n## Window joins\n")[1].split("\n## ")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from benchmarks.sliding_unit_costs import measure_sliding_costs
+from benchmarks.coalescing.unit_costs import measure_sliding_costs
 from coincide.sliding.choice import SlidingCosts
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.coalescing_costs import CPS, OOPS, WEIGHTS, Grid, grid
 from coincide.coalescing import PAPER, DistinctQuery, Weights, scheme_costs
 from coincide.coalescing.costs.model import eager_update
+from docs.studies.coalescing_costs import CPS, OOPS, WEIGHTS, Grid, grid
 
 GRIDS = {(weights.memory, weights.update, weights.scan): grid(weights) for weights in WEIGHTS.values()}
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.window_join_costs import ANY_GRAPH, UNIFORM, WIDE, Setting, operations, response_s, works
 from coincide import ConstraintGraph, Detections, Histogram, Window
 from coincide.papers.window_join import algorithms
 from coincide.papers.window_join.counted_work import WindowWork
 from coincide.papers.window_join.window_replay import Arrivals
+from docs.studies.window_join_work import ANY_GRAPH, UNIFORM, WIDE, Setting, operations, response_s, works
 
 
 def work_at(rate_hz: float, names: Iterable[str] = UNIFORM) -> dict[str, WindowWork]:

@@ -1,0 +1,153 @@
+"""How many detections a second one ingest process takes, every POST acknowledged by Kafka.
+
+Load generator, ingest and broker share this machine's cores. Each POST is one gateway's: detections of one of 64 areas.
+Beside it, in the same run, kafka-python sends the same frames to the same broker without any HTTP, with as many in
+flight; the ratio says what HTTP, validation and stamping cost. Wall time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import quantiles
+from typing import NamedTuple
+
+import psutil
+import uvloop
+from kafka import TopicPartition
+
+from benchmarks.harness.declaration import Benchmark, Options, Table
+from benchmarks.harness.rounds import cpu_seconds
+from benchmarks.line.gateways import as_fast_as_answered, is_ready
+from coincide import Histogram
+from deploy.local.broker import Broker
+from deploy.local.paths import ROOT
+from deploy.local.ports import free_ports
+from deploy.local.waiting import wait_until
+from services.common.kafka import create_admin, create_consumer, create_producer
+from services.common.topics import create_topics, load_topics
+from services.ingest.kafka.publisher import DETECTIONS
+from services.ingest.registry.seed import seed
+from services.ingest.registry.sensors import Sensor
+
+AREAS, BODIES, CONNECTIONS = 64, 512, 32
+START_S = 1_760_000_000
+NAMES = ("ingest", "broker", "generator")
+
+
+class IngestAlone(NamedTuple):
+    """A running broker and ingest, and nothing else; `processes` are theirs, and this one as "generator"."""
+
+    bootstrap: str
+    port: int
+    processes: dict[str, psutil.Process]
+
+    def used_s(self) -> list[float]:
+        """CPU seconds so far, in the order of `NAMES`."""
+        return [cpu_seconds(self.processes[name]) for name in NAMES]
+
+
+@contextmanager
+def ingest_alone(folder: Path) -> Iterator[IngestAlone]:
+    """Run a broker with topics and a sensor in each area, and ingest."""
+    kafka_port, port = free_ports(2)
+    broker = Broker(folder / "kafka", kafka_port)
+    broker.start()
+    settings = {"KAFKA_BOOTSTRAP": broker.bootstrap, "PORT": str(port), "HEARTBEAT_S": "null"}  # it counts records
+    environ = {**os.environ, **{f"COINCIDE_INGEST_{name}": value for name, value in settings.items()}}
+    admin = create_admin(broker.bootstrap)
+    create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
+    admin.close()
+    streams, ids = {"seismic": Histogram.normal(sigma_s=0.5)}, [f"sensor-{n:03d}" for n in range(AREAS)]
+    sensors = {name: Sensor(name, f"area-{n:02d}", streams) for n, name in enumerate(ids)}
+    seed(broker.bootstrap, sensors, prune=False, dry_run=False)
+    with (folder / "ingest.log").open("wb") as log:
+        command = [sys.executable, "-m", "services.ingest"]
+        ingest = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
+    try:
+        if not wait_until(lambda: is_ready(port), 30):
+            raise SystemExit("ingest did not become ready")
+        children = psutil.Process().children()
+        processes = {"broker" if "kafka.Kafka" in each.cmdline() else "ingest": each for each in children}
+        yield IngestAlone(broker.bootstrap, port, {**processes, "generator": psutil.Process()})
+    finally:
+        ingest.terminate()
+        ingest.wait(30)
+        broker.stop()
+
+
+def body(number: int, detections: int) -> bytes:
+    """Return one gateway's POST: RFC 3339 times, two attributes, no ids (the server makes them)."""
+    second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(START_S + number))
+    sensor, times = f"sensor-{number % AREAS:03d}", (f"{second}.{n:06d}Z" for n in range(detections))
+    attributes = ({"amplitude": n / 8, "channel": "HHZ"} for n in range(detections))
+    columns = zip(times, attributes, strict=True)
+    return json.dumps([{"sensor": sensor, "detected_at": at, "attributes": of} for at, of in columns]).encode()
+
+
+def frames_per_s(bootstrap: str, frames: list[bytes], seconds: float) -> float:
+    """Send `frames` round and round with the settings that ingest uses; return how many a second Kafka took."""
+    producer, slots, failures = create_producer(bootstrap), threading.Semaphore(CONNECTIONS), list[BaseException]()
+    producer.partitions_for(DETECTIONS)
+    started_s, sent = time.perf_counter(), 0
+    while time.perf_counter() - started_s < seconds:
+        slots.acquire()
+        future = producer.send(DETECTIONS, frames[sent % len(frames)], f"area-{sent % AREAS:02d}".encode())
+        future.add_callback(lambda _metadata: slots.release())
+        future.add_errback(failures.append)
+        sent += 1
+    producer.flush(30)
+    took_s = time.perf_counter() - started_s
+    producer.close(timeout=5)
+    assert not failures, failures[0]
+    return sent / took_s
+
+
+def newest(bootstrap: str, count: int) -> tuple[int, list[bytes]]:
+    """Return how many frames there are on the topic of detections, and the newest `count` of them."""
+    consumer, frames = create_consumer(bootstrap), list[bytes]()
+    partitions = [TopicPartition(DETECTIONS, each) for each in consumer.partitions_for_topic(DETECTIONS)]
+    consumer.assign(partitions)
+    ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
+    for partition, end in ends.items():
+        consumer.seek(partition, max(0, end - count // len(partitions) - 1))
+    while len(frames) < count:
+        frames += [record.value for records in consumer.poll(1000).values() for record in records]
+    consumer.close()
+    return sum(ends.values()), frames[:count]
+
+
+def measured(running: IngestAlone, detections: int, seconds: float) -> list[object]:
+    """Return a row: POSTs of so many detections through ingest, then their frames without it."""
+    contents = [body(number, detections) for number in range(BODIES)]
+    uvloop.run(as_fast_as_answered(running.port, contents, CONNECTIONS, seconds / 4))  # warm
+    records, _ = newest(running.bootstrap, 0)
+    used_s, started_s = running.used_s(), time.perf_counter()
+    latencies_s = uvloop.run(as_fast_as_answered(running.port, contents, CONNECTIONS, seconds))
+    posts_per_s, posts = len(latencies_s) / (time.perf_counter() - started_s), len(latencies_s)
+    spent_s = [now - before for now, before in zip(running.used_s(), used_s, strict=True)]
+    now, frames = newest(running.bootstrap, 64)
+    assert now - records == posts, f"{posts} POSTs were acknowledged, Kafka has {now - records} frames"
+    ratio = posts_per_s / frames_per_s(running.bootstrap, frames, seconds)
+    cpu_us = [f"{each / posts / detections * 1e6:.1f}" for each in spent_s]
+    p50_s, p99_s = (quantiles(latencies_s, n=100)[each] for each in (49, 98))
+    rates = [f"{ratio:.2f}", f"{posts_per_s * detections:,.0f}"]
+    return [detections, *rates, " / ".join(cpu_us), f"{p50_s * 1e3:.1f}, {p99_s * 1e3:.1f}"]
+
+
+def tables(options: Options) -> Iterator[Table]:
+    cpu = f"CPU µs a detection: {' / '.join(NAMES)}"
+    headings = ("a POST", "against kafka-python sending the same frames", "detections/s", cpu, "p50, p99 ms")
+    with tempfile.TemporaryDirectory() as folder, ingest_alone(Path(folder)) as running:
+        yield Table(headings, [measured(running, each, 1.0 if options.quick else 10.0) for each in (20, 500)])
+
+
+BENCHMARKS = [Benchmark("ingest", "POSTs through one ingest process, beside kafka-python", [tables], is_service=True)]
