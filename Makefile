@@ -10,9 +10,12 @@ RUN := $(BIN)/python
 STAMP := .venv/.installed
 
 # A lock is installed as it is: hashes checked, nothing resolved anew. uv does it faster where it is at hand.
-install = if command -v uv >/dev/null 2>&1; \
+# Both are quiet, so a dot a second says that it goes on; the dots end with the shell that asked for them.
+install = printf 'Installing %s ' $(1); (while sleep 1 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; \
+  if command -v uv >/dev/null 2>&1; \
   then uv pip install --quiet --python "$(RUN)" --require-hashes -r $(1); \
-  else "$(RUN)" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(1); fi
+  else "$(RUN)" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(1); fi; \
+  failed=$$?; kill $$dots; echo; test $$failed = 0
 
 LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
@@ -28,15 +31,14 @@ setup: $(STAMP) ## Create .venv from the locks, find or fetch Java, fetch the ja
 $(STAMP): requirements.lock requirements-java.lock
 	@"$(PYTHON)" -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is %d.%d: make PYTHON=python3.12 ..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	@test -x "$(RUN)" || { echo "Creating .venv"; "$(PYTHON)" -m venv .venv; }
-	@echo "Installing requirements.lock"
-	@$(call install,requirements.lock) || { echo "coincide: requirements.lock could not be installed: is the Python package index reachable?" >&2; exit 1; }
+	@{ $(call install,requirements.lock); } || { echo "coincide: requirements.lock could not be installed: is the Python package index reachable?" >&2; exit 1; }
 	@"$(RUN)" -c 'import sys; from deploy.local.java import find_machine_java; sys.exit(find_machine_java() is None)' \
-	  || { echo "No Java on this machine: installing requirements-java.lock"; $(call install,requirements-java.lock); } \
+	  || { echo "There is no Java on this machine."; $(call install,requirements-java.lock); } \
 	  || { echo "coincide: there is no Java 17 or 21 here, and requirements-java.lock could not be installed" >&2; exit 1; }
 	@touch "$@"
 
 .PHONY: demo
-demo: setup ## Run the whole system on the neutrinos of SN1987A; Ctrl-C stops it (DETACH=1: leave it running)
+demo: setup ## Run the whole system on the neutrinos of SN1987A and on a harbour of now; Ctrl-C stops it (DETACH=1: leave it running)
 	@"$(RUN)" -m deploy.local demo
 
 .PHONY: up
@@ -58,6 +60,11 @@ logs: setup ## Follow the logs of every process
 .PHONY: check
 check: setup lint test-fast ## Lint, types, import rules and every test, those with Kafka and Spark included
 	"$(RUN)" -m pytest -m jvm
+
+.PHONY: test
+test: $(STAMP) ## One test, or those of a file or folder: make test ONE=path::name
+	@test -n "$(ONE)" || { echo "Say which: make test ONE=tests/coincide/joins/test_buffer.py::test_name" >&2; exit 2; }
+	"$(RUN)" -m pytest "$(ONE)"
 
 .PHONY: test-fast
 test-fast: $(STAMP) ## The tests that need no JVM
@@ -87,6 +94,8 @@ docs-serve: docs ## Show the site on http://127.0.0.1:8000; its search needs a s
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) --extra cli --extra services --extra jobs --extra tools --extra dev -o requirements.lock pyproject.toml
+	uv pip compile -q $(LOCK_FLAGS) --extra services -c requirements.lock -o requirements-services.lock pyproject.toml
+	uv pip compile -q $(LOCK_FLAGS) --extra jobs -c requirements.lock -o requirements-jobs.lock pyproject.toml
 	uv pip compile -q $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 
 .PHONY: bench
@@ -100,7 +109,6 @@ bench-join: setup .venv/.installed-bench ## The joins beside all peers, Spark to
 	"$(RUN)" -m benchmarks timing_join --threads "$$(nproc)"
 
 .venv/.installed-bench: requirements-bench.lock $(STAMP)
-	@echo "Installing requirements-bench.lock"
 	@$(call install,requirements-bench.lock)
 	@touch "$@"
 

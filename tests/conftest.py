@@ -6,8 +6,7 @@ import pytest
 
 from deploy.local.broker import Broker
 from deploy.local.layout import Layout
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
+from deploy.local.machine import ROOT, free_ports
 from deploy.local.system import System
 from services.common.kafka import create_admin
 from services.common.topics import create_topics, load_topics

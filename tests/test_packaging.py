@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.paths import ROOT
+from deploy.local.machine import ROOT
 
 LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))
 

@@ -29,9 +29,7 @@ from benchmarks.harness.rounds import cpu_seconds
 from benchmarks.line.gateways import as_fast_as_answered, is_ready
 from coincide import Histogram
 from deploy.local.broker import Broker
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
-from deploy.local.waiting import wait_until
+from deploy.local.machine import ROOT, free_ports, wait_until
 from services.common.kafka import create_admin, create_consumer, create_producer
 from services.common.topics import create_topics, load_topics
 from services.ingest.kafka.publisher import DETECTIONS

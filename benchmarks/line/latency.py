@@ -25,10 +25,8 @@ from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.line.gateways import OpenLoop, due_times, is_ready
 from benchmarks.line.whole_line import AREAS, area_name, body_now, running
 from deploy.local.java import find_java
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
+from deploy.local.machine import ROOT, free_ports, wait_until
 from deploy.local.system import System
-from deploy.local.waiting import wait_until
 from services.common.kafka import create_admin, create_producer
 from services.common.topics import create_topics, load_topics
 

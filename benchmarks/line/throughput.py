@@ -19,8 +19,8 @@ import httpx
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.line.gateways import OpenLoop
 from benchmarks.line.whole_line import DETECTIONS_PER_MATCH, PROCESSES, body_now, cpu_by_process, running
+from deploy.local.machine import wait_until
 from deploy.local.system import System
-from deploy.local.waiting import wait_until
 
 MAX_DELAY_S = 10.0
 DETECTIONS_PER_POST = 500

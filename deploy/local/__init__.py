@@ -1,1 +1,11 @@
-"""The whole system on one machine, without containers: ``make up``, ``make demo``, and the tests' own copy of it."""
+"""The whole system on one machine, without containers: ``make up``, ``make demo``, and the tests' own copies of it.
+
+- `machine`: the checkout, free ports, waiting, and the one kind of error; everything here stands on it
+- `java`, `jars`: the Java that runs Kafka and Spark, and what they need besides; found, or fetched once
+- `broker`: one Kafka; tests use it alone
+- `layout`, `supervision`, `system`: where one system keeps its files and which ports it has, the runner of its
+  processes, and how all of it is started, waited for and stopped
+- `demo`: what ``make demo`` shows, of `sn1987a` (1987) and of `harbour` (now)
+
+Only tests, benchmarks and the command (`__main__`) import from here.
+"""

@@ -3,17 +3,44 @@
 import argparse
 import os
 import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from deploy.local.demo import run_demo
-from deploy.local.failure import LocalError, exit_with
 from deploy.local.layout import Layout
-from deploy.local.progress import shown
-from deploy.local.system import PROCESSES, System
+from deploy.local.machine import LocalError, exit_with
+from deploy.local.system import HARBOUR, PROCESSES, Report, System
+
+
+@contextmanager
+def _shown() -> Iterator[Report]:
+    """Yield a report that shows, until the block ends, which process does what and since when, a line for each."""
+    columns = (
+        SpinnerColumn(finished_text="✓"),
+        TextColumn("{task.description:<9} {task.fields[state]:<8}"),
+        TimeElapsedColumn(),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns) as progress:
+
+        def report(name: str, state: str) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=1, state=state)
+            progress.update(tasks[name], state=state, completed=1 if state == "ready" else 0)
+
+        yield report
+
+
+def _start(system: System, *, rebuild: bool = False) -> None:
+    with _shown() as report:
+        system.up(report, rebuild=rebuild)
 
 
 def _up(system: System) -> None:
-    with shown() as report:
-        system.up(report, rebuild=_is_set("REBUILD"))
+    _start(system, rebuild=_is_set("REBUILD"))
     for name in ("ingest", "alerting", "fusion"):
         print(f"{name:<9} {system.layout.url(name)}")
     print(f"logs      {system.layout.logs}")
@@ -32,14 +59,18 @@ def _status(system: System) -> None:
 
 
 def _logs(system: System) -> None:
-    files = [str(system.layout.logs / f"{name}.log") for name in PROCESSES]
+    logs = system.layout.logs
+    names = [*PROCESSES, *([HARBOUR] if (logs / f"{HARBOUR}.log").exists() else [])]
+    files = [str(logs / f"{name}.log") for name in names]
     follower = shutil.which("tail")
-    if follower is None or not system.layout.logs.is_dir():
-        raise LocalError(f"there are no logs to follow in {system.layout.logs}")
+    if follower is None or not logs.is_dir():
+        raise LocalError(f"there are no logs to follow in {logs}")
     os.execv(follower, [follower, "-n", "20", "-F", *files])  # noqa: S606 - no shell is the point
 
 
 def _demo(system: System) -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end it in order
+    _start(system)
     run_demo(system, detach=_is_set("DETACH"))
 
 

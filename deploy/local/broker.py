@@ -17,12 +17,9 @@ from pathlib import Path
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from deploy.local.failure import LocalError, exit_with
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
-from deploy.local.paths import HERE
-from deploy.local.ports import free_ports
-from deploy.local.waiting import wait_until
+from deploy.local.machine import HERE, LocalError, exit_with, free_ports, wait_until
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0

@@ -1,16 +1,19 @@
-"""The demo: the real system, the real neutrinos of SN1987A, and the table of what happened together."""
+"""The demo: the real system on the neutrinos of SN1987A, and on what three microphones of a harbour hear now."""
 
 import signal
+import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import httpx
 from rich.console import Console
 
 from coincide.queries import Query
-from deploy.local.demo_table import table_of
-from deploy.local.failure import LocalError
-from deploy.local.progress import shown
+from deploy.local.harbour import BANG
+from deploy.local.machine import LocalError, wait_until
 from deploy.local.sn1987a import (
     ANY_TWO,
     DETECTORS,
@@ -18,46 +21,91 @@ from deploy.local.sn1987a import (
     TWO_OF_THREE,
     episode_sentence,
     expected_matches,
+    explanation,
     posts,
+    table_of,
 )
-from deploy.local.system import System
-from deploy.local.waiting import wait_until
+from deploy.local.system import HARBOUR, System
 
 MATCHES_TIMEOUT_S = 60.0
+_NEWEST = 20
+_WATCH_EVERY_S = 1.0
 
 
 def run_demo(system: System, *, detach: bool) -> None:
-    """Start ``system``, post, show the matches; then stay until Ctrl-C and stop everything, unless ``detach``.
+    """Show 1987 and now on a running ``system``; then, unless ``detach``, go on until Ctrl-C and stop everything.
 
     Raises
     ------
     LocalError
-        The system could not be started, or the matches did not come.
+        The matches did not come.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end it in order
     try:
-        _show(system)
-        if not detach:
-            print("\nCtrl-C stops everything.", flush=True)
-            signal.pause()
+        applied_query(system, BANG)
+        start_us = time.time_ns() // 1_000
+        system.supervision.start_process(HARBOUR)  # the first bang takes its time, so it begins before the rest
+        show_1987(system)
+        _print_urls(system)
+        print("\nNow, in a harbour: every few seconds there is a bang, and three microphones may hear it (made up).")
+        print("P: how probable it is that those named here heard it within 2 s of each other.")
+        print("" if detach else "Ctrl-C stops everything.")
+        bangs = new_bangs(system, start_us)
+        for bang in islice(bangs, 1) if detach else bangs:
+            print(bang_sentence(bang), flush=True)
     except KeyboardInterrupt:
         _stop(system)
     else:
-        print("\nIt stays up; `make down` stops it.")
+        print("\nIt stays up and the bangs go on; `make down` stops it.")
 
 
-def _show(system: System) -> None:
-    with shown() as report:
-        system.up(report)
+def show_1987(system: System) -> None:
+    """Post the detections of 1987, wait for all their matches and print what these show."""
     queries = {id_: applied_query(system, id_) for id_ in QUERIES}
     post_all(system)
     matches = {id_: wait_for_matches(system, id_, expected_matches(query)) for id_, query in queries.items()}
-    taken_back = served_matches(system, TWO_OF_THREE, superseded="true")
+    superseded = matches_of(system, TWO_OF_THREE, superseded="true")
     Console().print(table_of(queries, matches))
+    print(explanation(queries[ANY_TWO].window.hi_s))
     print(f"{TWO_OF_THREE}: {len(matches[TWO_OF_THREE])} matches, all of three detectors; while they came in,")
-    print(f"{len(taken_back)} of two were live until the third detector's event superseded them.")
+    print(f"{len(superseded)} of two were live until the third detector's event superseded them.")
     print(episode_sentence(wait_for_episode(system, TWO_OF_THREE, len(matches[TWO_OF_THREE]))) + "\n")
-    _print_urls(system)
+
+
+def new_bangs(system: System, since_us: int) -> Iterator[Mapping[str, Any]]:
+    """Yield each match of the harbour that ingest had in hand at ``since_us`` or later, as they come; never ends.
+
+    Raises
+    ------
+    LocalError
+        The first does not come within `MATCHES_TIMEOUT_S`.
+    """
+    if not wait_until(lambda: bool(_newest_bangs(system, since_us)), MATCHES_TIMEOUT_S):
+        raise LocalError(f"no match of query {BANG} came within {MATCHES_TIMEOUT_S:.0f} s; see `make logs`")
+    printed: set[str] = set()
+    while True:
+        newest = _newest_bangs(system, since_us)
+        yield from (match for match in reversed(newest) if match["id"] not in printed)
+        printed = {match["id"] for match in newest} or printed
+        time.sleep(_WATCH_EVERY_S)
+
+
+def _newest_bangs(system: System, since_us: int) -> list[dict[str, Any]]:
+    """Return the newest matches, superseded ones too, the newest first; none while alerting does not answer."""
+    try:
+        answer = system.alerting.get("/v1/matches", params={"query": BANG, "superseded": "any", "limit": _NEWEST})
+    except httpx.HTTPError:
+        return []
+    matches = answer.json()["items"] if answer.status_code == httpx.codes.OK else []
+    return [match for match in matches if match["received_at_us"] >= since_us]
+
+
+def bang_sentence(match: Mapping[str, Any]) -> str:
+    """Say in a line who heard a bang, when it was and how sure that is; ``match`` as GET /v1/matches serves it."""
+    occurred_us = match["occurred"]["mean_us"] if match["occurred"] else match["earliest_us"]
+    when = datetime.fromtimestamp(occurred_us / 1e6, UTC)
+    sensors = " + ".join(sorted(member["sensor"] for member in match["members"]))
+    more = "  supersedes the match of two" if match.get("supersedes") else ""
+    return f"{when:%H:%M:%S} UTC  {sensors:<21}  P = {match['probability']:.2f}{more}"
 
 
 def _stop(system: System) -> None:
@@ -113,20 +161,20 @@ def wait_for_matches(system: System, query: str, expected: set[frozenset[str]]) 
     LocalError
         They are not, within `MATCHES_TIMEOUT_S`.
     """
-    if not wait_until(lambda: expected <= _ids(served_matches(system, query)), MATCHES_TIMEOUT_S):
-        found = len(expected & _ids(served_matches(system, query)))
+    if not wait_until(lambda: expected <= _ids(matches_of(system, query)), MATCHES_TIMEOUT_S):
+        came = len(expected & _ids(matches_of(system, query)))
         raise LocalError(
-            f"{found} of {len(expected)} matches came within {MATCHES_TIMEOUT_S:.0f} s; was query {query} changed, "
+            f"{came} of {len(expected)} matches came within {MATCHES_TIMEOUT_S:.0f} s; was query {query} changed, "
             "paused or removed after the detections were first posted? `make clean` starts afresh"
         )
-    return served_matches(system, query)
+    return matches_of(system, query)
 
 
 def _ids(matches: list[dict[str, Any]]) -> set[frozenset[str]]:
     return {frozenset(member["id"] for member in match["members"]) for match in matches}
 
 
-def served_matches(system: System, query: str, **filters: str) -> list[dict[str, Any]]:
+def matches_of(system: System, query: str, **filters: str) -> list[dict[str, Any]]:
     """Return every match of a query, page by page; live ones unless ``filters`` say otherwise."""
     matches: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
@@ -164,7 +212,7 @@ def _print_urls(system: System) -> None:
     ingest, alerting = system.layout.url("ingest"), system.layout.url("alerting")
     print(f"matches      {alerting}/v1/matches?query={ANY_TWO}")
     print(f"episodes     {alerting}/v1/episodes?query={TWO_OF_THREE}")
-    print(f"live stream  {alerting}/v1/live")
+    print(f"live stream  {alerting}/v1/live?query={BANG}")
     print(f"queries      {alerting}/v1/queries")
     print(f"sensors      {ingest}/v1/sensors")
     print(f"API          {ingest}/openapi.json  {alerting}/openapi.json")

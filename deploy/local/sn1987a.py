@@ -1,4 +1,4 @@
-"""The demo's detections (config/examples/sn1987a) and what to see in their matches, detectors by detectors."""
+"""The demo's detections of 1987 (config/examples/sn1987a), and what their matches show, detectors by detectors."""
 
 import itertools
 import json
@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
 from coincide import ConstraintGraph, Detections, window_join
 from coincide.queries import Query
-from deploy.local.paths import ROOT
+from deploy.local.machine import ROOT
 from services.common.declared_streams import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 
@@ -24,7 +27,7 @@ ANY_TWO, ALL_THREE, TWO_OF_THREE = QUERIES = ("sn1987a", "sn1987a-all", "sn1987a
 
 @dataclass(frozen=True)
 class DetectorGroup:
-    """What was found between some detectors.
+    """The matches between some detectors, summed up.
 
     Attributes
     ----------
@@ -58,17 +61,17 @@ def expected_matches(query: Query) -> set[frozenset[str]]:
     expected: set[frozenset[str]] = set()
     for members in range(len(query.roles), (query.at_least or len(query.roles)) - 1, -1):
         for detectors in itertools.combinations(DETECTORS, members):
-            found = set(_joined(query, detectors))
-            expected |= {each for each in found if not any(each < larger for larger in expected)}
+            together = set(_joined(query, detectors))
+            expected |= {each for each in together if not any(each < larger for larger in expected)}
     return expected
 
 
 def _joined(query: Query, detectors: Sequence[str]) -> Iterator[frozenset[str]]:
     edge = query.graph.edges[0]
     graph = ConstraintGraph.clique(detectors, edge.window, edge.threshold)
-    found = window_join({each: _frame(each) for each in detectors}, graph, threshold=query.joint_threshold)
+    tuples = window_join({each: _detections(each) for each in detectors}, graph, threshold=query.joint_threshold)
     ids = [list(_reported_s(each)) for each in detectors]
-    for positions in found.members.tolist():
+    for positions in tuples.members.tolist():
         yield frozenset(names[at] for names, at in zip(ids, positions, strict=True))
 
 
@@ -76,6 +79,43 @@ def by_detectors(matches: Iterable[Mapping[str, Any]], window_s: float, members:
     """Sum up ``matches``, as GET /v1/matches serves them, for every so many detectors."""
     probability = {frozenset(each["id"] for each in match["members"]): match["probability"] for match in matches}
     return [_sum_up(group, probability, window_s) for group in itertools.combinations(DETECTORS, members)]
+
+
+def table_of(queries: Mapping[str, Query], matches: Mapping[str, Iterable[Mapping[str, Any]]]) -> Table:
+    """Return the table of the demo's ``queries`` and their ``matches``, by query id."""
+    window_s = queries[ANY_TWO].window.hi_s
+    table = Table(title="SN1987A, 1987-02-23 07:35 UT: three detectors, three clocks that disagree", box=SIMPLE_HEAD)
+    table.add_column("detectors", no_wrap=True)
+    for heading in ("\napart", "\nP", "\nP >=", "\nmatches", f"plain\n{window_s:g} s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    _add_rows(table, by_detectors(matches[ANY_TWO], window_s), queries[ANY_TWO].within[0].threshold)
+    _add_rows(table, by_detectors(matches[ALL_THREE], window_s, members=3), queries[ALL_THREE].joint_threshold)
+    return table
+
+
+def _add_rows(table: Table, groups: Iterable[DetectorGroup], threshold: float | None) -> None:
+    for group in groups:
+        probability = group.first_events_probability
+        table.add_row(
+            " - ".join(DETECTORS[each] for each in group.detectors),
+            f"{group.first_events_apart_s:.3f} s",
+            "none" if probability is None else f"{probability:.4f}",
+            f"{threshold:g}",
+            str(group.matches),
+            str(group.point_matches),
+        )
+    table.add_section()
+
+
+def explanation(window_s: float) -> str:
+    """Return what each column of `table_of` says, a line each."""
+    return f"""\
+apart        how far apart the detectors' own clocks put their first events
+P            how probable it is that these happened within {window_s:g} s of each other; none: no match
+P >=         the threshold: the least P that makes a match
+matches      how many sets of events, one of each detector, are a match
+plain {window_s:g} s   how many would be, if every clock were right
+"""
 
 
 def episode_sentence(episode: Mapping[str, Any]) -> str:
@@ -103,7 +143,7 @@ def _sum_up(group: tuple[str, ...], probability: Mapping[frozenset[str], float],
     )
 
 
-def _frame(sensor: str) -> Detections:
+def _detections(sensor: str) -> Detections:
     template = load_sensors(ROOT / "config/sensors.yaml", load_streams(ROOT / "config/streams.yaml"))[sensor]
     detected_at_us = [round(each_s * 1e6) for each_s in _reported_s(sensor).values()]
     return Detections(detected_at_us, [template.streams[STREAM]], sensor=[sensor] * len(detected_at_us))

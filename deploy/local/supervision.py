@@ -13,10 +13,8 @@ from typing import Any
 import psutil
 from supervisor.xmlrpc import SupervisorTransport
 
-from deploy.local.failure import LocalError
 from deploy.local.layout import Layout
-from deploy.local.paths import HERE
-from deploy.local.waiting import wait_until
+from deploy.local.machine import HERE, LocalError, wait_until
 
 START_TIMEOUT_S = 20.0
 

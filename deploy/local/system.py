@@ -4,28 +4,39 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 
 import httpx
 import psutil
 
-from deploy.local.failure import LocalError
+from deploy.local.broker import answers
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
-from deploy.local.paths import ROOT
-from deploy.local.ports import is_free, owner_of
-from deploy.local.readiness import READY_TIMEOUT_S, Report, is_ready, last_words, silent, wait_ready
+from deploy.local.machine import ROOT, LocalError, is_free, wait_until
 from deploy.local.supervision import Supervision
-from deploy.local.waiting import wait_until
 
 #: What runs, in the order of starting; each of the last three needs the first, and its topics.
 PROCESSES = ("kafka", "alerting", "fusion", "ingest")
+#: What only the demo starts: it posts what the microphones of a harbour hear now (`deploy.local.harbour`).
+HARBOUR = "harbour"
 
+#: Called with a process name and what it does now: ``starting``, ``ready``.
+Report = Callable[[str, str], None]
+
+READY_TIMEOUT_S = 180.0
 DOWN_TIMEOUT_S = 120.0
 STRAGGLERS_TIMEOUT_S = 20.0
 _HTTP_TIMEOUT_S = 30.0
+_POLL_S = 0.2
+
+
+def _silent(name: str, state: str) -> None:
+    """Report nothing."""
 
 
 class System:
@@ -45,7 +56,7 @@ class System:
         self.ingest = httpx.Client(base_url=layout.url("ingest"), timeout=_HTTP_TIMEOUT_S)
         self.alerting = httpx.Client(base_url=layout.url("alerting"), timeout=_HTTP_TIMEOUT_S)
 
-    def up(self, report: Report = silent, *, rebuild: bool = False) -> None:
+    def up(self, report: Report = _silent, *, rebuild: bool = False) -> None:
         """Start what does not run and return when all is ready; changes nothing where all is.
 
         With ``rebuild`` fusion, if it does not run, begins anew from the topics.
@@ -72,19 +83,16 @@ class System:
             self._refuse_taken_ports()
             self.supervision.start(java.home)
         self._start("kafka", report)
-        wait_ready(self.layout, ["kafka"], report)
+        self.wait_ready("kafka", report=report)
         environ = self.layout.environ(java.home)
-        report("topics", "starting")
-        run_once(["services.common.topics", "--kafka", self.layout.bootstrap], environ)
-        report("topics", "ready")
+        _run_once("topics", ["services.common.topics", "--kafka", self.layout.bootstrap], environ, report)
         if rebuild:
             self._rebuild(environ, report)
         for name in PROCESSES[1:]:
             self._start(name, report)
-        report("sensors", "starting")  # while the others start: ingest follows their topic
-        run_once(["services.ingest.registry.seed"], environ)
-        report("sensors", "ready")
-        wait_ready(self.layout, PROCESSES[1:], report)
+        # while the others start: ingest follows their topic
+        _run_once("sensors", ["services.ingest.registry.seed"], environ, report)
+        self.wait_ready(*PROCESSES[1:], report=report)
 
     def _rebuild(self, environ: dict[str, str], report: Report) -> None:
         """Run fusion once with ``--rebuild``, outside the runner, which would rebuild again at every restart."""
@@ -92,10 +100,10 @@ class System:
         command = [sys.executable, "-m", "spark_jobs.fusion", "--rebuild"]
         with (self.layout.logs / "rebuild.log").open("wb") as log:
             fusion = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
-        wait_until(lambda: is_ready(self.layout, "fusion") or fusion.poll() is not None, READY_TIMEOUT_S)
+        wait_until(lambda: self.is_ready("fusion") or fusion.poll() is not None, READY_TIMEOUT_S)
         fusion.terminate()
         if fusion.wait(STRAGGLERS_TIMEOUT_S) != 0:
-            raise LocalError(f"the rebuild failed{last_words(self.layout.logs / 'rebuild.log')}")
+            raise LocalError(f"the rebuild failed{self._last_words('rebuild')}")
         report("rebuild", "ready")
 
     def down(self) -> list[str]:
@@ -119,9 +127,45 @@ class System:
         self.supervision.send_signal(name, signal.SIGKILL)
         wait_until(lambda: self.supervision.pid(name) != before, timeout_s=30)
 
-    def wait_ready(self, *names: str) -> None:
-        """Return when ``names``, or all processes, are ready; see `readiness.wait_ready`."""
-        wait_ready(self.layout, names or PROCESSES)
+    def is_ready(self, name: str) -> bool:
+        """Return whether process ``name`` says that it can do its work."""
+        if name == "kafka":
+            return answers(self.layout.bootstrap)
+        try:
+            return httpx.get(f"{self.layout.url(name)}/readyz", timeout=2.0).status_code == httpx.codes.OK
+        except httpx.HTTPError:
+            return False
+
+    def wait_ready(self, *names: str, report: Report = _silent) -> None:
+        """Return when ``names``, or all processes, are ready.
+
+        Raises
+        ------
+        LocalError
+            One has given up, or is not ready within `READY_TIMEOUT_S`; the message ends with its log's last lines.
+        """
+        waiting = list(names or PROCESSES)
+        deadline_s = time.monotonic() + READY_TIMEOUT_S
+        while waiting:
+            for name in list(waiting):
+                state = self.supervision.state(name)
+                if state == "RUNNING" and self.is_ready(name):
+                    waiting.remove(name)
+                    report(name, "ready")
+                elif state in {"FATAL", "EXITED"}:
+                    raise LocalError(f"{name} could not be started{self._last_words(name)}")
+            if waiting and time.monotonic() > deadline_s:
+                late = waiting[0]
+                raise LocalError(f"{late} is not ready after {READY_TIMEOUT_S:.0f} s{self._last_words(late)}")
+            time.sleep(_POLL_S if waiting else 0)
+
+    def _last_words(self, name: str, lines: int = 12) -> str:
+        """Return the end of the log of ``name``, as the end of a sentence."""
+        log = self.layout.logs / f"{name}.log"
+        if not log.exists():
+            return f" (it left no log in {log})"
+        with log.open(encoding="utf-8", errors="replace") as text:
+            return f"; {log} ends with:\n{''.join(deque(text, lines)).rstrip()}"
 
     def stop_broker(self) -> None:
         """Stop Kafka in order; it stays away until `start_broker`."""
@@ -130,7 +174,7 @@ class System:
     def start_broker(self) -> None:
         """Start Kafka and return when it answers."""
         self.supervision.start_process("kafka")
-        wait_ready(self.layout, ["kafka"])
+        self.wait_ready("kafka")
 
     def suspend_broker(self) -> None:
         """Hang Kafka: connections stay open, nothing is answered (SIGSTOP)."""
@@ -139,15 +183,17 @@ class System:
     def resume_broker(self) -> None:
         """Let a suspended Kafka go on (SIGCONT) and return when it answers."""
         self.supervision.send_signal("kafka", signal.SIGCONT)
-        wait_ready(self.layout, ["kafka"])
+        self.wait_ready("kafka")
 
     def status(self) -> dict[str, str]:
-        """Return what each process does, by name; a `LocalError` where the system does not run."""
-        states = self.supervision.states()
-        return {name: f"{states[name]}{self._readiness(name)}" for name in PROCESSES}
+        """Return what each process does, by name; a `LocalError` where the system does not run.
 
-    def _readiness(self, name: str) -> str:
-        return ", ready" if is_ready(self.layout, name) else ", NOT ready"
+        The demo's harbour is there once it was started.
+        """
+        states = self.supervision.states()
+        status = {name: f"{states[name]}, {'ready' if self.is_ready(name) else 'NOT ready'}" for name in PROCESSES}
+        harbour = states.get(HARBOUR, "STOPPED")
+        return status if harbour.startswith("STOPPED") else {**status, HARBOUR: harbour}
 
     def _start(self, name: str, report: Report) -> None:
         report(name, "starting")
@@ -157,8 +203,8 @@ class System:
         for name, port in asdict(self.layout.ports).items():
             if not is_free(port):
                 raise LocalError(
-                    f"port {port}, wanted by {name}, is in use by {owner_of(port)}: stop that, or choose another port "
-                    "(docs/operations.md)"
+                    f"port {port}, wanted by {name}, is in use by {_owner_of(port)}: stop that, or choose another port "
+                    "(docs/how-to/run-it.md)"
                 )
 
     def _processes(self) -> list[psutil.Process]:
@@ -167,12 +213,24 @@ class System:
         return [each for each in psutil.process_iter() if _runtime_of(each) == mine and each.pid != os.getpid()]
 
 
-def run_once(module: list[str], environ: dict[str, str]) -> None:
+def _run_once(name: str, module: list[str], environ: dict[str, str], report: Report) -> None:
     """Run ``python -m module...`` from the checkout to its end; what it said on stderr is the error's sentence."""
+    report(name, "starting")
     command = [sys.executable, "-m", *module]
     ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False)
     if ended.returncode != 0:
         raise LocalError(f"{module[0]} failed: {ended.stderr.strip()}")
+    report(name, "ready")
+
+
+def _owner_of(port: int) -> str:
+    """Return who listens on ``port``, for a sentence: ``process 4711 (python)``, or ``another process``."""
+    with suppress(psutil.Error):  # not ours to see
+        for connection in psutil.net_connections("tcp"):
+            listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
+            if listens and connection.pid:
+                return f"process {connection.pid} ({psutil.Process(connection.pid).name()})"
+    return "another process"
 
 
 def _runtime_of(process: psutil.Process) -> str | None:

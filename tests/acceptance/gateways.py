@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from deploy.local.waiting import wait_until
+from deploy.local.machine import wait_until
 
 COUNT = 4
 ROUND = 40

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from coincide import Window
+from deploy.local.machine import wait_until
 from deploy.local.system import System
-from deploy.local.waiting import wait_until
 from tests.acceptance import italy
 from tests.acceptance.gateways import Gateways
 from tests.reference import central_italy

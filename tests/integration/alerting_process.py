@@ -15,8 +15,7 @@ from typing import Any
 
 import httpx
 
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
+from deploy.local.machine import ROOT, free_ports
 
 DEADLINE_S = 30.0
 

@@ -21,9 +21,7 @@ from kafka import TopicPartition
 from coincide import Histogram
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
-from deploy.local.waiting import wait_until
+from deploy.local.machine import ROOT, free_ports, wait_until
 from services.common.kafka import create_admin, create_consumer, create_producer
 from services.common.topics import create_topics, load_topics
 

@@ -17,8 +17,7 @@ from typing import Any
 import httpx
 from kafka import TopicPartition
 
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
+from deploy.local.machine import ROOT, free_ports
 from services.common.kafka import create_consumer
 
 READY_TIMEOUT_S = 30.0

@@ -11,8 +11,7 @@ import pytest
 from kafka import KafkaProducer
 
 from deploy.local.broker import Broker
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
+from deploy.local.machine import ROOT, free_ports
 from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
 from services.alerting.kafka.records import Topics
 from services.common.kafka import create_admin, create_producer
@@ -62,7 +61,7 @@ def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path:
     with running_alerting(broker.bootstrap, tmp_path) as alerting:
         alerting.wait_for("/readyz", 200)
         seeded = alerting.get("/v1/queries")["items"]
-        assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in QUERIES]
+        assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in ("bang", *QUERIES)]
 
         write(producer, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
         write(producer, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
@@ -89,8 +88,8 @@ def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path:
         file.unlink()
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
         alerting.wait_for("/readyz", 200)
-        intruder, *others = alerting.get("/v1/queries")["items"]  # and what was removed is not seeded again
-        assert (intruder["id"], intruder["version"]) == ("intruder", 2)
+        bang, intruder, *others = alerting.get("/v1/queries")["items"]  # and what was removed is not seeded again
+        assert (bang["id"], intruder["id"], intruder["version"]) == ("bang", "intruder", 2)
         assert intruder["query"]["within"][0]["threshold"] == 0.7
         assert [each["id"] for each in others] == [ALL_THREE, TWO_OF_THREE]
         until(lambda: sorted(alerting.match_ids()) == sorted(written))

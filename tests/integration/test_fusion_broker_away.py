@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker
-from deploy.local.ports import free_ports
-from deploy.local.waiting import wait_until
+from deploy.local.machine import free_ports, wait_until
 from tests.integration.fusion_process import (
     FusionProcess,
     acoustic,

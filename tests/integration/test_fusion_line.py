@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from deploy.local.broker import Broker
-from deploy.local.waiting import wait_until
+from deploy.local.machine import wait_until
 from spark_jobs.fusion import REFUSED
 from spark_jobs.job.checkpoint import IDENTITY_FILE
 from tests.integration.fusion_process import (

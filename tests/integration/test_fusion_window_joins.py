@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deploy.local.broker import Broker
-from deploy.local.waiting import wait_until
+from deploy.local.machine import wait_until
 from tests.integration.fusion_process import (
     START_US,
     FusionProcess,

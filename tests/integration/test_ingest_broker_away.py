@@ -12,8 +12,7 @@ import pytest
 
 from coincide import Histogram
 from deploy.local.broker import Broker
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
+from deploy.local.machine import ROOT, free_ports
 from services.common.kafka import create_admin
 from services.common.topics import create_topics, load_topics
 from services.ingest.registry.seed import seed

@@ -10,7 +10,7 @@ import pytest
 
 from coincide import Stream
 from deploy.local.broker import Broker
-from deploy.local.waiting import wait_until
+from deploy.local.machine import wait_until
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord

@@ -13,7 +13,7 @@ import pytest
 from coincide import CoincideError, Window
 from coincide.command.main import main, parsed
 from coincide.command.requests import JoinRequest
-from deploy.local.paths import ROOT
+from deploy.local.machine import ROOT
 from tests.coincide.command.files import text, write
 
 TIME = "1987-02-23T07:35:35Z"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from coincide import Detections, Histogram, Window, match_probability, timing_join
 from coincide.command.main import main
 from coincide.constraints import SensorRule
-from deploy.local.paths import ROOT
+from deploy.local.machine import ROOT
 from tests.coincide.command.files import FORMATS, join, read, text, write
 from tests.reference.timing_join import Row
 from tests.reference.timing_join import timing_join as slow_timing_join

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker, answers
-from deploy.local.ports import free_ports
+from deploy.local.machine import free_ports
 from services.common.kafka import create_admin, create_consumer, create_producer
 from services.common.topics import Topic, create_topics
 

@@ -2,15 +2,18 @@
 
 import hashlib
 import re
+import ssl
+import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from deploy.local import jars
-from deploy.local.failure import LocalError
 from deploy.local.jars import CHECKSUMS, IVY_FILE, ensure_jars
-from deploy.local.java import Java
+from deploy.local.java import Java, find_java
+from deploy.local.machine import LocalError
 
 #: Running it fails, so a test that passes has started no Java.
 NO_JAVA = Java(Path("/nowhere"), 17)
@@ -69,3 +72,29 @@ def test_no_network_is_one_sentence_that_names_the_log(tmp_path: Path) -> None:
         ensure_jars(Java(tmp_path, 17), tmp_path / "runtime")
     assert "UNRESOLVED" in (tmp_path / "runtime" / "logs" / "ivy.log").read_text()
     assert not (tmp_path / "runtime" / "jars").exists()
+
+
+@pytest.mark.jvm
+def test_the_packaged_java_is_given_the_authorities_that_only_this_machine_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authorities = ssl.create_default_context().get_ca_certs(binary_form=True)[:3]
+    context = SimpleNamespace(get_ca_certs=lambda binary_form: authorities)
+    monkeypatch.setattr(ssl, "create_default_context", lambda: context)
+    java, packaged = find_java(), tmp_path / "a b"
+    for folder in ("bin", "lib/security"):
+        (packaged / folder).mkdir(parents=True)
+    keytool = (java.packaged or java.home) / "bin" / "keytool"
+    (packaged / "bin" / "keytool").symlink_to(keytool)
+    cacerts = packaged / "lib" / "security" / "cacerts"
+    with_store = [str(keytool), "-storepass", "changeit", "-noprompt", "-keystore"]
+    known = [*with_store, str(cacerts), "-importcert", "-alias", "known"]
+    subprocess.run(known, input=ssl.DER_cert_to_PEM_cert(authorities[0]), text=True, check=True)
+
+    [option] = jars._trust_options(packaged, tmp_path)
+    store = option.removeprefix("-Djavax.net.ssl.trustStore=")
+    listed = subprocess.run([*with_store, store, "-list"], capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"^(\S+), .*, trustedCertEntry", listed, re.MULTILINE) == ["known", "machine-0", "machine-1"]
+    monkeypatch.setattr(context, "get_ca_certs", lambda binary_form: [])  # Python knows of none: Java keeps its own
+    [option] = jars._trust_options(packaged, tmp_path)
+    assert Path(option.removeprefix("-Djavax.net.ssl.trustStore=")).read_bytes() == cacerts.read_bytes()

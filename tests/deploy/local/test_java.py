@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from deploy.local import java
-from deploy.local.failure import LocalError
 from deploy.local.java import Java, find_java, find_machine_java
+from deploy.local.machine import LocalError
 
 
 def make_java(folder: Path, major: int) -> Path:

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from supervisor.options import ServerOptions
 
-from deploy.local.failure import LocalError
 from deploy.local.layout import Layout
-from deploy.local.paths import HERE, ROOT, RUNTIME
-from deploy.local.system import PROCESSES
+from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError
+from deploy.local.system import HARBOUR, PROCESSES
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import Settings as IngestSettings
@@ -81,7 +80,7 @@ def test_supervisor_reads_its_configuration_in_any_folder(
     options = ServerOptions()
     options.realize(["-c", str(HERE / "supervisord.conf")])
     groups = {group.name: group.process_configs[0] for group in options.process_group_configs}
-    assert sorted(groups, key=lambda each: groups[each].priority) == list(PROCESSES)
+    assert sorted(groups, key=lambda each: groups[each].priority) == [*PROCESSES, HARBOUR]
     for program, process in groups.items():
         assert Path(process.stdout_logfile).absolute() == layout.logs / f"{program}.log"
         assert process.directory == str(ROOT)

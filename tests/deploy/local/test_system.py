@@ -8,11 +8,10 @@ import psutil
 import pytest
 
 from deploy.local.broker import answers
-from deploy.local.failure import LocalError
 from deploy.local.java import find_java
 from deploy.local.layout import Layout
+from deploy.local.machine import LocalError, wait_until
 from deploy.local.system import PROCESSES, System
-from deploy.local.waiting import wait_until
 
 pytestmark = pytest.mark.jvm
 

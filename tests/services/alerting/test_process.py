@@ -6,8 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deploy.local.paths import ROOT
-from deploy.local.ports import free_ports
+from deploy.local.machine import ROOT, free_ports
 from services.alerting.__main__ import main
 from services.alerting.settings import Settings
 from services.common.settings import load_settings

@@ -6,7 +6,7 @@ import pytest
 from kafka import KafkaProducer
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
-from deploy.local.ports import free_ports
+from deploy.local.machine import free_ports
 from services.common.kafka import close_producer, create_admin, create_consumer, create_producer
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from coincide import Histogram, Window, match_probability
 from coincide.command.input.named_templates import load_templates
 from coincide.command.input.own_uncertainty import MOST_SPREADS, NO_LENGTH, OwnUncertainty, is_rounded, spread_templates
-from deploy.local.paths import ROOT
+from deploy.local.machine import ROOT
 from services.common.declared_streams import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 from tests.coincide.command.files import join, text, write

@@ -3,14 +3,15 @@
 import os
 import socket
 
-from deploy.local.ports import free_ports, is_free, owner_of
+from deploy.local.machine import free_ports, is_free
+from deploy.local.system import _owner_of
 
 
 def test_a_port_that_is_listened_on_is_not_free_and_has_an_owner() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert not is_free(port)
-        assert owner_of(port).startswith(f"process {os.getpid()} (")
+        assert _owner_of(port).startswith(f"process {os.getpid()} (")
     assert is_free(port)
 
 
