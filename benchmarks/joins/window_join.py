@@ -17,8 +17,8 @@ from benchmarks.harness.rounds import Work, timed
 from benchmarks.joins.window_join_sql import GraphJoin, bucketed_sql, natural_sql
 from coincide import ConstraintGraph, Detections, Histogram, Window, window_join
 from coincide.joins import window_join_blocks
-from coincide.papers.window_join.algorithms import few_hash
-from coincide.papers.window_join.window_replay import Arrivals
+from coincide.papers.recording import Recording
+from coincide.papers.window_join.variants import few_hash
 
 SPACING_US = 10_000
 
@@ -70,7 +70,7 @@ def ours(wanted: GraphJoin, _: Options) -> Iterator[Work]:
 
 def few_hash_joins(wanted: GraphJoin, _: Options) -> Iterator[Work]:
     """Yield the paper's algorithm, one tuple after the other."""
-    arrivals = Arrivals(batches_of(wanted))
+    arrivals = Recording(batches_of(wanted))
     yield timed(lambda: few_hash(arrivals, wanted.graph).members, lambda rows: wanted.sums_of(tuple(np.array(rows).T)))
 
 

@@ -1,4 +1,5 @@
 """The command ``coincide`` (``join``, ``coalesce``): the one part of the package that reads and writes files.
 
-Nothing imports it but ``python -m coincide``.
+Nothing imports it but ``python -m coincide``. What the user can put right is a `CommandError` or an error of the
+library; `main` turns both into one sentence and an exit status.
 """

@@ -16,19 +16,19 @@ from coincide.coalescing.batch import coalesce
 from coincide.coalescing.columns import time_order
 from coincide.coalescing.holding import NEVER_US, validity
 from coincide.coalescing.runs import Runs
-from coincide.command.faults import note, tell_bad_rows
-from coincide.command.input.file_rows import Rows, read_rows
+from coincide.command.coalesce_arguments import CoalesceRequest
+from coincide.command.faults import note, report_bad_rows
+from coincide.command.input.file_rows import FileRows, read_rows
 from coincide.command.input.formats import bad_rows_of
+from coincide.command.output.answer_files import table_answer
 from coincide.command.output.destination import check_paths, is_terminal, opened_answer
-from coincide.command.output.tables import table_answer
-from coincide.command.progress import Stages, advance_of, shown_stages
-from coincide.command.requests import CoalesceRequest
+from coincide.command.progress_bars import Stages, advance_of, shown_stages
 from coincide.temporal.intervals import NOW_US
 
 TIME = pa.timestamp("us", "UTC")
 
 
-def run_schema(by: Sequence[str], rows: Rows) -> pa.Schema:
+def run_schema(by: Sequence[str], rows: FileRows) -> pa.Schema:
     """Return the names and types of the columns."""
     groups = [(name, column.type) for name, column in zip(by, rows.by, strict=True)]
     value = [] if rows.value is None else [("value", rows.value.type)]
@@ -36,7 +36,7 @@ def run_schema(by: Sequence[str], rows: Rows) -> pa.Schema:
     return pa.schema([*groups, *value, *times, ("count", pa.int64()), ("open", pa.bool_())])
 
 
-def run_columns(by: Sequence[str], rows: Rows, runs: Runs, part: slice) -> pa.Table:
+def run_columns(by: Sequence[str], rows: FileRows, runs: Runs, part: slice) -> pa.Table:
     """Return some of the runs; what still holds has neither an end nor a duration."""
     first = pa.array(runs.first[part])
     start_us, end_us = runs.start_us[part], runs.end_us[part]
@@ -64,8 +64,8 @@ def group_codes(by: Sequence[pa.Array], rows: int) -> Int64Array:
         ranks, many = text_ranks(column)
         codes, combinations = codes * many + ranks, combinations * many
         if combinations > MOST_CODES:
-            found, codes = np.unique(codes, return_inverse=True)
-            combinations = len(found)
+            different, codes = np.unique(codes, return_inverse=True)
+            combinations = len(different)
     return codes
 
 
@@ -87,7 +87,7 @@ def text_ranks(column: pa.Array) -> tuple[Int64Array, int]:
     return rank[encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)], max(len(order), 1)
 
 
-def held_readings(ts_us: Int64Array, codes: Int64Array, ids: pa.Array | None, hold_us: int | None) -> Int64Array:
+def reading_ends(ts_us: Int64Array, codes: Int64Array, ids: pa.Array | None, hold_us: int | None) -> Int64Array:
     """Return when each reading ends, int64 (n,); `NEVER_US` where another of its group and time counts.
 
     That is the one with the smallest id by its text, as all formats have one, and of equal ones the first row.
@@ -114,37 +114,31 @@ def _smallest_ids(ts_us: Int64Array, codes: Int64Array, ids: pa.Array) -> BoolAr
     return counts
 
 
-BLOCK = 262_144
+BLOCK = 262_144  # runs that are written at once
 
 
-def run_coalesce(request: CoalesceRequest) -> int:
-    """Read, coalesce and write; return the number of runs.
-
-    Raises
-    ------
-    CommandError
-        What the user can put right.
-    """
+def run_coalesce(request: CoalesceRequest, block: int = BLOCK) -> int:
+    """Read, coalesce and write, `block` runs at a time; return the number of runs."""
     check_paths(request.out, [request.path])
     bad = bad_rows_of(request.path)
     with shown_stages(answer_on_terminal=is_terminal(request.out)) as stages:
         rows = read_rows(request, bad, advance_of(stages, f"reading {request.path.name}"))
-        tell_bad_rows([bad], skip=request.skip_bad)
-        return _write_runs(request, rows, stages)
+        report_bad_rows([bad], skip=request.skip_bad)
+        return _write_runs(request, rows, stages, block)
 
 
-def _write_runs(request: CoalesceRequest, rows: Rows, stages: Stages | None) -> int:
+def _write_runs(request: CoalesceRequest, rows: FileRows, stages: Stages | None, block: int) -> int:
     advance = advance_of(stages, "coalescing")
     runs = _runs(request, rows)
     with opened_answer(request.out, partial(table_answer, run_schema(request.by, rows))) as answer:
-        for begin in range(0, len(runs), BLOCK):
-            answer.write(run_columns(request.by, rows, runs, slice(begin, begin + BLOCK)))
-            advance(min(begin + BLOCK, len(runs)) / len(runs))
+        for begin in range(0, len(runs), block):
+            answer.write(run_columns(request.by, rows, runs, slice(begin, begin + block)))
+            advance(min(begin + block, len(runs)) / len(runs))
     advance(1.0)
     return len(runs)
 
 
-def _runs(request: CoalesceRequest, rows: Rows) -> Runs:
+def _runs(request: CoalesceRequest, rows: FileRows) -> Runs:
     codes = group_codes(rows.by, len(rows.start_us))
     end_us = _ends(request, rows, codes)
     value = None if rows.value is None else _comparable(rows.value)
@@ -156,10 +150,10 @@ def _runs(request: CoalesceRequest, rows: Rows) -> Runs:
     return coalesce(rows.start_us, end_us, codes, value, request.equivalence, request.gap_us)
 
 
-def _ends(request: CoalesceRequest, rows: Rows, codes: Int64Array) -> Int64Array:
+def _ends(request: CoalesceRequest, rows: FileRows, codes: Int64Array) -> Int64Array:
     if rows.end_us is not None:
         return rows.end_us
-    end_us = held_readings(rows.start_us, codes, rows.id, request.hold_us)
+    end_us = reading_ends(rows.start_us, codes, rows.id, request.hold_us)
     tied = int(np.count_nonzero(end_us == NEVER_US))
     if tied:
         count = "1 reading is" if tied == 1 else f"{tied} readings are"

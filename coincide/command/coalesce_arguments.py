@@ -1,23 +1,25 @@
-"""The command line of ``coincide coalesce``."""
+"""The command line of ``coincide coalesce``, and what the user asks for with it."""
 
 from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
-from coincide.command.requests import CoalesceRequest, Commands, filled, lasting_us, number, out_path, tolerance_us
+from coincide.command.options import Commands, add_command, add_file_options, filled, lasting_us, number, tolerance_us
 
 DESCRIPTION = """\
 Turn rows into runs: the longest intervals in which nothing that matters changed.
 
 Without --start and --end each row is a reading: what the value was at one time. It holds until the next reading of the
 same --by columns, with --hold at most that long. Neighbours whose values are equal (see --equivalence) make one run.
-Of readings of one group at one time that with the smallest id counts, by its text; without ids the first row.
+Where a group has several readings at one time, the one with the smallest id counts (as text); without ids, the first.
 
 With --start and --end each row is a fact: its value held from start to end. Facts of one group and one value that
-overlap or touch make one run. An empty end: it still holds.
+overlap or touch make one run. An empty end means that the fact still holds.
 
 --gap S lets a run go on over a break of up to S seconds: silence, other values, or what --above and --below leave out.
 
@@ -28,9 +30,8 @@ and Parquet attributes.celsius is the field celsius inside attributes.
 
 EPILOG = """\
 The answer has a row for each run: the --by columns, value (of its first row), start, end, duration_s, count (of its
-rows) and open. A run holds from start up to, not including, end. It is open if it may go on: it has the newest reading
-of its group and ends there so far, or a fact that still holds. Runs come by group, in the order of their text, then by
-start.
+rows) and open. A run holds from start up to, not including, end. It is open if it may go on: its last reading is the
+newest of its group, or one of its facts still holds. Runs are sorted by the text of their group, then by start.
 
 equivalences: which value goes on from the one before it
   equal             the same (default)
@@ -45,62 +46,61 @@ examples:
   coincide coalesce readings.parquet --by site --by sensor --value celsius --hold 60 --above 100 --equivalence any
   coincide coalesce staff.csv --by name --value salary --start from --end to --out salaries.ndjson
 
-exit status: 0 done; 1 a file cannot be used or written; 2 wrong usage; 130 interrupted; 141 the reader went away;
-143 terminated
 """
 
 PLAIN = {"equal": Equal(), "increasing": Increasing(), "decreasing": Decreasing()}
 ANSWER_COLUMNS = ("value", "start", "end", "duration_s", "count", "open")
 
 
-class CoalesceArguments(argparse.Namespace):
-    """What the user wrote after ``coalesce``."""
+@dataclass(frozen=True)
+class CoalesceRequest:
+    """What the user asks ``coincide coalesce`` for.
 
-    file: Path
-    by: list[str]
-    value: str | None
-    gap: int
-    hold: int | None
-    above: float | None
-    below: float | None
+    `facts` names the columns of starts and ends, None where rows are readings; `equivalence` None: any value goes on
+    from any other; values count strictly between `limits`.
+    """
+
+    path: Path
+    by: Sequence[str]
+    value_column: str | None
+    time_column: str | None
+    facts: tuple[str, str] | None
+    gap_us: int
+    hold_us: int | None
     equivalence: Equivalence | None
-    time: str | None
-    start: str | None
-    end: str | None
-    text: bool
+    limits: tuple[float, float]
+    values_are_texts: bool
     out: Path | None
     skip_bad: bool
     assume_utc: bool
 
-    def request(self) -> CoalesceRequest:
-        """Return the same as coalescing takes it."""
-        facts = None if self.start is None or self.end is None else (self.start, self.end)
-        equivalence = None if self.value is None else self.equivalence
-        columns = (self.file, self.by, self.value, self.time, facts)
-        limits = (-math.inf if self.above is None else self.above, math.inf if self.below is None else self.below)
-        choices = (self.out, self.skip_bad, self.assume_utc, self.text)
-        return CoalesceRequest(*columns, self.gap, self.hold, equivalence, limits, *choices)
+    @property
+    def needs_numbers(self) -> bool:
+        """Whether it makes no sense of texts."""
+        by_equivalence = self.equivalence is not None and self.equivalence.needs_numbers
+        return by_equivalence or self.has_limits
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether some values are left out."""
+        return self.limits != (-math.inf, math.inf)
 
 
 def add_coalesce(commands: Commands) -> argparse.ArgumentParser:
     """Add ``coalesce`` to the commands; return its parser."""
-    coalesce = commands.add_parser(
-        "coalesce",
-        help="turn a file of readings or facts into runs: from when to when what held",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    summary = "turn a file of readings or facts into runs: from when to when what held"
+    coalesce = add_command(commands, "coalesce", summary, DESCRIPTION, EPILOG)
     coalesce.add_argument("file", type=Path, metavar="FILE", help="the readings or facts, in any order")
     _add_question(coalesce)
     _add_columns(coalesce)
+    add_file_options(coalesce)
     return coalesce
 
 
 def _add_question(coalesce: argparse.ArgumentParser) -> None:
     coalesce.add_argument(
         "--by", type=filled, action="append", default=[], metavar="COLUMN",
-        help="whose row it is; more than once: all of them together make a group",
+        help="whose row it is; several columns together make a group",
     )  # fmt: skip
     values = "the column with the values; left out: nothing but time ends a run"
     coalesce.add_argument("--value", type=filled, metavar="COLUMN", help=values)
@@ -122,36 +122,39 @@ def _add_columns(coalesce: argparse.ArgumentParser) -> None:
     coalesce.add_argument("--start", type=filled, metavar="COLUMN", help="rows are facts: the column with their starts")
     coalesce.add_argument("--end", type=filled, metavar="COLUMN", help="the column with their ends")
     coalesce.add_argument("--text", action="store_true", help="values are texts, even those that look like numbers")
-    out = "where to: its suffix is its format (standard output: CSV)"
-    coalesce.add_argument("--out", type=out_path, metavar="FILE", help=out)
-    coalesce.add_argument("--assume-utc", action="store_true", help="take times without an offset as UTC")
-    coalesce.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be used, and count them")
 
 
-def check_coalesce(arguments: CoalesceArguments, coalesce: argparse.ArgumentParser) -> None:
-    """Refuse, as argparse does, what does not fit together."""
-    for option, why in _misfits(arguments):
+def coalesce_request(options: argparse.Namespace, coalesce: argparse.ArgumentParser) -> CoalesceRequest:
+    """Return what the user asks for; refuse, as argparse does, what does not fit together."""
+    for option, why in _misfits(options):
         coalesce.error(f"argument --{option}: {why}")
+    facts = None if options.start is None or options.end is None else (options.start, options.end)
+    equivalence = None if options.value is None else options.equivalence
+    columns = (options.file, options.by, options.value, options.time, facts)
+    above = -math.inf if options.above is None else options.above
+    below = math.inf if options.below is None else options.below
+    choices = (options.text, options.out, options.skip_bad, options.assume_utc)
+    return CoalesceRequest(*columns, options.gap, options.hold, equivalence, (above, below), *choices)
 
 
-def _misfits(given: CoalesceArguments) -> list[tuple[str, str]]:
-    is_facts = given.start is not None
-    numbers = given.equivalence is not None and given.equivalence.needs_numbers
+def _misfits(options: argparse.Namespace) -> list[tuple[str, str]]:
+    is_facts = options.start is not None
+    numbers = options.equivalence is not None and options.equivalence.needs_numbers
     checks = [
-        ("start", given.start is not None and given.end is None, "facts need --end as well"),
-        ("end", given.end is not None and given.start is None, "facts need --start as well"),
-        ("time", is_facts and given.time is not None, "of readings; facts have --start and --end"),
-        ("hold", is_facts and given.hold is not None, "of readings; facts bring their own end"),
-        ("above", given.value is None and given.above is not None, "of --value, which is not given"),
-        ("below", given.value is None and given.below is not None, "of --value, which is not given"),
-        ("text", given.value is None and given.text, "of --value, which is not given"),
-        ("above", given.text and given.above is not None, "of numbers, not of --text"),
-        ("below", given.text and given.below is not None, "of numbers, not of --text"),
-        ("equivalence", given.value is None and given.equivalence != Equal(), "of --value, which is not given"),
-        ("equivalence", given.text and numbers, "of numbers, not of --text"),
-        ("by", len(set(given.by)) < len(given.by), "a column is named twice"),
+        ("start", options.start is not None and options.end is None, "facts need --end as well"),
+        ("end", options.end is not None and options.start is None, "facts need --start as well"),
+        ("time", is_facts and options.time is not None, "of readings; facts have --start and --end"),
+        ("hold", is_facts and options.hold is not None, "of readings; facts bring their own end"),
+        ("above", options.value is None and options.above is not None, "of --value, which is not given"),
+        ("below", options.value is None and options.below is not None, "of --value, which is not given"),
+        ("text", options.value is None and options.text, "of --value, which is not given"),
+        ("above", options.text and options.above is not None, "of numbers, not of --text"),
+        ("below", options.text and options.below is not None, "of numbers, not of --text"),
+        ("equivalence", options.value is None and options.equivalence != Equal(), "of --value, which is not given"),
+        ("equivalence", options.text and numbers, "of numbers, not of --text"),
+        ("by", len(set(options.by)) < len(options.by), "a column is named twice"),
     ]
-    taken = [("by", f"{name!r}: the answer has a column of that name") for name in given.by if name in ANSWER_COLUMNS]
+    taken = [("by", f"{name!r}: the answer has a column of that name") for name in options.by if name in ANSWER_COLUMNS]
     return [(option, why) for option, is_wrong, why in checks if is_wrong] + taken
 
 

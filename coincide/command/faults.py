@@ -44,8 +44,8 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
 
 
-class Faults(dict[int, str]):
-    """What is wrong, by the row's position; the first thing found wrong with a row stays."""
+class RowFaults(dict[int, str]):
+    """What is wrong, by the row's position; the first fault of a row stays."""
 
     def add(self, position: int, why: object) -> None:
         """Note what is wrong with the row at `position`."""
@@ -64,7 +64,7 @@ class Faults(dict[int, str]):
 
 
 def note(text: str) -> None:
-    """Say `text`."""
+    """Write a line to standard error."""
     sys.stderr.write(f"coincide: {text}\n")
 
 
@@ -72,7 +72,7 @@ LISTED = 10
 
 
 class BadRows:
-    """Counts bad rows and keeps what is wrong with those nearest the start of the file.
+    """The number of bad rows of a file, and what is wrong with those nearest its start.
 
     Parameters
     ----------
@@ -94,19 +94,18 @@ class BadRows:
         push = heapq.heappush if len(self._first) < LISTED else heapq.heappushpop
         push(self._first, (-place, why))
 
+    def add_faults(self, faults: RowFaults, places: Int64Array) -> None:
+        """Note the rows of a chunk that have a fault; `places` are those of all its rows."""
+        for position, why in faults.items():
+            self.add(int(places[position]), why)
+
     def messages(self) -> list[str]:
         """Return one line of text for each of the first ten, in the order of the file."""
         return [f"{self.path} {self.unit} {-place}: {why}" for place, why in sorted(self._first, reverse=True)]
 
 
-def tell_bad_rows(bad: Sequence[BadRows], *, skip: bool) -> None:
-    """Say which rows of all files are bad.
-
-    Raises
-    ------
-    CommandError
-        There are some, and they are not to be skipped.
-    """
+def report_bad_rows(bad: Sequence[BadRows], *, skip: bool) -> None:
+    """List the bad rows of all files; raise CommandError if there are some and they are not to be skipped."""
     count = sum(each.count for each in bad)
     if count and skip:
         for each in bad:

@@ -4,42 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
-from coincide.command.faults import BadRows, CommandError, Faults, note, tell_bad_rows
-from coincide.command.input.assignment import Assignment, assigned, missing_labels, says_nothing
-from coincide.command.input.file_events import Events, read_events, without
-from coincide.command.input.formats import Format, bad_rows_of
+from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
+from coincide.command.input.assignment import Assignment, assign_templates, has_no_uncertainty, note_empty_labels
+from coincide.command.input.file_events import FileEvents, read_events, without_faulty
+from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.named_templates import Templates, load_templates, parse_template
 from coincide.command.input.own_uncertainty import is_rounded
-from coincide.command.output.destination import Answer, check_paths, is_terminal, opened_answer
-from coincide.command.output.pair_columns import DIGITS, PairBlock, shown_columns
-from coincide.command.output.tables import ParquetAnswer
-from coincide.command.output.text import CsvFormat, NdjsonFormat, TextAnswer
-from coincide.command.progress import Stages, advance_of, shown_stages
-from coincide.command.requests import InputFile, JoinRequest
+from coincide.command.join_arguments import InputFile, JoinRequest
+from coincide.command.output.answer_files import PairBlock, pair_answer
+from coincide.command.output.destination import check_paths, is_terminal, opened_answer
+from coincide.command.progress_bars import Stages, advance_of, shown_stages
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
 from coincide.joins.pairs.pair_join import timing_join_blocks
 from coincide.templates.histogram import Histogram
 
 
-def in_wrong_order(events: Events, one: PositionArray, other: PositionArray, offset_us: Int64Array) -> BoolArray:
+def in_wrong_order(events: FileEvents, one: PositionArray, other: PositionArray, offset_us: Int64Array) -> BoolArray:
     """Whether `other` goes before `one` by (detected_at, sensor, id); what ties in all of them stays as it is.
 
     Labels are compared as text: a file of text knows no other kind, and all formats are to answer alike.
 
-    Parameters
-    ----------
-    one, other : ndarray of intp, shape (n,)
-        Positions of the members.
-    offset_us : ndarray of int64, shape (n,)
-        detected_at of `other` minus that of `one`.
+    `offset_us` is detected_at of `other` minus that of `one`.
     """
     wrong: BoolArray = offset_us < 0
     ties = np.flatnonzero(offset_us == 0)
@@ -54,18 +46,12 @@ def in_wrong_order(events: Events, one: PositionArray, other: PositionArray, off
 
 def _true(answers: pa.Array) -> BoolArray:
     """Return the answers as booleans; where a label is missing there is none, and it counts as no."""
-    said: BoolArray = pc.fill_null(answers, False).to_numpy(zero_copy_only=False)
-    return said
+    are_true: BoolArray = pc.fill_null(answers, False).to_numpy(zero_copy_only=False)
+    return are_true
 
 
-def frames(sides: Sequence[tuple[Events, Assignment]]) -> list[Detections]:
-    """Return one frame for each file.
-
-    Raises
-    ------
-    CommandError
-        One file has areas and another has none.
-    """
+def detections_of(sides: Sequence[tuple[FileEvents, Assignment]]) -> list[Detections]:
+    """Return the detections of each file."""
     events = [side for side, _ in sides]
     with_area = [side.path for side in events if "area" in side.labels and len(side)]
     without_area = [side.path for side in events if "area" not in side.labels and len(side)]
@@ -73,12 +59,12 @@ def frames(sides: Sequence[tuple[Events, Assignment]]) -> list[Detections]:
         raise CommandError(f"{with_area[0]} has a column area and {without_area[0]} has none: both or neither")
     areas, sensors = (_codes(events, name) for name in ("area", "sensor"))
     return [
-        Detections(chosen.anchor_us, chosen.templates, chosen.index, areas[number], sensors[number])
-        for number, (_, chosen) in enumerate(sides)
+        Detections(each.anchor_us, each.templates, each.index, areas[number], sensors[number])
+        for number, (_, each) in enumerate(sides)
     ]
 
 
-def _codes(sides: Sequence[Events], name: str) -> list[Int64Array | None]:
+def _codes(sides: Sequence[FileEvents], name: str) -> list[Int64Array | None]:
     """Positions of the labels in the sorted list of all of them, for each file; None where it has none."""
     columns = {
         number: side.labels[name].cast(pa.large_string()) for number, side in enumerate(sides) if name in side.labels
@@ -94,54 +80,41 @@ def _positions(column: pa.Array, known: pa.Array) -> Int64Array:
     return codes
 
 
-def pair_answer(sides: tuple[pa.Table, pa.Table], form: Format, sink: IO[bytes]) -> Answer[PairBlock]:
-    """Return what writes blocks of pairs; `sides` is what it shows of each event."""
-    if form == "parquet":
-        return ParquetAnswer(sink, sides)
-    return TextAnswer(sink, sides, CsvFormat() if form == "csv" else NdjsonFormat())
-
-
-Side = tuple[Events, Assignment]
+Side = tuple[FileEvents, Assignment]
 
 
 def run_join(request: JoinRequest) -> int:
-    """Read, join and write; return the number of pairs.
-
-    Raises
-    ------
-    CommandError
-        What the user can put right.
-    """
+    """Read, join and write; return the number of pairs."""
     check_paths(request.out, [each.path for each in request.inputs])
     named = load_templates(request.templates) if request.templates else {}
     with shown_stages(answer_on_terminal=is_terminal(request.out)) as stages:
         bad = [bad_rows_of(each.path) for each in request.inputs]
-        sides = [_side(request, each, named, told, stages) for each, told in zip(request.inputs, bad, strict=True)]
-        tell_bad_rows(bad, skip=request.skip_bad)
+        sides = [_side(request, each, named, rows, stages) for each, rows in zip(request.inputs, bad, strict=True)]
+        report_bad_rows(bad, skip=request.skip_bad)
         return _write_pairs(request, sides, stages)
 
 
-def _side(request: JoinRequest, given: InputFile, named: Templates, bad: BadRows, stages: Stages | None) -> Side:
-    default = parse_template(given.uncertainty, named) if given.uncertainty else None
-    advance = advance_of(stages, f"reading {given.path.name}")
-    events = read_events(given.path, given.time_column, bad, advance, assume_utc=request.assume_utc)
-    if says_nothing(events, named, default):
-        note(f"{given.path}: nothing says how uncertain its times are; they are taken as exact")
+def _side(request: JoinRequest, file: InputFile, named: Templates, bad: BadRows, stages: Stages | None) -> Side:
+    default = parse_template(file.uncertainty, named) if file.uncertainty else None
+    advance = advance_of(stages, f"reading {file.path.name}")
+    events = read_events(file.path, file.time_column, bad, advance, assume_utc=request.assume_utc)
+    if has_no_uncertainty(events, named, default):
+        note(f"{file.path}: nothing says how uncertain its times are; they are taken as exact")
         default = Histogram.point()
     if is_rounded(events.own):
-        note(f"{given.path}: more than 500 different uncertainties; they are rounded to steps of 1 %")
-    faults = Faults()
-    missing_labels(events, faults)
-    chosen = assigned(events, named, default, faults)
+        note(f"{file.path}: more than 500 different uncertainties; they are rounded to steps of 1 %")
+    faults = RowFaults()
+    note_empty_labels(events, faults)
+    assignment = assign_templates(events, named, default, faults)
     if not faults:
-        return events, chosen
-    sound = without(events, faults, bad)
-    return sound, assigned(sound, named, default, Faults())
+        return events, assignment
+    sound = without_faulty(events, faults, bad)
+    return sound, assign_templates(sound, named, default, RowFaults())
 
 
 def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | None) -> int:
     first, second = sides[0][0], sides[-1][0]
-    a, *others = frames(sides)
+    a, *others = detections_of(sides)
     _note_one_sensor(request, [first, second])
     advance, place = advance_of(stages, "joining"), None if stages is None else _place_in_order(a)
     # called before the answer is opened: what is wrong shows before anything is written
@@ -165,7 +138,7 @@ def _place_in_order(a: Detections) -> FloatArray:
     return place
 
 
-def _note_one_sensor(request: JoinRequest, events: Sequence[Events]) -> None:
+def _note_one_sensor(request: JoinRequest, events: Sequence[FileEvents]) -> None:
     sensors = [side.labels["sensor"] for side in events if "sensor" in side.labels]
     if request.sensors != "different" or len(sensors) < len(events) or not all(len(side) for side in events):
         return
@@ -174,7 +147,25 @@ def _note_one_sensor(request: JoinRequest, events: Sequence[Events]) -> None:
         note(f"all events are of one sensor, {names.pop()}, so none make a pair: --sensors same or any joins them")
 
 
-def _pair_block(pairs: Pairs, a: Events, b: Events, request: JoinRequest) -> PairBlock:
+DIGITS = 6  # of a probability; more than any calibration supports
+
+
+def shown_columns(a: FileEvents, b: FileEvents) -> tuple[pa.Table, pa.Table]:
+    """Return what the answer shows of each event: on the left also the area, which both members share."""
+    area = {"area": a.labels["area"]} if "area" in a.labels else {}
+    return pa.table({**area, **_shown(a, "a")}), pa.table(_shown(b, "b"))
+
+
+def _shown(events: FileEvents, role: str) -> dict[str, pa.Array]:
+    name = f"id_{role}" if "id" in events.labels else f"row_{role}"
+    columns = {name: events.labels.get("id", pa.array(events.row))}
+    columns[f"detected_at_{role}"] = pa.array(events.detected_at_us).cast(pa.timestamp("us", "UTC"))
+    if "sensor" in events.labels:
+        columns[f"sensor_{role}"] = events.labels["sensor"]
+    return columns
+
+
+def _pair_block(pairs: Pairs, a: FileEvents, b: FileEvents, request: JoinRequest) -> PairBlock:
     left, right = pairs.left, pairs.right
     offset_us = b.detected_at_us[right] - a.detected_at_us[left]
     if request.is_self_join and request.window.is_symmetric:  # anchors, not reports, decided who is a

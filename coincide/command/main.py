@@ -16,26 +16,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from coincide.command.coalesce_arguments import CoalesceArguments, add_coalesce, check_coalesce
+from coincide import __version__
+from coincide.command.coalesce_arguments import CoalesceRequest, add_coalesce, coalesce_request
 from coincide.command.faults import CommandError
-from coincide.command.join_arguments import JoinArguments, add_join, check_join, with_joined_windows
-from coincide.command.requests import CoalesceRequest, JoinRequest
+from coincide.command.join_arguments import JoinRequest, add_join, join_request, with_joined_windows
 from coincide.errors import CoincideError
 
 
-def parsed(argv: Sequence[str]) -> JoinArguments | CoalesceArguments:
-    """Return the arguments; print help or what is wrong with them, and exit, as argparse does."""
+def request_of(argv: Sequence[str]) -> JoinRequest | CoalesceRequest:
+    """Return what the user asks for; print help, the version or what is wrong, and exit, as argparse does."""
     parser = argparse.ArgumentParser(prog="coincide", description="Which things happened together, and for how long.")
+    parser.add_argument("--version", action="version", version=f"coincide {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     join, coalesce = add_join(commands), add_coalesce(commands)
-    given = vars(parser.parse_args(with_joined_windows(argv)))
-    if given["command"] == "join":
-        arguments = JoinArguments(**given)
-        check_join(arguments, join)
-        return arguments
-    wanted = CoalesceArguments(**given)
-    check_coalesce(wanted, coalesce)
-    return wanted
+    options = parser.parse_args(with_joined_windows(argv))
+    return join_request(options, join) if options.command == "join" else coalesce_request(options, coalesce)
 
 
 EXTRA = ("pyarrow", "rich")
@@ -44,13 +39,13 @@ DONE, FAILED, MISUSED, INTERRUPTED, UNREAD, TERMINATED = 0, 1, 2, 130, 141, 143
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    arguments = parsed(sys.argv[1:] if argv is None else argv)
+    request = request_of(sys.argv[1:] if argv is None else argv)
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         return _fail(f"the command needs {' and '.join(missing)}: pip install 'coincide[cli]'", MISUSED)
     try:
         with _ended_by_sigterm(), _no_garbage_collection():
-            _run(arguments.request())
+            _run(request)
         if sys.stdout is not None:
             sys.stdout.flush()
     except (CommandError, CoincideError) as error:

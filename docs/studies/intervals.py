@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from benchmarks.joins.templates import uneven_template
 from coincide import Detections, Histogram, Window, match_probability
-from coincide.papers.interval_timing.regions import RegionTable
+from coincide.papers.counted_answer import TimingAnswer
+from coincide.papers.interval_timing.regions import region_tables
 from coincide.papers.ptjoin.histogram_joins import longest_us
 from coincide.papers.ptjoin.partition_bounds import InstalledCondition, Partitions, partitions_for_any_threshold
-from coincide.papers.timing_events import Arrivals
+from coincide.papers.recording import Recording
 from docs.pictures import Numbers, figure
 
 PROBED, MATCHES = "#ffdf9e", "#c9e7c5"
@@ -69,8 +70,8 @@ def _probabilities(x_s: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]
 
 
 def _regions_s() -> tuple[float, float, float, float]:
-    arrivals = Arrivals(Detections([round(MAX1_S * 1e6)], [BASE]), Detections([], [SHORTEST, LONGEST]))
-    region = RegionTable(arrivals, "a", WINDOW, CT).of(arrivals.events[0])
+    arrivals = Recording({"a": Detections([round(MAX1_S * 1e6)], [BASE]), "b": Detections([], [SHORTEST, LONGEST])})
+    region = region_tables(TimingAnswer(arrivals, WINDOW, CT))["a"].of(arrivals.events[0])
     return region.lh_us / 1e6, region.ll_us / 1e6, region.rl_us / 1e6, region.rh_us / 1e6
 
 
@@ -100,7 +101,7 @@ def _example() -> tuple[Histogram, list[Histogram], Partitions, Partitions]:
     random = np.random.default_rng(2006)
     of_a, of_b = ([_latency(random) for _ in range(TEMPLATES)] for _ in range(2))
     phi = of_a[int(random.integers(TEMPLATES))]
-    arrivals = Arrivals(Detections([DETECTED_MS * 1000], [phi]), Detections([], of_b))
+    arrivals = Recording({"a": Detections([DETECTED_MS * 1000], [phi]), "b": Detections([], of_b)})
     tight = InstalledCondition.install([phi], of_b, WIDER, DELTA).partitions(arrivals.events[0])
     loose = partitions_for_any_threshold(arrivals.events[0], WIDER, longest_us(arrivals.parameters["b"]))
     return phi, of_b, tight, loose

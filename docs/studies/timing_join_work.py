@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from coincide import Detections, Histogram, Window
-from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
-from coincide.papers.timing_events import Arrivals
-from coincide.papers.timing_replay import Work
+from coincide.papers.algorithms import TIMING_JOINS, PaperAlgorithm
+from coincide.papers.counted_answer import Work
+from coincide.papers.recording import Recording
 from docs.pictures import Numbers, figure
 
 EVENTS = 100  # a side, one a second on average
@@ -43,12 +43,12 @@ class Setting:
     threshold: float = 0.8
     buckets: int = 1
 
-    def arrivals(self) -> Arrivals:
+    def arrivals(self) -> Recording:
         """Return two streams that arrive up to a second late; templates are 1 to 4 s long."""
         random, of_mass = np.random.default_rng(1987), np.random.default_rng(self.buckets)
         a, b = (_stream(random, _templates(of_mass, self.buckets)) for _ in range(2))
         reported_us = np.concatenate((a.detected_at_us, b.detected_at_us))
-        return Arrivals(a, b, np.argsort(reported_us + random.integers(0, 1_000_000, 2 * EVENTS)))
+        return Recording({"a": a, "b": b}, np.argsort(reported_us + random.integers(0, 1_000_000, 2 * EVENTS)))
 
 
 def sweeps(usual: Setting = Setting()) -> dict[str, list[Setting]]:
@@ -65,7 +65,7 @@ def costs(settings: list[Setting]) -> dict[str, list[Work | None]]:
     arrivals = [setting.arrivals() for setting in settings]
     return {
         algorithm.name: [_work(algorithm, each, setting) for each, setting in zip(arrivals, settings, strict=True)]
-        for algorithm in ALGORITHMS
+        for algorithm in TIMING_JOINS
     }
 
 
@@ -81,7 +81,7 @@ def _templates(random: np.random.Generator, buckets: int) -> list[Histogram]:
     return [Histogram(length_s * ends, mass) for length_s, mass in zip(lengths_s, masses, strict=True)]
 
 
-def _work(algorithm: PaperAlgorithm, arrivals: Arrivals, setting: Setting) -> Work | None:
+def _work(algorithm: PaperAlgorithm, arrivals: Recording, setting: Setting) -> Work | None:
     if algorithm.uniform_templates_only and setting.buckets > 1:
         return None
     return algorithm.run(arrivals, Window(setting.window_s), setting.threshold).work

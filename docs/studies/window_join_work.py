@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from coincide import ConstraintGraph, Detections, Histogram, Window
-from coincide.papers.window_join.algorithms import ALGORITHMS
-from coincide.papers.window_join.counted_work import WindowWork
-from coincide.papers.window_join.window_replay import Arrivals
+from coincide.papers.algorithms import WINDOW_JOINS
+from coincide.papers.counted_answer import Work
+from coincide.papers.recording import Recording
 from docs.pictures import Numbers, figure
 
 LABELS = 10  # values of the key, as often one as the other
@@ -25,7 +25,7 @@ ARRIVALS = 1_200
 UNIFORM = ("bew-nested-loop", "few-nested-loop", "bew-hash", "few-hash")
 HASHED = ("bew-hash", "few-hash")
 ANY_GRAPH = ("gca-bew", "gca-few", "lca-bew", "lca-few", "bew-direct")
-RUN = {algorithm.name: algorithm.run for algorithm in ALGORITHMS}
+RUN = {algorithm.name: algorithm.run for algorithm in WINDOW_JOINS}
 OPERATIONS_PER_S = 100_000  # of the machine that the response time is reckoned for
 
 
@@ -48,14 +48,14 @@ class Setting:
         windows = {pair: Window(self.window_s) for pair in combinations(names, 2)}
         return ConstraintGraph.clique(names, {**windows, (names[-2], names[-1]): Window(self.wide_s)})
 
-    def recorded(self) -> Arrivals:
+    def recorded(self) -> Recording:
         """Return as many tuples of each stream, at times at random."""
         random, each = np.random.default_rng(2003), self.arrivals // self.streams
         names = self.graph.roles
         times_us = [np.sort(random.integers(0, round(each / self.rate_hz * 1e6), each)) for _ in names]
         key = {name: random.integers(0, LABELS, each) for name in names}
         exact = [Histogram.point()]
-        return Arrivals(
+        return Recording(
             {name: Detections(column, exact) for name, column in zip(names, times_us, strict=True)}, key=key
         )
 
@@ -88,16 +88,16 @@ def sweeps(usual: Setting = USUAL) -> dict[str, list[Setting]]:
     }
 
 
-def works(setting: Setting, names: Iterable[str]) -> dict[str, WindowWork]:
+def works(setting: Setting, names: Iterable[str]) -> dict[str, Work]:
     arrivals, graph = setting.recorded(), setting.graph
     return {name: RUN[name](arrivals, graph).work for name in names}
 
 
-def operations(setting: Setting, work: WindowWork) -> float:
+def operations(setting: Setting, work: Work) -> float:
     return work.operations / setting.arrivals
 
 
-def response_s(setting: Setting, work: WindowWork) -> float:
+def response_s(setting: Setting, work: Work) -> float:
     """Return the mean response time of a machine of OPERATIONS_PER_S; infinite when it cannot keep up.
 
     A tuple waits for others (counted), queues (M/D/1: arrivals at random, all of them the mean work), and is worked on.
@@ -164,7 +164,7 @@ def draw_response() -> Any:
 def costs_numbers() -> Numbers:
     """Return the counts in the one setting that all three series share."""
     return {
-        name: (work.touched, work.windows_tested, work.predicates, work.longest_wait_us)
+        name: (work.scanned, work.windows_tested, work.predicates, work.longest_wait_us)
         for name, work in works(USUAL, UNIFORM).items()
     }
 
@@ -200,7 +200,7 @@ def tables(options: Options) -> Iterator[Table]:
     rows = []
     for varied, setting, names in series[:1] if options.quick else series:
         for name, work in works(setting, names).items():
-            each = [f"{n / setting.arrivals:.2f}" for n in (work.touched, work.windows_tested, work.predicates)]
+            each = [f"{n / setting.arrivals:.2f}" for n in (work.scanned, work.windows_tested, work.predicates)]
             waits_s = [f"{work.waited_us / 1e6 / setting.arrivals:.3f}", f"{work.longest_wait_us / 1e6:.2f}"]
             rows.append([varied, getattr(setting, varied), name, *each, *waits_s])
     counts = ("touched", "windows tested", "keys compared", "mean wait s", "longest wait s")

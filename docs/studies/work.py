@@ -13,8 +13,8 @@ from pathlib import Path
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from coincide import ConstraintGraph, Detections, Histogram, Window
-from coincide.papers.window_join.counted_work import Measured
-from coincide.papers.window_join.window_replay import Arrivals
+from coincide.papers.counted_answer import PaperResult
+from coincide.papers.recording import Recording
 from docs.pictures import figure, save
 from docs.studies.picks import Pick, load_picks
 from docs.studies.window_join_work import LINES, RUN, UNIFORM
@@ -29,13 +29,13 @@ def busiest(morning: Sequence[Pick], stations: int) -> list[str]:
     return [station for station, _ in Counter(pick.source[0] for pick in morning).most_common(stations)]
 
 
-def joined(of: Sequence[Pick], stations: Sequence[str], algorithm: str) -> Measured:
+def joined(of: Sequence[Pick], stations: Sequence[str], algorithm: str) -> PaperResult:
     """Join picks of the same phase, one of each station."""
     own = {station: [pick for pick in of if pick.source[0] == station] for station in stations}
     times_us = {station: [round(pick.second * 1e6) for pick in own[station]] for station in stations}
     of_station = {station: Detections(times_us[station], [Histogram.point()]) for station in stations}
     key = {station: [pick.source[1] for pick in own[station]] for station in stations}
-    return RUN[algorithm](Arrivals(of_station, key=key), ConstraintGraph.clique(stations, WINDOW))
+    return RUN[algorithm](Recording(of_station, key=key), ConstraintGraph.clique(stations, WINDOW))
 
 
 def curves(stations: int, hours: Sequence[int] = range(1, HOURS + 1)) -> dict[str, list[float]]:

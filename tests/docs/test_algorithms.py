@@ -11,7 +11,7 @@ import pytest
 from coincide import timing_join
 from coincide.joins.pairs import expansion
 from coincide.joins.probe_bounds import ProbeBounds
-from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
+from coincide.papers.algorithms import TIMING_JOINS, PaperAlgorithm
 from docs.generate import ROOT
 from tests.reference.recorded_streams import long_recording
 
@@ -25,36 +25,35 @@ def test_the_example_runs_as_pasted(capsys: pytest.CaptureFixture[str]) -> None:
     exec(block, names)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     pairs = len(timing_join(names["a"], names["b"], names["window"], names["threshold"], sensors="any"))
-    assert [name for name, *_ in lines] == [each.name for each in ALGORITHMS if not each.uniform_templates_only]
+    assert [name for name, *_ in lines] == [each.name for each in TIMING_JOINS if not each.uniform_templates_only]
     assert {int(count) for _, count, _ in lines} == {pairs}
     assert pairs > 0
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+@pytest.mark.parametrize("algorithm", TIMING_JOINS, ids=lambda algorithm: algorithm.name)
 def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
     streams = long_recording()
-    measured = algorithm.run(streams.arrivals, streams.window, streams.threshold)
-    work = measured.work
+    result = algorithm.run(*streams.question)
+    work = result.work
     counts = [f"{count:,}" for count in (work.scanned, work.probabilities, work.lookups, work.buffered)]
 
     row = re.search(rf"^\| `{algorithm.name}` \|.*$", SECTION, re.MULTILINE)
 
     assert row is not None, f"{algorithm.name} has no row"
     assert row[0].rsplit(" | ", 4)[1:] == [*counts[:3], f"{counts[3]} |"]
-    assert f"{len(measured.pairs):,} pairs" in SECTION
+    assert f"{len(result.members):,} pairs" in SECTION
 
 
 def test_our_own_counts_are_those_of_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     streams, scanned, looked_up = long_recording(), [], []
     monkeypatch.setattr(expansion, "expanded", counted(expansion.expanded, lambda rows: scanned.append(len(rows[0]))))
     monkeypatch.setattr(ProbeBounds, "qualify", counted(ProbeBounds.qualify, lambda rows: looked_up.append(len(rows))))
-    a, b = streams.arrivals.a, streams.arrivals.b
 
-    timing_join(a, b, streams.window, streams.threshold, sensors="any")
+    timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")
 
     row = re.search(r"^\| `timing_join` \|.*$", SECTION, re.MULTILINE)
     assert row is not None
-    counts = (sum(scanned), 0, sum(looked_up), len(a) + len(b))
+    counts = (sum(scanned), 0, sum(looked_up), len(streams.a) + len(streams.b))
     assert row[0].rsplit(" | ", 4)[1:] == [*(f"{count:,}" for count in counts[:3]), f"{counts[3]} |"]
 
 

@@ -6,41 +6,41 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from coincide import Window
+from coincide.papers.counted_answer import PaperResult, TimingAnswer
 from coincide.papers.interval_timing.correlation import correlate
-from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile, region_tables
-from coincide.papers.timing_events import Arrivals, Event, MaxSortedBuffer, Side, other_side
-from coincide.papers.timing_replay import Answer, Measured
+from coincide.papers.interval_timing.regions import Regions, difference_quantile, region_tables
+from coincide.papers.recording import Event, Recording
+from coincide.papers.sorted_buffers import SortedBuffer
 
 
 def eager_by_current_time(
-    arrivals: Arrivals, window: Window, threshold: float, current_time_us: Callable[[Event], int]
-) -> Measured:
+    recording: Recording, window: Window, threshold: float, current_time_us: Callable[[Event], int]
+) -> PaperResult:
     """Algorithm 2: line 8 invalidates by the clock on the wall."""
-    answer, tables = Answer(arrivals, window, threshold), region_tables(arrivals, window, threshold)
-    buffers: dict[Side, MaxSortedBuffer] = {"a": MaxSortedBuffer(), "b": MaxSortedBuffer()}
-    for new in arrivals:
-        target = buffers[other_side(new.side)]
-        correlate(answer, tables[new.side].of(new), new, target)
-        target.drop_before(tables[new.side].obsolete_before_us(current_time_us(new)))
-        buffers[new.side].insert(new)
-    return answer.measured()
+    answer = TimingAnswer(recording, window, threshold)
+    tables = region_tables(answer)
+    return answer.replayed(
+        lambda new, partners: correlate(answer, tables[new.stream].of(new), new, partners),
+        lambda new: tables[new.stream].obsolete_before_us(current_time_us(new)),
+    )
 
 
-def lazy_stream_by_stream(arrivals: Arrivals, window: Window, threshold: float, enough: int) -> Measured:
+def lazy_stream_by_stream(recording: Recording, window: Window, threshold: float, enough: int) -> PaperResult:
     """Algorithms 4 and 5: a stream's unprocessed block meets all that the other stream holds."""
-    answer, tables = Answer(arrivals, window, threshold), region_tables(arrivals, window, threshold)
-    buffers: dict[Side, list[Event]] = {"a": [], "b": []}
-    unprocessed: dict[Side, list[Event]] = {"a": [], "b": []}
-    for new in arrivals:
-        buffers[new.side].append(new)
-        unprocessed[new.side].append(new)
-        if len(unprocessed[new.side]) < enough:
+    answer = TimingAnswer(recording, window, threshold)
+    tables = region_tables(answer)
+    buffers: dict[str, list[Event]] = {"a": [], "b": []}
+    unprocessed: dict[str, list[Event]] = {"a": [], "b": []}
+    for new in recording:
+        buffers[new.stream].append(new)
+        unprocessed[new.stream].append(new)
+        if len(unprocessed[new.stream]) < enough:
             continue
-        target = MaxSortedBuffer(buffers[other_side(new.side)])
-        for waiting in reversed(unprocessed[new.side]):
-            correlate(answer, tables[new.side].of(waiting), waiting, target)
-        unprocessed[new.side] = []
-    return answer.measured()
+        target = SortedBuffer(buffers[answer.other[new.stream]])
+        for waiting in reversed(unprocessed[new.stream]):
+            correlate(answer, tables[new.stream].of(waiting), waiting, target)
+        unprocessed[new.stream] = []
+    return answer.result()
 
 
 @dataclass
@@ -50,21 +50,21 @@ class PrintedLookUp:
     With all three corrections it is what the text asks for.
     """
 
-    arrivals: Arrivals
+    recording: Recording
     window: Window
     threshold: float
     sorts_the_block: bool = False
     has_own_indices_on_the_right: bool = False
     stores_each_evaluation: bool = False
-    answer: Answer = field(init=False)
+    answer: TimingAnswer = field(init=False)
 
-    def run(self) -> Measured:
-        self.answer = Answer(self.arrivals, self.window, self.threshold)
-        table = RegionTable(self.arrivals, "a", self.window, self.threshold)
-        block = [event for event in self.arrivals if event.side == "a"]
+    def run(self) -> PaperResult:
+        self.answer = TimingAnswer(self.recording, self.window, self.threshold)
+        table = region_tables(self.answer)["a"]
+        block = [event for event in self.recording if event.stream == "a"]
         if self.sorts_the_block:
             block.sort(key=lambda event: event.latest_us)
-        target = MaxSortedBuffer(event for event in self.arrivals if event.side == "b")
+        target = SortedBuffer(event for event in self.recording if event.stream == "b")
         for new in block:
             regions = table.of(new)
             for other in target.between(regions.ll_us, regions.rl_us):
@@ -85,14 +85,14 @@ class PrintedLookUp:
                 known = look_up[index]
                 usable = known is None or new.earliest_us >= known[0].earliest_us
                 self._efficient_probe(new, target[index], look_up, index, usable)
-        return self.answer.measured()
+        return self.answer.result()
 
     def _efficient_probe(self, new: Event, other: Event, look_up: _Array, index: int, usable: bool) -> None:
         """Algorithm 7."""
         known = look_up[index]
         if usable and known is not None:
             if known[1]:
-                self.answer.lookups += 1
+                self.answer.work.lookups += 1
                 self.answer.add(new, other)
             else:
                 matches = self.answer.probe(new, other)  # line 10

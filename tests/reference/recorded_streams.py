@@ -6,10 +6,12 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from hypothesis import strategies as st
 
 from coincide import Detections, Histogram, Pairs, Stream, TimingJoin, Window
-from coincide.papers.timing_events import Arrivals, Side
+from coincide.arrays.kinds import Int64Array
+from coincide.papers.recording import Recording
 from tests.reference import central_italy
 from tests.reference.oracle import Detection, Expected, QueryVersion, expected_matches
 from tests.reference.pair_probability import Template
@@ -31,7 +33,7 @@ SHORT_WINDOWS = (Window(0.5), Window(1.0), Window(lo_s=-0.5, hi_s=1.5), Window(l
 THRESHOLDS = (1.0, 0.999_999_999, 0.8, 0.75, 0.5, 1 / 3, 0.25, 0.05, 1e-9)
 ROLES = (("a", "a"), ("b", "b"))
 
-Found = set[tuple[int, int]]
+PairSet = set[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,18 @@ class Recorded:
     threshold: float
 
     @property
-    def arrivals(self) -> Arrivals:
-        return Arrivals(self.a, self.b, self.order)
+    def recording(self) -> Recording:
+        return two_streams(self.a, self.b, self.order)
+
+    @property
+    def question(self) -> tuple[Recording, Window, float]:
+        """What the papers' algorithms take."""
+        return self.recording, self.window, self.threshold
+
+
+def two_streams(a: Detections, b: Detections, order: npt.ArrayLike | None = None) -> Recording:
+    """Return a recording of the streams a and b."""
+    return Recording({"a": a, "b": b}, order)
 
 
 @st.composite
@@ -116,42 +128,43 @@ def long_recording(events: int = 200) -> Recorded:
     return Recorded(a, b, order, Window(2.0), 0.7)
 
 
-def positions(pairs: Pairs) -> Found:
-    """Return the pairs as a set; they must be sorted and none must come twice."""
-    listed = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+def positions(pairs: Pairs | Int64Array) -> PairSet:
+    """Return pairs, or the members of a paper's result, as a set; they must be sorted and none must come twice."""
+    columns = (pairs.left, pairs.right) if isinstance(pairs, Pairs) else pairs.T
+    listed = list(zip(*(column.tolist() for column in columns), strict=True))
     assert listed == sorted(set(listed)), "pairs come once each, by left, then right"
     return set(listed)
 
 
-def streamed(streams: Recorded, most_a_frame: int = 1) -> Found:
-    """Join the events with TimingJoin, up to so many of one stream in a frame, delays declared as they are."""
-    arrivals, frames = streams.arrivals, {"a": streams.a, "b": streams.b}
+def streamed(streams: Recorded, most_a_push: int = 1) -> PairSet:
+    """Join the events with TimingJoin, up to so many of one stream in a push, delays declared as they are."""
+    recording, of_side = streams.recording, {"a": streams.a, "b": streams.b}
     declared = {
         side: Stream(side, max_delay_s=known.max_delay_us / 1e6, longest_template_s=known.longest_s)
-        for side, known in arrivals.parameters.items()
+        for side, known in recording.parameters.items()
     }
     join = TimingJoin(declared["a"], declared["b"], streams.window, streams.threshold, sensors="any")
-    found: list[tuple[int, int]] = []
-    for side, rows in _runs(arrivals, most_a_frame):
-        part = frames[side].take(np.array(rows))
+    pairs: list[tuple[int, int]] = []
+    for side, rows in _runs(recording, most_a_push):
+        part = of_side[side].take(np.array(rows))
         changes = join.push(side, Detections(part.detected_at_us, part.templates, part.template_index, id=rows))
         assert len(changes.late) == 0
-        found += zip(changes.insert.left.tolist(), changes.insert.right.tolist(), strict=True)
-    assert len(found) == len(set(found)), "a pair was found twice"
-    return set(found)
+        pairs += zip(changes.insert.left.tolist(), changes.insert.right.tolist(), strict=True)
+    assert len(pairs) == len(set(pairs)), "a pair comes twice"
+    return set(pairs)
 
 
-def _runs(arrivals: Arrivals, most: int) -> list[tuple[Side, list[int]]]:
+def _runs(recording: Recording, most: int) -> list[tuple[str, list[int]]]:
     """Return sides and rows of what arrives one after the other of one stream, at most so many together."""
-    runs: list[tuple[Side, list[int]]] = []
-    for event in arrivals:
-        if not runs or runs[-1][0] != event.side or len(runs[-1][1]) == most:
-            runs.append((event.side, []))
+    runs: list[tuple[str, list[int]]] = []
+    for event in recording:
+        if not runs or runs[-1][0] != event.stream or len(runs[-1][1]) == most:
+            runs.append((event.stream, []))
         runs[-1][1].append(event.row)
     return runs
 
 
-def by_definition(streams: Recorded) -> tuple[Found, Found]:
+def by_definition(streams: Recorded) -> tuple[PairSet, PairSet]:
     """Pairs that match and pairs that may, being at the very threshold, by the oracle."""
     window = streams.window
     query = QueryVersion("q", 1, ROLES, window.lo_s, window.hi_s, streams.threshold, "any")
@@ -182,15 +195,15 @@ def central_italy_slice(
     They arrive up to `late_s` late, and what arrives within `every_s` comes at once.
     """
     rows = central_italy.picks(hour=4)[:picks]
-    frames = {}
+    by_phase = {}
     for phase, measured in central_italy.templates().items():
         template = Histogram(measured.edges_s, measured.mass)
         known = Histogram.uniform(template.earliest_s, template.latest_s) if uniform else template
         exact = Histogram.uniform(template.earliest_s / 4, template.latest_s / 4) if uniform else template.shift(0.01)
         times_us = [pick.detected_at_us for pick in rows if pick.phase == phase]
         careful = [len(pick.station) % 2 for pick in rows if pick.phase == phase]  # half of the stations pick better
-        frames[phase] = Detections(times_us, [known, exact], careful)
-    a, b = frames["P"], frames["S"]
+        by_phase[phase] = Detections(times_us, [known, exact], careful)
+    a, b = by_phase["P"], by_phase["S"]
     reported_us = np.concatenate((a.detected_at_us, b.detected_at_us))
     late_us = np.random.default_rng(0).integers(0, late_s * 1_000_000 + 1, len(reported_us))
     order: list[int] = np.argsort((reported_us + late_us) // round(every_s * 1e6), kind="stable").tolist()

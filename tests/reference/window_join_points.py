@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Detections, Edge, Histogram, Window
 from coincide.errors import GraphError
-from coincide.papers.window_join.window_replay import Arrivals
+from coincide.papers.recording import Recording
 
-Frames = Mapping[str, Detections]
+Streams = Mapping[str, Detections]
 Keys = Mapping[str, Sequence[int | str]]
 Predicate = Callable[[str, int, str, int], bool]
 
@@ -33,11 +33,11 @@ MOST_ROWS = {2: 10, 3: 7, 4: 5, 5: 4}
 
 
 def by_definition(
-    frames: Frames, graph: ConstraintGraph, key: Keys | None = None, predicate: Predicate | None = None
+    by_stream: Streams, graph: ConstraintGraph, key: Keys | None = None, predicate: Predicate | None = None
 ) -> list[list[int]]:
     """Return the rows of every result, a column for each stream of the graph, in order."""
-    at_s = {stream: _occurred_s(frame) for stream, frame in frames.items()}
-    every = product(*(range(len(frames[stream])) for stream in graph.roles))
+    at_s = {stream: _occurred_s(rows) for stream, rows in by_stream.items()}
+    every = product(*(range(len(by_stream[stream])) for stream in graph.roles))
     chosen = (dict(zip(graph.roles, rows, strict=True)) for rows in every)
     return [
         list(rows.values())
@@ -57,39 +57,39 @@ def _ends(graph: ConstraintGraph) -> list[tuple[str, str]]:
     return [(edge.a, edge.b) for edge in graph.edges]
 
 
-def _occurred_s(frame: Detections) -> list[Fraction]:
-    atoms_s = [Fraction(frame.templates[index].earliest_s) for index in frame.template_index.tolist()]
-    return [Fraction(us, 10**6) + atom_s for us, atom_s in zip(frame.detected_at_us.tolist(), atoms_s, strict=True)]
+def _occurred_s(rows: Detections) -> list[Fraction]:
+    atoms_s = [Fraction(rows.templates[index].earliest_s) for index in rows.template_index.tolist()]
+    return [Fraction(us, 10**6) + atom_s for us, atom_s in zip(rows.detected_at_us.tolist(), atoms_s, strict=True)]
 
 
 @dataclass(frozen=True)
 class RecordedJoin:
     """Streams, how they arrive, and what is asked of them."""
 
-    frames: Frames
+    by_stream: Streams
     order: list[int]
     graph: ConstraintGraph
     key: Keys | None
     predicate: Predicate | None
 
     @property
-    def arrivals(self) -> Arrivals:
-        return Arrivals(self.frames, self.order, self.key)
+    def recording(self) -> Recording:
+        return Recording(self.by_stream, self.order, self.key)
 
     @property
     def expected(self) -> list[list[int]]:
-        return by_definition(self.frames, self.graph, self.key, self.predicate)
+        return by_definition(self.by_stream, self.graph, self.key, self.predicate)
 
 
-def arriving(order: Sequence[tuple[str, int]]) -> Arrivals:
+def arriving(order: Sequence[tuple[str, int]]) -> Recording:
     """Streams whose tuples (stream, microsecond) arrive as listed; rows are numbered as they arrive."""
     rows = sorted(range(len(order)), key=lambda at: (order[at][0], at))
     times_us: Mapping[str, list[int]] = {stream: [] for stream in sorted({stream for stream, _ in order})}
     for stream, time_us in order:
         times_us[stream].append(time_us)
     exact = [Histogram.point()]
-    frames = {stream: Detections(column, exact) for stream, column in times_us.items()}
-    return Arrivals(frames, sorted(range(len(rows)), key=rows.__getitem__))
+    by_stream = {stream: Detections(column, exact) for stream, column in times_us.items()}
+    return Recording(by_stream, sorted(range(len(rows)), key=rows.__getitem__))
 
 
 @st.composite
@@ -97,10 +97,10 @@ def recorded_joins(draw: st.DrawFn, *, uniform: bool) -> RecordedJoin:
     """2 to 5 streams on a coarse clock (ties are many), in all orders of arrival."""
     streams = tuple("abcde"[: draw(st.integers(2, 5))])
     graph = draw(_uniform_cliques(streams) if uniform else _graphs(streams))
-    frames = {stream: draw(_frames(MOST_ROWS[len(streams)])) for stream in draw(st.permutations(streams))}
+    by_stream = {stream: draw(_detections(MOST_ROWS[len(streams)])) for stream in draw(st.permutations(streams))}
     labels = draw(st.sampled_from([None, None, ["x", "y"]]))
-    key = None if labels is None else {each: _drawn(draw, labels, len(frame)) for each, frame in frames.items()}
-    return RecordedJoin(frames, draw(_orders(frames)), graph, key, draw(st.sampled_from([None, _are_similar])))
+    key = None if labels is None else {each: _drawn(draw, labels, len(rows)) for each, rows in by_stream.items()}
+    return RecordedJoin(by_stream, draw(_orders(by_stream)), graph, key, draw(st.sampled_from([None, _are_similar])))
 
 
 def _are_similar(stream_a: str, row_a: int, stream_b: str, row_b: int) -> bool:
@@ -113,7 +113,7 @@ def _drawn(draw: st.DrawFn, labels: Sequence[int | str], rows: int) -> list[int 
 
 
 @st.composite
-def _frames(draw: st.DrawFn, most_rows: int) -> Detections:
+def _detections(draw: st.DrawFn, most_rows: int) -> Detections:
     beside_us = draw(st.sampled_from([st.just(0), st.integers(-1, 1)]))  # right at the ends of windows, or beside
     rows = draw(st.integers(most_rows // 2, most_rows))
     times_us = [500_000 * draw(st.integers(0, 8)) + draw(beside_us) for _ in range(rows)]
@@ -141,12 +141,12 @@ def _graphs(draw: st.DrawFn, streams: tuple[str, ...]) -> ConstraintGraph:
 
 
 @st.composite
-def _orders(draw: st.DrawFn, frames: Frames) -> list[int]:
+def _orders(draw: st.DrawFn, by_stream: Streams) -> list[int]:
     """In order of time, each stream delayed by its own, each tuple by its own, or in any order at all."""
     most_us = draw(st.sampled_from([0, 1_000_000, 4_000_000, 100_000_000]))
     own = draw(st.sampled_from([0, 2_000_000]))
     arrives_us: list[int] = []
-    for frame in frames.values():
+    for rows in by_stream.values():
         stream_us = draw(st.integers(0, most_us))
-        arrives_us += [time_us + stream_us + draw(st.integers(0, own)) for time_us in frame.earliest_us.tolist()]
+        arrives_us += [time_us + stream_us + draw(st.integers(0, own)) for time_us in rows.earliest_us.tolist()]
     return sorted(range(len(arrives_us)), key=arrives_us.__getitem__)

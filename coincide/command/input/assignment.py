@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.arrays.kinds import Int64Array
-from coincide.command.faults import CommandError, Faults, shown
-from coincide.command.input.file_events import Events
+from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.command.faults import CommandError, RowFaults, shown
+from coincide.command.input.file_events import FileEvents
 from coincide.command.input.named_templates import Templates
 from coincide.command.input.own_uncertainty import spread_templates
 from coincide.templates.histogram import Histogram
@@ -26,19 +25,13 @@ class Assignment:
     anchor_us: Int64Array
 
 
-def says_nothing(events: Events, named: Templates, default: Histogram | None) -> bool:
+def has_no_uncertainty(events: FileEvents, named: Templates, default: Histogram | None) -> bool:
     """Whether neither the user nor the file says how uncertain any time is."""
     return default is None and not named and not bool(events.own.given.any()) and "template" not in events.labels
 
 
-def assigned(events: Events, named: Templates, default: Histogram | None, faults: Faults) -> Assignment:
-    """Give each event its own uncertainty, else the template it names, else its sensor's, else `default`.
-
-    Raises
-    ------
-    CommandError
-        There are templates, but nothing that would choose one for any event.
-    """
+def assign_templates(events: FileEvents, named: Templates, default: Histogram | None, faults: RowFaults) -> Assignment:
+    """Give each event its own uncertainty, else the template it names, else its sensor's, else `default`."""
     templates = [*named.values()]
     index = np.full(len(events), -1, np.int64)
     if default is not None:
@@ -51,14 +44,12 @@ def assigned(events: Events, named: Templates, default: Histogram | None, faults
     index = np.where(own_index >= 0, own_index + len(templates), index)
     for row in np.flatnonzero(unknown & (own_index < 0)).tolist():
         faults.add(row, f"template: {shown(events.labels['template'][row].as_py())}: no template of that name is given")
-    _tell_missing(events, index, faults)
+    _note_missing(events, index, faults)
     anchor_us = np.where(events.own.length_us >= 0, events.own.earliest_us + shift_us, events.detected_at_us)
     return Assignment([*templates, *own], index, anchor_us)
 
 
-def _choose(
-    index: Int64Array, names: pa.Array | None, positions: dict[str, int]
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _choose(index: Int64Array, names: pa.Array | None, positions: dict[str, int]) -> BoolArray:
     """Write the positions of the named templates into `index`; return which rows name one that is not there."""
     if names is None or not len(names):
         return np.zeros(len(index), np.bool_)
@@ -67,11 +58,11 @@ def _choose(
     code = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     chosen = np.where(code >= 0, known[code], -1)
     index[chosen >= 0] = chosen[chosen >= 0]
-    strangers: np.ndarray[Any, np.dtype[np.bool_]] = (code >= 0) & (chosen < 0)
+    strangers: BoolArray = (code >= 0) & (chosen < 0)
     return strangers
 
 
-def _tell_missing(events: Events, index: Int64Array, faults: Faults) -> None:
+def _note_missing(events: FileEvents, index: Int64Array, faults: RowFaults) -> None:
     missing = np.flatnonzero(index < 0)
     if not len(missing):
         return
@@ -85,7 +76,7 @@ def _tell_missing(events: Events, index: Int64Array, faults: Faults) -> None:
         faults.add(row, f"{who}no template for this event (--uncertainty gives one to all that have none)")
 
 
-def missing_labels(events: Events, faults: Faults) -> None:
+def note_empty_labels(events: FileEvents, faults: RowFaults) -> None:
     """Note the rows whose sensor or area is empty while others' are not."""
     for name in ("sensor", "area"):
         if name in events.labels:

@@ -18,8 +18,7 @@ from pyarrow import csv as arrow_csv
 
 from coincide.arrays.kinds import Int64Array
 from coincide.command.faults import BadRows, CommandError
-from coincide.command.input.file_columns import Chunk, Column
-from coincide.command.input.text_files import Advance, opened_text
+from coincide.command.input.chunks import Advance, Chunk, Column, opened_text
 
 DELIMITERS = ",;\t"
 
@@ -34,13 +33,7 @@ class CsvHeader:
 
     @classmethod
     def of(cls, path: Path, line: str, wanted: Sequence[str]) -> CsvHeader:
-        """Read the header; the delimiter is the comma, semicolon or tab that it has most of.
-
-        Raises
-        ------
-        CommandError
-            No header, or two wanted columns of one name.
-        """
+        """Read the header; the delimiter is the comma, semicolon or tab that it has most of."""
         delimiter = max(DELIMITERS, key=line.count)
         names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
         if not any(names):
@@ -67,7 +60,7 @@ def plain_columns(block: str, header: CsvHeader) -> dict[str, pa.Array] | None:
     if "\r" in lines or "\n\n" in lines or lines.startswith("\n") or not _has_plain_quotes(lines, header.delimiter):
         return None
     try:
-        table = _csv_blocks_read(lines.encode(), header)
+        table = _arrow_table(lines.encode(), header)
     except (pa.ArrowInvalid, UnicodeEncodeError):
         return None
     if table.num_rows != lines.count("\n") + (not lines.endswith("\n")):
@@ -85,7 +78,7 @@ def _has_plain_quotes(lines: str, delimiter: str) -> bool:
     return opening == closing and opening + closing == quotes and '" ' not in lines
 
 
-def _csv_blocks_read(lines: bytes, header: CsvHeader) -> pa.Table:
+def _arrow_table(lines: bytes, header: CsvHeader) -> pa.Table:
     names = [str(position) for position in range(len(header.names))]  # those of the header may be there twice
     wanted = [str(position) for position in header.at.values()]
     return arrow_csv.read_csv(
@@ -105,25 +98,20 @@ def _trimmed(cells: pa.Array) -> pa.Array:
 
 
 ROWS = 65_536
+CHARACTERS = 1 << 23  # of a block
 LONGEST_CELL = 1 << 20  # a quote that nobody closed would otherwise swallow the file
 
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 
-def any_rows(
+def rows_one_by_one(
     path: Path, text: Iterable[str], header: CsvHeader, bad: BadRows, first_row: int, first_line: int
 ) -> Iterator[Chunk]:
-    """Yield the rows of `text`, blank lines left out; rows of another length than the header are bad.
-
-    Raises
-    ------
-    CommandError
-        Quotes that cannot be read.
-    """
+    """Yield the rows of `text`, blank lines left out; rows of another length than the header are bad."""
     # strict: else a last quote that nobody closed would take every row after it into its cell, without a word
     reader = csv.reader(text, delimiter=header.delimiter, skipinitialspace=True, strict=True)
     before = first_line  # the reader counts from here
-    while part := _csv_rows_read(path, reader, first_line):
+    while part := _next_rows(path, reader, first_line):
         lines = first_line + _lines_before(part, before + reader.line_num - first_line)
         rows = first_row + np.cumsum([bool(cells) for cells in part]) - 1
         sound = _sound(part, len(header.names), lines, bad)
@@ -132,7 +120,7 @@ def any_rows(
         first_row, first_line = int(rows[-1]) + 1, before + reader.line_num
 
 
-def _csv_rows_read(path: Path, reader: Any, first_line: int) -> list[list[str]]:
+def _next_rows(path: Path, reader: Any, first_line: int) -> list[list[str]]:
     """Read some rows; a blank line is a row of no cells."""
     csv.field_size_limit(LONGEST_CELL)
     rows: list[list[str]] = []
@@ -169,30 +157,22 @@ def _columns(rows: list[list[str]], at: Mapping[str, int]) -> dict[str, Column]:
     return {name: [cells[position].rstrip() for cells in rows] for name, position in at.items()}
 
 
-CHARACTERS = 1 << 23  # of a block
-
-
-def csv_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
+def csv_chunks(
+    path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance, characters: int = CHARACTERS
+) -> Iterator[Chunk]:
     """Yield the rows of `path`, blank lines left out; rows of another length than the header are bad.
 
-    Plain lines are read in blocks; from the first block on that has another line in it, row by row.
-
-    Raises
-    ------
-    CommandError
-        No header, two wanted columns of one name, or quotes that cannot be read.
+    Plain lines are read in blocks of `characters`; from the first block on that has another line in it, row by row.
     """
     with opened_text(path) as (text, share_read):
         header = CsvHeader.of(path, text.readline(), wanted)
         none = np.empty(0, np.int64)
-        yield Chunk(
-            {name: [] for name in header.at}, none, none, header.names
-        )  # tells the columns if there are no rows
+        yield Chunk({name: [] for name in header.at}, none, none, header.names)  # the columns, if there are no rows
         row, line = 1, 2
-        while block := text.read(CHARACTERS) + text.readline():
+        while block := text.read(characters) + text.readline():
             columns = plain_columns(block, header)
             if columns is None:
-                for chunk in any_rows(path, chain(StringIO(block, newline=""), text), header, bad, row, line):
+                for chunk in rows_one_by_one(path, chain(StringIO(block, newline=""), text), header, bad, row, line):
                     yield chunk
                     advance(share_read())
                 return

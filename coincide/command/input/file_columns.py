@@ -1,49 +1,23 @@
-"""Columns of files: which names mean what, and their values as readers hand them over."""
+"""Columns of files: which names mean what, and names and numbers read from their values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.arrays.kinds import Int64Array
-from coincide.command.faults import CommandError, Faults, ValueRefused
+from coincide.arrays.kinds import FloatArray
+from coincide.command.faults import CommandError, RowFaults, ValueRefused
+from coincide.command.input.chunks import Chunk, Column
 
 TIME_COLUMNS = ("detected_at", "detected_at_us")
 LABEL_COLUMNS = ("id", "sensor", "area", "template")
 UNCERTAINTY_COLUMNS = ("sigma_s", "earliest", "latest")
-
-Column: TypeAlias = "pa.Array | list[Any]"
-"""Values of one column: typed (Parquet), all text (CSV) or whatever JSON holds (NDJSON); None where there is none."""
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Consecutive rows of a file.
-
-    Attributes
-    ----------
-    columns : mapping of str to Column
-        The wanted columns that the file has.
-    row : ndarray of int64, shape (n,)
-        Number of each row; the first of the file is 1.
-    place : ndarray of int64, shape (n,)
-        Where a person finds each row: its line, or in Parquet its row.
-    names : sequence of str
-        All columns that the file has, wanted or not.
-    """
-
-    columns: Mapping[str, Column]
-    row: Int64Array
-    place: Int64Array
-    names: Sequence[str]
-
 
 _NUMBERS = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal)
 
@@ -63,31 +37,35 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def labels(values: Column, column: str) -> tuple[pa.Array, Faults]:
+def listed(values: Column) -> list[Any]:
+    """Return the values as a list."""
+    return values if isinstance(values, list) else values.to_pylist()
+
+
+def read_labels(values: Column, column: str, faults: RowFaults) -> pa.Array:
     """Return a column of names as text (large_string), or as int64 if all are numbers; null where empty."""
     array = typed(values)
     if array is not None and pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if array is not None and is_text(array.type):
         array = array.cast(pa.large_string())
-        return pc.if_else(pc.equal(array, ""), None, array), Faults()
+        return pc.if_else(pc.equal(array, ""), None, array)
     if array is not None and pa.types.is_null(array.type):
-        return array.cast(pa.large_string()), Faults()
+        return array.cast(pa.large_string())
     if array is not None and pa.types.is_signed_integer(array.type):
-        return array.cast(pa.int64()), Faults()
-    return _labels_one_by_one(values if isinstance(values, list) else values.to_pylist(), column)
+        return array.cast(pa.int64())
+    return _labels_one_by_one(listed(values), column, faults)
 
 
-def _labels_one_by_one(values: list[Any], column: str) -> tuple[pa.Array, Faults]:
+def _labels_one_by_one(values: list[Any], column: str, faults: RowFaults) -> pa.Array:
     names: list[str | None] = []
-    faults = Faults()
     for position, value in enumerate(values):
         name = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
         if (name is None and value is not None) or (name and _has_half_a_character(name)):
             faults.add(position, ValueRefused(column, value, "a text in UTF-8 or a whole number"))
             name = None
         names.append(name or None)
-    return pa.array(names, pa.large_string()), faults
+    return pa.array(names, pa.large_string())
 
 
 def _has_half_a_character(name: str) -> bool:
@@ -95,40 +73,32 @@ def _has_half_a_character(name: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in name)
 
 
-def named(values: Column, column: str, faults: Faults) -> pa.Array:
-    """Return `labels`; what is wrong goes to `faults`."""
-    names, wrong = labels(values, column)
-    for position, why in wrong.items():
-        faults.add(position, why)
-    return names
-
-
-def joined(columns: Sequence[pa.Array]) -> pa.Array:
+def joined_labels(columns: Sequence[pa.Array]) -> pa.Array:
     """Return the labels of all parts of a file, as text unless all are of one type; parts that are empty have none."""
     kinds = {column.type for column in columns if column.null_count < len(column)}
     kind = kinds.pop() if len(kinds) == 1 else pa.large_string()
     return pa.concat_arrays([column.cast(kind) for column in columns])
 
 
-def numbers(values: Column, column: str) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Faults]:
-    """Return a column of numbers, float64 (n,), NaN where empty, and what is wrong with which of them."""
+def read_numbers(values: Column, column: str, faults: RowFaults) -> FloatArray:
+    """Return a column of numbers, float64 (n,), NaN where empty."""
     array = typed(values)
     if array is not None and any(is_such(array.type) for is_such in _NUMBERS):
         floats = array.cast(pa.float64(), safe=False)
         nan = pc.is_nan(floats).fill_null(False)
-        faults = Faults()
         faults.add_all(np.flatnonzero(nan.to_numpy(zero_copy_only=False)), f"{column}: nan: a number")
-        return floats.fill_null(np.nan).to_numpy(zero_copy_only=False), faults
+        filled: FloatArray = floats.fill_null(np.nan).to_numpy(zero_copy_only=False)
+        return filled
     if array is not None and is_text(array.type):
         with suppress(pa.ArrowInvalid):  # all are plain numbers: at once
-            floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            if not np.isnan(floats).any():
-                return floats, Faults()
-    return _numbers_one_by_one(values if isinstance(values, list) else values.to_pylist(), column)
+            plain: FloatArray = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            if not np.isnan(plain).any():
+                return plain
+    return _numbers_one_by_one(listed(values), column, faults)
 
 
-def _numbers_one_by_one(values: list[Any], column: str) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Faults]:
-    floats, faults = np.full(len(values), np.nan), Faults()
+def _numbers_one_by_one(values: list[Any], column: str, faults: RowFaults) -> FloatArray:
+    floats = np.full(len(values), np.nan)
     for position, value in enumerate(values):
         if value is None or value == "":
             continue
@@ -136,20 +106,14 @@ def _numbers_one_by_one(values: list[Any], column: str) -> tuple[np.ndarray[Any,
             floats[position] = float(value) if isinstance(value, str | int | float) else np.nan
         if np.isnan(floats[position]) or isinstance(value, bool):
             faults.add(position, ValueRefused(column, value, "a number"))
-    return floats, faults
+    return floats
 
 
 SHOWN_NAMES = 10
 
 
 def time_column_of(path: Path, chunk: Chunk, times: Sequence[str]) -> str:
-    """Return the one of `times` that has the first value; an empty one if all are.
-
-    Raises
-    ------
-    CommandError
-        The file has none of them.
-    """
+    """Return the one of `times` that has the first value; an empty one if all are."""
     present = [name for name in times if name in chunk.columns]
     if present:
         return min(present, key=lambda name: first_filled(chunk.columns[name]))

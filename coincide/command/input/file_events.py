@@ -1,4 +1,4 @@
-"""What one file holds, ready to be joined, and with what the answer shows of each event."""
+"""The events of one file, ready to be joined, with the columns that the answer shows of each."""
 
 from __future__ import annotations
 
@@ -10,26 +10,23 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.arrays.kinds import Int64Array
-from coincide.command.faults import BadRows, CommandError, Faults
+from coincide.command.faults import BadRows, CommandError, RowFaults
+from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.file_columns import (
     LABEL_COLUMNS,
     TIME_COLUMNS,
     UNCERTAINTY_COLUMNS,
-    Chunk,
-    joined,
-    named,
+    joined_labels,
+    read_labels,
     time_column_of,
 )
-from coincide.command.input.file_times import instants_us
+from coincide.command.input.file_times import read_instants_us
 from coincide.command.input.formats import read_chunks
-from coincide.command.input.own_uncertainty import OwnUncertainty, own_uncertainty
-from coincide.command.input.text_files import Advance
-
-Labels = dict[str, pa.Array]
+from coincide.command.input.own_uncertainty import OwnUncertainty, read_own_uncertainty
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
+class FileEvents:
     """The usable rows of one file.
 
     Attributes
@@ -47,81 +44,71 @@ class Events:
     place: Int64Array
     detected_at_us: Int64Array
     own: OwnUncertainty
-    labels: Labels
+    labels: dict[str, pa.Array]
 
     def __len__(self) -> int:
         return len(self.row)
 
-    def take(self, rows: np.ndarray[Any, Any]) -> Events:
+    def take(self, rows: np.ndarray[Any, Any]) -> FileEvents:
         """Return the events of the given rows (positions or a mask)."""
         kept = {name: column.filter(pa.array(rows)) for name, column in self.labels.items()}
         time_us = self.detected_at_us[rows]
-        return Events(self.path, self.row[rows], self.place[rows], time_us, self.own.take(rows), kept)
+        return FileEvents(self.path, self.row[rows], self.place[rows], time_us, self.own.take(rows), kept)
 
 
-def read_events(path: Path, time_column: str | None, bad: BadRows, advance: Advance, *, assume_utc: bool) -> Events:
+def read_events(path: Path, time_column: str | None, bad: BadRows, advance: Advance, *, assume_utc: bool) -> FileEvents:
     """Read the events of `path`; rows that cannot be used go to `bad`.
 
     Parameters
     ----------
     time_column : str, optional
         Left out: detected_at, or else detected_at_us.
-
-    Raises
-    ------
-    CommandError
-        The file cannot be read, or has no such column.
     """
     times = TIME_COLUMNS if time_column is None else (time_column,)
     wanted = tuple(dict.fromkeys((*times, *LABEL_COLUMNS, *UNCERTAINTY_COLUMNS)))
-    parts: list[Events] = []
+    parts: list[FileEvents] = []
     decided = None
     for chunk in read_chunks(path, wanted, bad, advance):
         chosen = decided or time_column_of(path, chunk, times)
-        parts.append(_part(path, chunk, chosen, bad, assume_utc))
+        parts.append(_events(path, chunk, chosen, bad, assume_utc))
         decided = chosen if len(chunk.row) else None  # the first rows decide for the whole file
-    if not parts:
-        return _none(path)
-    row, place, time_us = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
-    return Events(path, row, place, time_us, _joined_own([part.own for part in parts]), _joined_labels(parts))
+    return _joined_events(parts) if parts else _no_events(path)
 
 
-_COLUMNS = ("row", "place", "detected_at_us")
-
-
-def _none(path: Path) -> Events:
+def _no_events(path: Path) -> FileEvents:
     none = np.empty(0, np.int64)
-    return Events(path, none, none, none, OwnUncertainty(np.empty(0), none, none), {})
+    return FileEvents(path, none, none, none, OwnUncertainty(np.empty(0), none, none), {})
 
 
-def _part(path: Path, chunk: Chunk, time_column: str, bad: BadRows, assume_utc: bool) -> Events:
-    values = chunk.columns.get(time_column, [None] * len(chunk.row))
+def _events(path: Path, chunk: Chunk, time_column: str, bad: BadRows, assume_utc: bool) -> FileEvents:
+    faults = RowFaults()
     try:
-        time_us, faults = instants_us(values, time_column, assume_utc=assume_utc)
-        own = own_uncertainty(chunk, faults, assume_utc=assume_utc)
+        time_us = read_instants_us(chunk.column(time_column), time_column, faults, assume_utc=assume_utc)
+        own = read_own_uncertainty(chunk, faults, assume_utc=assume_utc)
     except CommandError as error:
         raise CommandError(f"{path}: {error}") from None
-    own_labels = {name: named(chunk.columns[name], name, faults) for name in LABEL_COLUMNS if name in chunk.columns}
-    events = Events(path, chunk.row, chunk.place, time_us, own, own_labels)
-    return without(events, faults, bad)
+    labels = {name: read_labels(chunk.columns[name], name, faults) for name in LABEL_COLUMNS if name in chunk.columns}
+    return without_faulty(FileEvents(path, chunk.row, chunk.place, time_us, own, labels), faults, bad)
 
 
-def without(events: Events, faults: Faults, bad: BadRows) -> Events:
-    """Return the events that have no fault; the others are told to `bad`."""
-    if not faults:
-        return events
-    for position, why in faults.items():
-        bad.add(int(events.place[position]), why)
-    return events.take(faults.sound(len(events)))
+def without_faulty(events: FileEvents, faults: RowFaults, bad: BadRows) -> FileEvents:
+    """Return the events that have no fault; count the others as bad rows."""
+    bad.add_faults(faults, events.place)
+    return events.take(faults.sound(len(events))) if faults else events
 
 
-def _joined_own(parts: list[OwnUncertainty]) -> OwnUncertainty:
-    fields = ("sigma_s", "earliest_us", "length_us")
-    return OwnUncertainty(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
-
-
-def _joined_labels(parts: list[Events]) -> Labels:
-    """Labels of all parts; a column that is empty throughout counts as not there."""
+def _joined_events(parts: list[FileEvents]) -> FileEvents:
+    """Join the parts of a file; a column of labels that is empty throughout counts as not there."""
+    row, place, time_us = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "place", "detected_at_us")
+    )
+    own = OwnUncertainty(
+        *(
+            np.concatenate([getattr(part.own, field) for part in parts])
+            for field in ("sigma_s", "earliest_us", "length_us")
+        )
+    )
     names = [name for name in LABEL_COLUMNS if any(name in part.labels for part in parts)]
-    columns = {name: joined([part.labels.get(name, pa.nulls(len(part))) for part in parts]) for name in names}
-    return {name: column for name, column in columns.items() if column.null_count < max(len(column), 1)}
+    columns = {name: joined_labels([part.labels.get(name, pa.nulls(len(part))) for part in parts]) for name in names}
+    labels = {name: column for name, column in columns.items() if column.null_count < max(len(column), 1)}
+    return FileEvents(parts[0].path, row, place, time_us, own, labels)

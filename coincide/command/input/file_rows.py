@@ -1,26 +1,25 @@
-"""Rows to be coalesced: readings at one time each, or facts with their own intervals."""
+"""FileRows to be coalesced: readings at one time each, or facts with their own intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.arrays.kinds import Int64Array
-from coincide.command.faults import BadRows, CommandError, Faults, ValueRefused
-from coincide.command.input.file_columns import TIME_COLUMNS, Chunk, joined, named, there_are, time_column_of
-from coincide.command.input.file_times import instants_us, optional_instants_us
+from coincide.command.coalesce_arguments import CoalesceRequest
+from coincide.command.faults import BadRows, CommandError, RowFaults, ValueRefused
+from coincide.command.input.chunks import Advance, Chunk
+from coincide.command.input.file_columns import TIME_COLUMNS, joined_labels, read_labels, there_are, time_column_of
+from coincide.command.input.file_times import read_instants_us, read_optional_instants_us
+from coincide.command.input.file_values import ValueColumn, joined_values
 from coincide.command.input.formats import read_chunks
-from coincide.command.input.text_files import Advance
-from coincide.command.input.values import ValueColumn, joined_values
-from coincide.command.requests import CoalesceRequest
 from coincide.temporal.intervals import NOW_US
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FileRows:
     """The usable rows of a file, n of them.
 
     Attributes
@@ -44,32 +43,29 @@ class Rows:
     id: pa.Array | None
 
 
-def read_rows(request: CoalesceRequest, bad: BadRows, advance: Advance) -> Rows:
-    """Read what `request` names; rows that cannot be used go to `bad`.
-
-    Raises
-    ------
-    CommandError
-        The file cannot be read, or lacks a column.
-    """
+def read_rows(request: CoalesceRequest, bad: BadRows, advance: Advance) -> FileRows:
+    """Read what `request` names; rows that cannot be used go to `bad`."""
     reader = _Reader(request)
     parts = [reader.part(chunk, bad) for chunk in read_chunks(request.path, reader.wanted, bad, advance)]
     starts = [part.start_us for part in parts] or [np.empty(0, np.int64)]
     ends = [part.end_us for part in parts if part.end_us is not None] or [np.empty(0, np.int64)]
     values = [part.value for part in parts if part.value is not None]
-    return Rows(
+    return FileRows(
         np.concatenate(starts),
         np.concatenate(ends) if request.facts else None,
-        [joined([part.by[n] for part in parts] or [pa.array([], pa.large_string())]) for n in range(len(request.by))],
+        [
+            joined_labels([part.by[n] for part in parts] or [pa.array([], pa.large_string())])
+            for n in range(len(request.by))
+        ],
         joined_values(values) if request.value_column else None,
         _joined_ids(parts),
     )
 
 
-def _joined_ids(parts: list[Rows]) -> pa.Array | None:
+def _joined_ids(parts: list[FileRows]) -> pa.Array | None:
     if all(part.id is None for part in parts):
         return None
-    return joined([pa.nulls(len(part.start_us)) if part.id is None else part.id for part in parts])
+    return joined_labels([pa.nulls(len(part.start_us)) if part.id is None else part.id for part in parts])
 
 
 class _Reader:
@@ -88,20 +84,19 @@ class _Reader:
         self.wanted = tuple(dict.fromkeys((*self._needed, *when)))
         self._has_begun = False
 
-    def part(self, chunk: Chunk, bad: BadRows) -> Rows:
+    def part(self, chunk: Chunk, bad: BadRows) -> FileRows:
         """Return the rows of a chunk that can be used."""
         self._decide_columns(chunk)
-        faults = Faults()
+        faults = RowFaults()
         try:
             start_us, end_us = self._when(chunk, faults)
         except CommandError as error:
             raise CommandError(f"{self._request.path}: {error}") from None
         by = [_filled(chunk, name, faults) for name in self._request.by]
-        value = None if self._value is None else self._values(self._value, chunk, faults)
-        ids = named(chunk.columns["id"], "id", faults) if end_us is None and "id" in chunk.columns else None
-        for position, why in faults.items():
-            bad.add(int(chunk.place[position]), why)
-        return _sound(Rows(start_us, end_us, by, value, ids), faults)
+        value = None if self._value is None else self._value.read(chunk.column(self._value.name), faults)
+        ids = read_labels(chunk.columns["id"], "id", faults) if end_us is None and "id" in chunk.columns else None
+        bad.add_faults(faults, chunk.place)
+        return _sound(FileRows(start_us, end_us, by, value, ids), faults)
 
     def _decide_columns(self, chunk: Chunk) -> None:
         """Let the first rows say which columns there are; in NDJSON others may leave them out, and are bad then."""
@@ -114,57 +109,41 @@ class _Reader:
             self._time_column = time_column_of(self._request.path, chunk, self._times)
         self._has_begun = len(chunk.row) > 0
 
-    def _when(self, chunk: Chunk, faults: Faults) -> tuple[Int64Array, Int64Array | None]:
+    def _when(self, chunk: Chunk, faults: RowFaults) -> tuple[Int64Array, Int64Array | None]:
         assume_utc = self._request.assume_utc
         if self._request.facts:
             return _intervals(chunk, self._request.facts, faults, assume_utc)
-        values = _column(chunk, self._time_column)
-        times, wrong = instants_us(values, self._time_column, assume_utc=assume_utc)
-        faults.update(wrong)
-        return times, None
-
-    def _values(self, column: ValueColumn, chunk: Chunk, faults: Faults) -> pa.Array:
-        values, wrong = column.read(_column(chunk, column.name))
-        for position, why in wrong.items():
-            faults.add(position, why)
-        return values
+        values = chunk.column(self._time_column)
+        return read_instants_us(values, self._time_column, faults, assume_utc=assume_utc), None
 
 
-def _column(chunk: Chunk, name: str) -> pa.Array | list[object]:
-    return chunk.columns.get(name, [None] * len(chunk.row))
-
-
-def _filled(chunk: Chunk, name: str, faults: Faults) -> pa.Array:
-    names = named(_column(chunk, name), name, faults)
+def _filled(chunk: Chunk, name: str, faults: RowFaults) -> pa.Array:
+    names = read_labels(chunk.column(name), name, faults)
     empty = np.flatnonzero(names.is_null().to_numpy(zero_copy_only=False))
     faults.add_all(empty, str(ValueRefused(name, None, "a text or a whole number")))
     return names
 
 
 def _intervals(
-    chunk: Chunk, columns: tuple[str, str], faults: Faults, assume_utc: bool
+    chunk: Chunk, columns: tuple[str, str], faults: RowFaults, assume_utc: bool
 ) -> tuple[Int64Array, Int64Array]:
     start, end = columns
-    start_us, wrong = instants_us(_column(chunk, start), start, assume_utc=assume_utc)
-    faults.update(wrong)
-    end_us, has_end = optional_instants_us(_column(chunk, end), end, len(chunk.row), faults, assume_utc=assume_utc)
+    rows = len(chunk.row)
+    start_us = read_instants_us(chunk.column(start), start, faults, assume_utc=assume_utc)
+    end_us, has_end = read_optional_instants_us(chunk.column(end), end, rows, faults, assume_utc=assume_utc)
     end_us = np.where(has_end, end_us, NOW_US)
-    for position in _sound_positions(end_us < start_us, faults):
+    for position in np.flatnonzero((end_us < start_us) & faults.sound(rows)).tolist():
         began, ended = (f"{np.datetime64(int(each[position]), 'us')}Z" for each in (start_us, end_us))
         faults.add(position, ValueRefused(end, ended, f"{start}, which is {began}, or later"))
     return start_us, end_us
 
 
-def _sound_positions(which: np.ndarray[tuple[int], np.dtype[np.bool_]], faults: Faults) -> Iterator[int]:
-    return (position for position in np.flatnonzero(which).tolist() if position not in faults)
-
-
-def _sound(rows: Rows, faults: Faults) -> Rows:
+def _sound(rows: FileRows, faults: RowFaults) -> FileRows:
     if not faults:
         return rows
     mask = faults.sound(len(rows.start_us))
     kept = pa.array(mask)
-    return Rows(
+    return FileRows(
         rows.start_us[mask],
         None if rows.end_us is None else rows.end_us[mask],
         [column.filter(kept) for column in rows.by],

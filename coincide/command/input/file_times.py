@@ -1,14 +1,13 @@
 """Times as files hold them, to microseconds since the epoch, UTC.
 
-The rules are those of ingest (``services/ingest/stamping/posted.py``, which the library may not import; a test
-compares the two): RFC 3339 with its offset, or whole microseconds since 1970, from 1980 on; parts of a microsecond
-are cut off. A column whose values all follow the common form is read at once, any other value by value.
+The rules are those of ingest, which the library may not import; a test compares the two. A time is RFC 3339 with its
+offset, or whole microseconds since 1970, from 1980 on. Parts of a microsecond are cut off. A column whose values all
+follow the common form is read at once, any other value by value.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -16,11 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, Int64Array
-from coincide.command.faults import Faults, ValueRefused
-from coincide.command.input.file_columns import Column, is_text, typed
-from coincide.command.input.parquet_rows import EARLIEST, LATEST, YEAR_1980_US, in_range, timestamps_us
+from coincide.command.faults import CommandError, RowFaults, ValueRefused
+from coincide.command.input.chunks import Column
+from coincide.command.input.file_columns import is_text, listed, typed
 from coincide.joins.keys import LATEST_TIME_US
 
+YEAR_1980_US = 315_532_800_000_000
+EARLIEST = "1980-01-01T00:00:00Z or later"
+LATEST = "before the year 2112"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FORMS = "RFC 3339 or epoch microseconds"
 OFFSET_MISSING = f"{FORMS}; it has no offset such as Z or +01:00 (--assume-utc takes it as UTC)"
@@ -38,11 +40,6 @@ _MICROSECONDS = r"^[0-9]{15,18}$"
 def instant_us(value: object, column: str, *, assume_utc: bool = False) -> int:
     """Return one time in microseconds since the epoch.
 
-    Raises
-    ------
-    ValueRefused
-        No time in an accepted form, or one before 1980 or after 2111.
-
     Examples
     --------
     >>> instant_us("1987-02-23T07:35:41.374Z", "detected_at"), instant_us("541064141374000", "detected_at")
@@ -57,31 +54,57 @@ def instant_us(value: object, column: str, *, assume_utc: bool = False) -> int:
     raise ValueRefused(column, value, FORMS)
 
 
-def instants_us(values: Column, column: str, *, assume_utc: bool = False) -> tuple[Int64Array, Faults]:
-    """Return the times of a column, int64 (n,), and what is wrong with which of them (their times mean nothing)."""
+def read_instants_us(values: Column, column: str, faults: RowFaults, *, assume_utc: bool = False) -> Int64Array:
+    """Return the times of a column, int64 (n,); those of rows with a fault mean nothing."""
     array = typed(values)
     if array is not None and pa.types.is_timestamp(array.type):
-        return timestamps_us(array, column, assume_utc=assume_utc)
+        return _timestamps_us(array, column, faults, assume_utc)
     common = None if array is None or array.null_count else _common_us(array)
-    if common is not None and in_range(common).all():
-        return common, Faults()
-    return _one_by_one(values if isinstance(values, list) else values.to_pylist(), column, assume_utc)
+    if common is not None and _in_range(common).all():
+        return common
+    times = np.zeros(len(values), np.int64)
+    for position, value in enumerate(listed(values)):
+        try:
+            times[position] = instant_us(value, column, assume_utc=assume_utc)
+        except ValueRefused as refused:
+            faults.add(position, refused)
+    return times
 
 
-def optional_instants_us(
-    values: Column | None, column: str, rows: int, faults: Faults, *, assume_utc: bool = False
+def read_optional_instants_us(
+    values: Column | None, column: str, rows: int, faults: RowFaults, *, assume_utc: bool = False
 ) -> tuple[Int64Array, BoolArray]:
     """Return the times of a column that need not be filled, or be there, and which rows have one."""
     if values is None:
         return np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
-    times, wrong = instants_us(values, column, assume_utc=assume_utc)
+    own = RowFaults()
+    times = read_instants_us(values, column, own, assume_utc=assume_utc)
     given = np.ones(rows, np.bool_)
-    for position, why in wrong.items():
+    for position, why in own.items():
         if why.startswith(f"{column}: empty"):
             given[position] = False
         else:
             faults.add(position, why)
     return times, given
+
+
+def _timestamps_us(array: pa.Array, column: str, faults: RowFaults, assume_utc: bool) -> Int64Array:
+    """Return the times of a timestamp column of any unit and zone."""
+    if array.type.tz is None and not assume_utc:
+        raise CommandError(f"column {column} has times without a time zone: --assume-utc takes them as UTC")
+    empty = array.is_null().to_numpy(zero_copy_only=False)
+    whole = array.cast(pa.timestamp("us", array.type.tz), safe=False)  # cuts off parts of a microsecond
+    times: Int64Array = whole.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    faults.add_all(np.flatnonzero(empty), str(ValueRefused(column, None, "a time")))
+    for position in np.flatnonzero(~_in_range(times)).tolist():
+        given = str(np.datetime64(int(times[position]), "us"))
+        faults.add(position, ValueRefused(column, given, EARLIEST if times[position] < YEAR_1980_US else LATEST))
+    return times
+
+
+def _in_range(times_us: Int64Array) -> BoolArray:
+    """Return which times lie from 1980 to 2111, bool (n,)."""
+    return (times_us >= YEAR_1980_US) & (times_us <= LATEST_TIME_US)
 
 
 def _number_us(number: int, given: object, column: str) -> int:
@@ -132,13 +155,3 @@ def _texts_us(array: pa.Array) -> Int64Array | None:
 def _int64(array: pa.Array) -> Int64Array:
     numbers: Int64Array = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return numbers
-
-
-def _one_by_one(values: Sequence[object], column: str, assume_utc: bool) -> tuple[Int64Array, Faults]:
-    times, faults = np.zeros(len(values), np.int64), Faults()
-    for position, value in enumerate(values):
-        try:
-            times[position] = instant_us(value, column, assume_utc=assume_utc)
-        except ValueRefused as refused:
-            faults.add(position, refused)
-    return times, faults

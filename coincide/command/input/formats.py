@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from coincide.command.faults import BadRows, CommandError
+from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.csv_rows import csv_chunks
-from coincide.command.input.file_columns import Chunk
 from coincide.command.input.ndjson_rows import ndjson_chunks
 from coincide.command.input.parquet_rows import parquet_chunks
-from coincide.command.input.text_files import Advance
 
 Format = Literal["csv", "ndjson", "parquet"]
 
@@ -28,11 +27,6 @@ SUFFIXES: dict[str, Format] = {
 def format_of(path: Path) -> Format:
     """Return the format that the name of `path` says.
 
-    Raises
-    ------
-    CommandError
-        Another suffix.
-
     Examples
     --------
     >>> format_of(Path("picks.csv.gz"))
@@ -41,10 +35,10 @@ def format_of(path: Path) -> Format:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
-    found = SUFFIXES.get(suffixes[-1]) if suffixes else None
-    if found is None or (found == "parquet" and path.suffix.lower() == ".gz"):
+    form = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if form is None or (form == "parquet" and path.suffix.lower() == ".gz"):
         raise CommandError(f"{path}: its name should end in {', '.join(SUFFIXES)}; text files also with .gz after it")
-    return found
+    return form
 
 
 def bad_rows_of(path: Path) -> BadRows:
@@ -53,18 +47,12 @@ def bad_rows_of(path: Path) -> BadRows:
 
 
 def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advance) -> Iterator[Chunk]:
-    """Yield the rows of `path`.
-
-    Raises
-    ------
-    CommandError
-        The file is not there or cannot be read as what its name says.
-    """
-    kind = format_of(path)
+    """Yield the rows of `path`."""
+    form = format_of(path)
     try:
-        if kind == "parquet":
+        if form == "parquet":
             yield from parquet_chunks(path, wanted, advance)
-        elif kind == "csv":
+        elif form == "csv":
             yield from csv_chunks(path, wanted, bad, advance)
         else:
             yield from ndjson_chunks(path, wanted, bad, advance)

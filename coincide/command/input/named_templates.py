@@ -3,47 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from coincide.command.faults import CommandError, shown
 from coincide.errors import HistogramError
+from coincide.templates.forms import histogram_of_form
 from coincide.templates.histogram import Histogram
 
 Templates = Mapping[str, Histogram]
 
 
-def _point(said: object) -> Histogram:
-    if said is not True:
-        raise TypeError
-    return Histogram.point()
-
-
-# the forms of config/sensors.yaml
-_FORMS: dict[str, Callable[[Any], Histogram]] = {
-    "uniform": lambda bounds: Histogram.uniform(*bounds),
-    "normal": lambda parameters: Histogram.normal(**parameters),
-    "latency": Histogram.from_latency,
-    "point": _point,
-}
-_PARAMETERS = {
-    "uniform": "[earliest, latest] in seconds",
-    "normal": '{"sigma_s": seconds}, and "buckets" if there are to be more than 8',
-    "latency": "[[shortest, longest, probability], ...] in seconds",
-    "point": "true",
-}
 SHORT_FORMS = "a name in the templates file, uniform:LO,HI (seconds), normal:SIGMA or normal:SIGMA,BUCKETS, or point"
 
 
 def load_templates(path: Path) -> dict[str, Histogram]:
-    """Return the templates in `path` by name: an object such as ``{"imb": {"uniform": [-0.05, 0.05]}}``.
-
-    Raises
-    ------
-    CommandError
-        The file cannot be read, or something in it is no template.
-    """
+    """Return the templates in `path` by name: an object such as ``{"imb": {"uniform": [-0.05, 0.05]}}``."""
     try:
         named = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_named_once)
     except OSError as error:
@@ -75,11 +51,6 @@ def _named_once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 def parse_template(text: str, templates: Templates) -> Histogram:
     """Return the template that `text` means: a name in `templates`, or a short form.
 
-    Raises
-    ------
-    CommandError
-        Neither.
-
     Examples
     --------
     >>> parse_template("uniform:-54,2", {})
@@ -106,13 +77,7 @@ def parse_template(text: str, templates: Templates) -> Histogram:
 
 
 def _template(where: str, form: object) -> Histogram:
-    has_edges = isinstance(form, dict) and form.keys() == {"edges_s", "mass"}
-    if not isinstance(form, dict) or not (has_edges or (len(form) == 1 and form.keys() <= _FORMS.keys())):
-        raise CommandError(f"{where}: {shown(form)}: one of {', '.join(_FORMS)}, or edges_s with mass")
-    kind, parameters = next(iter(form.items()))
     try:
-        return Histogram(form["edges_s"], form["mass"]) if has_edges else _FORMS[kind](parameters)
+        return histogram_of_form(form)
     except HistogramError as error:
-        raise CommandError(f"{where}: {error}") from None
-    except (TypeError, ValueError):
-        raise CommandError(f"{where}: {shown(form)}: {kind} takes {_PARAMETERS[kind]}") from None
+        raise CommandError(f"{where}: {error.field} is {shown(error.value)}: {error.allowed}") from None

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from coincide.command.faults import BadRows, ValueRefused, shown
-from coincide.command.input.file_columns import Chunk
-from coincide.command.input.text_files import Advance, opened_text
+from coincide.command.input.chunks import Advance, Chunk, opened_text
 
 ROWS = 65_536
 
@@ -54,10 +53,10 @@ def _chunk(lines: list[tuple[int, str]], first: int, wanted: Sequence[str], bad:
 
 
 def _inside(obj: dict[str, Any], path: str) -> Any:
-    found: Any = obj
+    value: Any = obj
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _object(content: str) -> dict[str, Any]:

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
-from coincide.command.faults import Faults, ValueRefused
-from coincide.command.input.file_columns import Chunk, Column, numbers
-from coincide.command.input.file_times import optional_instants_us
+from coincide.command.faults import RowFaults, ValueRefused
+from coincide.command.input.chunks import Chunk, Column
+from coincide.command.input.file_columns import read_numbers
+from coincide.command.input.file_times import read_optional_instants_us
 from coincide.templates.bucket_checks import FURTHEST_EDGE_S
 from coincide.templates.histogram import Histogram
 
@@ -46,15 +47,15 @@ class OwnUncertainty:
         return OwnUncertainty(self.sigma_s[rows], self.earliest_us[rows], self.length_us[rows])
 
 
-def own_uncertainty(chunk: Chunk, faults: Faults, *, assume_utc: bool) -> OwnUncertainty:
+def read_own_uncertainty(chunk: Chunk, faults: RowFaults, *, assume_utc: bool) -> OwnUncertainty:
     """Read the columns sigma_s, earliest and latest; what is wrong goes to `faults`."""
     rows = len(chunk.row)
     sigma_s = _sigma(chunk.columns.get("sigma_s"), rows, faults)
     starts, ends = (chunk.columns.get(name) for name in ("earliest", "latest"))
     if starts is None and ends is None:
         return OwnUncertainty(sigma_s, np.zeros(rows, np.int64), np.full(rows, NO_LENGTH))
-    earliest_us, has_start = optional_instants_us(starts, "earliest", rows, faults, assume_utc=assume_utc)
-    latest_us, has_end = optional_instants_us(ends, "latest", rows, faults, assume_utc=assume_utc)
+    earliest_us, has_start = read_optional_instants_us(starts, "earliest", rows, faults, assume_utc=assume_utc)
+    latest_us, has_end = read_optional_instants_us(ends, "latest", rows, faults, assume_utc=assume_utc)
     faults.add_all(np.flatnonzero(has_start & ~has_end), "latest: empty: earliest needs it")
     faults.add_all(np.flatnonzero(has_end & ~has_start), "earliest: empty: latest needs it")
     both = has_start & has_end
@@ -65,12 +66,10 @@ def own_uncertainty(chunk: Chunk, faults: Faults, *, assume_utc: bool) -> OwnUnc
     return OwnUncertainty(sigma_s, earliest_us, np.where(both, latest_us - earliest_us, NO_LENGTH))
 
 
-def _sigma(values: Column | None, rows: int, faults: Faults) -> FloatArray:
+def _sigma(values: Column | None, rows: int, faults: RowFaults) -> FloatArray:
     if values is None:
         return np.full(rows, np.nan)
-    sigma_s, wrong = numbers(values, "sigma_s")
-    for position, why in wrong.items():
-        faults.add(position, why)
+    sigma_s = read_numbers(values, "sigma_s", faults)
     for position in np.flatnonzero((sigma_s < SHORTEST_SIGMA_S) | (sigma_s > LONGEST_SIGMA_S)).tolist():
         faults.add(position, ValueRefused("sigma_s", float(sigma_s[position]), "seconds, from 1e-6 to 2.5e8"))
     return sigma_s

@@ -1,4 +1,4 @@
-"""Rows of a Parquet file, and its timestamps as microseconds since the epoch, UTC."""
+"""Rows of a Parquet file."""
 
 from __future__ import annotations
 
@@ -10,23 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from coincide.arrays.kinds import BoolArray, Int64Array
-from coincide.command.faults import CommandError, Faults, ValueRefused
-from coincide.command.input.file_columns import Chunk
-from coincide.command.input.text_files import Advance
-from coincide.joins.keys import LATEST_TIME_US
+from coincide.command.faults import CommandError
+from coincide.command.input.chunks import Advance, Chunk
 
 ROWS = 262_144
 
 
 def parquet_chunks(path: Path, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
-    """Yield the wanted columns of `path`; ``attributes.celsius`` is a field of a column of structures.
-
-    Raises
-    ------
-    CommandError
-        No Parquet file, a damaged one, a pipe, or two wanted columns of one name.
-    """
+    """Yield the wanted columns of `path`; ``attributes.celsius`` is a field of a column of structures."""
     try:
         with path.open("rb") as raw:
             if not raw.seekable():
@@ -76,34 +67,3 @@ def _is_inside(schema: pa.Schema, name: str) -> bool:
             return False
         kind = kind.field(step).type
     return True
-
-
-YEAR_1980_US = 315_532_800_000_000
-EARLIEST = "1980-01-01T00:00:00Z or later"
-LATEST = "before the year 2112"
-
-
-def in_range(times_us: Int64Array) -> BoolArray:
-    """Return which times lie from 1980 to 2111, bool (n,)."""
-    return (times_us >= YEAR_1980_US) & (times_us <= LATEST_TIME_US)
-
-
-def timestamps_us(array: pa.Array, column: str, *, assume_utc: bool) -> tuple[Int64Array, Faults]:
-    """Return the times of a timestamp column, int64 (n,), and what is wrong with which of them.
-
-    Raises
-    ------
-    CommandError
-        The column says no time zone, and `assume_utc` is off.
-    """
-    if array.type.tz is None and not assume_utc:
-        raise CommandError(f"column {column} has times without a time zone: --assume-utc takes them as UTC")
-    empty = array.is_null().to_numpy(zero_copy_only=False)
-    whole = array.cast(pa.timestamp("us", array.type.tz), safe=False)  # cuts off parts of a microsecond
-    times: Int64Array = whole.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    faults = Faults()
-    faults.add_all(np.flatnonzero(empty), str(ValueRefused(column, None, "a time")))
-    for position in np.flatnonzero(~in_range(times)).tolist():
-        given = str(np.datetime64(int(times[position]), "us"))
-        faults.add(position, ValueRefused(column, given, EARLIEST if times[position] < YEAR_1980_US else LATEST))
-    return times, faults

@@ -15,7 +15,7 @@ Block_contra = TypeVar("Block_contra", contravariant=True)
 Block = TypeVar("Block")
 
 
-class Answer(Protocol[Block_contra]):
+class AnswerFile(Protocol[Block_contra]):
     """Takes the rows in blocks."""
 
     def write(self, block: Block_contra) -> None:
@@ -28,42 +28,23 @@ class Answer(Protocol[Block_contra]):
 
 
 def format_of_answer(out: Path | None) -> Format:
-    """Return the format that the name of `out` says; CSV for standard output.
-
-    Raises
-    ------
-    CommandError
-        A name that says none.
-    """
+    """Return the format that the name of `out` says; CSV for standard output."""
     if out is not None and out.suffix.lower() == ".gz":
         raise CommandError(f"{out}: the answer is not compressed: leave out .gz, or pipe it through gzip")
     return "csv" if out is None else format_of(out)
 
 
-def check_destination(out: Path | None) -> None:
-    """Refuse an answer's name that says no format, a folder, or a name in a folder that is not there.
-
-    Raises
-    ------
-    CommandError
-    """
-    format_of_answer(out)
-    if out is not None and not out.parent.is_dir():
-        raise CommandError(f"{out}: there is no folder {out.parent}")
-    if out is not None and out.is_dir():
-        raise CommandError(f"{out}: is a folder")
-
-
 def check_paths(out: Path | None, inputs: Sequence[Path]) -> None:
-    """Refuse what `check_destination` does, and an answer that would replace a file that is read.
-
-    Raises
-    ------
-    CommandError
-    """
-    check_destination(out)
+    """Refuse a name of an answer that says no format or cannot be written, or that is the name of an input."""
+    format_of_answer(out)
+    if out is None:
+        return
+    if not out.parent.is_dir():
+        raise CommandError(f"{out}: there is no folder {out.parent}")
+    if out.is_dir():
+        raise CommandError(f"{out}: is a folder")
     for path in inputs:
-        if out is not None and out.exists() and path.exists() and out.samefile(path):
+        if out.exists() and path.exists() and out.samefile(path):
             raise CommandError(f"{out} is read and cannot be written as well: give --out another name")
 
 
@@ -78,10 +59,12 @@ def is_terminal(out: Path | None) -> bool:
 
 
 @contextmanager
-def opened_answer(out: Path | None, answer_in: Callable[[Format, IO[bytes]], Answer[Block]]) -> Iterator[Answer[Block]]:
-    """Yield what takes the answer. A file gets its name when all is written: there is never half an answer.
+def opened_answer(
+    out: Path | None, answer_in: Callable[[Format, IO[bytes]], AnswerFile[Block]]
+) -> Iterator[AnswerFile[Block]]:
+    """Yield the file that takes the answer, made by `answer_in` of a format and where its bytes go.
 
-    `answer_in` makes it, of a format and where its bytes go.
+    A file gets its name when all is written: there is never half an answer.
     """
     with _sink(out) as sink:
         answer = answer_in(format_of_answer(out), sink)

@@ -6,20 +6,22 @@ import math
 
 from coincide.constraints.window import Window
 from coincide.joins.retention import ROUNDING_US
+from coincide.papers.counted_answer import PaperResult, TimingAnswer
 from coincide.papers.interval_timing.regions import Regions, region_tables
-from coincide.papers.timing_events import Arrivals, Event, MaxSortedBuffer, Side, other_side
-from coincide.papers.timing_replay import Answer, Measured
+from coincide.papers.recording import Event, Recording
+from coincide.papers.sorted_buffers import SortedBuffer
 
 
-def simple(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
+def simple(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Algorithm 1 of the interval paper, for any templates and any window.
 
-    The text does not say when an event is obsolete. Here: when no event still to come can reach it with any
+    The text does not say when an event is obsolete. Here it is when no event still to come can reach it with any
     probability at all. That needs no regions and holds for every histogram.
 
     Parameters
     ----------
-    arrivals : Arrivals
+    recording : Recording
+        Of two streams, a and b.
     window : Window
         Of Xb - Xa.
     threshold : float
@@ -27,7 +29,7 @@ def simple(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
 
     Returns
     -------
-    Measured
+    PaperResult
         The pairs of `timing_join` with sensors "any", and the work done for them.
 
     Examples
@@ -35,73 +37,62 @@ def simple(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
     >>> from coincide import Detections, Histogram
     >>> a = Detections([41_374_000], [Histogram.uniform(-0.05, 0.05)])
     >>> b = Detections([71_818_000], [Histogram.uniform(-54, 2)])
-    >>> measured = simple(Arrivals(a, b), Window(10), threshold=0.3)
-    >>> measured.pairs.left.tolist(), measured.pairs.right.tolist(), measured.work.probabilities
-    ([0], [0], 1)
+    >>> result = simple(Recording({"a": a, "b": b}), Window(10), threshold=0.3)
+    >>> result.members.tolist(), result.work.probabilities
+    ([[0, 0]], 1)
     """
-    answer = Answer(arrivals, window, threshold)
-    buffers: dict[Side, list[Event]] = {"a": [], "b": []}
-    for new in arrivals:
-        target = other_side(new.side)
-        horizon_us = obsolete_before_us(arrivals, new, window)
+    answer = TimingAnswer(recording, window, threshold)
+    buffers: dict[str, list[Event]] = {stream: [] for stream in answer.streams}
+    for new in recording:
+        partners = answer.other[new.stream]
+        horizon_us = _obsolete_before_us(answer, new)
         kept = []
-        for other in buffers[target]:
-            answer.scanned += 1
+        for other in buffers[partners]:
+            answer.work.scanned += 1
             answer.probe(new, other)
             if other.latest_us >= horizon_us:
                 kept.append(other)
-        buffers[target] = kept
-        buffers[new.side].append(new)
-        answer.hold(*buffers.values())
-    return answer.measured()
+        buffers[partners] = kept
+        buffers[new.stream].append(new)
+        answer.count_buffered(*buffers.values())
+    return answer.result()
 
 
-def obsolete_before_us(arrivals: Arrivals, new: Event, window: Window) -> int:
+def _obsolete_before_us(answer: TimingAnswer, new: Event) -> int:
     """Partners whose max is below this match no event of the stream of `new` that is still to come."""
-    base = arrivals.parameters[new.side]
-    lo_s = window.lo_s if new.side == "a" else -window.hi_s
-    return new.now_us - base.max_delay_us + math.floor((lo_s - base.longest_s) * 1e6) - ROUNDING_US
+    base = answer.recording.parameters[new.stream]
+    earliest_s = answer.windows[new.stream].lo_s - base.longest_s
+    return new.now_us - base.max_delay_us + math.floor(earliest_s * 1e6) - ROUNDING_US
 
 
-def simple_sort(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
+def simple_sort(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Algorithm 1 with buffers in the order of the events' max: all that is obsolete goes in one cut.
 
-    It probes what `simple` probes; parameters and result are the same, for any templates and any window.
-
-    Examples
-    --------
-    >>> from coincide import Detections, Histogram
-    >>> a = Detections([41_374_000], [Histogram.uniform(-0.05, 0.05)])
-    >>> b = Detections([71_818_000], [Histogram.uniform(-54, 2)])
-    >>> simple_sort(Arrivals(a, b), Window(10), threshold=0.3).work.scanned
-    1
+    It probes what `simple` probes. Parameters and result are the same, for any templates and any window.
     """
-    answer = Answer(arrivals, window, threshold)
-    buffers: dict[Side, MaxSortedBuffer] = {"a": MaxSortedBuffer(), "b": MaxSortedBuffer()}
-    for new in arrivals:
-        target = buffers[other_side(new.side)]
-        for other in target:
-            answer.scanned += 1
+    answer = TimingAnswer(recording, window, threshold)
+
+    def probe_all(new: Event, partners: SortedBuffer) -> None:
+        for other in partners:
+            answer.work.scanned += 1
             answer.probe(new, other)
-        target.drop_before(obsolete_before_us(arrivals, new, window))
-        buffers[new.side].insert(new)
-        answer.hold(*buffers.values())
-    return answer.measured()
+
+    return answer.replayed(probe_all, lambda new: _obsolete_before_us(answer, new))
 
 
-def eager(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
+def eager(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Algorithms 2 and 3 of the interval paper, for uniform templates.
 
-    Line 8 takes the current time; here it is the greatest max that has arrived (see
-    `RegionTable.obsolete_before_us`). The paper assumes a window at least as long as the templates. In a shorter one
-    there is no region of certain matches, so all of [LH, RH] is probed and the answer is right there too.
+    Line 8 takes the current time. Here it is the greatest max that has arrived (see `RegionTable.obsolete_before_us`).
+    The paper assumes a window at least as long as the templates. In a shorter one no region of certain matches is left,
+    so `eager` probes all of [LH, RH], and the answer is right there too.
 
     Parameters and result are those of `simple`.
 
     Raises
     ------
     HistogramError
-        A template of more than one bucket.
+        A template has more than one bucket.
 
     Examples
     --------
@@ -110,26 +101,22 @@ def eager(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
     >>> from coincide import Detections, Histogram
     >>> b = Detections([92_000_000, 100_000_000, 120_000_000], [Histogram.uniform(-4, 0)])
     >>> a = Detections([102_000_000], [Histogram.uniform(-4, 0)])
-    >>> measured = eager(Arrivals(a, b, order=[1, 2, 3, 0]), Window(10), threshold=0.5)
-    >>> measured.pairs.right.tolist(), measured.work.scanned, measured.work.probabilities
-    ([0, 1], 2, 1)
+    >>> result = eager(Recording({"a": a, "b": b}, order=[1, 2, 3, 0]), Window(10), threshold=0.5)
+    >>> result.members.tolist(), result.work.scanned, result.work.probabilities
+    ([[0, 0], [0, 1]], 2, 1)
     """
-    answer = Answer(arrivals, window, threshold)
-    tables = region_tables(arrivals, window, threshold)
-    buffers: dict[Side, MaxSortedBuffer] = {"a": MaxSortedBuffer(), "b": MaxSortedBuffer()}
-    for new in arrivals:
-        target = buffers[other_side(new.side)]
-        correlate(answer, tables[new.side].of(new), new, target)
-        target.drop_before(tables[new.side].obsolete_before_us(new.now_us))
-        buffers[new.side].insert(new)
-        answer.hold(*buffers.values())
-    return answer.measured()
+    answer = TimingAnswer(recording, window, threshold)
+    tables = region_tables(answer)
+    return answer.replayed(
+        lambda new, partners: correlate(answer, tables[new.stream].of(new), new, partners),
+        lambda new: tables[new.stream].obsolete_before_us(new.now_us),
+    )
 
 
-def correlate(answer: Answer, regions: Regions, new: Event, target: MaxSortedBuffer) -> None:
+def correlate(answer: TimingAnswer, regions: Regions, new: Event, partners: SortedBuffer) -> None:
     """Lines 2 to 7: add what is in [LL, RL], probe what is in [LH, LL) or (RL, RH]."""
-    for other in target.between(regions.lh_us, regions.rh_us):
-        answer.scanned += 1
+    for other in partners.between(regions.lh_us, regions.rh_us):
+        answer.work.scanned += 1
         if regions.ll_us <= other.latest_us <= regions.rl_us:
             answer.add(new, other)
         else:

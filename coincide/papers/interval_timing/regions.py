@@ -11,7 +11,7 @@ the threshold of the difference of two uniform times l1 and l long, counted from
     RL = max1 + hi + rho - q(rho)       up to here all hold on the right: even the shortest does
     RH = max1 + hi + pi - q(pi)         above it none matches
 
-The supplied text shows these four only in a figure; they are derived here from its rules.
+The text at hand lacks the figure that shows these four; they follow from its rules.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from coincide.constraints.window import Window
 from coincide.errors import HistogramError, WindowError
 from coincide.joins.retention import ROUNDING_US
 from coincide.offsets.long_windows import least_probability
-from coincide.papers.timing_events import Arrivals, Event, Side, other_side
+from coincide.papers.counted_answer import TimingAnswer
+from coincide.papers.recording import Event, Recording, StreamParameters
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,18 @@ class RegionTable:
 
     Parameters
     ----------
-    arrivals : Arrivals
-        All templates uniform (a point is a uniform of length 0).
-    side : {"a", "b"}
-        The base stream: whose events arrive.
+    base, partners : StreamParameters
+        Of the stream whose events arrive, and of the other. All templates are uniform (a point is a uniform of length
+        0).
     window : Window
-        Of Xb - Xa. Shorter than the templates of both streams, it leaves no region of certain matches: the papers'
-        proof needs one end of the window to hold for certain wherever the other may fail.
+        Of Xpartner - Xbase. One shorter than the templates of both streams leaves no region of certain matches: the
+        papers' proof needs one end of the window to hold for certain wherever the other may fail.
     threshold : float
 
     Raises
     ------
     HistogramError
-        A template of more than one bucket.
+        A template has more than one bucket.
 
     Examples
     --------
@@ -71,16 +71,16 @@ class RegionTable:
     >>> from coincide import Detections, Histogram
     >>> a = Detections([100_000_000], [Histogram.uniform(-4, 0)])
     >>> b = Detections([], [Histogram.uniform(-2, 0), Histogram.uniform(-4, 0)])
-    >>> RegionTable(Arrivals(a, b), "a", Window(10), threshold=0.5).of(Arrivals(a, b).events[0])
+    >>> recording = Recording({"a": a, "b": b})
+    >>> region_tables(TimingAnswer(recording, Window(10), threshold=0.5))["a"].of(recording.events[0])
     Regions(lh_us=88999997, ll_us=90000002, rl_us=108999998, rh_us=110000003)
     """
 
-    def __init__(self, arrivals: Arrivals, side: Side, window: Window, threshold: float) -> None:
-        refuse_unless_uniform(arrivals)
-        self._base, self._target = arrivals.parameters[side], arrivals.parameters[other_side(side)]
-        self._window = window if side == "a" else window.swapped()
-        self._threshold = threshold
-        self._of_template = [self._of(template.earliest_s, template.latest_s) for template in self._base.templates]
+    def __init__(self, base: StreamParameters, partners: StreamParameters, window: Window, threshold: float) -> None:
+        _refuse_unless_uniform(base)
+        _refuse_unless_uniform(partners)
+        self._base, self._partners, self._window, self._threshold = base, partners, window, threshold
+        self._of_template = [self._of(template.earliest_s, template.latest_s) for template in base.templates]
 
     def of(self, event: Event) -> Regions:
         """LH, LL, RL and RH of an event of the base stream."""
@@ -97,13 +97,13 @@ class RegionTable:
     def obsolete_before_us(self, now_us: int) -> int:
         """LH(einv), einv = (now - delay - pi, now - delay): partners whose max is below it are of no more use.
 
-        The paper takes the current time for now. Here it is the greatest max of all events that have arrived, so
-        that a recorded stream gives the same answer as a live one.
+        The paper takes the current time for now. Here it is the greatest max of all events that have arrived, so that
+        a recorded stream gives the same answer as a live one.
         """
         return self.widest(now_us - self._base.max_delay_us).lh_us
 
     def _of(self, earliest_s: float, latest_s: float) -> Regions:
-        rho_s, pi_s = self._target.shortest_s, self._target.longest_s
+        rho_s, pi_s = self._partners.shortest_s, self._partners.longest_s
         length_s = latest_s - earliest_s
         left_s, right_s = earliest_s + self._window.lo_s, latest_s + self._window.hi_s
         possible = least_probability(self._threshold)
@@ -134,17 +134,16 @@ def difference_quantile(p: float, length_s: float, other_s: float) -> float:
     return p * long_s + short_s / 2
 
 
-def refuse_unless_uniform(arrivals: Arrivals) -> None:
+def _refuse_unless_uniform(stream: StreamParameters) -> None:
     """Raise HistogramError if a template has several buckets: regions and look-up order intervals by their ends."""
-    for parameters in arrivals.parameters.values():
-        for template in parameters.templates:
-            if len(template.mass) > 1:
-                raise HistogramError("templates", template, "one bucket: interval timestamps are uniform")
+    for template in stream.templates:
+        if len(template.mass) > 1:
+            raise HistogramError("templates", template, "one bucket: interval timestamps are uniform")
 
 
-def refuse_short_window(arrivals: Arrivals, window: Window) -> None:
+def refuse_short_window(recording: Recording, window: Window) -> None:
     """Raise WindowError if both ends of the window may fail for one pair (the papers' d >= pi, for any window)."""
-    longest_s = sum(parameters.longest_s for parameters in arrivals.parameters.values())
+    longest_s = sum(parameters.longest_s for parameters in recording.parameters.values())
     if window.hi_s - window.lo_s < longest_s:
         allowed = f"at least as long as the longest templates of both streams together, {longest_s:g} s"
         raise WindowError("window", window, allowed)
@@ -158,6 +157,10 @@ def _up(seconds: float) -> int:
     return math.ceil(seconds * 1e6) + ROUNDING_US
 
 
-def region_tables(arrivals: Arrivals, window: Window, threshold: float) -> dict[Side, RegionTable]:
+def region_tables(answer: TimingAnswer) -> dict[str, RegionTable]:
     """One table for each base stream."""
-    return {side: RegionTable(arrivals, side, window, threshold) for side in arrivals.parameters}
+    known = answer.recording.parameters
+    return {
+        stream: RegionTable(known[stream], known[other], answer.windows[stream], answer.threshold)
+        for stream, other in answer.other.items()
+    }

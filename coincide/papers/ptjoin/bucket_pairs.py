@@ -16,7 +16,7 @@ MICROSECONDS_PER_SECOND = 1e6
 
 @dataclass(frozen=True, eq=False)
 class HistogramTimestamp:
-    """H = ((I_1, p_1), ..., (I_n, p_n)): adjacent buckets, uniform inside each.
+    """H = ((I_1, p_1), ..., (I_n, p_n)) of Definition 1: adjacent buckets, uniform inside each.
 
     The unit of time is the caller's. The joins use microseconds counted from the reported time of one event of
     the pair: whole microseconds are then exact in floats, and small.
@@ -28,10 +28,6 @@ class HistogramTimestamp:
         has none: its intervals have a length).
     mass : ndarray of float64, shape (n,)
         Probability of each bucket; sums to 1.
-
-    References
-    ----------
-    Definition 1 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
 
     Examples
     --------
@@ -79,14 +75,10 @@ class Bucket(NamedTuple):
 
 
 def joint_probability(i: Bucket, j: Bucket) -> float:
-    """P(X_i >= X_j, X_i in bucket i, X_j in bucket j), by the paper's six cases.
+    """P(X_i >= X_j, X_i in bucket i, X_j in bucket j), by the six cases of Lemma 1.
 
     Asked in order, no case divides by the length of an exact time (a bucket of zero length). Only where two exact
     times are equal do cases 1 and 2 both hold; X_i >= X_j is certain there, so case 2 comes first here.
-
-    References
-    ----------
-    Lemma 1 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
 
     Examples
     --------
@@ -127,13 +119,9 @@ def _buckets(h: HistogramTimestamp) -> list[Bucket]:
 
 
 def adjusted(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> tuple[HistogramTimestamp, HistogramTimestamp]:
-    """Return both histograms over the intervals between all their time points, their densities unchanged.
+    """Return both histograms over the intervals between all their time points, densities unchanged (Definition 3).
 
     The paper has no exact times (buckets of zero length); here each is an interval of its own, of zero length.
-
-    References
-    ----------
-    Definition 3 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
 
     Examples
     --------
@@ -153,10 +141,6 @@ def ge(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> float:
 
     X_j lies in an earlier interval than X_i, or both lie in the same one: then half the time X_i comes second,
     and always where that interval is one exact time.
-
-    References
-    ----------
-    Theorem 1 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
 
     Examples
     --------

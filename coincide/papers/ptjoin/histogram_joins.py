@@ -6,92 +6,91 @@ import math
 
 from coincide.constraints.window import Window
 from coincide.offsets.long_windows import least_probability
+from coincide.papers.counted_answer import PaperResult, TimingAnswer, is_inside
 from coincide.papers.interval_timing.regions import refuse_short_window
 from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
-from coincide.papers.ptjoin.partition_bounds import (
-    InstalledCondition,
-    Partitions,
-    installed_conditions,
-    partitions_for_any_threshold,
-)
-from coincide.papers.timing_events import Arrivals, Event, MaxSortedBuffer, Side, StreamParameters, other_side
-from coincide.papers.timing_replay import Answer, Measured, is_inside
+from coincide.papers.ptjoin.partition_bounds import Partitions, installed_conditions, partitions_for_any_threshold
+from coincide.papers.recording import Event, Recording, StreamParameters
+from coincide.papers.sorted_buffers import FAR_US, SortedBuffer
 
 
-class Evaluation:
+class EvaluatedCondition:
     """The join condition evaluated for events of one stream and partners of the other.
 
     Probabilities are good to about 1e-14 where buckets are not much shorter than a millisecond and edges are whole
-    microseconds; threshold 1, which the paper leaves out, asks for the supports.
+    microseconds. Threshold 1, which the paper leaves out, asks for the supports.
 
     Parameters
     ----------
-    arrivals : Arrivals
-    side : {"a", "b"}
+    answer : TimingAnswer
+        Its recording, window and threshold.
+    stream : str
         Whose events arrive.
-    window : Window
-        Of Xb - Xa.
-    threshold : float
 
     Examples
     --------
     >>> from coincide import Detections, Histogram
     >>> clock = [Histogram.uniform(-2, 0)]
-    >>> arrivals = Arrivals(Detections([9_000_000], clock), Detections([4_000_000], clock))
-    >>> b_1, a_1 = arrivals
-    >>> evaluation = Evaluation(arrivals, "a", Window(5), threshold=0.6)
-    >>> evaluation.starts_inside(a_1, b_1), evaluation.ends_inside(a_1, b_1)
+    >>> recording = Recording({"a": Detections([9_000_000], clock), "b": Detections([4_000_000], clock)})
+    >>> b_1, a_1 = recording
+    >>> condition = EvaluatedCondition(TimingAnswer(recording, Window(5), threshold=0.6), "a")
+    >>> condition.starts_inside(a_1, b_1), condition.ends_inside(a_1, b_1)
     (False, True)
     """
 
-    def __init__(self, arrivals: Arrivals, side: Side, window: Window, threshold: float) -> None:
-        self._window = window if side == "a" else window.swapped()
-        self._threshold, self._enough = threshold, least_probability(threshold)
-        parameters = arrivals.parameters
-        self._us, self._vs = parameters[side].templates, parameters[other_side(side)].templates
-        self._new, self._held = ([HistogramTimestamp.of_template(t) for t in ts] for ts in (self._us, self._vs))
+    def __init__(self, answer: TimingAnswer, stream: str) -> None:
+        self._window = answer.windows[stream]
+        self._threshold, self._enough = answer.threshold, least_probability(answer.threshold)
+        parameters = answer.recording.parameters
+        self._us, self._vs = parameters[stream].templates, parameters[answer.other[stream]].templates
+        self._new, self._partners = ([HistogramTimestamp.of_template(t) for t in ts] for ts in (self._us, self._vs))
 
-    def is_match(self, new: Event, held: Event) -> bool:
+    def is_match(self, new: Event, partner: Event) -> bool:
         """P(X_i + hi >= X_j and X_j - lo >= X_i) >= threshold: both cannot fail at once, so that their failures add."""
-        return self._is_enough(self._ends(new, held) + self._starts(new, held) - 1.0, new, held)
+        return self._is_enough(self._ends(new, partner) + self._starts(new, partner) - 1.0, new, partner)
 
-    def ends_inside(self, new: Event, held: Event) -> bool:
+    def ends_inside(self, new: Event, partner: Event) -> bool:
         """prob(H_i + hi >= H_j) >= threshold: all that Lemma 2 leaves to ask on the right."""
-        return self._is_enough(self._ends(new, held), new, held)
+        return self._is_enough(self._ends(new, partner), new, partner)
 
-    def starts_inside(self, new: Event, held: Event) -> bool:
+    def starts_inside(self, new: Event, partner: Event) -> bool:
         """prob(H_j - lo >= H_i) >= threshold: all that Lemma 2 leaves to ask on the left."""
-        return self._is_enough(self._starts(new, held), new, held)
+        return self._is_enough(self._starts(new, partner), new, partner)
 
-    def _ends(self, new: Event, held: Event) -> float:
-        return ge(self._new[new.template] + self._window.hi_s * 1e6, self._moved(new, held))
+    def _ends(self, new: Event, partner: Event) -> float:
+        return ge(self._new[new.template] + self._window.hi_s * 1e6, self._moved(new, partner))
 
-    def _starts(self, new: Event, held: Event) -> float:
-        return ge(self._moved(new, held) - self._window.lo_s * 1e6, self._new[new.template])
+    def _starts(self, new: Event, partner: Event) -> float:
+        return ge(self._moved(new, partner) - self._window.lo_s * 1e6, self._new[new.template])
 
-    def _moved(self, new: Event, held: Event) -> HistogramTimestamp:
-        return self._held[held.template] + (held.detected_at_us - new.detected_at_us)
+    def _moved(self, new: Event, partner: Event) -> HistogramTimestamp:
+        return self._partners[partner.template] + (partner.detected_at_us - new.detected_at_us)
 
-    def _is_enough(self, probability: float, new: Event, held: Event) -> bool:
+    def _is_enough(self, probability: float, new: Event, partner: Event) -> bool:
         if probability < self._enough:
             return False
-        u, v, offset_us = self._us[new.template], self._vs[held.template], held.detected_at_us - new.detected_at_us
+        u, v, offset_us = (
+            self._us[new.template],
+            self._vs[partner.template],
+            partner.detected_at_us - new.detected_at_us,
+        )
         return self._threshold < 1.0 or is_inside(u, v, offset_us, self._window)
 
 
-def evaluations(arrivals: Arrivals, window: Window, threshold: float) -> dict[Side, Evaluation]:
-    """One evaluation for each stream whose events arrive."""
-    return {side: Evaluation(arrivals, side, window, threshold) for side in arrivals.parameters}
+def _conditions(answer: TimingAnswer) -> dict[str, EvaluatedCondition]:
+    """One condition for each stream whose events arrive."""
+    return {stream: EvaluatedCondition(answer, stream) for stream in answer.streams}
 
 
-def simple(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
+def simple(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Join by nested loops, the straightforward method that section 3 of the PTJoin paper starts from.
 
-    It evaluates the definition of the join condition, so it takes any window. Nothing is ever dropped.
+    It evaluates the definition of the join condition, so it takes any window. It never drops anything.
 
     Parameters
     ----------
-    arrivals : Arrivals
+    recording : Recording
+        Of two streams, a and b.
     window : Window
         Of Xb - Xa.
     threshold : float
@@ -106,25 +105,25 @@ def simple(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
     --------
     >>> from coincide import Detections, Histogram
     >>> clock = [Histogram.uniform(-2, 0)]
-    >>> arrivals = Arrivals(Detections([9_000_000], clock), Detections([7_000_000, 15_000_000], clock))
-    >>> found = simple(arrivals, Window(5), threshold=0.6)
-    >>> found.pairs.right.tolist(), found.work.probabilities
-    ([0], 2)
+    >>> a, b = Detections([9_000_000], clock), Detections([7_000_000, 15_000_000], clock)
+    >>> result = simple(Recording({"a": a, "b": b}), Window(5), threshold=0.6)
+    >>> result.members.tolist(), result.work.probabilities
+    ([[0, 0]], 2)
     """
-    answer, evaluation = Answer(arrivals, window, threshold), evaluations(arrivals, window, threshold)
-    buffers: dict[Side, list[Event]] = {"a": [], "b": []}
-    for new in arrivals:
-        for held in buffers[other_side(new.side)]:
-            answer.scanned += 1
-            answer.probabilities += 1
-            if evaluation[new.side].is_match(new, held):
-                answer.add(new, held)
-        buffers[new.side].append(new)
-        answer.hold(*buffers.values())
-    return answer.measured()
+    answer = TimingAnswer(recording, window, threshold)
+    conditions = _conditions(answer)
+
+    def evaluate_all(new: Event, buffer: SortedBuffer) -> None:
+        for partner in buffer:
+            answer.work.scanned += 1
+            answer.work.probabilities += 1
+            if conditions[new.stream].is_match(new, partner):
+                answer.add(new, partner)
+
+    return answer.replayed(evaluate_all, lambda _new: -FAR_US)
 
 
-def eager(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
+def eager(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Join with the partitions of Equations 4 to 6: what is in a probing range is evaluated by Theorem 1.
 
     Events leave the buffer when they are left of the probing range of every event that may still arrive.
@@ -142,23 +141,26 @@ def eager(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
 
     >>> from coincide import Detections, Histogram
     >>> clock = [Histogram.uniform(-2, 0)]
-    >>> b = Detections([92_000_000, 98_500_000, 120_000_000], clock)
-    >>> found = eager(Arrivals(Detections([102_000_000], clock), b, order=[1, 2, 3, 0]), Window(10), threshold=0.6)
-    >>> found.pairs.right.tolist(), found.work.scanned, found.work.probabilities
-    ([1], 2, 1)
+    >>> a, b = Detections([102_000_000], clock), Detections([92_000_000, 98_500_000, 120_000_000], clock)
+    >>> result = eager(Recording({"a": a, "b": b}, order=[1, 2, 3, 0]), Window(10), threshold=0.6)
+    >>> result.members.tolist(), result.work.scanned, result.work.probabilities
+    ([[0, 1]], 2, 1)
     """
-    answer, evaluation = Answer(arrivals, window, threshold), evaluations(arrivals, window, threshold)
-    refuse_short_window(arrivals, window)
-    windows: dict[Side, Window] = {"a": window, "b": window.swapped()}
-    buffers: dict[Side, MaxSortedBuffer] = {"a": MaxSortedBuffer(), "b": MaxSortedBuffer()}
-    for new in arrivals:
-        held, parameters = buffers[other_side(new.side)], arrivals.parameters
-        partitions = partitions_for_any_threshold(new, windows[new.side], longest_us(parameters[other_side(new.side)]))
-        _eager_join(answer, evaluation[new.side], partitions, new, held)
-        held.drop_before(_obsolete_before_us(new, parameters[new.side], windows[new.side]))
-        buffers[new.side].insert(new)
-        answer.hold(*buffers.values())
-    return answer.measured()
+    answer = TimingAnswer(recording, window, threshold)
+    refuse_short_window(recording, window)
+    conditions, known = _conditions(answer), recording.parameters
+
+    def join(new: Event, buffer: SortedBuffer) -> None:
+        longest = longest_us(known[answer.other[new.stream]])
+        partitions = partitions_for_any_threshold(new, answer.windows[new.stream], longest)
+        _eager_join(answer, conditions[new.stream], partitions, new, buffer)
+
+    def obsolete_before_us(new: Event) -> int:
+        """Return where the left probing range of the last event that may still arrive starts, by Equation 4."""
+        base, lo_us = known[new.stream], math.floor(answer.windows[new.stream].lo_s * 1e6)
+        return new.latest_us - base.max_delay_us - longest_us(base) + lo_us
+
+    return answer.replayed(join, obsolete_before_us)
 
 
 def longest_us(parameters: StreamParameters) -> int:
@@ -167,24 +169,19 @@ def longest_us(parameters: StreamParameters) -> int:
 
 
 def _eager_join(
-    answer: Answer, evaluation: Evaluation, partitions: Partitions, new: Event, buffer: MaxSortedBuffer
+    answer: TimingAnswer, condition: EvaluatedCondition, partitions: Partitions, new: Event, buffer: SortedBuffer
 ) -> None:
-    for held in buffer.between(partitions.least_us, partitions.greatest_us):
-        answer.scanned += 1
-        if not partitions.is_satisfied(held):
-            answer.probabilities += 1
-            probe = evaluation.starts_inside if partitions.is_left(held) else evaluation.ends_inside
-            if not probe(new, held):
+    for partner in buffer.between(partitions.least_us, partitions.greatest_us):
+        answer.work.scanned += 1
+        if not partitions.is_satisfied(partner):
+            answer.work.probabilities += 1
+            probe = condition.starts_inside if partitions.is_left(partner) else condition.ends_inside
+            if not probe(new, partner):
                 continue
-        answer.add(new, held)
+        answer.add(new, partner)
 
 
-def _obsolete_before_us(new: Event, parameters: StreamParameters, window: Window) -> int:
-    """Return where the left probing range of the last event that may still arrive starts, by Equation 4."""
-    return new.latest_us - parameters.max_delay_us - longest_us(parameters) + math.floor(window.lo_s * 1e6)
-
-
-def ptjoin(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
+def ptjoin(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Join with the partitions of Theorem 3, the check of Theorem 2 and the invalidation of Theorem 4.
 
     No probability is evaluated after the condition is installed. Parameters and result are those of `simple`.
@@ -194,40 +191,33 @@ def ptjoin(arrivals: Arrivals, window: Window, threshold: float) -> Measured:
     WindowError
         The window is shorter than the longest templates of both streams together: Lemma 2 does not hold.
 
-    References
-    ----------
-    Section 3 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
-
     Examples
     --------
     Ranges are so tight that one template of b leaves nothing to probe:
 
     >>> from coincide import Detections, Histogram
     >>> clock = [Histogram.uniform(-2, 0)]
-    >>> b = Detections([92_000_000, 98_500_000, 120_000_000], clock)
-    >>> found = ptjoin(Arrivals(Detections([102_000_000], clock), b, order=[1, 2, 3, 0]), Window(10), threshold=0.6)
-    >>> found.pairs.right.tolist(), found.work
-    ([1], Work(scanned=1, probabilities=0, lookups=0, buffered=4))
+    >>> a, b = Detections([102_000_000], clock), Detections([92_000_000, 98_500_000, 120_000_000], clock)
+    >>> result = ptjoin(Recording({"a": a, "b": b}, order=[1, 2, 3, 0]), Window(10), threshold=0.6)
+    >>> result.members.tolist(), result.work.scanned, result.work.lookups
+    ([[0, 1]], 1, 0)
     """
-    answer = Answer(arrivals, window, threshold)
-    refuse_short_window(arrivals, window)
-    conditions = installed_conditions(arrivals, window, threshold)
-    buffers: dict[Side, MaxSortedBuffer] = {"a": MaxSortedBuffer(), "b": MaxSortedBuffer()}
-    for new in arrivals:
-        condition, held = conditions[new.side], buffers[other_side(new.side)]
-        _ptjoin_join(answer, condition, new, held)
-        held.drop_before(condition.obsolete_before_us(new, arrivals.parameters[new.side].max_delay_us))
-        buffers[new.side].insert(new)
-        answer.hold(*buffers.values())
-    return answer.measured()
+    answer = TimingAnswer(recording, window, threshold)
+    refuse_short_window(recording, window)
+    conditions = installed_conditions(answer)
 
+    def join(new: Event, buffer: SortedBuffer) -> None:
+        condition = conditions[new.stream]
+        partitions = condition.partitions(new)
+        for partner in buffer.between(partitions.least_us, partitions.greatest_us):
+            answer.work.scanned += 1
+            if not partitions.is_satisfied(partner):
+                answer.work.lookups += 1
+                if not condition.is_match(new, partner):
+                    continue
+            answer.add(new, partner)
 
-def _ptjoin_join(answer: Answer, condition: InstalledCondition, new: Event, buffer: MaxSortedBuffer) -> None:
-    partitions = condition.partitions(new)
-    for held in buffer.between(partitions.least_us, partitions.greatest_us):
-        answer.scanned += 1
-        if not partitions.is_satisfied(held):
-            answer.lookups += 1
-            if not condition.is_match(new, held):
-                continue
-        answer.add(new, held)
+    def obsolete_before_us(new: Event) -> int:
+        return conditions[new.stream].obsolete_before_us(new, recording.parameters[new.stream].max_delay_us)
+
+    return answer.replayed(join, obsolete_before_us)

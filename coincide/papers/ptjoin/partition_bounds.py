@@ -10,13 +10,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array
 from coincide.constraints.window import Window
 from coincide.offsets.satisfaction_table import NEVER_HI_US, NEVER_LO_US, SatisfactionTable
-from coincide.papers.timing_events import Arrivals, Event, Side
+from coincide.papers.counted_answer import TimingAnswer
+from coincide.papers.recording import Event
 from coincide.templates.histogram import Histogram
 
 
@@ -44,13 +46,13 @@ class Partitions:
         bounds = (self.least_us, self.sure_first_us, self.sure_last_us, self.greatest_us)
         return Partitions(*(bound + max_time_us for bound in bounds))
 
-    def is_satisfied(self, held: Event) -> bool:
+    def is_satisfied(self, partner: Event) -> bool:
         """Whether an event is in SR."""
-        return self.sure_first_us <= held.latest_us <= self.sure_last_us
+        return self.sure_first_us <= partner.latest_us <= self.sure_last_us
 
-    def is_left(self, held: Event) -> bool:
+    def is_left(self, partner: Event) -> bool:
         """Whether an event is left of SR."""
-        return held.latest_us < self.sure_first_us
+        return partner.latest_us < self.sure_first_us
 
 
 def partitions_for_any_threshold(new: Event, window: Window, longest_us: int) -> Partitions:
@@ -96,10 +98,10 @@ class InstalledCondition:
     latest_us : ndarray of int64, shape (u, v)
         stime(phi_u, phi_v, delta) + d - max(phi_u): up to here the pair matches (Equation 8).
 
-    References
-    ----------
-    Theorems 2, 3 and 4 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006). The proof
-    of Theorem 3 writes g(-d) for the right probing range; its statement and Theorem 2 have g(d), which is right.
+    Notes
+    -----
+    Theorems 2, 3 and 4. The proof of Theorem 3 writes g(-d) for the right probing range; its statement and Theorem 2
+    have g(d), which is right.
 
     Examples
     --------
@@ -128,13 +130,13 @@ class InstalledCondition:
         """Return the same condition for events of the b side that arrive."""
         return InstalledCondition(-self.latest_us.T, -self.earliest_us.T)
 
-    def is_match(self, new: Event, held: Event) -> bool:
+    def is_match(self, new: Event, partner: Event) -> bool:
         """Theorem 2: compare with numbers looked up, whatever the templates' number of buckets.
 
         By Lemma 2 only one of Equations 8 and 9 can fail; asking both needs no rule for max times that are equal.
         """
-        gap_us = held.latest_us - new.latest_us
-        return self._earliest[new.template][held.template] <= gap_us <= self._latest[new.template][held.template]
+        gap_us = partner.latest_us - new.latest_us
+        return self._earliest[new.template][partner.template] <= gap_us <= self._latest[new.template][partner.template]
 
     def partitions(self, new: Event) -> Partitions:
         """Theorem 3: the tightest partitions of the other stream."""
@@ -143,12 +145,7 @@ class InstalledCondition:
     def obsolete_before_us(self, new: Event, max_delay_us: int) -> int:
         """Theorem 4: an event with a max time before this matches neither `new` nor what arrives after it.
 
-        Parameters
-        ----------
-        new : Event
-            The event that has just been joined.
-        max_delay_us : int
-            D, how late an event of its stream may come.
+        `max_delay_us` is D, how late an event of the stream of `new` may come.
         """
         return new.latest_us - max_delay_us + self.t_min_us
 
@@ -159,13 +156,11 @@ class InstalledCondition:
 
     @cached_property
     def _earliest(self) -> list[list[int]]:
-        rows: list[list[int]] = self.earliest_us.tolist()
-        return rows
+        return cast("list[list[int]]", self.earliest_us.tolist())
 
     @cached_property
     def _latest(self) -> list[list[int]]:
-        rows: list[list[int]] = self.latest_us.tolist()
-        return rows
+        return cast("list[list[int]]", self.latest_us.tolist())
 
     @cached_property
     def _partitions(self) -> list[Partitions]:
@@ -181,10 +176,14 @@ class InstalledCondition:
         return [Partitions(*row) for row in bounds.tolist()]
 
 
-def installed_conditions(arrivals: Arrivals, window: Window, threshold: float) -> dict[Side, InstalledCondition]:
+def installed_conditions(answer: TimingAnswer) -> dict[str, InstalledCondition]:
     """Return the condition for events of each stream that arrive."""
-    of_a = InstalledCondition.install(arrivals.a.templates, arrivals.b.templates, window, threshold)
-    return {"a": of_a, "b": of_a.swapped()}
+    a, b = answer.streams
+    of_streams = answer.recording.streams
+    of_a = InstalledCondition.install(
+        of_streams[a].templates, of_streams[b].templates, answer.windows[a], answer.threshold
+    )
+    return {a: of_a, b: of_a.swapped()}
 
 
 def _max_us(templates: Sequence[Histogram]) -> Int64Array:

@@ -18,19 +18,15 @@ from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
 
 
 def satisfaction_time(h_i: HistogramTimestamp, h_j: HistogramTimestamp, delta: float) -> float:
-    """stime(H_i, H_j, delta): H_j moved so that max(H_j) is this time, prob(H_i >= H_j) = delta.
+    """stime(H_i, H_j, delta) of Definition 8: H_j moved so that max(H_j) is this time, prob(H_i >= H_j) = delta.
 
-    Where a bucket of no mass makes that true of many times (Lemma 3 and with it the paper's "a time point" fail
-    there), the latest is meant: Equation 8 asks up to when the constraint holds.
+    A bucket of no mass makes that true of many times: Lemma 3 fails there, and with it the paper's "a time point". This
+    is the latest of them, because Equation 8 asks up to when the constraint holds.
 
     Raises
     ------
     ThresholdError
         `delta` is not between 0 and 1.
-
-    References
-    ----------
-    Definition 8 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
 
     Examples
     --------
@@ -48,8 +44,8 @@ def satisfaction_time(h_i: HistogramTimestamp, h_j: HistogramTimestamp, delta: f
 def earliest_satisfaction_time(h_i: HistogramTimestamp, h_j: HistogramTimestamp, delta: float) -> float:
     """stime(H_i, H_j, 1 - delta) as Equation 9 needs it: the earliest max(H_j) with prob(H_j >= H_i) >= delta.
 
-    On a plateau the paper's time is any of an interval's; Equation 9 asks from when the constraint holds, so here
-    the earliest is meant. It comes from the same search with the roles swapped, not from 1 - delta, which rounds.
+    On a plateau the paper's time is any of an interval's. This is the earliest of them, because Equation 9 asks from
+    when the constraint holds. It comes from the same search with the roles swapped, not from 1 - delta, which rounds.
     """
     return h_j.max - greatest_shift(h_j, h_i, delta)
 
@@ -93,10 +89,10 @@ def configuration(h_i: HistogramTimestamp, h_j: HistogramTimestamp, x: float) ->
 def quantile_bounds(h_i: HistogramTimestamp, h_j: HistogramTimestamp, delta: float) -> tuple[float, float]:
     """Return the range of x in which prob(H_i - x >= H_j) comes down to delta.
 
-    From max(min(H_i) - t_j, t_i - max(H_j)) to min(max(H_i) - t_j, t_i - min(H_j)), with P(X_i <= t_i) = 1 - delta
-    and P(X_j <= t_j) = delta. A bucket of no mass makes many such t_i or t_j: only the latest t_i and the earliest
-    t_j bound the latest satisfaction time. About half of the configurations are left, whatever their number: the search
-    by halves is one step shorter.
+    It goes from max(min(H_i) - t_j, t_i - max(H_j)) to min(max(H_i) - t_j, t_i - min(H_j)), where P(X_i <= t_i) is
+    1 - delta and P(X_j <= t_j) is delta. A bucket of no mass makes many such t_i or t_j. Only the latest t_i and the
+    earliest t_j bound the latest satisfaction time. About half of the configurations remain, so the binary search is
+    one step shorter.
     """
     enough = least_probability(checked_delta(delta))
     t_i = -_quantile(-h_i.points[::-1], h_i.mass[::-1], enough)
@@ -107,7 +103,7 @@ def quantile_bounds(h_i: HistogramTimestamp, h_j: HistogramTimestamp, delta: flo
 def bounding_configuration(h_i: HistogramTimestamp, h_j: HistogramTimestamp, delta: float) -> tuple[int, int]:
     """Return the break points (positions) between which prob(H_i - x >= H_j) comes down to delta, by binary search.
 
-    The same position twice where an exact time makes the probability jump at the last break point.
+    Both positions are the same where an exact time makes the probability jump at the last break point.
     """
     breaks, enough = break_points(h_i, h_j), least_probability(checked_delta(delta))
     least, greatest = quantile_bounds(h_i, h_j, delta)
@@ -135,14 +131,12 @@ class Quadratic:
     def root(self, delta: float) -> float:
         """Return the x at which the probability is delta, or the end that is nearest to it.
 
-        At the ends delta is met up to rounding: the root is then the break point itself, and not where rounding
-        takes the square root of next to nothing.
+        Where delta is met at an end up to rounding, the root is the break point itself, and not where rounding takes
+        the square root of next to nothing.
         """
         length = self.end - self.start
-        excess, excess_at_end = (
-            self.constant - delta,
-            self.constant + length * (self.slope + length * self.curvature) - delta,
-        )
+        excess = self.constant - delta
+        excess_at_end = self.constant + length * (self.slope + length * self.curvature) - delta
         if excess <= PROBABILITY_TOLERANCE:
             return self.start
         if excess_at_end >= -PROBABILITY_TOLERANCE:
@@ -155,7 +149,8 @@ class Quadratic:
 def quadratic_between(h_i: HistogramTimestamp, h_j: HistogramTimestamp, start: float, end: float) -> Quadratic:
     """Return the quadratic of the configuration between two neighbouring break points.
 
-    Three probabilities by Theorem 1 fix it; inside, because an exact time makes the probability jump at the start.
+    Three probabilities by Theorem 1 fix it. They are taken inside, because an exact time makes the probability jump at
+    the start.
     """
     length = end - start
     first, second, third = (ge(h_i - (start + share * length), h_j) for share in (0.25, 0.5, 0.75))

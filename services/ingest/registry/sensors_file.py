@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Self
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from coincide import Histogram
 from coincide.errors import HistogramError
+from coincide.templates.forms import histogram_of_form
 from services.common.declared_streams import Streams
 from services.common.problem import describe_errors
 from services.common.settings import SettingsError, read_yaml
@@ -18,13 +19,6 @@ from services.ingest.registry.sensors import Sensor, refuse_unfit_template
 from services.ingest.stamping.verdicts import Refused
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
-
-_FORMS: dict[str, Callable[[Any], Histogram]] = {
-    "uniform": lambda bounds: Histogram.uniform(*bounds),
-    "normal": lambda parameters: Histogram.normal(**parameters),
-    "latency": Histogram.from_latency,
-    "point": lambda _true: Histogram.point(),
-}
 
 
 class _Sensor(BaseModel):
@@ -85,11 +79,6 @@ def _sensor(path: Path, declared: _Sensor, templates: Mapping[str, Histogram], s
 
 def _template(path: Path, name: str, form: dict[str, Any]) -> Histogram:
     try:
-        if form.keys() == {"edges_s", "mass"}:
-            return Histogram(form["edges_s"], form["mass"])
-        if len(form) == 1 and form.keys() <= _FORMS.keys():
-            (kind, parameters), *_ = form.items()
-            return _FORMS[kind](parameters)
-    except (HistogramError, TypeError, ValueError) as error:
+        return histogram_of_form(form)
+    except HistogramError as error:
         raise SettingsError(f"{path}: template {name!r}: {error}") from error
-    raise SettingsError(f"{path}: template {name!r}: expected one of {', '.join(_FORMS)}, or edges_s with mass")

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coincide.command import coalesce as command
-from coincide.command.main import main
-from tests.coincide.command.files import FORMATS, coalesce, text, write
+from coincide.command.coalesce import run_coalesce
+from coincide.command.coalesce_arguments import CoalesceRequest
+from coincide.command.main import main, request_of
+from tests.coincide.command.files import FORMATS, coalesce, read_values, text, write
 
 EPOCH_US = 541_064_135_000_000
 TIME = "1987-02-23T07:35:{:02}Z"
@@ -165,14 +166,16 @@ def test_a_file_without_rows_has_an_empty_answer(tmp_path: Path, target: str) ->
         assert out.read_text() == "sensor,value,start,end,duration_s,count,open\n"
 
 
-def test_more_blocks_than_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_blocks_than_one(tmp_path: Path) -> None:
     rows = [{"detected_at_us": EPOCH_US + n, "n": n} for n in range(50)]
     file = write(tmp_path / "a.parquet", rows)
     for target in FORMATS:
-        monkeypatch.setattr(command, "BLOCK", 1000)
         whole = coalesce(file, "--value", "n", out=tmp_path / f"whole.{target}")
-        monkeypatch.setattr(command, "BLOCK", 7)
-        assert coalesce(file, "--value", "n", out=tmp_path / f"parts.{target}") == whole
+        parts = tmp_path / f"parts.{target}"
+        request = request_of(["coalesce", str(file), "--value", "n", "--out", str(parts)])
+        assert isinstance(request, CoalesceRequest)
+        assert run_coalesce(request, block=7) == 50
+        assert read_values(parts) == whole
         assert len(whole) == 50
 
 
@@ -181,7 +184,7 @@ def test_an_interrupt_leaves_no_half_answer(tmp_path: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     file = write(tmp_path / "a.csv", [{"detected_at": TIME.format(1)}])
-    monkeypatch.setattr("coincide.command.output.tables.TextTable.write", interrupted)
+    monkeypatch.setattr("coincide.command.output.answer_files._TextRows.write_cells", interrupted)
     assert main(["coalesce", str(file), "--out", str(tmp_path / "out.csv")]) == 130
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 

@@ -84,25 +84,27 @@ def expected_of_readings(rows: list[Reading], question: Question) -> list[tuple[
     alone = coalesced_readings(rows, Predicate(lambda _previous, _following: False), question.hold)
     pieces = [Fact(run.start_us, run.end_us, int(run.group), run.value) for run in alone if question.keeps(run.value)]
     newest = {run.group: run.value for run in alone if run.is_open and question.keeps(run.value)}
-    found: list[tuple[Any, ...]] = []
+    expected: list[tuple[Any, ...]] = []
     runs = united(pieces, question)
     for run in runs:
         group, start, end, value, count = run
         rivals = [each for each in runs if each[0] == group and (question.equivalence != "equal" or each[3] == value)]
         has_newest = group in newest and (question.equivalence != "equal" or newest[group] == value)
-        found.append((group, value, start, end, count, has_newest and run == max(rivals, key=lambda each: each[1:3])))
-    return found
+        expected.append(
+            (group, value, start, end, count, has_newest and run == max(rivals, key=lambda each: each[1:3]))
+        )
+    return expected
 
 
 def shown(answer: list[Row]) -> list[tuple[Any, ...]]:
     """Rows of an answer as the slow twin has them, in half seconds."""
-    found = []
+    runs_shown = []
     for row in answer:
         group, start = IN_ORDER.index((row["site"], int(row["mast"]))), half_seconds(row["start"])
         end = None if row["end"] is None else half_seconds(row["end"])
         assert row["duration_s"] == (None if end is None else (end - start) / 2)
-        found.append((group, float(row["value"]), start, end, row["count"], row["open"]))
-    return found
+        runs_shown.append((group, float(row["value"]), start, end, row["count"], row["open"]))
+    return runs_shown
 
 
 def half_seconds(at: str) -> int:
@@ -132,12 +134,12 @@ def test_readings_as_the_slow_twin_has_them(
     columns = ["--by", "site", "--by", "mast", "--value", "celsius"]
     answer = coalesce(file, *columns, *question.options, out=tmp_path / f"out.{target}")
     slow = [Reading(at, IN_ORDER.index(group), id_, value) for id_, (at, group, value) in zip(ids, rows, strict=True)]
-    found = shown(answer)
-    assert Counter(found) == Counter(expected_of_readings(slow, question))
-    assert [(run[0], run[2]) for run in found] == sorted((run[0], run[2]) for run in found)
+    runs_shown = shown(answer)
+    assert Counter(runs_shown) == Counter(expected_of_readings(slow, question))
+    assert [(run[0], run[2]) for run in runs_shown] == sorted((run[0], run[2]) for run in runs_shown)
     if (question.gap, question.above, question.below) == (0, None, None):
         plain = coalesced_readings(slow, EQUIVALENCES[question.equivalence], question.hold)
-        assert found == [(run.group, run.value, run.start_us, run.end_us, run.count, run.is_open) for run in plain]
+        assert runs_shown == [(run.group, run.value, run.start_us, run.end_us, run.count, run.is_open) for run in plain]
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,14 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from coincide import CoincideError, Window
-from coincide.command.main import main, parsed
-from coincide.command.requests import JoinRequest
+from coincide import Window, __version__
+from coincide.command.join_arguments import JoinRequest
+from coincide.command.main import main, request_of
 from deploy.local.machine import ROOT
 from tests.coincide.command.files import text, write
 
 TIME = "1987-02-23T07:35:35Z"
+WRITE = "coincide.command.output.answer_files._TextRows.write_cells"
+EXACT = ["--window", "1", "--threshold", "1", "--uncertainty", "point"]
 RUN = [sys.executable, "-m", "coincide"]
+
+
+@pytest.fixture
+def two_events(tmp_path: Path) -> Path:
+    """A file of two events at one time."""
+    return text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -26,19 +34,18 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_pipe(tmp_path: Path) -> None:
-    a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
-    done = run("join", a, "--window", 1, "--threshold", 1)
+def test_a_pipe(two_events: Path) -> None:
+    done = run("join", two_events, "--window", 1, "--threshold", 1)
     assert (done.returncode, done.stdout.splitlines()) == (0, [
         "id_a,detected_at_a,id_b,detected_at_b,offset_s,probability",
         "1,1987-02-23T07:35:35.000000Z,2,1987-02-23T07:35:35.000000Z,0,1",
     ])  # fmt: skip
-    assert done.stderr == f"coincide: {a}: nothing says how uncertain its times are; they are taken as exact\n"
+    assert done.stderr == f"coincide: {two_events}: nothing says how uncertain its times are; they are taken as exact\n"
 
 
 def test_a_reader_who_goes_away(tmp_path: Path) -> None:
     a = write(tmp_path / "a.csv", [{"detected_at_us": 541_064_135_000_000 + n} for n in range(2000)])
-    command = [*RUN, "join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point"]
+    command = [*RUN, "join", str(a), *EXACT]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -52,9 +59,10 @@ def test_a_reader_who_goes_away(tmp_path: Path) -> None:
     ("redirected", "message"),
     [(">&-", "standard output is closed: --out names a file"), (">/dev/full", "No space left on device")],
 )
-def test_an_answer_that_nobody_can_take(tmp_path: Path, redirected: str, message: str) -> None:
-    a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
-    script = f'"{sys.executable}" -m coincide join "{a}" --window 1 --threshold 1 --uncertainty point {redirected}'
+def test_an_answer_that_nobody_can_take(two_events: Path, redirected: str, message: str) -> None:
+    script = (
+        f'"{sys.executable}" -m coincide join "{two_events}" --window 1 --threshold 1 --uncertainty point {redirected}'
+    )
     held_back = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     done = subprocess.run(
         ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60, env=held_back
@@ -64,12 +72,11 @@ def test_an_answer_that_nobody_can_take(tmp_path: Path, redirected: str, message
 
 
 def test_bars_on_a_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    two_events: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     out = tmp_path / "out.csv"
-    assert main(["join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point", "--out", str(out)]) == 0
+    assert main(["join", str(two_events), *EXACT, "--out", str(out)]) == 0
     said = capsys.readouterr()
     assert said.out == ""
     assert "reading a.csv" in said.err
@@ -83,7 +90,7 @@ def test_an_answer_on_a_terminal_stands_there_alone(tmp_path: Path, by_name: boo
     link = tmp_path / "terminal.csv"  # a name whose suffix says the format
     ours, theirs = os.openpty()
     link.symlink_to(os.ttyname(theirs))
-    command = [*RUN, "join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point"]
+    command = [*RUN, "join", str(a), *EXACT]
     with subprocess.Popen(
         [*command, *(["--out", str(link)] if by_name else [])],
         cwd=ROOT, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"},
@@ -99,23 +106,17 @@ def test_an_answer_on_a_terminal_stands_there_alone(tmp_path: Path, by_name: boo
     ]
 
 
-def test_whatever_the_library_refuses_is_a_message(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refusing(*_: object, **__: object) -> None:
-        raise CoincideError("field", 1, "something else")
-
-    monkeypatch.setattr("coincide.command.join.frames", refusing)
+def test_whatever_the_library_refuses_is_a_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = text(tmp_path / "a.csv", f"detected_at\n{TIME}\n")
-    assert main(["join", str(a), "--window", "1", "--threshold", "1", "--uncertainty", "point"]) == 1
-    assert capsys.readouterr().err == "coincide: field is 1: something else\n"
+    assert main(["join", str(a), *EXACT, "--sensors", "same"]) == 1
+    [said] = capsys.readouterr().err.splitlines()
+    assert said.startswith("coincide: sensors is 'same': ")
 
 
-def test_an_answer_goes_into_a_named_pipe_as_it_is(tmp_path: Path) -> None:
-    a = text(tmp_path / "a.csv", f"id,detected_at\n1,{TIME}\n2,{TIME}\n")
+def test_an_answer_goes_into_a_named_pipe_as_it_is(two_events: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "out.ndjson"
     os.mkfifo(pipe)
-    command = [*RUN, "join", str(a), "--window", "1", "--threshold", "1", "--out", str(pipe)]
+    command = [*RUN, "join", str(two_events), "--window", "1", "--threshold", "1", "--out", str(pipe)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
         assert pipe.read_text().startswith('{"id_a":"1","detected_at_a":"1987-02-23T07:35:35.000000Z","id_b":"2",')
         assert process.wait(timeout=60) == 0
@@ -139,26 +140,27 @@ def test_reading_the_command_line_needs_numpy_alone() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_an_interrupt(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    out = tmp_path / "out.csv"
-    a = text(tmp_path / "a.csv", f"detected_at\n{TIME}\n{TIME}\n")
-    monkeypatch.setattr("coincide.command.output.text.TextAnswer.write", interrupted)
-    assert main(["join", str(a), "--window", "1", "--threshold", "1", "--out", str(out)]) == 130
-    assert capsys.readouterr().err.endswith("coincide: interrupted\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
-
-
-def test_sigterm(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    a = text(tmp_path / "a.csv", f"detected_at\n{TIME}\n{TIME}\n")
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_half_answer(
+    two_events: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    sent: signal.Signals,
+    status: int,
+) -> None:
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("coincide.command.output.text.TextAnswer.write", lambda *_: signal.raise_signal(signal.SIGTERM))
-    assert main(["join", str(a), "--window", "1", "--threshold", "1", "--out", str(tmp_path / "out.csv")]) == 143
-    assert capsys.readouterr().err.endswith("coincide: interrupted\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    monkeypatch.setattr(WRITE, lambda *_: signal.raise_signal(sent))
+    assert main(["join", str(two_events), *EXACT, "--out", str(two_events.with_name("out.csv"))]) == status
+    assert capsys.readouterr().err == "coincide: interrupted\n"
+    assert [path.name for path in two_events.parent.iterdir()] == ["a.csv"]
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"coincide {__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_sigterm(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     ],
 )
 def test_windows(text: list[str], window: Window) -> None:
-    request = parsed(["join", "a.csv", *text, "--threshold", "1"]).request()
+    request = request_of(["join", "a.csv", *text, "--threshold", "1"])
     assert isinstance(request, JoinRequest)
     assert request.window == window
 
@@ -211,7 +213,7 @@ def test_the_help_explains_every_option_and_status(capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     for word in (
         "--skip-bad",
-        "Of 8 the standard deviation is 1.08",
+        "The standard deviation of 8 buckets\nis 1.08 sigma",
         "normal:SIGMA,BUCKETS",
         "--assume-utc",
         "--templates",

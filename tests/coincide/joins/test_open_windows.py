@@ -15,15 +15,15 @@ from coincide.errors import OffsetError, QueryError, WindowError
 from coincide.joins import timing_join_blocks
 from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.offsets import SensorRate
-from coincide.papers.timing_algorithms import ALGORITHMS
+from coincide.papers.algorithms import TIMING_JOINS
 from coincide.queries import Query, Within
 from tests.reference.offsets import probability_at
-from tests.reference.recorded_streams import SEVERAL_BUCKETS, UNIFORM, Found, Recorded, positions, recorded
+from tests.reference.recorded_streams import SEVERAL_BUCKETS, UNIFORM, PairSet, Recorded, positions, recorded
 
 OPEN_WINDOWS = (Window.deadline(2.0), Window.deadline(-1.5), Window.delay(0.0), Window.delay(3.0))
 
 
-def by_definition(streams: Recorded) -> Found:
+def by_definition(streams: Recorded) -> PairSet:
     """Pairs in exact arithmetic, one at a time."""
     a, b = streams.a, streams.b
     found = set()
@@ -53,9 +53,8 @@ def test_one_end_is_the_cdf_of_the_difference() -> None:
 @given(recorded(UNIFORM, OPEN_WINDOWS))
 def test_the_papers_algorithms_take_them_too(streams: Recorded) -> None:
     expected = timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")
-    for algorithm in ALGORITHMS:
-        found = algorithm.run(streams.arrivals, streams.window, streams.threshold).pairs
-        assert positions(found) == positions(expected), algorithm.name
+    for algorithm in TIMING_JOINS:
+        assert positions(algorithm.run(*streams.question).members) == positions(expected), algorithm.name
 
 
 def test_as_far_apart_as_two_detections_can_be() -> None:

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from coincide.command.faults import BadRows, CommandError
-from coincide.command.input import csv_rows as csv_file
+from coincide.command.input import csv_rows
 from coincide.command.input.csv_rows import CsvHeader, csv_chunks, plain_columns
 
-Found = tuple[list[tuple[int, int, Any, Any]], list[str], str]
+Rows = tuple[list[tuple[int, int, Any, Any]], list[str], str]
 
 PIECES = st.sampled_from(['"', '""', ",", ";", " ", "\t", "\n", "\r\n", "\r", "a", "7.5", "ü", "\u00a0", "\udcff", "#"])
 CELLS = st.sampled_from(["", "a", "7.5", ' "b"', '"c"', '"d,e"', '"f""g"', '"h\ni"', " j ", '" k"', "ü", '"', '"",'])
@@ -25,11 +25,11 @@ FILES = st.one_of(
 )
 
 
-def read(path: Path) -> Found:
+def read(path: Path, characters: int = 1 << 23) -> Rows:
     """Rows as (row, line, x, y), what is bad, and what ended the reading."""
     bad, rows, ended = BadRows(path, "line"), [], ""
     try:
-        for chunk in csv_chunks(path, ("x", "y"), bad, lambda _share: None):
+        for chunk in csv_chunks(path, ("x", "y"), bad, lambda _share: None, characters):
             columns = [[str(cell) for cell in chunk.columns[name]] for name in ("x", "y")]
             rows += list(zip(chunk.row.tolist(), chunk.place.tolist(), *columns, strict=True))
     except CommandError as error:
@@ -45,10 +45,9 @@ def read(path: Path) -> Found:
 def test_blocks_are_read_as_single_rows_are(tmp_path: Path, content: str, characters: int) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(("x,y\n" + content).encode("utf-8", "surrogateescape"))
+    at_once = read(path, characters)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_file, "CHARACTERS", characters)
-        at_once = read(path)
-        patch.setattr(csv_file, "plain_columns", lambda *_: None)
+        patch.setattr(csv_rows, "plain_columns", lambda *_: None)
         one_by_one = read(path)
     if one_by_one[2]:  # rows before what cannot be read do not matter: nothing is made of them
         assert at_once[2] == one_by_one[2]

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.command.faults import CommandError, ValueRefused
-from coincide.command.input.file_times import instant_us, instants_us
-from coincide.command.input.parquet_rows import YEAR_1980_US
+from coincide.arrays.kinds import Int64Array
+from coincide.command.faults import CommandError, RowFaults, ValueRefused
+from coincide.command.input.chunks import Column
+from coincide.command.input.file_times import YEAR_1980_US, instant_us, read_instants_us
 from coincide.joins.keys import LATEST_TIME_US
 from services.ingest.stamping import posted as ingest
 from services.ingest.stamping.verdicts import Refused
@@ -44,6 +45,12 @@ ODD = st.sampled_from(
 NUMBERS = st.one_of(st.integers(-(2**70), 2**70), st.sampled_from([YEAR_1980_US, YEAR_1980_US - 1, 541_064_135]))
 
 
+def instants_us(values: Column, *, assume_utc: bool = False) -> tuple[Int64Array, RowFaults]:
+    """Return the times, and what is wrong with which of them."""
+    faults = RowFaults()
+    return read_instants_us(values, "t", faults, assume_utc=assume_utc), faults
+
+
 def of_ingest(value: str | int) -> int | None:
     try:
         return ingest.instant_us(value)
@@ -52,7 +59,7 @@ def of_ingest(value: str | int) -> int | None:
 
 
 def of_file(value: object) -> int | None:
-    times, faults = instants_us([value], "detected_at")
+    times, faults = instants_us([value])
     return None if faults else int(times[0])
 
 
@@ -65,7 +72,7 @@ def test_the_rules_are_those_of_ingest(value: str | int) -> None:
 
 @given(st.lists(st.one_of(TIMES, st.integers(YEAR_1980_US, LATEST_TIME_US).map(str)), min_size=1, max_size=5))
 def test_a_column_reads_as_its_values_one_by_one(values: list[str]) -> None:
-    times, faults = instants_us(values, "t")
+    times, faults = instants_us(values)
     for position, value in enumerate(values):
         if position not in faults:
             assert times[position] == instant_us(value, "t")
@@ -81,7 +88,7 @@ def test_a_number_may_be_text_since_csv_has_no_other() -> None:
 
 @pytest.mark.parametrize("value", [True, 541_064_135e6, None, [], {"a": 1}])
 def test_what_is_no_time_is_refused(value: object) -> None:
-    _, faults = instants_us([value, 541_064_135_000_000], "t")
+    _, faults = instants_us([value, 541_064_135_000_000])
     assert list(faults) == [0]
 
 
@@ -96,12 +103,12 @@ def test_what_is_no_time_is_refused(value: object) -> None:
     ],
 )
 def test_the_message_says_what_is_wrong(value: object, why: str) -> None:
-    assert why in instants_us([value], "t")[1][0]
+    assert why in instants_us([value])[1][0]
 
 
 @pytest.mark.parametrize("value", ["1987-02-23T07:35:35", "1987-02-23 07:35:35", "1987-02-23 16:35:35+09:00"])
 def test_assume_utc(value: str) -> None:
-    times, faults = instants_us([value], "t", assume_utc=True)
+    times, faults = instants_us([value], assume_utc=True)
     assert (times.tolist(), faults) == ([541_064_135_000_000], {})
 
 
@@ -109,19 +116,19 @@ def test_assume_utc(value: str) -> None:
 @pytest.mark.parametrize("zone", ["UTC", "+09:00", "Asia/Tokyo"])
 def test_timestamp_columns_of_any_unit_and_zone(unit: str, zone: str) -> None:
     column = pa.array([datetime(1987, 2, 23, 7, 35, 35, tzinfo=UTC), None], pa.timestamp(unit, zone))
-    times, faults = instants_us(column, "t")
+    times, faults = instants_us(column)
     assert times[0] == 541_064_135_000_000
     assert list(faults) == [1]
 
 
 def test_nanoseconds_are_cut_off() -> None:
     column = pa.array([541_064_135_000_000_999], pa.int64()).cast(pa.timestamp("ns", "UTC"))
-    assert instants_us(column, "t")[0].tolist() == [541_064_135_000_000]
+    assert instants_us(column)[0].tolist() == [541_064_135_000_000]
 
 
 def test_timestamps_out_of_range() -> None:
     column = pa.array(np.array([0, 2**62 // 1000], "datetime64[us]")).cast(pa.timestamp("us", "UTC"))
-    _, faults = instants_us(column, "t")
+    _, faults = instants_us(column)
     assert "1970-01-01" in faults[0]
     assert "before the year 2112" in faults[1]
 
@@ -129,5 +136,5 @@ def test_timestamps_out_of_range() -> None:
 def test_a_naive_timestamp_column_needs_the_users_word() -> None:
     column = pa.array([datetime(1987, 2, 23, 7, 35, 35)])
     with pytest.raises(CommandError, match="--assume-utc"):
-        instants_us(column, "t")
-    assert instants_us(column, "t", assume_utc=True)[0].tolist() == [541_064_135_000_000]
+        instants_us(column)
+    assert instants_us(column, assume_utc=True)[0].tolist() == [541_064_135_000_000]

@@ -6,8 +6,8 @@ import pytest
 
 from coincide import Detections, Histogram, Window, timing_join
 from coincide.papers.interval_timing.lazy_correlation import is_no_later, lazy_lookup
-from coincide.papers.timing_events import Arrivals, Event
-from tests.reference.recorded_streams import long_recording, positions
+from coincide.papers.recording import Event
+from tests.reference.recorded_streams import long_recording, positions, two_streams
 
 
 @pytest.mark.parametrize("block", [20, 200])
@@ -15,8 +15,8 @@ from tests.reference.recorded_streams import long_recording, positions
 def test_theorem_2_a_probability_looked_up_answers_as_one_evaluated(threshold: float, block: int) -> None:
     streams = replace(long_recording(), threshold=threshold)
     exact = timing_join(streams.a, streams.b, streams.window, threshold, sensors="any")
-    measured = lazy_lookup(streams.arrivals, streams.window, threshold, block)
-    assert positions(measured.pairs) == positions(exact)
+    measured = lazy_lookup(streams.recording, streams.window, threshold, block)
+    assert positions(measured.members) == positions(exact)
     assert measured.work.lookups > 20
 
 
@@ -26,8 +26,8 @@ def test_an_event_inside_one_that_matched_is_evaluated_by_itself() -> None:
     a = Detections([20_000_000, 19_000_000], [Histogram.uniform(-16, 0), Histogram.uniform(-4, 0)], [0, 1])
     clocks = [Histogram.uniform(-6, 0), Histogram.uniform(-14, 0), Histogram.point()]
     b = Detections([-2_000_000], clocks, [0])
-    measured = lazy_lookup(Arrivals(a, b), Window(20), 0.5)
-    assert positions(measured.pairs) == {(0, 0)}
+    measured = lazy_lookup(two_streams(a, b), Window(20), 0.5)
+    assert positions(measured.members) == {(0, 0)}
     assert (measured.work.probabilities, measured.work.lookups) == (2, 0)
 
 

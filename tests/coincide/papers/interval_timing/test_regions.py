@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from coincide import Detections, Histogram, Window, match_probability
 from coincide.joins.retention import ROUNDING_US
-from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile
-from coincide.papers.timing_events import Arrivals
-from coincide.papers.timing_replay import qualifies
+from coincide.papers.counted_answer import TimingAnswer, qualifies
+from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile, region_tables
+from tests.reference.recorded_streams import two_streams
 
 BASE_US = 100_000_000
 NEAR_US = 2 * ROUNDING_US + 2  # past the rounding of a bound and of the intervals' ends
@@ -24,9 +24,9 @@ def table_and_regions(
 ) -> tuple[RegionTable, Regions]:
     base = Detections([BASE_US], [Histogram.uniform(-base_s, 0)])
     partners = Detections([], [Histogram.uniform(-rho_s, 0), Histogram.uniform(-pi_s, 0)])
-    arrivals = Arrivals(base, partners)
-    table = RegionTable(arrivals, "a", window, threshold)
-    return table, table.of(arrivals.events[0])
+    recording = two_streams(base, partners)
+    table = region_tables(TimingAnswer(recording, window, threshold))["a"]
+    return table, table.of(recording.events[0])
 
 
 @settings(max_examples=100)
@@ -68,10 +68,10 @@ def test_each_bound_is_the_tightest_that_the_longest_and_the_shortest_allow(thre
 def test_of_all_base_events_with_one_max_the_longest_reaches_furthest_to_the_left(threshold: float) -> None:
     clocks = [Histogram.uniform(-4, 0), Histogram.uniform(-2.5, 0), Histogram.uniform(-1, 0)]
     base = Detections([BASE_US] * 3, clocks, [0, 1, 2])
-    arrivals = Arrivals(base, Detections([], [Histogram.uniform(-1, 0), Histogram.uniform(-3, 0)]))
-    table = RegionTable(arrivals, "a", Window(10), threshold)
+    recording = two_streams(base, Detections([], [Histogram.uniform(-1, 0), Histogram.uniform(-3, 0)]))
+    table = region_tables(TimingAnswer(recording, Window(10), threshold))["a"]
 
-    each = [table.of(event) for event in arrivals]
+    each = [table.of(event) for event in recording]
 
     widest, narrowest = table.widest(BASE_US), table.narrowest(BASE_US)
     assert widest.lh_us <= min(regions.lh_us for regions in each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide import Detections, Histogram, Window, timing_join
+from coincide import Detections, Histogram, Window, match_probability, timing_join
 from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
 from coincide.papers.ptjoin.histogram_joins import ptjoin
 from coincide.papers.ptjoin.partition_bounds import InstalledCondition, partitions_for_any_threshold
@@ -16,8 +16,8 @@ from coincide.papers.ptjoin.quadratics import (
     quadratic_between,
     satisfaction_time,
 )
-from coincide.papers.timing_events import Arrivals
 from tests.reference.random_templates import random_templates
+from tests.reference.recorded_streams import two_streams
 
 MS = 1000  # microseconds
 PHI_1 = Histogram.from_latency([(0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1)])
@@ -48,10 +48,10 @@ def test_example_2_intrusions_within_2000_ms() -> None:
     a = Detections([t * MS for t in (10_000, 20_000, 30_000)], [seismic])
     b = Detections([t * MS for t in (12_200, 22_600, 33_001)], [acoustic])
     # the acoustic latency must be at least 200 ms, 600 ms or 1001 ms, of at most 1000 ms
-    alarms = ptjoin(Arrivals(a, b), Window(2.0), threshold=0.6).pairs
-    assert list(zip(alarms.left, alarms.right, alarms.probability.round(12), strict=True)) == [(0, 0, 0.8)]
+    assert ptjoin(two_streams(a, b), Window(2.0), threshold=0.6).members.tolist() == [[0, 0]]
+    assert match_probability(seismic, acoustic, 2.2, Window(2.0)) == pytest.approx(0.8, abs=1e-12)
     # the threshold lowered at the cost of more false alarms
-    assert ptjoin(Arrivals(a, b), Window(2.0), threshold=0.3).pairs.left.tolist() == [0, 1]
+    assert ptjoin(two_streams(a, b), Window(2.0), threshold=0.3).members[:, 0].tolist() == [0, 1]
 
 
 def test_example_3_the_timestamps_of_figure_2() -> None:
@@ -87,7 +87,7 @@ def test_example_5_the_tight_partitions_lie_inside_those_for_any_threshold() -> 
     of_a, of_b = random_templates(500, longest_ms, seed=5), random_templates(500, longest_ms, seed=6)
     chosen = np.random.default_rng(7).choice(500, 20, replace=False)
     condition = InstalledCondition.install([of_a[at] for at in chosen], of_b, window, threshold)
-    events = Arrivals(
+    events = two_streams(
         Detections([5000 * MS] * len(chosen), [of_a[at] for at in chosen], range(len(chosen))), Detections([], of_b)
     )
     pi_us = max(template.latest_us - template.earliest_us for template in of_b)

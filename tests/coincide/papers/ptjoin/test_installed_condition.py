@@ -10,7 +10,7 @@ from coincide import Histogram, Window, timing_join
 from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
 from coincide.papers.ptjoin.partition_bounds import InstalledCondition, Partitions, partitions_for_any_threshold
 from coincide.papers.ptjoin.quadratics import earliest_satisfaction_time, satisfaction_time
-from coincide.papers.timing_events import Event
+from coincide.papers.recording import Event
 from tests.reference.recorded_streams import LONG_WINDOWS, SEVERAL_BUCKETS, UNIFORM, Recorded, recorded
 from tests.reference.templates import templates
 
@@ -41,10 +41,10 @@ def test_theorem_2(u: Histogram, v: Histogram, delta: float, max_j: float) -> No
 def test_lemma_2(u: Histogram, v: Histogram, max_j: float) -> None:
     h_i, h_j = stamped(u, 60.0), stamped(v, max_j)
     later = ge(h_i + D_S, h_j), ge(h_j + D_S, h_i)
-    # the one that Lemma 2 asks for is P of both, the other holds for certain
-    asked, certain = later if max_j >= 60.0 else later[::-1]
+    # the one that Lemma 2 needs is P of both, the other holds for certain
+    needed, certain = later if max_j >= 60.0 else later[::-1]
     assert certain == 1.0
-    assert asked == pytest.approx(later[0] + later[1] - 1, abs=1e-14)
+    assert needed == pytest.approx(later[0] + later[1] - 1, abs=1e-14)
 
 
 def test_lemma_2_fails_in_a_window_shorter_than_the_templates() -> None:
@@ -77,14 +77,14 @@ def _least_mass(template: Histogram) -> float:
 @settings(max_examples=25)
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_partitions_keep_what_they_promise(streams: Recorded) -> None:
-    arrivals, window = streams.arrivals, streams.window
+    recording, window = streams.recording, streams.window
     pairs = timing_join(streams.a, streams.b, window, streams.threshold, sensors="any")
     matches = set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
     condition = InstalledCondition.install(streams.a.templates, streams.b.templates, window, streams.threshold)
     longest_us = max((v.latest_us - v.earliest_us for v in streams.b.templates), default=0)
-    for a_i in (event for event in arrivals if event.side == "a"):
+    for a_i in (event for event in recording if event.stream == "a"):
         tight, loose = condition.partitions(a_i), partitions_for_any_threshold(a_i, window, longest_us)
-        for b_j in (event for event in arrivals if event.side == "b"):
+        for b_j in (event for event in recording if event.stream == "b"):
             is_match = (a_i.row, b_j.row) in matches
             assert condition.is_match(a_i, b_j) == is_match
             for partitions in (tight, loose):
@@ -115,12 +115,12 @@ def test_partitions_that_meet_leave_nothing_to_look_at_twice() -> None:
 @settings(max_examples=25)
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_theorem_4_drops_nothing_that_an_event_still_to_come_matches(streams: Recorded) -> None:
-    arrivals, window = streams.arrivals, streams.window
+    recording, window = streams.recording, streams.window
     condition = InstalledCondition.install(streams.a.templates, streams.b.templates, window, streams.threshold)
-    of_a = [event for event in arrivals if event.side == "a"]
+    of_a = [event for event in recording if event.stream == "a"]
     for at, a_i in enumerate(of_a):
-        obsolete_before_us = condition.obsolete_before_us(a_i, arrivals.parameters["a"].max_delay_us)
-        for b_j in (event for event in arrivals if event.side == "b" and event.latest_us < obsolete_before_us):
+        obsolete_before_us = condition.obsolete_before_us(a_i, recording.parameters["a"].max_delay_us)
+        for b_j in (event for event in recording if event.stream == "b" and event.latest_us < obsolete_before_us):
             assert not any(condition.is_match(later, b_j) for later in of_a[at:])
 
 

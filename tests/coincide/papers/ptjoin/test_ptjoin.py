@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from coincide import Detections, Histogram, Window, timing_join
 from coincide.errors import WindowError
+from coincide.papers.counted_answer import PaperResult, Work
 from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
 from coincide.papers.ptjoin.histogram_joins import eager, ptjoin, simple
-from coincide.papers.timing_events import Arrivals
-from coincide.papers.timing_replay import Algorithm
+from coincide.papers.recording import Recording
 from tests.reference.random_templates import random_templates
+from tests.reference.recorded_streams import two_streams
 
 WINDOW = Window(3.0)
 THRESHOLDS = (0.05, 0.5, 0.8, 0.95)
@@ -21,12 +22,12 @@ EVENTS = 120
 
 
 @pytest.fixture(scope="module")
-def arrivals() -> Arrivals:
+def recording() -> Recording:
     """Two streams of 2 events a second, 8 templates each, that arrive up to a second late."""
     random = np.random.default_rng(11)
     a, b = (_stream(random, random_templates(8, longest_ms=2000, seed=seed)) for seed in (12, 13))
     reported_us = np.concatenate((a.detected_at_us, b.detected_at_us))
-    return Arrivals(a, b, np.argsort(reported_us + random.integers(0, 1_000_000, 2 * EVENTS)))
+    return two_streams(a, b, np.argsort(reported_us + random.integers(0, 1_000_000, 2 * EVENTS)))
 
 
 def _stream(random: np.random.Generator, templates: list[Histogram]) -> Detections:
@@ -34,59 +35,61 @@ def _stream(random: np.random.Generator, templates: list[Histogram]) -> Detectio
     return Detections(times_us, templates, random.integers(0, len(templates), EVENTS))
 
 
-def test_simple_evaluates_every_event_of_the_other_stream(arrivals: Arrivals) -> None:
-    work = simple(arrivals, WINDOW, 0.8).work
-    assert astuple(work) == (EVENTS * EVENTS, EVENTS * EVENTS, 0, 2 * EVENTS)
+def test_simple_evaluates_every_event_of_the_other_stream(recording: Recording) -> None:
+    work = simple(recording, WINDOW, 0.8).work
+    assert work == Work(scanned=EVENTS * EVENTS, probabilities=EVENTS * EVENTS, buffered=2 * EVENTS)
 
 
-def test_eager_s_work_does_not_depend_on_the_threshold(arrivals: Arrivals) -> None:
-    assert len({eager(arrivals, WINDOW, threshold).work for threshold in THRESHOLDS}) == 1
+def test_eager_s_work_does_not_depend_on_the_threshold(recording: Recording) -> None:
+    work = eager(recording, WINDOW, THRESHOLDS[0]).work
+    assert all(eager(recording, WINDOW, threshold).work == work for threshold in THRESHOLDS[1:])
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)
-def test_ptjoin_looks_at_less_than_eager_and_evaluates_nothing(arrivals: Arrivals, threshold: float) -> None:
-    measured, looser = ptjoin(arrivals, WINDOW, threshold), eager(arrivals, WINDOW, threshold).work
-    assert measured.work.probabilities == 0
-    assert measured.work.lookups < 0.6 * looser.probabilities
-    assert len(measured.pairs) <= measured.work.scanned < looser.scanned < 0.2 * EVENTS * EVENTS
-    assert measured.work.buffered <= looser.buffered < 0.3 * 2 * EVENTS
+def test_ptjoin_looks_at_less_than_eager_and_evaluates_nothing(recording: Recording, threshold: float) -> None:
+    result, looser = ptjoin(recording, WINDOW, threshold), eager(recording, WINDOW, threshold).work
+    assert result.work.probabilities == 0
+    assert result.work.lookups < 0.6 * looser.probabilities
+    assert len(result.members) <= result.work.scanned < looser.scanned < 0.2 * EVENTS * EVENTS
+    assert result.work.buffered <= looser.buffered < 0.3 * 2 * EVENTS
 
 
-def test_events_that_come_later_than_usual_are_waited_for(arrivals: Arrivals) -> None:
-    last_first = Arrivals(arrivals.a, arrivals.b, range(2 * EVENTS)[::-1])
-    expected = timing_join(arrivals.a, arrivals.b, WINDOW, 0.8, sensors="any")
+def test_events_that_come_later_than_usual_are_waited_for(recording: Recording) -> None:
+    last_first = Recording(recording.streams, range(2 * EVENTS)[::-1])
+    expected = timing_join(recording.streams["a"], recording.streams["b"], WINDOW, 0.8, sensors="any")
     for algorithm in (simple, eager, ptjoin):
-        assert algorithm(last_first, WINDOW, 0.8).pairs.left.tolist() == expected.left.tolist()
+        assert algorithm(last_first, WINDOW, 0.8).members[:, 0].tolist() == expected.left.tolist()
 
 
 @pytest.mark.parametrize("algorithm", [simple, eager, ptjoin], ids=["simple", "eager", "ptjoin"])
-def test_threshold_1_asks_for_the_supports(algorithm: Algorithm) -> None:
+def test_threshold_1_asks_for_the_supports(algorithm: Callable[..., PaperResult]) -> None:
     # X_b - X_a from 0 to 200 s: inside; one microsecond later 5e-17 of it is not, which no float of P shows
     spread = [Histogram.uniform(0, 100)]
     a, b = Detections([0], spread), Detections([100_000_000, 100_000_001], spread)
-    assert algorithm(Arrivals(a, b), Window(200.0), 1.0).pairs.right.tolist() == [0]
+    assert algorithm(two_streams(a, b), Window(200.0), 1.0).members.tolist() == [[0, 0]]
 
 
 def test_one_template_a_side_leaves_nothing_to_look_up() -> None:
     clock, ear = random_templates(2, longest_ms=2000, seed=14)
     times_us = np.arange(40) * 500_000
-    measured = ptjoin(Arrivals(Detections(times_us, [clock]), Detections(times_us, [ear])), WINDOW, 0.8)
-    assert measured.work.lookups == 0
-    assert measured.work.scanned == len(measured.pairs) > 100
+    result = ptjoin(two_streams(Detections(times_us, [clock]), Detections(times_us, [ear])), WINDOW, 0.8)
+    assert result.work.lookups == 0
+    assert result.work.scanned == len(result.members) > 100
 
 
 @pytest.mark.parametrize("algorithm", [eager, ptjoin], ids=["eager", "ptjoin"])
-def test_a_window_shorter_than_the_templates_is_refused(algorithm: Algorithm) -> None:
+def test_a_window_shorter_than_the_templates_is_refused(algorithm: Callable[..., PaperResult]) -> None:
     spread = Detections([0], [Histogram.uniform(0, 10)])
     with pytest.raises(WindowError, match="at least as long as the longest templates of both streams together, 20 s"):
-        algorithm(Arrivals(spread, spread), Window(9.9), 0.5)
+        algorithm(two_streams(spread, spread), Window(9.9), 0.5)
 
 
 def test_in_a_short_window_lemma_2_finds_pairs_that_do_not_match() -> None:
     # |X_a - X_b| <= 1 for two uniform over the same 10 s: 0.19; Lemma 2 asks for X_a + 1 >= X_b alone: 0.595
     spread, window = Histogram.uniform(0, 10), Window(1.0)
-    frame = Detections([0], [spread])
+    one = Detections([0], [spread])
+    recording = two_streams(one, one)
     h = HistogramTimestamp.of_template(spread, 1)
     assert ge(h + 1.0, h) == pytest.approx(0.595)
-    assert len(timing_join(frame, frame, window, 0.5)) == len(simple(Arrivals(frame, frame), window, 0.5).pairs) == 0
-    assert len(simple(Arrivals(frame, frame), window, 0.19).pairs) == 1
+    assert len(timing_join(one, one, window, 0.5)) == len(simple(recording, window, 0.5).members) == 0
+    assert len(simple(recording, window, 0.19).members) == 1

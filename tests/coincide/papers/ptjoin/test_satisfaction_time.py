@@ -114,9 +114,9 @@ def test_quantile_bounds_leave_about_half_of_the_configurations(buckets: int) ->
 def test_the_configuration_changes_at_break_points_only() -> None:
     u, v = h(Histogram([170, 190, 200, 210], [0.1, 0.3, 0.6])), h(Histogram([70, 80, 90, 100, 110], [0.25] * 4))
     for start, end in pairwise(break_points(u, v)[:-1].tolist()):
-        found = {configuration(u, v, x) for x in (start, start + 1e-9, (start + end) / 2, end - 1e-9)}
-        assert len(found) == 1
-        assert configuration(u, v, end) not in found
+        alike = {configuration(u, v, x) for x in (start, start + 1e-9, (start + end) / 2, end - 1e-9)}
+        assert len(alike) == 1
+        assert configuration(u, v, end) not in alike
 
 
 @settings(max_examples=25)

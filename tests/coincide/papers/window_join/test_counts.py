@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from coincide import ConstraintGraph, Detections, Histogram, Window
-from coincide.papers.window_join import algorithms
-from coincide.papers.window_join.counted_work import WindowWork
-from coincide.papers.window_join.window_replay import Arrivals
+from coincide.papers.counted_answer import Work
+from coincide.papers.recording import Recording
+from coincide.papers.window_join import variants
 from docs.studies.window_join_work import ANY_GRAPH, UNIFORM, WIDE, Setting, operations, response_s, works
 
 
-def work_at(rate_hz: float, names: Iterable[str] = UNIFORM) -> dict[str, WindowWork]:
+def work_at(rate_hz: float, names: Iterable[str] = UNIFORM) -> dict[str, Work]:
     return works(Setting(rate_hz=rate_hz, arrivals=600), names)
 
 
@@ -44,10 +44,10 @@ def test_few_tests_a_bounded_number_of_windows_whatever_the_rate() -> None:
 def test_few_does_not_look_at_tuples_that_a_slow_stream_leaves_alone() -> None:
     exact, random = [Histogram.point()], np.random.default_rng(1)
     counts = {"a": 400, "b": 400, "c": 5}
-    frames = {name: Detections(np.sort(random.integers(0, 50_000_000, n)), exact) for name, n in counts.items()}
+    streams = {name: Detections(np.sort(random.integers(0, 50_000_000, n)), exact) for name, n in counts.items()}
     graph = ConstraintGraph.clique("abc", Window(1.0))
-    bew, few = (run(Arrivals(frames), graph) for run in (algorithms.bew_nested_loop, algorithms.few_nested_loop))
-    assert bew.work.touched > 2 * few.work.touched
+    bew, few = (run(Recording(streams), graph) for run in (variants.bew_nested_loop, variants.few_nested_loop))
+    assert bew.work.scanned > 2 * few.work.scanned
     assert len(few.members) > 0
 
 
@@ -62,24 +62,24 @@ def test_responses_cross_where_bew_cannot_keep_up() -> None:
 
 
 def test_a_hash_table_touches_fewer_by_the_number_of_keys() -> None:
-    found = work_at(16.0)
+    work = work_at(16.0)
     for how in ("bew", "few"):
-        nested, hashed = found[f"{how}-nested-loop"], found[f"{how}-hash"]
-        assert 7 < nested.touched / hashed.touched < 14
+        nested, hashed = work[f"{how}-nested-loop"], work[f"{how}-hash"]
+        assert 7 < nested.scanned / hashed.scanned < 14
         assert nested.predicates > hashed.predicates == 0
 
 
 def test_lca_works_less_than_gca_and_bew_along_the_edges_least() -> None:
     setting = replace(WIDE, wide_s=3.0, arrivals=800)
-    found = works(setting, ANY_GRAPH)
+    work = works(setting, ANY_GRAPH)
     for how in ("bew", "few"):
-        assert found[f"lca-{how}"].windows_tested < found[f"gca-{how}"].windows_tested / 2
-        assert found[f"lca-{how}"].touched < found[f"gca-{how}"].touched / 2
-    least = min(ANY_GRAPH, key=lambda name: operations(setting, found[name]))
+        assert work[f"lca-{how}"].windows_tested < work[f"gca-{how}"].windows_tested / 2
+        assert work[f"lca-{how}"].scanned < work[f"gca-{how}"].scanned / 2
+    least = min(ANY_GRAPH, key=lambda name: operations(setting, work[name]))
     assert least == "bew-direct"
 
 
 def test_gca_and_lca_are_one_where_all_windows_are_equal() -> None:
-    found = works(Setting(streams=4, rate_hz=4.0, wide_s=1.0, arrivals=400), ANY_GRAPH)
-    assert found["gca-bew"] == found["lca-bew"]
-    assert found["gca-few"] == found["lca-few"]
+    work = works(Setting(streams=4, rate_hz=4.0, wide_s=1.0, arrivals=400), ANY_GRAPH)
+    assert work["gca-bew"] == work["lca-bew"]
+    assert work["gca-few"] == work["lca-few"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coincide import ConstraintGraph, Window
-from coincide.papers.window_join import algorithms
-from coincide.papers.window_join.counted_work import Algorithm
+from coincide.papers.window_join import variants
+from coincide.papers.window_join.variants import WindowJoinVariant
 from tests.reference import printed_window_join as printed
 from tests.reference.window_join_points import arriving
 
@@ -19,11 +19,11 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
 
 
 @pytest.mark.parametrize(
-    ("naive", "right", "graph", "order", "expected", "found"),
+    ("naive", "right", "graph", "order", "expected", "as_printed"),
     [
         pytest.param(
             printed.direct_by_joined_streams,
-            algorithms.bew_direct,
+            variants.bew_direct,
             PATH,
             [("a", 5), ("b", 6), ("b", 20), ("c", 7)],  # c is delayed: a 5 is 15 older than b's newest, and yet joins
             [[0, 0, 0]],
@@ -32,7 +32,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.gca_of_the_windows_given,
-            algorithms.gca_bew,
+            variants.gca_bew,
             PATH,
             [("a", 0), ("b", 9), ("c", 18)],
             [[0, 0, 0]],
@@ -41,7 +41,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.bew_by_last_to_arrive,
-            algorithms.bew_hash,
+            variants.bew_hash,
             PAIR,
             [("a", 0), ("b", 30), ("b", 5)],
             [[0, 1]],
@@ -50,7 +50,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.bew_by_any_stream,
-            algorithms.bew_nested_loop,
+            variants.bew_nested_loop,
             TRIANGLE,
             [("b", 0), ("a", 5), ("a", 12), ("c", 6)],
             [[0, 0, 0]],
@@ -59,7 +59,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.bew_of_all_that_waits,
-            algorithms.bew_nested_loop,
+            variants.bew_nested_loop,
             PAIR,
             [("a", 0), ("b", 5)],
             [[0, 0]],
@@ -68,7 +68,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.few_closed_by_any_stream,
-            algorithms.few_nested_loop,
+            variants.few_nested_loop,
             PAIR,
             [("a", 0), ("b", 1), ("a", 11), ("b", 4)],
             [[0, 0], [0, 1], [1, 0], [1, 1]],
@@ -77,7 +77,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.lca_few_drops_the_oldest,
-            algorithms.lca_few,
+            variants.lca_few,
             UNEVEN,
             [("a", 0), ("b", 5), ("c", 10), ("b", 15), ("c", 34), ("a", 90), ("b", 90), ("c", 90)],
             [[0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 2, 2]],  # of b, reaching to 25, the first goes; not a 0
@@ -86,7 +86,7 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
         ),
         pytest.param(
             printed.few_without_flush,
-            algorithms.few_hash,
+            variants.few_hash,
             TRIANGLE,
             [("a", 0), ("b", 1), ("c", 2), ("a", 5), ("b", 12)],  # b 12 is past a 0, whose period c keeps open
             [[0, 0, 0], [1, 0, 0], [1, 1, 0]],
@@ -96,13 +96,13 @@ PAIR = ConstraintGraph.clique("ab", Window(10e-6))
     ],
 )
 def test_the_naive_reading_fails(
-    naive: Algorithm,
-    right: Algorithm,
+    naive: WindowJoinVariant,
+    right: WindowJoinVariant,
     graph: ConstraintGraph,
     order: list[tuple[str, int]],
     expected: list[list[int]],
-    found: list[list[int]],
+    as_printed: list[list[int]],
 ) -> None:
-    arrivals = arriving(order)
-    assert right(arrivals, graph).members.tolist() == expected
-    assert naive(arrivals, graph).members.tolist() == found
+    recording = arriving(order)
+    assert right(recording, graph).members.tolist() == expected
+    assert naive(recording, graph).members.tolist() == as_printed

@@ -51,11 +51,11 @@ def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (GOOD % "{uniform: [1]}", "clock"),
+        (GOOD % "{uniform: [1]}", "template 'clock': uniform is [1]: uniform takes [earliest, latest] in seconds"),
         (GOOD % "{uniform: [1, -1]}", "clock"),
         (GOOD % "{normal: {sigma: 1}}", "clock"),
         (GOOD % "{point: true, uniform: [0, 1]}", "clock"),
-        (GOOD % "{unknown: 1}", "expected one of uniform, normal, latency, point"),
+        (GOOD % "{unknown: 1}", "one of uniform, normal, latency, point, or edges_s with mass"),
         (GOOD % "{uniform: [-100, 100]}", "at most 60 s for stream seismic"),
         (GOOD.replace("seismic", "tidal") % "{point: true}", "stream 'tidal' is not declared"),
         (GOOD.replace("seismic: clock", "seismic: other") % "{point: true}", "template 'other'"),

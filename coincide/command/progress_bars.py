@@ -10,7 +10,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from coincide.command.input.text_files import Advance
+from coincide.command.input.chunks import Advance
 
 
 class Stages(Protocol):

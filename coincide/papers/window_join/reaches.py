@@ -73,8 +73,8 @@ def exact_bounds_us(window: Window) -> tuple[int, int]:
     >>> exact_bounds_us(Window(lo_s=-0.5e-6, hi_s=2.5e-6))
     (0, 2)
     """
-    found = satisfaction_offsets(Histogram.point(), Histogram.point(), window, 1.0).tolist()
-    return (found[0][0], found[0][1]) if found else (1, 0)
+    offsets_us = satisfaction_offsets(Histogram.point(), Histogram.point(), window, 1.0).tolist()
+    return (offsets_us[0][0], offsets_us[0][1]) if offsets_us else (1, 0)
 
 
 def global_reach(graph: ConstraintGraph) -> Reach:

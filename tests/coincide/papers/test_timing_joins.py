@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 
 from coincide import CoincideError, Detections, Histogram, Window, timing_join
-from coincide.papers.timing_algorithms import ALGORITHMS, PaperAlgorithm
-from coincide.papers.timing_events import Arrivals
+from coincide.errors import DetectionsError
+from coincide.papers.algorithms import TIMING_JOINS, PaperAlgorithm
+from coincide.papers.counted_answer import Work
+from coincide.papers.interval_timing.correlation import simple
+from coincide.papers.recording import Recording
 from tests.reference import central_italy
 from tests.reference.recorded_streams import (
     LONG_WINDOWS,
@@ -21,51 +24,49 @@ from tests.reference.recorded_streams import (
     recorded,
     streamed,
     templates_of_any_buckets,
+    two_streams,
 )
 
-each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+each_algorithm = pytest.mark.parametrize("algorithm", TIMING_JOINS, ids=lambda algorithm: algorithm.name)
 
 
 def assert_all_answer_alike(streams: Recorded, algorithms: tuple[PaperAlgorithm, ...]) -> None:
-    exact = timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")
-    expected = positions(exact)
+    expected = positions(timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any"))
     certain, possible = by_definition(streams)
     assert certain <= expected <= possible
-    assert streamed(streams) == streamed(streams, most_a_frame=5) == expected
+    assert streamed(streams) == streamed(streams, most_a_push=5) == expected
     for algorithm in algorithms:
-        found = algorithm.run(streams.arrivals, streams.window, streams.threshold).pairs
-        assert positions(found) == expected, algorithm.name
-        assert found.probability.tolist() == exact.probability.tolist(), algorithm.name
+        assert positions(algorithm.run(*streams.question).members) == expected, algorithm.name
 
 
 @settings(max_examples=40)
 @given(recorded(UNIFORM, LONG_WINDOWS))
 def test_uniform_templates_in_long_windows(streams: Recorded) -> None:
-    assert_all_answer_alike(streams, ALGORITHMS)
+    assert_all_answer_alike(streams, TIMING_JOINS)
 
 
 @settings(max_examples=20)
 @given(recorded(UNIFORM, SHORT_WINDOWS))
 def test_uniform_templates_in_short_windows(streams: Recorded) -> None:
-    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.long_windows_only))
+    assert_all_answer_alike(streams, tuple(each for each in TIMING_JOINS if not each.long_windows_only))
 
 
 @settings(max_examples=20)
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_templates_of_several_buckets(streams: Recorded) -> None:
-    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.uniform_templates_only))
+    assert_all_answer_alike(streams, tuple(each for each in TIMING_JOINS if not each.uniform_templates_only))
 
 
 @settings(max_examples=25)
 @given(recorded(templates_of_any_buckets(), LONG_WINDOWS, longest=6))
 def test_templates_of_up_to_nine_buckets_some_without_mass(streams: Recorded) -> None:
-    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if not each.uniform_templates_only))
+    assert_all_answer_alike(streams, tuple(each for each in TIMING_JOINS if not each.uniform_templates_only))
 
 
 @settings(max_examples=15)
 @given(recorded(templates_of_any_buckets(), SHORT_WINDOWS, longest=6))
 def test_templates_of_up_to_nine_buckets_in_short_windows(streams: Recorded) -> None:
-    holds = (each for each in ALGORITHMS if not (each.uniform_templates_only or each.long_windows_only))
+    holds = (each for each in TIMING_JOINS if not (each.uniform_templates_only or each.long_windows_only))
     assert_all_answer_alike(streams, tuple(holds))
 
 
@@ -84,32 +85,38 @@ def test_picks_of_central_italy(uniform: bool, threshold: float, late_s: int, ev
     window = Window(lo_s=0.5, hi_s=8.0)
     streams = central_italy_slice(window, threshold, uniform=uniform, late_s=late_s, every_s=every_s)
     assert len(timing_join(streams.a, streams.b, streams.window, threshold, sensors="any")) > 100
-    assert_all_answer_alike(streams, tuple(each for each in ALGORITHMS if uniform or not each.uniform_templates_only))
+    assert_all_answer_alike(streams, tuple(each for each in TIMING_JOINS if uniform or not each.uniform_templates_only))
 
 
 @each_algorithm
 def test_what_an_algorithm_assumes_is_refused_where_it_does_not_hold(algorithm: PaperAlgorithm) -> None:
     events = Detections([1_000_000], [SEVERAL_BUCKETS[0]])
-    arrivals = Arrivals(events, events)
+    recording = two_streams(events, events)
     if algorithm.uniform_templates_only:
         with pytest.raises(CoincideError, match="one bucket"):
-            algorithm.run(arrivals, Window(20), 0.5)
+            algorithm.run(recording, Window(20), 0.5)
     if algorithm.long_windows_only:
         long_clock = Detections([1_000_000], [Histogram.uniform(-10, 0)])
         with pytest.raises(CoincideError, match="at least as long as the longest templates"):
-            algorithm.run(Arrivals(long_clock, long_clock), Window(9.9), 0.5)
+            algorithm.run(two_streams(long_clock, long_clock), Window(9.9), 0.5)
 
 
 @each_algorithm
 def test_a_threshold_that_is_none_is_refused(algorithm: PaperAlgorithm) -> None:
     nothing = Detections([], [Histogram.point()])
     with pytest.raises(CoincideError, match="threshold"):
-        algorithm.run(Arrivals(nothing, nothing), Window(1), 1.5)
+        algorithm.run(two_streams(nothing, nothing), Window(1), 1.5)
 
 
 @each_algorithm
 def test_no_events_no_pairs(algorithm: PaperAlgorithm) -> None:
     nothing = Detections([], [])
-    measured = algorithm.run(Arrivals(nothing, nothing), Window(1), 0.5)
-    assert len(measured.pairs) == len(measured.pairs.probability) == 0
-    assert measured.work.buffered == 0
+    result = algorithm.run(two_streams(nothing, nothing), Window(1), 0.5)
+    assert result.members.shape == (0, 2)
+    assert result.work == Work()
+
+
+def test_a_timing_join_takes_two_streams() -> None:
+    three = Recording({name: Detections([], []) for name in "abc"})
+    with pytest.raises(DetectionsError, match="two streams"):
+        simple(three, Window(1), 0.5)

@@ -1,16 +1,13 @@
-"""Rows as text, CSV or NDJSON: whole columns are put into text and then together."""
+"""Cells of text, CSV or NDJSON: whole columns become text, and then rows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import IO, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from coincide.command.output.pair_columns import PairBlock, column_names, pair_columns
 
 _BARE = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)  # what JSON writes without quotes
 
@@ -66,9 +63,10 @@ class NdjsonFormat:
         return concatenated(f"{json.dumps(name)}:", texts.fill_null("null"))
 
 
-def joined_cells(form: TextFormat, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Array:
+def cells_of(table: pa.Table, form: TextFormat) -> pa.Array:
     """Return the cells of all columns, a comma between them, large_string (n,)."""
-    cells = [form.cells(name, _one_array(values)).fill_null("") for name, values in columns.items()]
+    columns = [(name, values.combine_chunks()) for name, values in zip(table.column_names, table.columns, strict=True)]
+    cells = [form.cells(name, values).fill_null("") for name, values in columns]
     return concatenated(*cells, separator=",")
 
 
@@ -93,35 +91,8 @@ def _json_strings(texts: pa.Array) -> pa.Array:
     return concatenated('"', texts, '"')
 
 
-def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-
-
 def bytes_of(texts: pa.Array) -> memoryview:
     """All texts, one after the other, as they lie in the array's own buffer."""
     _, offsets, content = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     return memoryview(content)[ends[0] : ends[-1]] if content is not None else memoryview(b"")
-
-
-class TextAnswer:
-    """Writes blocks of pairs as text."""
-
-    def __init__(self, sink: IO[bytes], sides: tuple[pa.Table, pa.Table], form: TextFormat) -> None:
-        self._sink = sink
-        self._form = form
-        self._left, self._right = (
-            joined_cells(form, dict(zip(side.column_names, side.columns, strict=True))) for side in sides
-        )
-        sink.write(form.header(column_names(sides)).encode())
-
-    def write(self, block: PairBlock) -> None:
-        """Append the pairs of `block`."""
-        of_pair = joined_cells(self._form, pair_columns(block))
-        left, right = self._left.take(pa.array(block.left)), self._right.take(pa.array(block.right))
-        whole = concatenated(self._form.opening, left, ",", right, ",", of_pair, self._form.ending)
-        self._sink.write(bytes_of(whole))
-
-    def close(self) -> None:
-        """Hand over what is still held back."""
-        self._sink.flush()

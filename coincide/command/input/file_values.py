@@ -10,14 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray
-from coincide.command.faults import Faults, ValueRefused
-from coincide.command.input.file_columns import Column, first_filled, is_text, labels, numbers, typed
+from coincide.command.faults import RowFaults, ValueRefused
+from coincide.command.input.chunks import Column
+from coincide.command.input.file_columns import first_filled, is_text, read_labels, read_numbers, typed
 
 _AS_PRINTED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_decimal)
 
 
 class ValueColumn:
-    """Reads the values of a file in one way from its first row to its last.
+    """A column whose values are read in one way from the first row of the file to its last.
 
     Parameters
     ----------
@@ -31,16 +32,15 @@ class ValueColumn:
         self._is_number = is_number
         self._hint = ""
 
-    def read(self, values: Column) -> tuple[pa.Array, Faults]:
-        """Return the values as int64, float64 or large_string (n,), and what is wrong with which of them."""
+    def read(self, values: Column, faults: RowFaults) -> pa.Array:
+        """Return the values as int64, float64 or large_string (n,)."""
         array = typed(values)
         values = values if array is None else array
         if not isinstance(values, list) and pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if self._is_number is None:
             self._decide(values)
-        array, faults = self._numbers(values) if self._is_number else self._texts(values)
-        return array, faults
+        return self._numbers(values, faults) if self._is_number else self._texts(values, faults)
 
     def _decide(self, values: Column) -> None:
         first = first_filled(values)
@@ -48,25 +48,27 @@ class ValueColumn:
             self._is_number = _reads_as_number(values[first] if isinstance(values, list) else values[first].as_py())
             self._hint = ", as the first value is (--text takes all as texts)" * self._is_number
 
-    def _numbers(self, values: Column) -> tuple[pa.Array, Faults]:
+    def _numbers(self, values: Column, faults: RowFaults) -> pa.Array:
         whole = _whole_numbers(values)
         if whole is not None:
-            return whole, Faults()
-        floats, wrong = numbers(values, self.name)
-        faults = Faults({position: why + self._hint for position, why in wrong.items()})
+            return whole
+        own = RowFaults()
+        floats = read_numbers(values, self.name, own)
+        for position, why in own.items():
+            faults.add(position, why + self._hint)
         faults.add_all(np.flatnonzero(_is_empty(values)), str(ValueRefused(self.name, None, "a number")))
         for position in np.flatnonzero(np.isinf(floats)).tolist():
             faults.add(position, ValueRefused(self.name, float(floats[position]), "a finite number"))
-        return pa.array(floats), faults
+        return pa.array(floats)
 
-    def _texts(self, values: Column) -> tuple[pa.Array, Faults]:
+    def _texts(self, values: Column, faults: RowFaults) -> pa.Array:
         array = typed(values)
         if array is not None and any(is_such(array.type) for is_such in _AS_PRINTED):
             values = array.cast(pa.string())
-        texts, faults = labels(values, self.name)
+        texts = read_labels(values, self.name, faults)
         allowed = "a number or a text" if self._is_number is None else "a text"
         faults.add_all(np.flatnonzero(_is_empty(texts)), str(ValueRefused(self.name, None, allowed)))
-        return texts.cast(pa.large_string()), faults
+        return texts.cast(pa.large_string())
 
 
 def _reads_as_number(value: Any) -> bool:
@@ -97,8 +99,8 @@ def _is_empty(values: Column) -> BoolArray:
     empty = pc.is_null(values)
     if is_text(values.type):
         empty = pc.or_kleene(empty, pc.equal(values, "")).fill_null(True)
-    found: BoolArray = empty.to_numpy(zero_copy_only=False)
-    return found
+    are_empty: BoolArray = empty.to_numpy(zero_copy_only=False)
+    return are_empty
 
 
 def joined_values(parts: list[pa.Array]) -> pa.Array:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 
-from coincide.papers.window_join.backward import period
-from coincide.papers.window_join.counted_work import Answer, Measured, visiting_order
-from coincide.papers.window_join.window_buffers import HashBuffer, JoinBuffer, NestedLoopBuffer
-from coincide.papers.window_join.window_replay import Point
-from coincide.papers.window_join.windows import Reach
+from coincide.constraints.graph import ConstraintGraph
+from coincide.papers.recording import Event, Recording
+from coincide.papers.sorted_buffers import SortedBuffer
+from coincide.papers.window_join.evaluation import EvaluationPlan, JoinEvaluation, Predicate, period
+from coincide.papers.window_join.reaches import Reach
 
 
 class ForwardQueue:
@@ -23,31 +23,30 @@ class ForwardQueue:
     ----------
     disorder_us : int
         How far a tuple may lie behind the greatest time of its stream when it arrives.
-    hashed : bool
-        Whether admitted tuples are kept in a hash table.
+    admitted : SortedBuffer
+        Takes the admitted tuples.
 
     Attributes
     ----------
-    admitted : JoinBuffer
     has_ended : bool
         Whether nothing will come any more.
     """
 
-    def __init__(self, disorder_us: int, *, hashed: bool) -> None:
-        self.admitted: JoinBuffer = HashBuffer() if hashed else NestedLoopBuffer()
+    def __init__(self, disorder_us: int, admitted: SortedBuffer) -> None:
+        self.admitted = admitted
         self.has_ended = False
         self._disorder_us = disorder_us
         self._greatest_us: int | None = None
-        self._unordered: list[tuple[int, int, Point]] = []
-        self._waiting: deque[Point] = deque()
+        self._unordered: list[tuple[int, int, Event]] = []
+        self._waiting: deque[Event] = deque()
 
     def __len__(self) -> int:
         return len(self.admitted) + len(self._waiting) + len(self._unordered)
 
-    def arrive(self, point: Point) -> None:
+    def arrive(self, event: Event) -> None:
         """Take a tuple; what now is in order may be admitted."""
-        heappush(self._unordered, (point.time_us, point.row, point))
-        self._greatest_us = max(point.time_us, point.time_us if self._greatest_us is None else self._greatest_us)
+        heappush(self._unordered, (event.latest_us, event.row, event))
+        self._greatest_us = max(event.latest_us, event.latest_us if self._greatest_us is None else self._greatest_us)
         self._put_in_order(up_to_us=self._greatest_us - self._disorder_us)
 
     def end(self) -> None:
@@ -56,22 +55,22 @@ class ForwardQueue:
         self._put_in_order(up_to_us=None)
 
     @property
-    def waiting(self) -> Point | None:
+    def waiting(self) -> Event | None:
         """The oldest tuple that is in order and not admitted."""
         return self._waiting[0] if self._waiting else None
 
     @property
-    def head(self) -> Point | None:
+    def head(self) -> Event | None:
         """The oldest tuple in order, admitted or not."""
         return self.admitted.oldest or self.waiting
 
-    def admit(self) -> Point:
+    def admit(self) -> Event:
         """Move the oldest waiting tuple to the admitted ones."""
-        point = self._waiting.popleft()
-        self.admitted.insert(point)
-        return point
+        event = self._waiting.popleft()
+        self.admitted.insert(event)
+        return event
 
-    def drop_head(self) -> Point | None:
+    def drop_head(self) -> Event | None:
         """Forget the head; return it if it was still waiting."""
         if self.admitted.oldest is None:
             return self._waiting.popleft()
@@ -94,17 +93,17 @@ class PeriodConstruction:
     that another opens while that one lies outside its own: the sweep would then start with tuples that do not join.
     """
 
-    def __init__(self, answer: Answer, queues: Mapping[str, ForwardQueue], reach: Reach) -> None:
-        self._answer, self._queues, self._reach = answer, queues, reach
-        self._streams = answer.graph.roles
-        self._included: list[Point] = []
+    def __init__(self, evaluation: JoinEvaluation, queues: Mapping[str, ForwardQueue], reach: Reach) -> None:
+        self._evaluation, self._queues, self._reach = evaluation, queues, reach
+        self._streams = evaluation.streams
+        self._included: list[Event] = []
         self._first = 0
 
     def restart(self) -> None:
         """Begin anew at the first stream."""
         self._included, self._first = [], 0
 
-    def find(self, now_us: int) -> list[Point] | None:
+    def find(self, now_us: int) -> list[Event] | None:
         """Return a starting tuple of each stream; None if a stream has to be waited for."""
         while len(self._included) < len(self._streams):
             at = (self._first + len(self._included)) % len(self._streams)
@@ -112,22 +111,22 @@ class PeriodConstruction:
             if head is None:
                 return None
             self._include(head, at, now_us)
-        return sorted(self._included, key=lambda point: self._streams.index(point.stream))
+        return sorted(self._included, key=lambda event: self._streams.index(event.stream))
 
-    def _include(self, head: Point, at: int, now_us: int) -> None:
+    def _include(self, head: Event, at: int, now_us: int) -> None:
         start_us, end_us = period(self._included, head.stream, self._reach)
-        self._answer.windows_tested += 1
-        if head.time_us < start_us:
+        self._evaluation.work.windows_tested += 1
+        if head.latest_us < start_us:
             dropped = self._queues[head.stream].drop_head()
             if dropped is not None:
-                self._answer.waited(dropped, now_us)
-        elif head.time_us > end_us:
+                self._evaluation.count_wait(dropped, now_us)
+        elif head.latest_us > end_us:
             self._included, self._first = [head], at
         else:
             self._included.append(head)
 
 
-class ForwardEvaluation:
+class ForwardEvaluation(JoinEvaluation):
     """The two modes of FEW, whatever the windows.
 
     Mode 1 finds starting tuples (`PeriodConstruction`). Mode 2 admits the tuples that follow them up to the end of the
@@ -137,39 +136,25 @@ class ForwardEvaluation:
     Where the text is silent: the period stays open until *every* other stream is past its end or has ended; then the
     starting tuple that opened it is dropped. Closed at the first tuple past the end, the partners that other streams
     are about to send would be lost. Tuples stay marked as admitted from period to period, so no result comes twice.
-
-    Parameters
-    ----------
-    answer : Answer
-    reach : Reach
-        Of every pair of streams.
-    refined : bool
-        Whether complete results still have to pass the windows of the graph.
     """
 
-    def __init__(self, answer: Answer, reach: Reach, *, refined: bool) -> None:
-        self._answer, self._reach, self._refined = answer, reach, refined
-        streams, disorder_us = answer.graph.roles, answer.arrivals.disorder_us
-        self._queues = {each: ForwardQueue(disorder_us[each], hashed=answer.hashed) for each in streams}
-        self._orders = {stream: visiting_order(answer.graph, stream) for stream in streams}
-        self._sweep = PeriodConstruction(answer, self._queues, reach)
+    def __init__(
+        self, recording: Recording, graph: ConstraintGraph, predicate: Predicate | None, plan: EvaluationPlan
+    ) -> None:
+        super().__init__(recording, graph, predicate, plan)
+        known = self.recording.parameters
+        self._queues = {stream: ForwardQueue(known[stream].disorder_us, self._buffer()) for stream in self.streams}
+        self._sweep = PeriodConstruction(self, self._queues, self._plan.tested)
         self._end_us = 0  # of the open period
         self._not_past: list[str] = []  # streams that may still send tuples of the open period
         self._opener: str | None = None  # stream whose starting tuple opened the period
         self._now_us = 0
 
-    def run(self) -> Measured:
-        """Join everything that arrives, and at the end what still waits."""
-        for new in self._answer.arrivals:
-            self.push(new)
-        self.flush()
-        return self._answer.measured()
-
-    def push(self, new: Point) -> None:
+    def push(self, new: Event) -> None:
         """Take a tuple, and go on as far as the streams allow."""
         self._now_us = new.now_us
         self._queues[new.stream].arrive(new)
-        self._answer.hold(sum(map(len, self._queues.values())))
+        self.count_buffered(*self._queues.values())
         self._go_on()
 
     def flush(self) -> None:
@@ -182,44 +167,37 @@ class ForwardEvaluation:
                 self._drop_head(queue)
 
     def _go_on(self) -> None:
-        while self._opener is not None or self._is_period_found():
+        while self._opener is not None or self._opens_period():
             self._admit_all()
             if not self._is_period_over():
                 return
             self._close_period()
 
-    def _is_period_found(self) -> bool:
+    def _opens_period(self) -> bool:
         """Mode 1: open the period of the starting tuple whose reach ends first."""
-        found = self._sweep.find(self._now_us)
-        if found is not None:
-            opener = min(found, key=self._reaches_to_us)  # at ties the first of the streams
+        starting = self._sweep.find(self._now_us)
+        if starting is not None:
+            opener = min(starting, key=self._reaches_to_us)  # at ties the first of the streams
             self._end_us, self._opener = self._reaches_to_us(opener), opener.stream
             self._not_past = list(self._queues)
-        return found is not None
+        return starting is not None
 
     def _admit_all(self) -> None:
         """Mode 2: join what has come within the period."""
         for stream in list(self._not_past):
             queue = self._queues[stream]
             while (new := queue.waiting) is not None:
-                self._answer.windows_tested += 1
-                if new.time_us > self._end_us:
+                self.work.windows_tested += 1
+                if new.latest_us > self._end_us:
                     self._not_past.remove(stream)
                     break
-                self._answer.waited(queue.admit(), self._now_us)
+                self.count_wait(queue.admit(), self._now_us)
                 self._extend([new])
 
-    def _extend(self, members: list[Point]) -> None:
-        """Look for the next member, recursively; without any left to look for, report."""
-        order = self._orders[members[0].stream]
-        if len(members) == len(order):
-            if not self._refined or self._answer.refine(members):
-                self._answer.add(members)
-            return
-        for candidate in self._queues[order[len(members)]].admitted.newest_first(members[0].key):
-            self._answer.touched += 1
-            if self._answer.agrees(members, candidate):
-                self._extend([*members, candidate])
+    def _candidates(self, members: list[Event], stream: str) -> Iterator[Event]:
+        for candidate in self._queues[stream].admitted.newest_first(members[0].key):
+            self.work.scanned += 1
+            yield candidate
 
     def _is_period_over(self) -> bool:
         """Whether no other stream can send a partner of the period's opener."""
@@ -234,9 +212,9 @@ class ForwardEvaluation:
     def _drop_head(self, queue: ForwardQueue) -> None:
         dropped = queue.drop_head()
         if dropped is not None:
-            self._answer.waited(dropped, self._now_us)
+            self.count_wait(dropped, self._now_us)
 
-    def _reaches_to_us(self, point: Point) -> int:
+    def _reaches_to_us(self, event: Event) -> int:
         """Return the time of the latest partner that a tuple may have in any stream."""
-        stream = point.stream
-        return point.time_us + max(self._reach[stream, other] for other in self._queues if other != stream)
+        stream = event.stream
+        return event.latest_us + max(self._plan.tested[stream, other] for other in self._queues if other != stream)

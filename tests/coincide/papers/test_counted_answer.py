@@ -4,10 +4,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coincide import Detections, Histogram, Window, satisfaction_offsets
-from coincide.papers.interval_timing.regions import RegionTable
-from coincide.papers.timing_events import Arrivals
-from coincide.papers.timing_replay import qualifies
-from tests.reference.recorded_streams import LONG_WINDOWS, SEVERAL_BUCKETS, SHORT_WINDOWS, UNIFORM
+from coincide.papers.counted_answer import TimingAnswer, qualifies
+from coincide.papers.interval_timing.regions import region_tables
+from tests.reference.recorded_streams import LONG_WINDOWS, SEVERAL_BUCKETS, SHORT_WINDOWS, UNIFORM, two_streams
 
 windows = st.sampled_from(LONG_WINDOWS + SHORT_WINDOWS + (Window(0.3), Window.deadline(0.3), Window.delay(-2.0)))
 thresholds = st.sampled_from([1.0, 1 - 1e-9, 0.999, 0.5, 1 / 3, 0.01, 1e-6, 1e-9])
@@ -31,8 +30,8 @@ def test_regions_hold_to_the_microsecond(base_us: int, partner_us: int, threshol
     # one template a side: outer and certain bounds differ by their rounding only, and the truth lies between them
     u, v = Histogram.uniform(-base_us / 1e6, 0), Histogram.uniform(-partner_us / 1e6, 0)
     window = Window((base_us + partner_us + window_us) / 2e6)
-    arrivals = Arrivals(Detections([0], [u]), Detections([], [v]))
-    regions = RegionTable(arrivals, "a", window, threshold).of(arrivals.events[0])
+    recording = two_streams(Detections([0], [u]), Detections([], [v]))
+    regions = region_tables(TimingAnswer(recording, window, threshold))["a"].of(recording.events[0])
     intervals = satisfaction_offsets(u, v, window, threshold).tolist()
     assume(len(intervals) == 1)
     ((least_us, greatest_us),) = intervals

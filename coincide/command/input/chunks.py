@@ -1,0 +1,60 @@
+"""What readers hand over, chunk by chunk, and how text files are opened, gzip or plain."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, Any, TypeAlias, cast
+
+import pyarrow as pa
+
+from coincide.arrays.kinds import Int64Array
+
+Advance = Callable[[float], None]
+"""Called with the share of the work that is done, from 0 to 1."""
+
+Column: TypeAlias = "pa.Array | list[Any]"
+"""Values of one column: typed (Parquet), all text (CSV) or whatever JSON holds (NDJSON); None where there is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive rows of a file.
+
+    Attributes
+    ----------
+    columns : mapping of str to Column
+        The wanted columns that the file has.
+    row : ndarray of int64, shape (n,)
+        Number of each row; the first of the file is 1.
+    place : ndarray of int64, shape (n,)
+        Where a person finds each row: its line, or in Parquet its row.
+    names : sequence of str
+        All columns that the file has, wanted or not.
+    """
+
+    columns: Mapping[str, Column]
+    row: Int64Array
+    place: Int64Array
+    names: Sequence[str]
+
+    def column(self, name: str) -> Column:
+        """Return the values of a column; all empty if the file has none of that name."""
+        return self.columns.get(name, [None] * len(self.row))
+
+
+@contextmanager
+def opened_text(path: Path) -> Iterator[tuple[TextIOWrapper, Callable[[], float]]]:
+    """Open `path` as UTF-8, with or without a byte order mark; yield it, and a function of the share that is read.
+
+    Bytes that are no UTF-8 come as lone surrogates, for the column that holds them to refuse.
+    """
+    with path.open("rb") as raw:
+        size = path.stat().st_size if raw.seekable() else 0  # nobody knows how long a pipe is
+        binary = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if path.suffix.lower() == ".gz" else raw
+        with TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+            yield text, lambda: min(raw.tell() / size, 1.0) if size else 0.0

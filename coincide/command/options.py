@@ -1,0 +1,79 @@
+"""Options that several commands share, and the values that options take."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TypeAlias
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+EXIT_STATUS = """\
+exit status: 0 done; 1 a file cannot be used or written; 2 wrong usage; 130 interrupted; 141 the reader went away;
+143 terminated
+"""
+
+LONGEST_S = 1e9  # as far as a template's edges may reach; 31 years
+
+
+def filled(text: str) -> str:
+    """Return `text`, refused if empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("empty")
+    return text
+
+
+def out_path(text: str) -> Path | None:
+    """Return the path; None is standard output."""
+    return None if text == "-" else Path(text)
+
+
+def number(text: str) -> float:
+    """Return a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r}: a finite number")
+    return value
+
+
+def tolerance_us(text: str) -> int:
+    """Return seconds, 0 or more, as whole microseconds."""
+    return _microseconds(text, 0, f"seconds, from 0 to {LONGEST_S:g}")
+
+
+def lasting_us(text: str) -> int:
+    """Return seconds, at least a microsecond, as whole microseconds."""
+    return _microseconds(text, 1, f"seconds, from 1e-6 to {LONGEST_S:g}")
+
+
+def _microseconds(text: str, least: int, allowed: str) -> int:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= LONGEST_S or round(seconds * 1e6) < least:
+        raise argparse.ArgumentTypeError(f"{text!r}: {allowed}")
+    return round(seconds * 1e6)
+
+
+def add_command(commands: Commands, name: str, summary: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    """Add a command with its help texts; return its parser."""
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=epilog + EXIT_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_file_options(command: argparse.ArgumentParser) -> None:
+    """Add what every command that reads rows and writes an answer takes."""
+    out = "where to: its suffix is its format (standard output: CSV)"
+    command.add_argument("--out", type=out_path, metavar="FILE", help=out)
+    command.add_argument("--assume-utc", action="store_true", help="take times without an offset as UTC")
+    command.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be used, and count them")

@@ -1,0 +1,101 @@
+"""Every algorithm of the window join paper gives what the definition says, in every order of arrival."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from coincide import CoincideError, ConstraintGraph, Detections, Histogram, Window
+from coincide.errors import DetectionsError, GraphError
+from coincide.papers.algorithms import WINDOW_JOINS, PaperAlgorithm
+from coincide.papers.counted_answer import Work
+from coincide.papers.recording import Recording
+from tests.reference.window_join_points import RecordedJoin, recorded_joins
+
+FOR_ANY_GRAPH = tuple(each for each in WINDOW_JOINS if not each.uniform_cliques_only)
+EXACT = [Histogram.point()]
+
+each_algorithm = pytest.mark.parametrize("algorithm", WINDOW_JOINS, ids=lambda algorithm: algorithm.name)
+
+
+def assert_all_answer_alike(join: RecordedJoin, algorithms: tuple[PaperAlgorithm, ...]) -> None:
+    expected = join.expected
+    for algorithm in algorithms:
+        members = algorithm.run(join.recording, join.graph, join.predicate).members
+        assert members.tolist() == expected, algorithm.name
+
+
+@settings(max_examples=50)
+@given(recorded_joins(uniform=True))
+def test_uniform_cliques(join: RecordedJoin) -> None:
+    assert_all_answer_alike(join, WINDOW_JOINS)
+
+
+@settings(max_examples=50)
+@given(recorded_joins(uniform=False))
+def test_any_graph(join: RecordedJoin) -> None:
+    assert_all_answer_alike(join, FOR_ANY_GRAPH)
+
+
+@each_algorithm
+def test_the_answer_is_a_matrix_whatever_is_found(algorithm: PaperAlgorithm) -> None:
+    nothing = Recording({"a": Detections([], EXACT), "b": Detections([], EXACT), "c": Detections([], EXACT)})
+    result = algorithm.run(nothing, ConstraintGraph.clique(["a", "b", "c"], Window(1)))
+    assert result.members.shape == (0, 3)
+    assert result.members.dtype == np.int64
+    assert result.work == Work()
+
+
+@each_algorithm
+def test_streams_come_in_the_graphs_order(algorithm: PaperAlgorithm) -> None:
+    recording = Recording({"b": Detections([5, 6, 7], EXACT), "a": Detections([9], EXACT)})
+    result = algorithm.run(recording, ConstraintGraph.binary("a", "b", Window(2e-6)))
+    assert result.members.tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (Histogram.uniform(-1, 0), "templates is .*'a'.*assume exact times"),
+        (Histogram.point().shift(0.25e-6), "at a whole microsecond"),
+    ],
+)
+def test_uncertain_times_are_refused(template: Histogram, message: str) -> None:
+    recording = Recording({"a": Detections([5], [template]), "b": Detections([6], EXACT)})
+    with pytest.raises(DetectionsError, match=message):
+        WINDOW_JOINS[0].run(recording, ConstraintGraph.clique("ab", Window(1)))
+
+
+@each_algorithm
+def test_other_streams_are_refused(algorithm: PaperAlgorithm) -> None:
+    recording = Recording({"a": Detections([5], EXACT), "z": Detections([9], EXACT)})
+    with pytest.raises(CoincideError, match=r"streams is \('a', 'z'\): those of the graph: \('a', 'b'\)"):
+        algorithm.run(recording, ConstraintGraph.binary("a", "b", Window(1)))
+
+
+@pytest.mark.parametrize(
+    "algorithm", [each for each in WINDOW_JOINS if each.uniform_cliques_only], ids=lambda a: a.name
+)
+@pytest.mark.parametrize(
+    "graph",
+    [
+        ConstraintGraph.path(["a", "b", "c"], Window(1)),
+        ConstraintGraph.clique("abc", {("a", "b"): Window(1), ("b", "c"): Window(1), ("a", "c"): Window(2)}),
+        ConstraintGraph.binary("a", "b", Window(lo_s=0, hi_s=1)),
+    ],
+    ids=["path", "clique", "ordered"],
+)
+def test_what_is_no_uniform_clique_is_refused(algorithm: PaperAlgorithm, graph: ConstraintGraph) -> None:
+    recording = Recording({stream: Detections([], EXACT) for stream in graph.roles})
+    with pytest.raises(GraphError, match="one symmetric window for every pair"):
+        algorithm.run(recording, graph)
+
+
+def test_sub_microsecond_windows_are_exact() -> None:
+    between = ConstraintGraph.binary("a", "b", Window(lo_s=0.2e-6, hi_s=0.8e-6))  # no whole microsecond inside
+    recording = Recording(
+        {"a": Detections([1, 2, 3], EXACT), "b": Detections([1, 2, 3], EXACT)}, order=[5, 4, 3, 2, 1, 0]
+    )
+    for algorithm in FOR_ANY_GRAPH:
+        assert len(algorithm.run(recording, between).members) == 0, algorithm.name
