@@ -14,16 +14,16 @@ from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US, AreaKeys, Pack
 Columns = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]  # keys, template, sensor, ref
 
 SMALLEST_CAPACITY = 1024
-ROOM = 4  # a quarter of what is held is left free when the arrays grow
+ROOM = 4  # growing arrays leave a quarter of their size free
 COMPACT_FROM = 1 / 16  # several areas: rewrite the arrays once this share of them can go
 
 
 class Buffer:
     """Events of one stream, sorted by area, then reported time: 24 bytes an event.
 
-    Four arrays with free room behind and, while there is one area, dropped room in front: a batch is merged
-    into the part that it overlaps, and dropping the oldest only moves the head. Keys are chosen anew when an
-    area or a time does not fit them, so no key ever wraps; the widest need 16 bytes (`WideKeys`).
+    The four arrays have free room behind and, while there is one area, dropped room in front. A batch is merged into
+    the part that it overlaps; dropping the oldest only moves the head. The buffer chooses new keys when an area or a
+    time does not fit them, so no key ever wraps; the widest need 16 bytes (`WideKeys`).
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Buffer:
         return Events(area, time_us, held.template.copy(), held.sensor.copy(), held.ref.copy())
 
     def insert(self, batch: Events) -> None:
-        """Add events in any order; cost: sorting them, and moving what is held after the first of them."""
+        """Add events in any order. This sorts them, and moves the buffered events that follow the first of them."""
         if len(batch) == 0:
             return
         batch = batch.sorted()
@@ -74,8 +74,8 @@ class Buffer:
     def evict(self, keep_from_us: Int64Array) -> Int64Array:
         """Drop events reported before their area's bound; return their refs.
 
-        With one area in the buffer exactly those go. With several they go once they are a sixteenth of all,
-        so that rewriting the arrays costs a bounded share of inserting; which go depends on the content alone.
+        With one area in the buffer exactly those go. With several they go once they are a sixteenth of all: then
+        rewriting the arrays costs a bounded share of inserting. Which go depends on the content alone.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Buffer:
         template[:] = new_code[template]
 
     def _merged(self, batch: Columns, first: int) -> Columns:
-        """Interleave the batch with what is held from `first` on; equal keys keep the order of arrival."""
+        """Interleave the batch with the events from `first` on; equal keys keep the order of arrival."""
         held = tuple(column[first : self._tail] for column in self._columns)
         at = np.searchsorted(held[0], batch[0], side="right") + np.arange(len(batch[0]))
         is_old = np.ones(len(held[0]) + len(at), np.bool_)
@@ -129,7 +129,7 @@ class Buffer:
         self._rekey(area, int(time_us.min()), int(time_us.max()))
 
     def _rekey(self, greatest_area: int, earliest_us: int, latest_us: int) -> None:
-        """Write what is held with the narrowest keys for it and for the given area and times."""
+        """Write the events with the narrowest keys for them and for the given area and times."""
         held = self.events()
         if len(held):
             greatest_area = max(greatest_area, int(held.area[-1]))

@@ -27,13 +27,13 @@ class Detections:
     template_index : array_like of int, shape (n,), optional
         Position in `templates` of each row's template. May be left out if there is exactly one template.
     area : array_like of int or str, shape (n,), optional
-        What may be joined with what. Left out: everything is one area.
+        Only events of one area meet. By default all events are in one.
     sensor : array_like of int or str, shape (n,), optional
-        Who reported. Left out: every detection counts as its own sensor.
+        Which sensor reported. By default every detection counts as a sensor of its own.
     received_at_us : array_like of int, shape (n,), optional
-        When each row came in; bounds what a fast clock does to the watermark.
+        When each row came in: a fast clock cannot move the watermark beyond it.
     id : array_like of int or str, shape (n,), optional
-        Names of the rows; the streaming join answers with them. Left out: the position counts.
+        Names of the rows; the streaming joins answer with them. By default they answer with positions.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ class Detections:
 
     Examples
     --------
-    >>> frame = Detections([60_000_000, 110_000_000], templates=[Histogram.uniform(-40, 0)])
-    >>> frame.earliest_us.tolist(), frame.latest_us.tolist()
+    >>> flashes = Detections([60_000_000, 110_000_000], templates=[Histogram.uniform(-40, 0)])
+    >>> flashes.earliest_us.tolist(), flashes.latest_us.tolist()
     ([20000000, 70000000], [60000000, 110000000])
     """
 
@@ -89,7 +89,7 @@ class Detections:
         return self.detected_at_us + _offsets([u.latest_us for u in self.templates])[self.template_index]
 
     def take(self, rows: npt.NDArray[Any]) -> Detections:
-        """Return the frame of the given rows (positions or a mask), in that order.
+        """Return the batch of the given rows (positions or a mask), in that order.
 
         Examples
         --------
@@ -156,7 +156,7 @@ def _labels(field: str, values: npt.ArrayLike, rows: int) -> LabelArray:
 
 
 def _as_int64(field: str, labels: LabelArray) -> LabelArray:
-    """One type for all frames: int64 beside uint64 would be compared as float64, which does not tell 2**53 + 1."""
+    """One type for all batches: int64 beside uint64 would be compared as float64, which does not tell 2**53 + 1."""
     if labels.dtype == np.uint64 and len(labels) and labels.max() >= 2**63:
         raise DetectionsError(field, int(labels.max()), "whole numbers from -2**63 to 2**63 - 1, or strings")
     return labels.astype(np.int64, copy=False)
@@ -189,8 +189,8 @@ def _template_index(template_index: npt.ArrayLike | None, templates: int, rows: 
     return read_only(index.astype(np.int32, copy=False))
 
 
-def checked_frame(field: str, frame: object) -> Detections:
-    """Return `frame` if it is a frame of detections, else raise DetectionsError."""
-    if not isinstance(frame, Detections):
-        raise DetectionsError(field, frame, "a frame of Detections")
-    return frame
+def checked_batch(field: str, batch: object) -> Detections:
+    """Return `batch` if it is a Detections, else raise DetectionsError."""
+    if not isinstance(batch, Detections):
+        raise DetectionsError(field, batch, "Detections")
+    return batch

@@ -28,7 +28,7 @@ class Events:
         Codes of a TemplateRegistry.
     sensor : ndarray of int32
     ref : ndarray of int64
-        What the caller calls the row; rises with every row that enters a buffer, so it also tells who came first.
+        The caller's name of the row. It rises with every row that enters a buffer, so it also tells which came first.
     """
 
     area: CodeArray
@@ -115,10 +115,10 @@ def sorted_events(events: Events) -> SortedEvents:
     return SortedEvents(codec, codec.encode(events.area, time_us), events.template, events.sensor, events.ref)
 
 
-IN_ORDER = -1  # ref of every row of a frame whose rows are their own positions
+IN_ORDER = -1  # ref of every row of a batch whose rows are their own positions
 
 
-def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, Events, SortedEvents]:
+def sorted_batches(a: Detections, b: Detections | None) -> tuple[Events, Events, SortedEvents]:
     """Return the events of `a` as given and by (area, time), and those of `b` with keys; without `b` those of `a`."""
     sides = events_of([a] if b is None else [a, b])
     if b is None:
@@ -127,13 +127,13 @@ def sorted_frames(a: Detections, b: Detections | None) -> tuple[Events, Events, 
     return sides[0], by_time(sides[0]), sorted_events(by_time(sides[1]))
 
 
-def events_of(frames: Sequence[Detections]) -> list[Events]:
-    """Return the events of each frame as given, their areas and sensors in codes that all share."""
+def events_of(batches: Sequence[Detections]) -> list[Events]:
+    """Return the events of each batch as given, their areas and sensors in codes that all share."""
     return [
         Events(
-            area, frame.detected_at_us, frame.template_index, sensor, np.broadcast_to(np.int64(IN_ORDER), len(frame))
+            area, batch.detected_at_us, batch.template_index, sensor, np.broadcast_to(np.int64(IN_ORDER), len(batch))
         )
-        for frame, area, sensor in zip(frames, area_codes(frames), sensor_codes(frames), strict=True)
+        for batch, area, sensor in zip(batches, area_codes(batches), sensor_codes(batches), strict=True)
     ]
 
 
@@ -164,26 +164,26 @@ def _has_wrong_tie(in_time: Events, ids: LabelArray | None) -> bool:
 
 
 def _numbered(events: Events) -> Events:
-    """Give each row its position in the frame as ref; frames that are in order do without."""
+    """Give each row its position in the batch as ref; batches that are in order do without."""
     return replace(events, ref=np.arange(len(events)))
 
 
 def is_in_order(side: Events | SortedEvents) -> bool:
-    """Whether the rows stand where their frame has them."""
+    """Whether the rows stand where their batch has them."""
     return len(side) == 0 or bool(side.ref[0] == IN_ORDER)
 
 
 def positions_in(side: Events | SortedEvents, rows: PositionArray) -> PositionArray:
-    """Return where the frame has the given rows of the sorted events."""
+    """Return where the batch has the given rows of the sorted events."""
     return rows if is_in_order(side) else side.ref[rows]
 
 
-def places(side: Events, first: int, last: int) -> slice | Int64Array:
-    """Return where the frame has the rows first : last of the sorted events."""
+def positions_between(side: Events, first: int, last: int) -> slice | Int64Array:
+    """Return where the batch has the rows first : last of the sorted events."""
     return slice(first, last) if is_in_order(side) else side.ref[first:last]
 
 
 def narrow_positions(side: Events | SortedEvents) -> npt.NDArray[np.int64] | npt.NDArray[np.int32]:
-    """Return where the frame has each row of the sorted events, in 4 bytes where they hold it: faster to look up."""
+    """Return where the batch has each row of the sorted events, in 4 bytes where that is enough: faster to look up."""
     positions = positions_in(side, np.arange(len(side)))
     return positions.astype(np.int32) if len(side) < 2**31 else positions

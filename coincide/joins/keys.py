@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,34 +16,6 @@ KeyArray = npt.NDArray[Any]
 EARLIEST_TIME_US = -(2**51)  # the year 1898
 LATEST_TIME_US = 2**52  # the year 2112
 WIDEST_BITS = 55  # holds every such time shifted by every offset the library can make
-
-
-class AreaKeys(Protocol):
-    """One way to write (area, time) as a number whose order is area first, then time."""
-
-    def encode(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
-        """Keys of stored events; their times are known to fit."""
-        ...
-
-    def encode_bound(self, area: CodeArray, time_us: Int64Array) -> KeyArray:
-        """Keys to search for: a time beyond what can be stored stays inside its own area."""
-        ...
-
-    def area(self, keys: KeyArray) -> CodeArray:
-        """Return the area codes."""
-        ...
-
-    def time_us(self, keys: KeyArray) -> Int64Array:
-        """Return the times."""
-        ...
-
-    def offset_us(self, keys: KeyArray, from_keys: KeyArray) -> Int64Array:
-        """Time from each of `from_keys` to its fellow in `keys`, which lies in the same area."""
-        ...
-
-    def fits(self, greatest_area: int, earliest_us: int, latest_us: int) -> bool:
-        """Whether such areas and times can be encoded without wrapping."""
-        ...
 
 
 def one_area(rows: int) -> CodeArray:
@@ -137,9 +109,12 @@ class WideKeys:
         offsets: Int64Array = (keys.imag - from_keys.imag).astype(np.int64)
         return offsets
 
-    def fits(self, greatest_area: int, earliest_us: int, latest_us: int) -> bool:  # noqa: ARG002 - the protocol's
+    def fits(self, greatest_area: int, earliest_us: int, latest_us: int) -> bool:  # noqa: ARG002 - as PackedKeys
         """Every area and every allowed time fits."""
         return True
+
+
+AreaKeys = PackedKeys | WideKeys  # (area, time) as a number whose order is area first, then time
 
 
 def narrowest_keys(greatest_area: int, earliest_us: int, latest_us: int) -> AreaKeys:
@@ -188,17 +163,9 @@ class KeyGrid:
     """Cells of equal length, and for each the position of its first key.
 
     A search mispredicts branches at its last levels; reading the cell's first position and stepping on has none.
-
-    Attributes
-    ----------
-    keys : ndarray of int64, shape (n + 1,)
-        Sorted, at least 0 and below the greatest int64, which follows the last.
-    shift : int
-        Cells are ``2 ** shift`` long, the first one starts at ``keys[0]``.
-    first : ndarray of intp, shape (cells + 1,)
-        How many keys lie before each cell; the last counts all.
-    is_crowded : bool
-        Most cells that have a key at all have more than two: searching is faster.
+    `keys` are sorted, at least 0; the greatest int64 follows them. Cells are ``2 ** shift`` long from ``keys[0]`` on.
+    `first` counts the keys before each cell, and at its end all. Where most cells with a key have more than two, the
+    grid `is_crowded`: then searching is faster.
 
     Examples
     --------

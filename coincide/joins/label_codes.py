@@ -1,4 +1,4 @@
-"""Labels of a stream that never ends as small integers, by number or by text, and by number of row."""
+"""Labels of a stream that never ends: their codes as small integers, the labels of each row, and their kinds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPARE_LABELS = 1024  # labels are forgotten once there are so many more than twi
 
 
 class LabelCodes:
-    """Codes by label, in the order in which labels are first seen; those of labels forgotten are given again.
+    """Codes by label, in the order in which labels are first seen; a new label may get the code of a forgotten one.
 
     Examples
     --------
@@ -134,7 +134,7 @@ MISSING = "missing"
 
 
 class LabelKinds:
-    """The kind of each column of labels: the first frame with rows sets it, all others have to agree.
+    """The kind of each column of labels: the first batch with rows sets it, all later ones must agree.
 
     Examples
     --------
@@ -144,32 +144,32 @@ class LabelKinds:
     >>> kinds.check(Detections([0], clock, id=[7]))
     Traceback (most recent call last):
         ...
-    coincide.errors.DetectionsError: id is 'number': the same kind as in earlier frames: text
+    coincide.errors.DetectionsError: id is 'number': the same kind as in earlier batches: text
     """
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}
 
-    def check(self, frame: Detections) -> None:
-        """Raise DetectionsError if a column of labels is not as in the frames that were kept."""
-        for field, kind in _kinds_of(frame):
+    def check(self, detections: Detections) -> None:
+        """Raise DetectionsError if a column of labels is not as in the batches that were kept."""
+        for field, kind in _kinds_of(detections):
             before = self._kinds.get(field, kind)
             if kind != before and MISSING in (kind, before):
                 given = "missing" if kind == MISSING else "given"
-                raise DetectionsError(field, given, "given in all frames or in none")
+                raise DetectionsError(field, given, "given in all batches or in none")
             if kind != before:
-                raise DetectionsError(field, kind, f"the same kind as in earlier frames: {before}")
+                raise DetectionsError(field, kind, f"the same kind as in earlier batches: {before}")
 
-    def keep(self, frame: Detections) -> None:
-        """Let all later frames be like this one, which has been checked."""
-        self._kinds.update(_kinds_of(frame))
+    def keep(self, detections: Detections) -> None:
+        """Let all later batches be like this one, which has been checked."""
+        self._kinds.update(_kinds_of(detections))
 
 
-def _kinds_of(frame: Detections) -> Iterator[tuple[str, str]]:
-    """Yield the kind of each column; a frame without rows says nothing."""
-    if len(frame) == 0:
+def _kinds_of(detections: Detections) -> Iterator[tuple[str, str]]:
+    """Yield the kind of each column; a batch without rows says nothing."""
+    if len(detections) == 0:
         return
-    for field, column in (("area", frame.area), ("sensor", frame.sensor), ("id", frame.id)):
+    for field, column in (("area", detections.area), ("sensor", detections.sensor), ("id", detections.id)):
         if column is None:
             yield field, MISSING
         else:

@@ -16,30 +16,29 @@ from coincide.joins.keys import brief, one_area
 SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater ones would make keys wide
 
 
-def area_codes(frames: Sequence[Detections]) -> list[CodeArray]:
-    """Return codes of the areas of each frame, comparable between frames, int32 (n,).
+def area_codes(batches: Sequence[Detections]) -> list[CodeArray]:
+    """Return codes of the areas of each batch, comparable between batches, int32 (n,).
 
     Raises
     ------
     DetectionsError
-        One frame has areas and another has not, or one has numbers and another strings; without rows it may have
-        either.
+        One batch has areas and another has none, or one has numbers and another strings. Batches without rows fit all.
     """
-    with_rows = [frame for frame in frames if len(frame)]
-    given = [frame.area for frame in with_rows if frame.area is not None]
+    with_rows = [batch for batch in batches if len(batch)]
+    given = [batch.area for batch in with_rows if batch.area is not None]
     if not given:
-        return [one_area(len(frame)) for frame in frames]
+        return [one_area(len(batch)) for batch in batches]
     if len(given) < len(with_rows):
-        raise DetectionsError("area", None, "given in all frames or in none")
-    codes = iter(label_codes("area", given, SPARSE_FROM))
-    return [next(codes) if len(frame) else one_area(0) for frame in frames]
+        raise DetectionsError("area", None, "given in all batches or in none")
+    codes = iter(comparable_codes("area", given, SPARSE_FROM))
+    return [next(codes) if len(batch) else one_area(0) for batch in batches]
 
 
-def sensor_codes(frames: Sequence[Detections]) -> list[CodeArray]:
-    """Return codes of the sensors of each frame in label order, int32 (n,); UNKNOWN_SENSOR where not given."""
-    given = [frame.sensor for frame in frames if frame.sensor is not None]
-    codes = iter(label_codes("sensor", given, 1 << 31))
-    return [unknown_sensor(len(frame)) if frame.sensor is None else next(codes) for frame in frames]
+def sensor_codes(batches: Sequence[Detections]) -> list[CodeArray]:
+    """Return codes of the sensors of each batch in label order, int32 (n,); UNKNOWN_SENSOR where not given."""
+    given = [batch.sensor for batch in batches if batch.sensor is not None]
+    codes = iter(comparable_codes("sensor", given, 1 << 31))
+    return [unknown_sensor(len(batch)) if batch.sensor is None else next(codes) for batch in batches]
 
 
 def effective_rule(rule: SensorRule, one: CodeArray, other: CodeArray) -> SensorRule:
@@ -60,13 +59,13 @@ def effective_rule(rule: SensorRule, one: CodeArray, other: CodeArray) -> Sensor
     return "any" if rule == "different" and (apart or unknown) else rule
 
 
-def label_codes(field: str, columns: Sequence[LabelArray], sparse_from: int) -> list[CodeArray]:
+def comparable_codes(field: str, columns: Sequence[LabelArray], sparse_from: int) -> list[CodeArray]:
     """Return codes of the labels of each column, comparable between columns; small numbers are their own codes."""
     if not columns:
         return []
     kinds = {"text" if column.dtype.kind == "U" else "number" for column in columns if len(column)}
     if len(kinds) > 1:
-        raise DetectionsError(field, "numbers in one frame and strings in another", "the same kind in both")
+        raise DetectionsError(field, "numbers in one batch and strings in another", "the same kind in both")
     if kinds != {"text"} and all(_are_codes(column, sparse_from) for column in columns):
         return [column.astype(np.int32, copy=False) for column in columns]
     _, codes = np.unique(np.concatenate([column for column in columns if len(column)]), return_inverse=True)
@@ -81,8 +80,8 @@ def _are_codes(column: LabelArray, sparse_from: int) -> bool:
 Keys = Mapping[str, npt.ArrayLike]
 
 
-def keyed_frames(frames: Mapping[str, Detections], key: Keys | None) -> dict[str, Detections]:
-    """Return the frames with (area, key) in place of the area; one that has two names stays one.
+def keyed_batches(batches: Mapping[str, Detections], key: Keys | None) -> dict[str, Detections]:
+    """Return the batches with (area, key) in place of the area; a batch under two names stays one object.
 
     Raises
     ------
@@ -90,16 +89,16 @@ def keyed_frames(frames: Mapping[str, Detections], key: Keys | None) -> dict[str
         A stream without keys, or not one key a row.
     """
     if key is None:
-        return dict(frames)
-    for name in frames:
+        return dict(batches)
+    for name in batches:
         if name not in key:
             raise DetectionsError("key", sorted(key), f"keys for every stream: {name!r} has none")
-    labels = [key_labels(name, key[name], len(frame)) for name, frame in frames.items()]
-    groups = _groups(area_codes(list(frames.values())), label_codes("key", labels, SPARSE_FROM))
+    labels = [key_labels(name, key[name], len(batch)) for name, batch in batches.items()]
+    groups = _groups(area_codes(list(batches.values())), comparable_codes("key", labels, SPARSE_FROM))
     keyed: dict[int, Detections] = {}
-    for frame, group in zip(frames.values(), groups, strict=True):
-        keyed.setdefault(id(frame), frame.in_areas(group))
-    return {name: keyed[id(frame)] for name, frame in frames.items()}
+    for batch, group in zip(batches.values(), groups, strict=True):
+        keyed.setdefault(id(batch), batch.in_areas(group))
+    return {name: keyed[id(batch)] for name, batch in batches.items()}
 
 
 def key_labels(stream: str, keys: npt.ArrayLike, rows: int) -> LabelArray:
@@ -115,7 +114,7 @@ def key_labels(stream: str, keys: npt.ArrayLike, rows: int) -> LabelArray:
 
 
 def _groups(areas: Sequence[CodeArray], keys: Sequence[CodeArray]) -> list[CodeArray]:
-    """Return codes of the pairs (area, key) of each frame, as few as there are pairs."""
+    """Return codes of the pairs (area, key) of each batch, as few as there are pairs."""
     kinds = max((int(codes.max()) for codes in keys if len(codes)), default=0) + 1
     pairs = [area.astype(np.int64) * kinds + codes for area, codes in zip(areas, keys, strict=True)]
-    return label_codes("key", pairs, SPARSE_FROM)
+    return comparable_codes("key", pairs, SPARSE_FROM)

@@ -27,7 +27,7 @@ class ProbeBounds:
     sure_lo_us, sure_hi_us : ndarray of int64, shape (p,)
         Between them every stored template matches; lo > hi if there is no such range.
     table : SatisfactionTable or None
-        Asked as well where some pair has more than one interval; else None.
+        Judges too where some pair has more than one interval; else None.
     probes_with_b : bool
         Whether the probing events are the b side of `table` or `cache`.
     cache : OffsetCache or None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,34 +10,25 @@ from coincide.arrays.kinds import Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.implied import implied_bounds
 from coincide.constraints.window import Window
-from coincide.errors import StreamError
 from coincide.stream import Stream
-from coincide.templates.bucket_checks import is_whole
 
 ROUNDING_US = 2  # earliest is rounded down, latest up and the window to the nearest: all that together is below this
 
 
-def a_reach_us(b: Stream, window: Window) -> int:
-    """Keep a while ``latest_a >= watermark + this``.
-
-    A b that is on time has latest_b >= W - D_b, hence earliest_b >= W - D_b - pi_b, and X_a >= X_b - hi.
-    """
-    return -b.max_delay_us - window.hi_us - b.longest_template_us - ROUNDING_US
-
-
-def b_reach_us(a: Stream, window: Window) -> int:
-    """Keep b while ``latest_b >= watermark + this``.
-
-    An a that is on time has latest_a >= W - D_a, hence earliest_a >= W - D_a - pi_a, and X_b >= X_a + lo.
-    """
-    return -a.max_delay_us + window.lo_us - a.longest_template_us - ROUNDING_US
+def latest_apart_us(a: Stream, b: Stream, window: Window) -> tuple[int, int]:
+    """Least and greatest latest_b - latest_a of a pair: latest_b - pi_b <= X_b <= X_a + hi <= latest_a + hi."""
+    return (
+        window.lo_us - a.longest_template_us - ROUNDING_US,
+        window.hi_us + b.longest_template_us + ROUNDING_US,
+    )
 
 
 def reach_us(stream: Stream, streams: Mapping[str, Stream], joins: Iterable[tuple[str, str, Window]]) -> int:
     """How far behind the watermark events of a stream are needed: keep while ``latest >= watermark + this``.
 
-    The farthest of all joins (names of a and b, window) that name the stream; never nearer than the stream's own
-    delay, within which a repeated detection must still be known as one.
+    An event of the partner that is on time has latest >= watermark - its delay. So the farthest of all joins (names
+    of a and b, window) that name the stream counts. It is never nearer than the stream's own delay, within which a
+    repeated detection must still be known as one.
 
     Examples
     --------
@@ -49,37 +40,31 @@ def reach_us(stream: Stream, streams: Mapping[str, Stream], joins: Iterable[tupl
     """
     reaches = [-stream.max_delay_us]
     for a, b, window in joins:
+        lo_us, hi_us = latest_apart_us(streams[a], streams[b], window)
         if a == stream.name:
-            reaches.append(a_reach_us(streams[b], window))
+            reaches.append(-streams[b].max_delay_us - hi_us)
         if b == stream.name:
-            reaches.append(b_reach_us(streams[a], window))
+            reaches.append(-streams[a].max_delay_us + lo_us)
     return min(reaches)
-
-
-def checked_bound(max_buffered: int | None) -> int | None:
-    """Return the hard bound on a stream's buffer if it is one, else raise StreamError."""
-    if max_buffered is not None and (not is_whole(max_buffered) or max_buffered < 1):
-        raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
-    return max_buffered
 
 
 def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
     """How far behind the watermark events of each role are needed: keep while ``latest >= watermark + this``.
 
     An event of role j that is on time has latest >= W - D_j, and the edges on any chain from i to j bound
-    latest_j - latest_i: one that is later may still complete a tuple with i. Never nearer than the role's own delay,
-    within which a repeated detection must still be known as one.
+    latest_j - latest_i: such an event may still complete a tuple with one of i. The reach is never nearer than the
+    role's own delay, within which a repeated detection must still be known as one.
 
     Parameters
     ----------
     graph : ConstraintGraph
     streams : mapping of str to Stream
-        What is declared of each of the graph's streams (roles).
+        What is declared of the stream of each role.
 
     Returns
     -------
     ndarray of int64, shape (k,)
-        Negative, in the order of the graph's streams.
+        Negative, in the order of the roles.
 
     Examples
     --------
@@ -95,9 +80,7 @@ def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Ar
 
 
 def edge_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    """`reaches_us` of a clique whose members may be absent: what is absent bounds nothing, so each edge counts alone.
-
-    Parameters are those of `reaches_us`.
+    """`reaches_us` of a clique whose members may be absent: an absent one bounds nothing, so each edge counts alone.
 
     Examples
     --------
@@ -111,12 +94,10 @@ def edge_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> In
 
 
 def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    """`reaches_us` of a clique whose members may be absent, for whoever asks which sets were maximal before an event.
+    """`reaches_us` of a clique whose members may be absent, to know which sets were maximal before an event.
 
-    An event decides about a set that it fits into, and the set's members may be joined by one to come: two edges lie
-    between those two events, which may play the same role. What is absent bounds nothing.
-
-    Parameters are those of `reaches_us`.
+    An event decides about a set that it fits into, and one more event may join that set later. Two edges lie between
+    those two events, which may have the same role. An absent member bounds nothing.
 
     Examples
     --------
@@ -135,12 +116,23 @@ def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int
     return _reaches(apart_us, graph, streams)
 
 
+def farthest_by_stream(reach_us: Int64Array, streams: Sequence[str]) -> dict[str, int]:
+    """Return the farthest reach of each stream, whose name stands once for each role that it has.
+
+    Examples
+    --------
+    >>> farthest_by_stream(np.array([-5, -9, -7]), ["seismic", "seismic", "acoustic"])
+    {'seismic': -9, 'acoustic': -7}
+    """
+    farthest: dict[str, int] = {}
+    for name, reach in zip(streams, reach_us.tolist(), strict=True):
+        farthest[name] = min(farthest.get(name, reach), reach)
+    return farthest
+
+
 def _latest_bounds_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    """Greatest latest_j - latest_i by each edge alone: latest_b - pi_b <= X_b <= X_a + hi <= latest_a + hi."""
-    length_us = {name: streams[name].longest_template_us + ROUNDING_US for name in graph.roles}
-    return graph.upper_us(
-        (edge.window.lo_us - length_us[edge.a], edge.window.hi_us + length_us[edge.b]) for edge in graph.edges
-    )
+    """Greatest latest_j - latest_i of every two roles, by each edge alone."""
+    return graph.upper_us(latest_apart_us(streams[edge.a], streams[edge.b], edge.window) for edge in graph.edges)
 
 
 def _reaches(apart_us: Int64Array, graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:

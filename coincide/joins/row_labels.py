@@ -1,4 +1,4 @@
-"""Areas, sensors, ids and keys of the rows of a streaming join, by number of row."""
+"""RowLabels: areas, sensors, ids and keys of the rows of a streaming join, by number of row."""
 
 from __future__ import annotations
 
@@ -17,42 +17,61 @@ from coincide.joins.labels import key_labels
 LEAST_LOG = 1024
 
 
-class FrameLabels:
-    """Codes of areas and sensors by label, and ids and sensors by row number.
+class RowLabels:
+    """Codes of areas and sensors by label; ids, sensors and keys by row number.
 
     Parameters
     ----------
     orders_ties : bool
         Whether pairs reported at the same time are to be ordered by (sensor, id).
+    is_keyed : bool
+        Whether every row has a key.
 
     Examples
     --------
     >>> from coincide.templates.histogram import Histogram
-    >>> labels = FrameLabels(orders_ties=True)
+    >>> labels = RowLabels(orders_ties=True)
     >>> area, sensor = labels.append(Detections([0, 0], [Histogram.point()], area=["bay", "sea"], id=["q", "p"]))
     >>> area.tolist(), labels.goes_first(np.array([0]), np.array([1])).tolist()
     ([0, 1], [False])
     """
 
-    def __init__(self, *, orders_ties: bool) -> None:
-        self._orders_ties = orders_ties
+    def __init__(self, *, orders_ties: bool, is_keyed: bool = False) -> None:
+        self._orders_ties, self.is_keyed = orders_ties, is_keyed
         self._kinds = LabelKinds()
         self._areas, self._sensors = LabelCodes(), LabelCodes()
-        self._ids, self._sensor_of_row = LabelLog(), LabelLog()
+        self._ids, self._sensor_of_row, self._keys = LabelLog(), LabelLog(), LabelLog()
 
-    def check(self, frame: Detections) -> None:
+    def check(self, detections: Detections) -> None:
         """Raise DetectionsError if labels are of another kind than before."""
-        self._kinds.check(frame)
+        self._kinds.check(detections)
 
-    def append(self, frame: Detections) -> tuple[CodeArray, CodeArray]:
-        """Take the labels of the next rows, which have been checked; return their codes of area and of sensor."""
-        self._kinds.keep(frame)
-        if frame.id is not None:
-            self._ids.append(frame.id)
-        if frame.sensor is not None and self._orders_ties:
-            self._sensor_of_row.append(frame.sensor)
-        area = one_area(len(frame)) if frame.area is None else self._areas.of(frame.area)
-        return area, unknown_sensor(len(frame)) if frame.sensor is None else self._sensors.of(frame.sensor)
+    def checked_keys(self, stream: str, detections: Detections, key: npt.ArrayLike | None) -> LabelArray | None:
+        """Return the keys of the rows, one each; raise DetectionsError if the join cannot use them."""
+        if key is None and not self.is_keyed:
+            return None
+        if (key is not None) != self.is_keyed and len(detections):
+            allowed = "one key a row, as the join is keyed" if self.is_keyed else "left out: the join is not keyed"
+            raise DetectionsError("key", key, allowed)
+        labels = key_labels(stream, () if key is None else key, len(detections) if self.is_keyed else 0)
+        if len(labels) and len(self._keys) and self._keys.kind != labels.dtype.kind:
+            raise DetectionsError("key", f"an array of {labels.dtype}", "labels of the same kind as before")
+        return labels
+
+    def append(self, detections: Detections, keys: LabelArray | None = None) -> tuple[CodeArray, CodeArray]:
+        """Take the labels and keys of the next rows, which have been checked; return codes of area and of sensor."""
+        self._kinds.keep(detections)
+        area, sensor = detections.area, detections.sensor
+        if detections.id is not None:
+            self._ids.append(detections.id)
+        if sensor is not None and self._orders_ties:
+            self._sensor_of_row.append(sensor)
+        if keys is not None:
+            self._keys.append(keys)
+        return (
+            one_area(len(detections)) if area is None else self._areas.of(area),
+            unknown_sensor(len(detections)) if sensor is None else self._sensors.of(sensor),
+        )
 
     def area_code(self, area: int | str | None) -> int | None:
         """Return the code of an area; None if it is not known."""
@@ -65,7 +84,7 @@ class FrameLabels:
         return Pairs(self._ids.of(pairs.left), self._ids.of(pairs.right), lambda: pairs.probability)
 
     def names(self, rows: Int64Array) -> LabelArray:
-        """Return the ids of rows, or their numbers if there are no ids; of row -1, which is nobody, "" or -1."""
+        """Return the ids of rows, or their numbers if there are no ids; for an absent row, -1, it is "" or -1."""
         if len(self._ids) == 0:
             return rows
         ids = self._ids.of(np.maximum(rows, self._ids.first))
@@ -80,13 +99,18 @@ class FrameLabels:
                 first = np.where(mine == theirs, first, mine < theirs)
         return first
 
-    def is_log_long(self, held: int) -> bool:
-        """Whether rows can be forgotten, of which so many are held, at a cost that earlier ones have made up for."""
-        return max(len(self._ids), len(self._sensor_of_row)) > 2 * held + LEAST_LOG
+    def have_equal_keys(self, rows: Int64Array, others: Int64Array) -> BoolArray:
+        """Whether two rows each have the same key."""
+        equal: BoolArray = np.asarray(self._keys.of(rows) == self._keys.of(others), dtype=np.bool_)
+        return equal
+
+    def is_log_long(self, buffered: int) -> bool:
+        """Whether the log is long beside the rows buffered, so that forgetting the others costs little."""
+        return max(map(len, self._logs)) > 2 * buffered + LEAST_LOG
 
     def forget_before(self, row: int) -> None:
-        """Forget ids and sensors of earlier rows."""
-        for log in (self._ids, self._sensor_of_row):
+        """Forget ids, sensors and keys of earlier rows."""
+        for log in self._logs:
             if len(log):
                 log.forget_before(row)
 
@@ -96,64 +120,10 @@ class FrameLabels:
         return self._areas.are_many or self._sensors.are_many
 
     def keep_only(self, areas: CodeArray, sensors: CodeArray) -> list[int]:
-        """Forget all other areas and sensors; return the codes of the areas forgotten, which new ones will be given."""
+        """Forget all other areas and sensors; return the codes of those areas, which new ones will be given."""
         self._sensors.keep_only(sensors)
         return self._areas.keep_only(areas)
 
-
-class MemberLabels:
-    """What the rows of a streaming window join are called, and which of them have equal keys.
-
-    Parameters
-    ----------
-    frames : FrameLabels
-    is_keyed : bool
-        Whether every row has a key.
-    """
-
-    def __init__(self, frames: FrameLabels, *, is_keyed: bool) -> None:
-        self._frames = frames
-        self._keys = LabelLog()
-        self.is_keyed = is_keyed
-
-    def checked_keys(self, stream: str, frame: Detections, key: npt.ArrayLike | None) -> LabelArray:
-        """Return the keys of a frame's rows.
-
-        Raises
-        ------
-        DetectionsError
-            Keys that are missing or in vain, not one a row, or of another kind than before.
-        """
-        if (key is not None) != self.is_keyed and len(frame):
-            allowed = "one key a row, as the join is keyed" if self.is_keyed else "left out: the join is not keyed"
-            raise DetectionsError("key", key, allowed)
-        labels = key_labels(stream, () if key is None else key, len(frame) if self.is_keyed else 0)
-        if len(labels) and len(self._keys) and self._keys.kind != labels.dtype.kind:
-            raise DetectionsError("key", f"an array of {labels.dtype}", "labels of the same kind as before")
-        return labels
-
-    def append_keys(self, labels: LabelArray) -> None:
-        """Take in the keys of the next rows."""
-        self._keys.append(labels)
-
-    def have_equal_keys(self, rows: Int64Array, others: Int64Array) -> BoolArray:
-        """Whether two rows each have the same key."""
-        equal: BoolArray = np.asarray(self._keys.of(rows) == self._keys.of(others), dtype=np.bool_)
-        return equal
-
-    def names(self, rows: Int64Array) -> LabelArray:
-        """Return the ids of rows, see `FrameLabels.names`."""
-        return self._frames.names(rows)
-
-    def goes_first(self, rows: Int64Array, others: Int64Array) -> BoolArray:
-        """Whether each row goes before the other, see `FrameLabels.goes_first`."""
-        return self._frames.goes_first(rows, others)
-
-    def is_log_long(self, held: int) -> bool:
-        """Whether keys can be forgotten, see `FrameLabels.is_log_long`."""
-        return len(self._keys) > 2 * held + LEAST_LOG
-
-    def forget_before(self, row: int) -> None:
-        """Forget keys of earlier rows."""
-        if len(self._keys):
-            self._keys.forget_before(row)
+    @property
+    def _logs(self) -> tuple[LabelLog, LabelLog, LabelLog]:
+        return self._ids, self._sensor_of_row, self._keys

@@ -18,17 +18,7 @@ SPARE_TEMPLATES = 64  # forget unused templates once there are this many more th
 
 
 class StreamBuffers:
-    """One buffer and one registry of templates for each stream.
-
-    Parameters
-    ----------
-    streams : iterable of str
-        Names.
-
-    Attributes
-    ----------
-    templates : dict of str to TemplateRegistry
-    """
+    """One buffer and one registry of templates for each stream, by name."""
 
     def __init__(self, streams: Iterable[str]) -> None:
         self._buffers = {name: Buffer() for name in streams}
@@ -48,23 +38,13 @@ class StreamBuffers:
         return self._buffers[stream]
 
     def view(self, stream: str) -> SortedEvents:
-        """Return what is held of a stream: valid until it changes."""
+        """Return the buffered events of a stream: valid until its buffer changes."""
         return self._buffers[stream].view()
 
     def evict(self, watermark_us: Int64Array, reach_us: Mapping[str, int]) -> dict[str, Int64Array]:
-        """Drop events that no detection which is on time can match any more.
+        """Drop events that no detection which is on time can match any more; return their refs by stream.
 
-        Parameters
-        ----------
-        watermark_us : ndarray of int64, shape (areas,)
-            By area code.
-        reach_us : mapping of str to int
-            How far behind the watermark the latest time of each stream's events matters (negative).
-
-        Returns
-        -------
-        dict of str to ndarray of int64
-            Refs dropped, by stream; streams that dropped nothing are absent.
+        `watermark_us` is by area code, `reach_us` by stream: see `retention`.
         """
         dropped = {}
         for name, buffer in self._buffers.items():
@@ -91,20 +71,20 @@ class StreamBuffers:
         return new_codes
 
     def __len__(self) -> int:
-        """How many events are held, all streams together."""
+        """How many events are buffered, all streams together."""
         return sum(map(len, self._buffers.values()))
 
     @property
     def templates_known(self) -> int:
-        """How many templates are held, all streams together."""
+        """How many templates are known, all streams together."""
         return sum(len(registry) for registry in self.templates.values())
 
     def least_ref(self, default: int) -> int:
-        """Return the least ref that is held in any stream, `default` if none is."""
+        """Return the least ref in any buffer, `default` if all are empty."""
         return min((int(buffer.view().ref.min()) for buffer in self._buffers.values() if len(buffer)), default=default)
 
-    def codes_held(self) -> tuple[CodeArray, CodeArray]:
-        """Return the codes of area and of sensor of every event that is held, some of them often."""
-        held = [buffer.view() for buffer in self._buffers.values()]
-        area = np.concatenate([view.codec.area(view.keys) for view in held])
-        return area, np.concatenate([view.sensor for view in held])
+    def codes_in_use(self) -> tuple[CodeArray, CodeArray]:
+        """Return the codes of area and of sensor of every buffered event, some of them often."""
+        views = [buffer.view() for buffer in self._buffers.values()]
+        area = np.concatenate([view.codec.area(view.keys) for view in views])
+        return area, np.concatenate([view.sensor for view in views])

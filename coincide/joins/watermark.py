@@ -1,4 +1,4 @@
-"""Watermark: how far the events of each area have come, judged row by row."""
+"""Watermark: how far the events of each area have come, and by how much a row is late."""
 
 from __future__ import annotations
 
@@ -6,16 +6,41 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.order import group_starts, stable_order
 
 BEFORE_ALL_US = -(2**62)  # the watermark of an area that has seen nothing: no detection is late
+
+
+def late_by_us(watermark_us: Int64Array, latest_us: Int64Array, max_delay_us: int | Int64Array) -> Int64Array:
+    """How far each row lies behind the last acceptable time: it is late where this is above 0.
+
+    Parameters
+    ----------
+    watermark_us : ndarray of int64, shape (n,)
+        Of each row's area, the row included.
+    latest_us : ndarray of int64, shape (n,)
+        Latest possible occurrence of each row.
+    max_delay_us : int, or ndarray of int64, shape (n,)
+        Of each row's stream.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Examples
+    --------
+    >>> late_by_us(np.array([100, 100, 100]), np.array([89, 90, 120]), 10).tolist()
+    [1, 0, -30]
+    """
+    return watermark_us - max_delay_us - latest_us
 
 
 class Watermark:
     """Per area, the running maximum of min(latest, received_at) over the rows of all its streams, in their order.
 
-    A detection is late iff ``latest_us < watermark - max_delay_us`` at its own row; with the maximum taken row
-    by row the verdict does not depend on how the rows are batched. The minimum with the time of reception keeps
-    one fast clock from making everybody late. Areas are small integers (positions in the state).
+    `late_by_us` judges a detection by the watermark at its own row. The maximum is taken row by row, so the verdict
+    does not depend on how the rows are batched. The minimum with the time of reception keeps one fast clock from
+    making everybody late. Areas are small integers (positions in the state).
 
     Examples
     --------
@@ -65,7 +90,7 @@ class Watermark:
         self._us[area] = watermark_us
 
     def move_on(self, area: CodeArray, by_us: Int64Array) -> None:
-        """Move watermarks on though no row came; that of an area that has seen nothing stays.
+        """Move watermarks on though no row came; an area that has seen nothing keeps its own.
 
         Parameters
         ----------
@@ -92,13 +117,13 @@ class Watermark:
 
     def _advance_many(self, area: CodeArray, progress: Int64Array) -> Int64Array:
         """Take the running maximum in each area at once, on ranks: rank + area * ranks cannot wrap, times might."""
-        order = np.argsort(area, kind="stable")
+        order = stable_order(area)
         sorted_area = area[order]
         before = np.maximum(progress[order], self._us[sorted_area])
         values, rank = np.unique(before, return_inverse=True)
         raised = np.maximum.accumulate(rank + sorted_area.astype(np.int64) * len(values))
         after = values[raised - sorted_area.astype(np.int64) * len(values)]
-        last = np.append(sorted_area[1:] != sorted_area[:-1], True)
+        last = np.append(group_starts(sorted_area)[1:], len(area)) - 1
         self._us[sorted_area[last]] = after[last]
         in_row_order = np.empty_like(after)
         in_row_order[order] = after

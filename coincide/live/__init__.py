@@ -2,8 +2,8 @@
 
 How queries share buffers
 -------------------------
-The caller numbers every accepted row (`ref`: rises from push to push, unique over all streams), judges lateness
-and duplicates row by row, and keeps whatever else belongs to a row under its ref:
+The caller judges lateness and duplicates row by row. It numbers every accepted row: its `ref` rises from push to push
+and is unique over all streams. Whatever else belongs to a row the caller keeps under that ref:
 
 >>> import numpy as np
 >>> from coincide import Histogram, Window
@@ -16,9 +16,9 @@ and duplicates row by row, and keeps whatever else belongs to a row under its re
 >>> joins = SharedJoins(streams, goes_first=lambda refs, others: refs < others)
 >>> joins.install("intruder", JoinCondition("seismic", "acoustic", Window(2.0), threshold=0.6), since_ref=0)
 
-A batch is pushed stream by stream, in any order of streams: a pair is found when the stream of its second member
-is pushed, exactly once. Codes of areas (at least 0) and sensors are the caller's; `template` is a position in the
-templates handed in beside the batch:
+Push each stream's batch by itself, in any order of streams. A push answers with the pairs whose second member it
+brings: each pair comes exactly once. Codes of areas (at least 0) and sensors are the caller's. `template` is a position
+in the templates that come with the batch:
 
 >>> def rows(area, seconds, sensor, refs):
 ...     codes = np.full(len(refs), area, np.int32), np.zeros(len(refs), np.int32), np.full(len(refs), sensor, np.int32)
@@ -26,9 +26,9 @@ templates handed in beside the batch:
 >>> clock = (Histogram.uniform(-1, 1),)
 >>> joins.push("seismic", rows(0, [100, 200], 1, [0, 1]), clock)
 {}
->>> found = joins.push("acoustic", rows(0, [101, 300], 2, [2, 3]), clock)
->>> found["intruder"].left.tolist(), found["intruder"].right.tolist(), found["intruder"].probability.round(3).tolist()
-([0], [2], [0.875])
+>>> pairs = joins.push("acoustic", rows(0, [101, 300], 2, [2, 3]), clock)
+>>> pairs, pairs["intruder"].probability.round(3).tolist()
+({'intruder': Pairs(1: (0, 2))}, [0.875])
 
 A second query, added later, counts only rows from its activation on; a change of threshold installs the same query
 again with the same `since_ref`:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.kinds import Int64Array
 from coincide.constraints.conditions import JoinCondition
 from coincide.errors import CoincideError
 from coincide.joins.answers import Pairs
@@ -32,11 +32,16 @@ class SharedJoins:
         goes before the second by (sensor, id). Asked only in self-joins with a symmetric window.
     limits : PairLimits
         Template pairs worked out beforehand, and remembered, for each join.
+
+    Attributes
+    ----------
+    buffers : StreamBuffers
+        The events that are kept of each stream.
     """
 
     def __init__(self, streams: Iterable[Stream], goes_first: GoesFirst, limits: PairLimits = USUAL_LIMITS) -> None:
         self._streams: Mapping[str, Stream] = {stream.name: stream for stream in streams}
-        self._held = StreamBuffers(self._streams)
+        self.buffers = StreamBuffers(self._streams)
         self._joins: dict[str, InstalledJoin] = {}
         self._goes_first = goes_first
         self._limits = limits
@@ -63,7 +68,7 @@ class SharedJoins:
         self._ready(query)
 
     def push(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> dict[str, Pairs]:
-        """Take rows of one stream in; return each join's new pairs, as refs (left plays a, right b).
+        """Take rows of one stream in; return each join's new pairs, as refs (left of a, right of b).
 
         Parameters
         ----------
@@ -79,18 +84,20 @@ class SharedJoins:
             Joins without a new pair are absent.
         """
         self._declared(stream)
-        batch = self._held.coded(stream, batch, templates)
-        found = {}
+        batch = self.buffers.coded(stream, batch, templates)
+        answers = {}
         for query in self._joins_of(stream):
             join = self._ready(query)
             a, b = join.condition.a, join.condition.b
-            partners = self._held.view(b if stream == a else a)
+            partners = self.buffers.view(b if stream == a else a)
             pairs = join.find(stream, batch, partners, self._goes_first)
             if len(pairs):
-                templates_of = self._held.templates
-                found[query] = pairs.pairs(templates_of[a].templates, templates_of[b].templates, join.condition.window)
-        self._held.insert(stream, batch)
-        return found
+                templates_of = self.buffers.templates
+                answers[query] = pairs.pairs(
+                    templates_of[a].templates, templates_of[b].templates, join.condition.window
+                )
+        self.buffers.insert(stream, batch)
+        return answers
 
     def evict(self, watermark_us: Int64Array) -> dict[str, Int64Array]:
         """Drop events that no detection which is on time can match any more.
@@ -105,14 +112,9 @@ class SharedJoins:
         dict of str to ndarray of int64
             Refs dropped, by stream; streams that dropped nothing are absent.
         """
-        dropped = self._held.evict(watermark_us, {name: self.reach_us(name) for name in self._streams})
+        dropped = self.buffers.evict(watermark_us, {name: self.reach_us(name) for name in self._streams})
         self._forget_templates()
         return dropped
-
-    def evict_oldest(self, stream: str, count: int) -> Int64Array:
-        """Drop the earliest events of a stream, to keep a hard bound; return their refs."""
-        self._declared(stream)
-        return self._held.evict_oldest(stream, count)
 
     def reach_us(self, stream: str) -> int:
         """How far behind the watermark the latest time of a stream's events matters (negative)."""
@@ -120,27 +122,9 @@ class SharedJoins:
         joins = [(condition.a, condition.b, condition.window) for condition in conditions]
         return reach_us(self._declared(stream), self._streams, joins)
 
-    def buffered(self, stream: str) -> int:
-        """How many events of a stream are held."""
-        self._declared(stream)
-        return len(self._held.buffer(stream))
-
-    @property
-    def templates_known(self) -> int:
-        """How many templates are held, all streams together."""
-        return self._held.templates_known
-
     def look_ups(self, query: str) -> LookUps:
         """Return what a join's cache of template pairs has done so far; nothing while a table will do."""
         return self._joins[query].look_ups
-
-    def least_ref(self, default: int) -> int:
-        """Return the least ref that is held in any stream, `default` if none is."""
-        return self._held.least_ref(default)
-
-    def codes_held(self) -> tuple[CodeArray, CodeArray]:
-        """Return the codes of area and of sensor of every event that is held, some of them often."""
-        return self._held.codes_held()
 
     def _declared(self, stream: str) -> Stream:
         if stream not in self._streams:
@@ -154,14 +138,14 @@ class SharedJoins:
         """Return the join with a table that covers every template known by now."""
         join = self._joins[query]
         self._joins[query] = join.knowing(
-            self._held.templates[join.condition.a], self._held.templates[join.condition.b]
+            self.buffers.templates[join.condition.a], self.buffers.templates[join.condition.b]
         )
         return self._joins[query]
 
     def _forget_templates(self) -> None:
-        new_codes = self._held.forget_templates()
+        new_codes = self.buffers.forget_templates()
         for query, join in self._joins.items():
             a, b = join.condition.a, join.condition.b
             if new_codes.keys() & {a, b}:
                 codes = new_codes.get(a), new_codes.get(b)
-                self._joins[query] = join.renewed(self._held.templates[a], self._held.templates[b], *codes)
+                self._joins[query] = join.renewed(self.buffers.templates[a], self.buffers.templates[b], *codes)

@@ -11,7 +11,7 @@ from coincide.arrays.kinds import PositionArray
 from coincide.constraints.conditions import MemberRules
 from coincide.joins.events import sorted_events
 from coincide.joins.probe_bounds import ProbeBounds
-from coincide.joins.tuples.candidates import Reach, RoleEvents
+from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import Enumeration
 from spark_jobs.matching.match_verdicts import FoundTuples, hold_jointly
 from spark_jobs.matching.role_edges import RoleEdge, judged_bounds
@@ -31,7 +31,7 @@ def tuples_found(search: Search) -> FoundTuples:
     """Find the tuples of any query; the last to arrive may play any role, of alike ones the first."""
     stored = {stream: RoleEvents(search.stored(role)) for role, stream in enumerate(search.query.streams)}
     roles = [stored[stream] for stream in search.query.streams]
-    reach = Reach.of(search.query.graph, [_bounds(search, edge) for edge in search.offsets.edges])
+    reach = RoleBounds.of(search.query.graph, [_bounds(search, edge) for edge in search.offsets.edges])
     found = FoundTuples.none(len(roles)).members
     for group in search.query.alike:
         enumeration = Enumeration(roles, reach, _rules(search, group[0]))

@@ -77,25 +77,25 @@ def test_no_list_of_templates(door: Callable[[], object]) -> None:
         door()
 
 
-@pytest.mark.parametrize("frame", [5, None, [0], [POINT]])
+@pytest.mark.parametrize("given", [5, None, [0], [POINT]])
 @pytest.mark.parametrize(
     ("door", "field"),
     [
-        (lambda frame: timing_join(frame, NOW, WINDOW, 0.5), "a"),
-        (lambda frame: timing_join(NOW, frame or FIVE, WINDOW, 0.5), "b"),
-        (lambda frame: timing_join_blocks(frame, None, WINDOW, 0.5), "a"),
-        (lambda frame: JOIN.push("here", frame), "frame"),
-        (lambda frame: window_join({"x": NOW, "y": frame}, PAIR), "frames['y']"),
-        (lambda frame: list(window_join_blocks({"x": NOW, "y": frame}, PAIR)), "frames['y']"),
-        (lambda frame: window_join(frame, PAIR), "frames"),
-        (lambda frame: WindowJoin(PAIR, [Stream("x"), Stream("y")]).push("x", frame), "frame"),
+        (lambda given: timing_join(given, NOW, WINDOW, 0.5), "a"),
+        (lambda given: timing_join(NOW, given or FIVE, WINDOW, 0.5), "b"),
+        (lambda given: timing_join_blocks(given, None, WINDOW, 0.5), "a"),
+        (lambda given: JOIN.push("here", given), "detections"),
+        (lambda given: window_join({"x": NOW, "y": given}, PAIR), "batches['y']"),
+        (lambda given: list(window_join_blocks({"x": NOW, "y": given}, PAIR)), "batches['y']"),
+        (lambda given: window_join(given, PAIR), "batches"),
+        (lambda given: WindowJoin(PAIR, [Stream("x"), Stream("y")]).push("x", given), "detections"),
     ],
 )
-def test_no_frame(door: Callable[[Any], object], field: str, frame: object) -> None:
+def test_no_detections(door: Callable[[Any], object], field: str, given: object) -> None:
     with pytest.raises(DetectionsError) as refusal:
-        door(frame)
+        door(given)
     assert refusal.value.field == field
-    assert "a frame " in refusal.value.allowed
+    assert "Detections" in refusal.value.allowed
 
 
 @pytest.mark.parametrize("stream", [5, None, "here", NOW])

@@ -1,12 +1,15 @@
-"""The timing join from its definition: every pair of rows, one at a time."""
+"""The timing join from its definition, one pair of rows at a time; watermark and lateness, one row at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
-from coincide import Histogram, Window, satisfaction_offsets
+from hypothesis import strategies as st
+
+from coincide import Detections, Histogram, Pairs, Window, satisfaction_offsets
 
 
 @dataclass(frozen=True)
@@ -68,3 +71,46 @@ def _pairs(
                 continue
             if is_match(one, other, window, threshold, sensors):
                 yield one.id, other.id
+
+
+def watermarks(rows: Iterable[Row]) -> list[int]:
+    """Watermark of each row's area after that row."""
+    reached: dict[int | str, int] = {}
+    after = []
+    for row in rows:
+        progress = min(row.latest_us, row.received_at_us)
+        reached[row.area] = max(reached.get(row.area, progress), progress)
+        after.append(reached[row.area])
+    return after
+
+
+def on_time(rows: list[Row], max_delay_us: Mapping[str, int]) -> list[Row]:
+    """Rows that are not late when they come, in their order."""
+    return [
+        row
+        for row, watermark_us in zip(rows, watermarks(rows), strict=True)
+        if row.latest_us >= watermark_us - max_delay_us[row.stream]
+    ]
+
+
+def row_lists(most: int, **columns: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Row]]:
+    """Rows of the streams x and y whose other columns are drawn from these; ids are positions."""
+    rows = st.lists(st.builds(Row, id=st.just(0), stream=st.sampled_from(["x", "y"]), **columns), max_size=most)
+    return rows.map(lambda drawn: [replace(row, id=position) for position, row in enumerate(drawn)])
+
+
+def detections_of(rows: Sequence[Row], templates: Sequence[Histogram]) -> Detections:
+    return Detections(
+        [row.detected_at_us for row in rows],
+        templates,
+        [templates.index(row.template) for row in rows],
+        [row.area for row in rows],
+        [row.sensor or 0 for row in rows],
+        received_at_us=[row.received_at_us for row in rows],
+        id=[row.id for row in rows],
+    )
+
+
+def couples(pairs: Pairs) -> list[tuple[Any, Any]]:
+    """Left and right of each pair, in their order."""
+    return list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))

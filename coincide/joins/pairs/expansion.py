@@ -18,13 +18,15 @@ _COUNTED = np.arange(2 * BLOCK_PAIRS)
 _COUNTED.flags.writeable = False
 
 
+def pairs_in(start: PositionArray, stop: PositionArray) -> int:
+    """Count the stored rows in all ranges start : stop together."""
+    return int(np.maximum(stop - start, 0).sum())
+
+
 def cuts_at(ends: PositionArray) -> Iterator[tuple[int, int]]:
     """Split the rows so that each part has about BLOCK_PAIRS pairs (a single row may have more).
 
-    Parameters
-    ----------
-    ends : ndarray of intp, shape (rows,)
-        How many pairs there are up to and with each row.
+    `ends` says how many pairs there are up to and with each row.
     """
     total = int(ends[-1]) if len(ends) else 0
     cuts = np.searchsorted(ends, np.arange(BLOCK_PAIRS, total, BLOCK_PAIRS), side="left") + 1
@@ -87,8 +89,7 @@ def expanded_beside(
 def expanded_columns(start: PositionArray, stop: PositionArray) -> tuple[PositionArray, PositionArray]:
     """Write out all pairs (row, stored row) at once: row r has the stored rows start[r] : stop[r].
 
-    Each column is written once, which no way through blocks of both can do: with many partners a row, writing is
-    what takes the time.
+    With many partners a row, writing takes most of the time. Here each column is written only once.
     """
     counts = np.maximum(stop - start, 0)
     ends = np.cumsum(counts)
@@ -133,14 +134,9 @@ GREATEST_LEAP = 256  # times what is in hand: a dense beginning must not ask for
 
 
 class PairColumns:
-    """Pairs in the order of their probing rows; room is made for as many as the rows so far let expect.
+    """Pairs in the order of their probing rows, with room for as many as the rows so far let one expect.
 
     Memory that is not written costs nothing; copying columns again and again costs as much as the join.
-
-    Parameters
-    ----------
-    probing_rows : int
-        How many there are in all.
     """
 
     def __init__(self, probing_rows: int) -> None:

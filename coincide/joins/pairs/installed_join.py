@@ -27,17 +27,8 @@ GoesFirst = Callable[[Int64Array, Int64Array], BoolArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """Pairs in columns, all of shape (n,).
-
-    Attributes
-    ----------
-    a, b : ndarray of int64
-        Refs of the events by role.
-    a_template, b_template : ndarray of int32
-    offset_us : ndarray of int64
-        tb - ta as reported.
-    """
+class RefPairs:
+    """Pairs of events in columns of shape (n,): refs and template codes by role, and tb - ta as reported."""
 
     a: Int64Array
     b: Int64Array
@@ -46,8 +37,8 @@ class Found:
     offset_us: Int64Array
 
     @classmethod
-    def by(cls, probe: Probe, blocks: Iterable[Block], *, probes_with_b: bool) -> Found:
-        """Gather what `blocks` name; the probing events play b if `probes_with_b`, else a."""
+    def of(cls, probe: Probe, blocks: Iterable[Block], *, probes_with_b: bool) -> RefPairs:
+        """Gather the pairs of all blocks; the probing events are those of b if `probes_with_b`, else of a."""
         parts = list(blocks)
         if not parts:
             return cls.none()
@@ -61,13 +52,13 @@ class Found:
         return cls(new[0], old[0], new[1], old[1], offset_us)
 
     @classmethod
-    def none(cls) -> Found:
+    def none(cls) -> RefPairs:
         """Return no pairs."""
         refs, codes = np.empty(0, np.int64), np.empty(0, np.int32)
         return cls(refs, refs, codes, codes, refs)
 
     @classmethod
-    def all_of(cls, parts: list[Found]) -> Found:
+    def all_of(cls, parts: list[RefPairs]) -> RefPairs:
         """Return the pairs of all parts."""
         parts = [part for part in parts if len(part)]
         if len(parts) <= 1:
@@ -78,14 +69,14 @@ class Found:
     def __len__(self) -> int:
         return len(self.a)
 
-    def with_ties_ordered(self, goes_first: GoesFirst) -> Found:
+    def with_ties_ordered(self, goes_first: GoesFirst) -> RefPairs:
         """Swap roles in pairs reported at the same time whose b goes before their a."""
         ties = np.flatnonzero(self.offset_us == 0)
         if len(ties) == 0:
             return self
         swap = np.zeros(len(self), np.bool_)
         swap[ties] = goes_first(self.b[ties], self.a[ties])
-        return Found(
+        return RefPairs(
             np.where(swap, self.b, self.a),
             np.where(swap, self.a, self.b),
             np.where(swap, self.b_template, self.a_template),
@@ -119,18 +110,9 @@ BACK_TO_A_TABLE = 16  # once its work is less than this part of what it may be
 class InstalledJoin:
     """A condition, since when it counts, and what is known of its template pairs.
 
-    Attributes
-    ----------
-    condition : JoinCondition
-    since_ref : int
-        The activation: events with a smaller ref have no part in any match.
-    limits : PairLimits
-    table : SatisfactionTable
-        By the template codes of both streams, while it is little work; else of those known when it was given up.
-    cache : OffsetCache or None
-        Judges pairs instead of the table, once all template pairs would be too much work.
-    as_a, as_b : ProbeBounds
-        For new events that play a, and for those that play b.
+    Events with a ref below `since_ref` have no part in any match. `table` judges pairs by the template codes of both
+    streams. `cache` does so instead, once all template pairs would be too much work. New events of a search by `as_a`,
+    those of b by `as_b`.
     """
 
     condition: JoinCondition
@@ -178,17 +160,17 @@ class InstalledJoin:
         )
 
     def _earns_a_table(self, cache: OffsetCache, a: TemplateRegistry, b: TemplateRegistry) -> bool:
-        """Whether the table is little work by now, and the one given up has been made up for by what followed.
+        """Whether the table is little work by now, and the look-ups since have cost as much as the last table.
 
         Else a stream whose events bring their own templates would build tables in vain, again and again.
         """
-        asked = cache.look_ups.hits + cache.look_ups.misses
+        look_ups = cache.look_ups.hits + cache.look_ups.misses
         work = table_work(a.templates, b.templates, self.condition.window)
-        made_up_for = asked * mean_evaluation_work(a.templates, b.templates) >= self.limits.table
+        made_up_for = look_ups * mean_evaluation_work(a.templates, b.templates) >= self.limits.table
         return made_up_for and work <= self.limits.table // BACK_TO_A_TABLE
 
-    def find(self, stream: str, batch: Events, stored: SortedEvents, goes_first: GoesFirst) -> Found:
-        """Pairs of the batch of `stream` with what is held of its partners, and in a self-join with itself.
+    def find(self, stream: str, batch: Events, stored: SortedEvents, goes_first: GoesFirst) -> RefPairs:
+        """Return the pairs of the batch with the stored partners, and in a self-join with itself.
 
         The batch is not in the buffer yet: so every pair is found exactly once, when its later member comes.
         """
@@ -199,14 +181,14 @@ class InstalledJoin:
             parts.append(self._probe(batch, stored, self.as_b, probes_with_b=True))
         if self.condition.is_self_join:
             parts.append(self._inside(batch))
-        found = Found.all_of(parts)
-        return found.with_ties_ordered(goes_first) if self.condition.is_unordered else found
+        pairs = RefPairs.all_of(parts)
+        return pairs.with_ties_ordered(goes_first) if self.condition.is_unordered else pairs
 
-    def _probe(self, batch: Events, stored: SortedEvents, bounds: ProbeBounds, *, probes_with_b: bool) -> Found:
+    def _probe(self, batch: Events, stored: SortedEvents, bounds: ProbeBounds, *, probes_with_b: bool) -> RefPairs:
         probe = Probe(batch, stored, bounds, self.condition.sensors, self.since_ref)
-        return Found.by(probe, matching_pairs(probe), probes_with_b=probes_with_b)
+        return RefPairs.of(probe, matching_pairs(probe), probes_with_b=probes_with_b)
 
-    def _inside(self, batch: Events) -> Found:
+    def _inside(self, batch: Events) -> RefPairs:
         """Pairs of the sorted batch with itself."""
         stored = sorted_events(batch)
         probe = Probe(batch, stored, self.as_b, self.condition.sensors)
@@ -216,7 +198,7 @@ class InstalledJoin:
             blocks = ((rows[at < rows], at[at < rows]) for rows, at in blocks)
         else:
             blocks = ((rows[at != rows], at[at != rows]) for rows, at in blocks)
-        return Found.by(probe, blocks, probes_with_b=True)
+        return RefPairs.of(probe, blocks, probes_with_b=True)
 
     def _with_cache(self, cache: OffsetCache) -> InstalledJoin:
         least = self._least_offsets_us
@@ -230,7 +212,7 @@ class InstalledJoin:
 
     @property
     def _least_offsets_us(self) -> tuple[int, int]:
-        """Least tb - ta for a new event that plays a, and for one that plays b."""
-        # in an unordered join the earlier event plays a, so offsets tb - ta are at least 0; those of exactly 0 are
-        # found by the new event playing b, and not again by its playing a
+        """Least tb - ta for a new event in role a, and for one in role b."""
+        # in an unordered join the earlier event has role a, so offsets tb - ta are at least 0; those of exactly 0 are
+        # found once, with the new event in role b
         return (1, 0) if self.condition.is_unordered else (-(2**61), -(2**61))

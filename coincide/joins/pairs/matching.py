@@ -12,7 +12,7 @@ from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.constraints.conditions import UNKNOWN_SENSOR, SensorRule, allowed
 from coincide.joins.events import Events, SortedEvents
 from coincide.joins.keys import KeyArray, Search, brief, search_in
-from coincide.joins.pairs.expansion import expanded_blocks
+from coincide.joins.pairs.expansion import expanded_blocks, pairs_in
 from coincide.joins.probe_bounds import ProbeBounds
 
 Block = tuple[PositionArray, PositionArray]  # probing row, stored row
@@ -27,7 +27,7 @@ class Probe:
     Attributes
     ----------
     events : Events
-        In any order; rows in their order are what the pairs name, sorted ones are faster.
+        In any order; pairs name their rows by it. Sorted events are faster.
     stored : SortedEvents
     bounds : ProbeBounds
         By the template codes of both.
@@ -60,7 +60,7 @@ class Probe:
 
     @cached_property
     def keys(self) -> KeyArray:
-        """Keys of the probing events in the stored events' writing, to subtract, not to search."""
+        """Keys of the probing events as the stored events write them: to subtract, not to search."""
         return self.stored.codec.encode(self.events.area, self.events.detected_at_us)
 
     def part(self, first: int, last: int) -> tuple[Probe, int]:
@@ -89,7 +89,7 @@ def candidates(probe: Probe) -> tuple[PositionArray, PositionArray]:
 
 def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray) -> Iterator[Block]:
     """`matching_pairs` with the candidates of each probing row given as stored rows start : stop."""
-    total = int(np.maximum(stop - start, 0).sum())
+    total = pairs_in(start, stop)
     if total == 0:
         return
     margins = None if probe.bounds.is_sharp else _sure_ranges(probe, start, stop, total)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from coincide.arrays.kinds import FloatArray, PositionArray
 from coincide.constraints.conditions import SensorRule, checked_sensor_rule
 from coincide.constraints.window import Window, checked_window
 from coincide.joins.answers import Pairs
-from coincide.joins.detections import Detections, checked_frame
-from coincide.joins.events import Events, is_in_order, narrow_positions, places, positions_in, sorted_frames
+from coincide.joins.detections import Detections, checked_batch
+from coincide.joins.events import Events, is_in_order, narrow_positions, positions_between, positions_in, sorted_batches
 from coincide.joins.labels import effective_rule
-from coincide.joins.pairs.expansion import PairColumns, expanded_blocks, expanded_columns, sorted_inside
+from coincide.joins.pairs.expansion import PairColumns, expanded_blocks, expanded_columns, pairs_in, sorted_inside
 from coincide.joins.pairs.matching import Block, Probe, candidates, matching_pairs_among
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.offsets.cache import TABLE_WORK, OffsetCache
@@ -28,13 +29,26 @@ DENSE = 4  # pairs a row
 PROBING_ROWS = 32_768
 TABLE_PAIRS = 262_144  # 12 MB; where there are more events than that, as many pairs as events
 
-_Part = tuple[int, int, Probe, PositionArray, PositionArray]
 CountedBlock = tuple[int, int, Block]  # pairs, and the positions that their rows and stored rows are counted from
+
+
+class _Part(NamedTuple):
+    """Some probing rows, the stored rows around them, and the candidates start : stop of each among those."""
+
+    first: int
+    first_stored: int
+    probe: Probe
+    start: PositionArray
+    stop: PositionArray
+
+    @property
+    def pairs(self) -> int:
+        return pairs_in(self.start, self.stop)
 
 
 @dataclass(frozen=True, eq=False)
 class BatchJoin:
-    """Two sorted frames, their table and what the kernel is to look for."""
+    """Two sorted batches, their table and the search of the kernel; `as_given` are the events of a in their order."""
 
     a: Detections
     b: Detections
@@ -49,11 +63,11 @@ class BatchJoin:
     ) -> BatchJoin:
         """Judge the templates, by a table or as pairs meet: whichever is less work."""
         checked_window(window)
-        checked_frame("a", a)
-        partner = a if b is None else checked_frame("b", b)
+        checked_batch("a", a)
+        partner = a if b is None else checked_batch("b", b)
         us, vs = a.templates, partner.templates
         empty = SatisfactionTable.build((), (), window, threshold)
-        as_given, events, others = sorted_frames(a, b)
+        as_given, events, others = sorted_batches(a, b)
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
         least_us = 0 if unordered else NEVER_HI_US
@@ -70,12 +84,12 @@ class BatchJoin:
         return cls(a, partner, table, probe, as_given, b is None)
 
     def evaluation_work(self) -> float:
-        """Work of evaluating every pair of events that can meet: where a table is no more, it pays."""
-        meeting = sum(int(np.maximum(stop - start, 0).sum()) for _, _, _, start, stop in self._parts())
+        """Work of evaluating every pair of events that can meet: a table pays where it is no more."""
+        meeting = sum(part.pairs for part in self._parts())
         return meeting * mean_evaluation_work(self.a.templates, self.b.templates)
 
     def blocks(self) -> Iterator[Block]:
-        """Positions in the frames as they were given."""
+        """Positions in the batches as they were given."""
         for first, offset, (rows, at) in self._sorted_blocks(self._parts()):
             if first or offset:
                 rows, at = rows + first, at + offset  # noqa: PLW2901 - counted from the beginning
@@ -93,14 +107,18 @@ class BatchJoin:
         return self._in_columns(self._sorted_blocks(parts))
 
     @property
+    def _is_unordered(self) -> bool:
+        """Whether two events are a pair once, whichever comes first."""
+        return self.is_self_join and self.table.window.is_symmetric
+
+    @property
     def _is_tested(self) -> bool:
         """Whether some candidates may not match."""
-        return self.probe.is_tested or (self.is_self_join and not self.table.window.is_symmetric)
+        return self.probe.is_tested or (self.is_self_join and not self._is_unordered)
 
     def _is_dense(self, part: _Part) -> bool:
         """Whether all candidates match, and so many that it pays to find all ranges before writing the first pair."""
-        *_, start, stop = part
-        return not self._is_tested and int(np.maximum(stop - start, 0).sum()) >= DENSE * len(start)
+        return not self._is_tested and part.pairs >= DENSE * len(part.start)
 
     def _in_columns(self, blocks: Iterable[CountedBlock]) -> Block:
         pairs = PairColumns(len(self.probe.events))
@@ -108,28 +126,29 @@ class BatchJoin:
             pairs.append(rows, first, at, offset)
         return pairs.columns()
 
-    def probabilities(self, left: PositionArray, right: PositionArray) -> Callable[[], FloatArray]:
-        """Return the computation of the pairs' probabilities."""
+    def pairs(self, left: PositionArray, right: PositionArray) -> Pairs:
+        """Return pairs of positions in the batches; their probabilities are computed when first asked for."""
 
-        def compute() -> FloatArray:
+        def probabilities() -> FloatArray:
             a, b, table = self.a, self.b, self.table
             u_index, v_index = (side.astype(np.int64) for side in (a.template_index[left], b.template_index[right]))
             offset_us = b.detected_at_us[right] - a.detected_at_us[left]
             return match_probabilities(a.templates, b.templates, u_index, v_index, offset_us, table.window)
 
-        return compute
+        return Pairs(left, right, probabilities)
 
     def _sorted_blocks(self, parts: Iterable[_Part]) -> Iterator[CountedBlock]:
         """Positions in the sorted events."""
-        for first, offset, part, start, stop in parts:
+        for first, first_stored, probe, start, stop in parts:
             if not self._is_tested:
-                yield from ((0, 0, block) for block in expanded_blocks(start + offset, stop + offset, first))
+                blocks = expanded_blocks(start + first_stored, stop + first_stored, first)
+                yield from ((0, 0, block) for block in blocks)
                 continue
-            for block in matching_pairs_among(part, start, stop):
-                yield first, offset, self._apart(block, offset - first)
+            for block in matching_pairs_among(probe, start, stop):
+                yield first, first_stored, self._apart(block, first_stored - first)
 
     def _given_blocks(self) -> Iterator[CountedBlock]:
-        """Positions in the frames: row by row as they were given, so that only inside each is something to sort."""
+        """Positions in the batches, row by row as they were given: only the pairs of each row are left to sort."""
         start, stop = self._ranges(self._parts())
         position = narrow_positions(self.probe.stored)
         for rows_of, at in matching_pairs_among(replace(self.probe, events=self.as_given), start, stop):
@@ -139,29 +158,26 @@ class BatchJoin:
         """Candidates start : stop of each row as it was given, among the sorted rows of b."""
         rows = len(self.as_given)
         start, stop = np.zeros(rows, np.intp), np.zeros(rows, np.intp)
-        for first, offset, part, part_start, part_stop in parts:
-            at = places(self.probe.events, first, first + len(part.events))
-            start[at], stop[at] = part_start + offset, part_stop + offset
+        for part in parts:
+            at = positions_between(self.probe.events, part.first, part.first + len(part.probe.events))
+            start[at], stop[at] = part.start + part.first_stored, part.stop + part.first_stored
         return start, stop
 
     def _parts(self) -> Iterator[_Part]:
-        """Candidates part by part, so that every array in between fits in a core's cache.
-
-        Yields where the part's events and its stored rows begin, the part, and its candidates start : stop.
-        """
+        """Yield candidates part by part, so that every array in between fits in a core's cache."""
         for first in range(0, len(self.probe.events), PROBING_ROWS):
-            part, offset = self.probe.part(first, first + PROBING_ROWS)
-            if len(part.stored) == 0:
+            probe, first_stored = self.probe.part(first, first + PROBING_ROWS)
+            if len(probe.stored) == 0:
                 continue
-            start, stop = candidates(part)
-            if self.is_self_join and self.table.window.is_symmetric:
-                after_itself = np.arange(first + 1 - offset, first + 1 - offset + len(start))
+            start, stop = candidates(probe)
+            if self._is_unordered:
+                after_itself = np.arange(first + 1 - first_stored, first + 1 - first_stored + len(start))
                 start = np.maximum(start, after_itself)
-            yield first, offset, part, start, stop
+            yield _Part(first, first_stored, probe, start, stop)
 
     def _apart(self, block: Block, shift: int) -> Block:
-        """Leave out an event's pair with itself: the stored row `shift` before its own."""
-        if not self.is_self_join or self.table.window.is_symmetric:
+        """Leave out the pair of an event with itself, whose stored row plus `shift` is its own row."""
+        if not self.is_self_join or self._is_unordered:
             return block
         rows, at = block
         apart = at + shift != rows
@@ -196,7 +212,7 @@ def timing_join(
     Raises
     ------
     CoincideError
-        A window, threshold or rule that does not exist, or frames that do not fit each other.
+        A window, threshold or rule that does not exist, or batches that do not fit each other.
 
     Examples
     --------
@@ -208,8 +224,7 @@ def timing_join(
     ([0], [0], [0.3571])
     """
     join = BatchJoin.of(a, b, window, threshold, sensors)
-    left, right = join.columns()
-    return Pairs(left, right, join.probabilities(left, right))
+    return join.pairs(*join.columns())
 
 
 def timing_join_blocks(
@@ -227,4 +242,4 @@ def timing_join_blocks(
     190900
     """
     join = BatchJoin.of(a, b, window, threshold, sensors)
-    return (Pairs(left, right, join.probabilities(left, right)) for left, right in join.blocks())
+    return (join.pairs(*block) for block in join.blocks())

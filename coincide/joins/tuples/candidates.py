@@ -18,17 +18,7 @@ from coincide.joins.probe_bounds import ProbeBounds
 
 @dataclass(frozen=True, eq=False)
 class RoleEvents:
-    """Some rows of a stream's sorted events, in their order.
-
-    Attributes
-    ----------
-    stored : SortedEvents
-        The rows themselves.
-    first : int
-        Position of the first one, where they are a stretch.
-    chosen : ndarray of intp, shape (n,), or None
-        Their positions, where they are not.
-    """
+    """Some rows of a stream's sorted events, in their order: a stretch from `first` on, or the `chosen` positions."""
 
     stored: SortedEvents
     first: int = 0
@@ -80,32 +70,32 @@ class RoleEvents:
         return search_in(self.stored.keys, len(self))
 
 
-Ranges = tuple[PositionArray, PositionArray]  # rows start : stop
+RowRanges = tuple[PositionArray, PositionArray]  # rows start : stop
 
 
 class LookUp:
-    """Where each event of one role finds its candidates of another: worked out for all once that is less work."""
+    """Where each event of one role finds its candidates of another; it looks all up at once when that is less work."""
 
     def __init__(self, events: RoleEvents, others: RoleEvents, lo_us: Int64Array, hi_us: Int64Array) -> None:
         self._events, self._others, self._lo_us, self._hi_us = events, others, lo_us, hi_us
-        self._all: Ranges | None = None
-        self._asked = 0
+        self._all: RowRanges | None = None
+        self._looked_up = 0
 
-    def ranges(self, rows: PositionArray) -> Ranges:
+    def ranges(self, rows: PositionArray) -> RowRanges:
         """Rows start : stop of the other role for each of these rows."""
-        self._asked += len(rows)
-        if self._all is None and self._asked < len(self._events):
-            return self._found(rows)
+        self._looked_up += len(rows)
+        if self._all is None and self._looked_up < len(self._events):
+            return self._ranges_of(rows)
         start, stop = self.all_ranges()
         return start.take(rows), stop.take(rows)
 
-    def all_ranges(self) -> Ranges:
+    def all_ranges(self) -> RowRanges:
         """Return `ranges` of all events."""
         if self._all is None:
-            self._all = self._found(slice(None))
+            self._all = self._ranges_of(slice(None))
         return self._all
 
-    def _found(self, rows: PositionArray | slice) -> Ranges:
+    def _ranges_of(self, rows: PositionArray | slice) -> RowRanges:
         events = self._events
         lo_us, hi_us = self._lo_us, self._hi_us
         if len(lo_us) > 1:
@@ -116,7 +106,7 @@ class LookUp:
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class RoleBounds:
     """Bounds of reported time between every two roles: of their own edge, and implied by all others.
 
     Attributes
@@ -132,27 +122,27 @@ class Reach:
     implied_us: Int64Array
 
     @classmethod
-    def of(cls, graph: ConstraintGraph, bounds: Sequence[tuple[ProbeBounds, ProbeBounds]]) -> Reach:
+    def of(cls, graph: ConstraintGraph, of_edges: Sequence[tuple[ProbeBounds, ProbeBounds]]) -> RoleBounds:
         """Combine the bounds of all edges: of each those for events of its a, and those for events of its b."""
         edges = {}
-        for edge, (as_a, as_b) in zip(graph.edges, bounds, strict=True):
+        for edge, (as_a, as_b) in zip(graph.edges, of_edges, strict=True):
             a, b = graph.roles.index(edge.a), graph.roles.index(edge.b)
             edges[a, b], edges[b, a] = as_a, as_b
-        hulls = np.clip([as_a.outer_us for as_a, _ in bounds], -UNBOUNDED_US, UNBOUNDED_US)
+        hulls = np.clip([as_a.outer_us for as_a, _ in of_edges], -UNBOUNDED_US, UNBOUNDED_US)
         return cls(edges, implied_bounds(graph.upper_us((lo, hi) for lo, hi in hulls.tolist())))
 
     @property
     def is_empty(self) -> bool:
         """Whether no events at all can satisfy every edge."""
         return bool((np.diagonal(self.implied_us) < 0).any()) or any(
-            bounds.outer_us[0] > bounds.outer_us[1] for bounds in self.edges.values()
+            edge.outer_us[0] > edge.outer_us[1] for edge in self.edges.values()
         )
 
     def span_us(self, probing: int, other: int) -> tuple[int, int]:
         """Return the closed range of other minus probing time, whatever the templates."""
         return -int(self.implied_us[other, probing]), int(self.implied_us[probing, other])
 
-    def bounds_us(self, probing: int, other: int) -> tuple[Int64Array, Int64Array]:
+    def range_us(self, probing: int, other: int) -> tuple[Int64Array, Int64Array]:
         """Return the closed range of other minus probing time by probing template, or one for all."""
         lo_us, hi_us = self.span_us(probing, other)
         edge = self.edges.get((probing, other))
@@ -166,36 +156,35 @@ class Reach:
         return None if edge is None or edge.is_sharp else edge
 
 
-def reduced(roles: Sequence[RoleEvents], reach: Reach, root: int) -> list[RoleEvents]:
+def reduced(roles: Sequence[RoleEvents], bounds: RoleBounds, root: int) -> list[RoleEvents]:
     """Keep the events that have partners all along a tree of edges from the root: semi-joins up, then down.
 
-    Where the graph is a tree and ranges are sharp, every event that stays is a member of some tuple, so joining along
-    the tree never writes a partial tuple in vain (the full reducer of Yannakakis: Algorithms for Acyclic Database
-    Schemes, 1981).
+    This is the full reducer of Yannakakis (Algorithms for Acyclic Database Schemes, 1981). Where the graph is a tree
+    and ranges are sharp, every event that stays is a member of some tuple: no partial tuple is written in vain.
     """
-    parents = parents_of(reach, root, len(roles))
+    parents = parents_of(bounds, root, len(roles))
     alive = [np.ones(len(role), np.bool_) for role in roles]
     for role, parent in reversed(parents.items()):
-        alive[parent] &= _meets(roles, reach, parent, role, alive[role])
+        alive[parent] &= _meets(roles, bounds, parent, role, alive[role])
     for role, parent in parents.items():
-        alive[role] &= _meets(roles, reach, role, parent, alive[parent])
+        alive[role] &= _meets(roles, bounds, role, parent, alive[parent])
     return [role if stays.all() else role.take(np.flatnonzero(stays)) for role, stays in zip(roles, alive, strict=True)]
 
 
-def parents_of(reach: Reach, root: int, roles: int) -> dict[int, int]:
-    """Return who each other role is reached from along edges, nearest to the root first."""
+def parents_of(bounds: RoleBounds, root: int, roles: int) -> dict[int, int]:
+    """Return the neighbour of each other role on its way to the root along edges, nearest to the root first."""
     parents, waiting = {}, [root]
     for parent in waiting:
         for role in range(roles):
-            if (parent, role) in reach.edges and role != root and role not in parents:
+            if (parent, role) in bounds.edges and role != root and role not in parents:
                 parents[role] = parent
                 waiting.append(role)
     return parents
 
 
-def _meets(roles: Sequence[RoleEvents], reach: Reach, role: int, other: int, alive: BoolArray) -> BoolArray:
+def _meets(roles: Sequence[RoleEvents], bounds: RoleBounds, role: int, other: int, alive: BoolArray) -> BoolArray:
     """Whether each event of a role has one that is alive in its range of another."""
-    start, stop = LookUp(roles[role], roles[other], *reach.bounds_us(role, other)).all_ranges()
+    start, stop = LookUp(roles[role], roles[other], *bounds.range_us(role, other)).all_ranges()
     before = np.concatenate(([0], np.cumsum(alive)))
-    found: BoolArray = before[np.maximum(stop, start)] > before[start]
-    return found
+    meets: BoolArray = before[np.maximum(stop, start)] > before[start]
+    return meets

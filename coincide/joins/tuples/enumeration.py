@@ -1,8 +1,8 @@
 """Enumeration: the one kernel of all window joins, from sorted events to tuples of rows.
 
-Each event of the root role has one range of rows in every other role. Roles join one after the other; with every
-member the ranges of the roles still to come shrink, and a partial tuple that leaves one of them empty goes at once. So
-no intermediate result outgrows what the constraints allow.
+Each event of the root role has one range of rows in every other role. Roles join one after the other. Every member
+shrinks the ranges of the roles still to come, and a partial tuple that leaves one of them empty goes at once. So no
+intermediate result outgrows what the constraints allow.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, PositionArray
 from coincide.constraints.conditions import MemberRules, allowed
-from coincide.joins.pairs.expansion import expanded_beside, expanded_blocks
-from coincide.joins.tuples.candidates import LookUp, Ranges, Reach, RoleEvents, reduced
+from coincide.joins.pairs.expansion import expanded_beside, expanded_blocks, pairs_in
+from coincide.joins.tuples.candidates import LookUp, RoleBounds, RoleEvents, RowRanges, reduced
 
 ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
 
-Partial = dict[int, PositionArray]  # row of each role that has joined
-MANY = 3  # candidates for each event: then it pays to look first which events can be members at all
-NEAR = 4  # roles whose numbers of candidates differ by no more join in their own order: tuples then come sorted
+PartialTuples = dict[int, PositionArray]  # row of each role that has joined
+MANY = 3  # candidates an event; with more it pays to look first which events can be members at all
+NEAR = 4  # roles whose numbers of candidates differ by no more than this factor join in order: tuples come sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,26 +32,26 @@ class Enumeration:
     Attributes
     ----------
     roles : sequence of RoleEvents
-    reach : Reach
+    bounds : RoleBounds
     rules : MemberRules
     """
 
     roles: Sequence[RoleEvents]
-    reach: Reach
+    bounds: RoleBounds
     rules: MemberRules
 
-    def tuples(self, root: int, events: RoleEvents | None = None) -> Iterator[Partial]:
+    def tuples(self, root: int, events: RoleEvents | None = None) -> Iterator[PartialTuples]:
         """Yield blocks of tuples, the root's rows rising: for each role the position in its stream, int64 (n,).
 
         Parameters
         ----------
         root : int
-            The role that is tried event by event.
+            The role whose events are tried one by one.
         events : RoleEvents, optional
-            Some of the root's own, to try only those.
+            Some of the root's events, to try only those.
         """
         probing = self.roles[root] if events is None else events
-        if self.reach.is_empty:
+        if self.bounds.is_empty:
             return
         for first in range(0, len(probing), ROOT_ROWS):
             part = self._around(root, probing.rows(first, min(first + ROOT_ROWS, len(probing))))
@@ -66,37 +66,37 @@ class Enumeration:
             if role == root:
                 stretches.append(events)
                 continue
-            lo_us, hi_us = self.reach.span_us(root, role)
+            lo_us, hi_us = self.bounds.span_us(root, role)
             start, stop = stored.within(area, ends + lo_us, ends + hi_us)
             stretches.append(stored.rows(int(start[0]), max(int(start[0]), int(stop[1]))))
-        return _Part(stretches, self.reach, self.rules, root)
+        return _Part(stretches, self.bounds, self.rules, root)
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
     roles: Sequence[RoleEvents]
-    reach: Reach
+    bounds: RoleBounds
     rules: MemberRules
     root: int
 
-    def tuples(self) -> Iterator[Partial]:
+    def tuples(self) -> Iterator[PartialTuples]:
         ranges = self._reached_from_root()
-        if max(_total(each) for each in ranges.values()) > MANY * sum(map(len, self.roles)):
-            yield from replace(self, roles=reduced(self.roles, self.reach, self.root))._tuples()
+        if max(pairs_in(*each) for each in ranges.values()) > MANY * sum(map(len, self.roles)):
+            yield from replace(self, roles=reduced(self.roles, self.bounds, self.root))._tuples()
         else:
             yield from self._tuples()
 
-    def _tuples(self) -> Iterator[Partial]:
+    def _tuples(self) -> Iterator[PartialTuples]:
         ranges = self._reached_from_root()
         partial, ranges = self._alive({self.root: np.arange(len(self.roles[self.root]))}, ranges)
         yield from self._joined(partial, ranges, self._order(ranges))
 
-    def _reached_from_root(self) -> dict[int, Ranges]:
+    def _reached_from_root(self) -> dict[int, RowRanges]:
         return self._reached_from(self.root, np.arange(len(self.roles[self.root])), None, {})
 
-    def _order(self, ranges: Mapping[int, Ranges]) -> list[int]:
-        """Roles along the edges; of several those with by far the fewest candidates first, they leave least to try."""
-        totals = {role: _total(each) for role, each in ranges.items()}
+    def _order(self, ranges: Mapping[int, RowRanges]) -> list[int]:
+        """Return the roles along the edges; among several the one with by far the fewest candidates comes first."""
+        totals = {role: pairs_in(*each) for role, each in ranges.items()}
         in_turn = (
             sorted(totals)
             if max(totals.values()) <= NEAR * min(totals.values())
@@ -104,12 +104,14 @@ class _Part:
         )
         joined = [self.root]
         while in_turn:
-            linked = next(role for role in in_turn if any((other, role) in self.reach.edges for other in joined))
+            linked = next(role for role in in_turn if any((other, role) in self.bounds.edges for other in joined))
             in_turn.remove(linked)
             joined.append(linked)
         return joined[1:]
 
-    def _joined(self, partial: Partial, ranges: Mapping[int, Ranges], order: Sequence[int]) -> Iterator[Partial]:
+    def _joined(
+        self, partial: PartialTuples, ranges: Mapping[int, RowRanges], order: Sequence[int]
+    ) -> Iterator[PartialTuples]:
         if not order:
             yield {role: self.roles[role].positions(rows) for role, rows in partial.items()}
             return
@@ -129,23 +131,20 @@ class _Part:
                 ranges_left = self._reached_from(role, joined[role], extended, left)
                 yield from self._joined(*self._alive(joined, ranges_left), rest)
 
-    def _written_out(self, partial: Partial, role: int, start: PositionArray, stop: PositionArray) -> Iterator[Partial]:
+    def _written_out(
+        self, partial: PartialTuples, role: int, start: PositionArray, stop: PositionArray
+    ) -> Iterator[PartialTuples]:
         """Join the last role where every candidate may: nothing is left but to write the tuples."""
         columns = [self.roles[other].positions(rows) for other, rows in partial.items()]
         for *joined, at in expanded_beside(columns, start, stop):
             yield dict(zip((*partial, role), (*joined, self.roles[role].positions(at)), strict=True))
 
     def _reached_from(
-        self, role: int, at: PositionArray, rows: PositionArray | None, before: Mapping[int, Ranges]
-    ) -> dict[int, Ranges]:
-        """Ranges of the roles to come once `role` has joined with its rows `at`.
+        self, role: int, at: PositionArray, rows: PositionArray | None, before: Mapping[int, RowRanges]
+    ) -> dict[int, RowRanges]:
+        """Return the ranges of the roles to come once `role` has joined with its rows `at`.
 
-        Parameters
-        ----------
-        rows : ndarray of intp or None
-            Which partial tuple each extends; None if there are none yet.
-        before : mapping of role to Ranges
-            Of those partial tuples.
+        Each extends one of the `rows` of the partial tuples, which have the ranges `before`; `rows` is None at first.
         """
         ranges = {}
         for other in before if rows is not None else [each for each in range(len(self.roles)) if each != role]:
@@ -156,7 +155,7 @@ class _Part:
             ranges[other] = start, stop
         return ranges
 
-    def _beside_twin(self, role: int, other: int, at: PositionArray, ranges: Ranges) -> Ranges:
+    def _beside_twin(self, role: int, other: int, at: PositionArray, ranges: RowRanges) -> RowRanges:
         """Leave only rows after (or before) a twin that has joined, where twins are in order."""
         pair = (min(role, other), max(role, other))
         if not self.rules.twins_in_order or pair not in self.rules.twins:
@@ -166,7 +165,9 @@ class _Part:
             return np.maximum(start, self.roles[other].row_at(positions + 1)), stop
         return start, np.minimum(stop, self.roles[other].row_at(positions))
 
-    def _alive(self, partial: Partial, ranges: dict[int, Ranges]) -> tuple[Partial, dict[int, Ranges]]:
+    def _alive(
+        self, partial: PartialTuples, ranges: dict[int, RowRanges]
+    ) -> tuple[PartialTuples, dict[int, RowRanges]]:
         """Leave out partial tuples that some role to come has no candidate for."""
         if not ranges:
             return partial, ranges
@@ -185,17 +186,17 @@ class _Part:
             return True
         if not rules.twins_in_order and any(role in pair for pair in rules.twins):
             return True
-        return any(self.reach.test(other, role) is not None for other in range(len(self.roles)) if other != role)
+        return any(self.bounds.test(other, role) is not None for other in range(len(self.roles)) if other != role)
 
-    def _tested(self, partial: Partial, role: int, at: PositionArray) -> BoolArray | None:
+    def _tested(self, partial: PartialTuples, role: int, at: PositionArray) -> BoolArray | None:
         """Which rows `at` of a role may join the partial tuples beside them; None if all may."""
         tests = [self._test(other, rows, role, at) for other, rows in partial.items()]
         if self.rules.since_ref > 0:
             tests.append(self.roles[role].stored.ref[at] >= self.rules.since_ref)
         if self.rules.root_arrived_last:
             tests.append(self.roles[role].stored.ref[at] < self.roles[self.root].stored.ref[partial[self.root]])
-        asked = [test for test in tests if test is not None]
-        return np.logical_and.reduce(asked) if asked else None
+        needed = [test for test in tests if test is not None]
+        return np.logical_and.reduce(needed) if needed else None
 
     def _test(self, other: int, rows: PositionArray, role: int, at: PositionArray) -> BoolArray | None:
         """Which pairs of two roles' rows may be members of one tuple; None if all may."""
@@ -206,7 +207,7 @@ class _Part:
         if not self.rules.twins_in_order and (min(role, other), max(role, other)) in self.rules.twins:
             apart = one.positions(rows) != new.positions(at)
             keep = apart if keep is None else keep & apart
-        edge = self.reach.test(other, role)
+        edge = self.bounds.test(other, role)
         if edge is not None:
             offset_us = new.time_us[at] - one.time_us[rows]
             qualifies = edge.qualify(one.stored.template[rows], new.stored.template[at], offset_us)
@@ -216,10 +217,4 @@ class _Part:
     @cached_property
     def _look_ups(self) -> dict[tuple[int, int], LookUp]:
         roles = range(len(self.roles))
-        return {(i, j): LookUp(self.roles[i], self.roles[j], *self.reach.bounds_us(i, j)) for i in roles for j in roles}
-
-
-def _total(ranges: Ranges) -> int:
-    """Count the candidates in all ranges."""
-    start, stop = ranges
-    return int(np.maximum(stop - start, 0).sum())
+        return {(i, j): LookUp(self.roles[i], self.roles[j], *self.bounds.range_us(i, j)) for i in roles for j in roles}

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.constraints.conditions import JoinCondition, MemberRules, SensorRule
 from coincide.constraints.graph import ConstraintGraph
 from coincide.errors import GraphError
@@ -16,10 +16,10 @@ from coincide.joins.answers import Tuples
 from coincide.joins.events import Events, sorted_events
 from coincide.joins.pairs.installed_join import InstalledJoin
 from coincide.joins.pairs.matching import Probe, matching_pairs
-from coincide.joins.row_labels import MemberLabels
+from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
-from coincide.joins.tuples.candidates import Reach, RoleEvents
-from coincide.joins.tuples.enumeration import Enumeration, Partial
+from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
+from coincide.joins.tuples.enumeration import Enumeration, PartialTuples
 from coincide.joins.tuples.members import MemberColumns
 from coincide.offsets.cache import LookUps, PairLimits
 from coincide.templates.bucket_checks import is_whole
@@ -29,50 +29,36 @@ from coincide.templates.codes import TemplateRegistry
 class InstalledGraph:
     """The edges of a graph, each with what is known of its template pairs.
 
-    Parameters
-    ----------
-    graph : ConstraintGraph
-    players : mapping of str to str
-        Name of the stream that plays each role.
-    thresholds : sequence of float
-        Of each edge.
-    limits : PairLimits
-
-    Attributes
-    ----------
-    edges : list of InstalledJoin
-    players : list of str
-        Names of the streams in the order of their roles.
-    are_roles_alike : bool
-        Whether roles that one stream plays may be swapped: each set of events then counts once.
+    `streams` names the stream of each role, in the order of the roles. Where `are_roles_alike`, roles of one stream
+    may be swapped: each set of events then counts once.
     """
 
     def __init__(
-        self, graph: ConstraintGraph, players: Mapping[str, str], thresholds: Sequence[float], limits: PairLimits
+        self, graph: ConstraintGraph, stream_of: Mapping[str, str], thresholds: Sequence[float], limits: PairLimits
     ) -> None:
         self.graph = graph
-        self._names = dict(players)
-        self.players = [players[role] for role in graph.roles]
+        self._stream_of = dict(stream_of)
+        self.streams = [stream_of[role] for role in graph.roles]
         self.are_roles_alike = graph.uniform_window is not None and len(set(thresholds)) == 1
         conditions = [
             JoinCondition(edge.a, edge.b, edge.window, threshold, "any")
             for edge, threshold in zip(graph.edges, thresholds, strict=True)
         ]
         self.edges = [InstalledJoin.install(condition, 0, limits) for condition in conditions]
-        self._reach = self._reach_of_edges()
+        self._bounds = self._bounds_of_edges()
         self._sizes: list[int] = []  # how many templates of each role are judged
 
-    def reach(self, templates: Mapping[str, TemplateRegistry]) -> Reach:
-        """Return how far members may lie from each other, with every template known that is registered by now."""
-        sizes = [len(templates[name]) for name in self.players]
+    def bounds(self, templates: Mapping[str, TemplateRegistry]) -> RoleBounds:
+        """Return how far members may lie from each other, by every template that is registered now."""
+        sizes = [len(templates[name]) for name in self.streams]
         if sizes == self._sizes:
-            return self._reach
+            return self._bounds
         self._sizes = sizes
         known = [edge.knowing(*self._registries(edge, templates)) for edge in self.edges]
         if any(new is not old for new, old in zip(known, self.edges, strict=True)):
             self.edges = known
-            self._reach = self._reach_of_edges()
-        return self._reach
+            self._bounds = self._bounds_of_edges()
+        return self._bounds
 
     def recode(self, templates: Mapping[str, TemplateRegistry], new_codes: Mapping[str, CodeArray]) -> None:
         """Follow a change of template codes: the new ones by old code, of each stream where they changed."""
@@ -81,11 +67,11 @@ class InstalledGraph:
         self._sizes = []
         renewed = []
         for edge in self.edges:
-            codes = [new_codes.get(self._names[role]) for role in (edge.condition.a, edge.condition.b)]
+            codes = [new_codes.get(self._stream_of[role]) for role in (edge.condition.a, edge.condition.b)]
             changed = any(each is not None for each in codes)
             renewed.append(edge.renewed(*self._registries(edge, templates), *codes) if changed else edge)
         self.edges = renewed
-        self._reach = self._reach_of_edges()
+        self._bounds = self._bounds_of_edges()
 
     @property
     def look_ups(self) -> LookUps:
@@ -98,10 +84,10 @@ class InstalledGraph:
     def _registries(
         self, edge: InstalledJoin, templates: Mapping[str, TemplateRegistry]
     ) -> tuple[TemplateRegistry, TemplateRegistry]:
-        return templates[self._names[edge.condition.a]], templates[self._names[edge.condition.b]]
+        return templates[self._stream_of[edge.condition.a]], templates[self._stream_of[edge.condition.b]]
 
-    def _reach_of_edges(self) -> Reach:
-        return Reach.of(self.graph, [(edge.as_a, edge.as_b) for edge in self.edges])
+    def _bounds_of_edges(self) -> RoleBounds:
+        return RoleBounds.of(self.graph, [(edge.as_a, edge.as_b) for edge in self.edges])
 
 
 def checked_at_least(at_least: int, installed: InstalledGraph) -> int:
@@ -113,29 +99,21 @@ def checked_at_least(at_least: int, installed: InstalledGraph) -> int:
         )
     if not is_whole(at_least) or not 2 <= at_least <= len(graph.roles):
         raise GraphError("at_least", at_least, f"a whole number from 2 to {len(graph.roles)}")
-    if len(set(installed.players)) < len(installed.players):
-        raise GraphError("at_least", at_least, "None where one stream plays several roles")
+    if len(set(installed.streams)) < len(installed.streams):
+        raise GraphError("at_least", at_least, "None where one stream has several roles")
     return at_least
 
 
 @dataclass(frozen=True, eq=False)
-class FoundTuples:
-    """Members of tuples; all arrays of shape (k, n).
-
-    Attributes
-    ----------
-    ref : ndarray of int64
-    template : ndarray of int32
-        Code of each member's template in its stream.
-    detected_at_us : ndarray of int64
-    """
+class RefTuples:
+    """Members of tuples; all arrays of shape (k, n). `template` is a code in the member's stream."""
 
     ref: Int64Array
     template: CodeArray
     detected_at_us: Int64Array
 
     @classmethod
-    def all_of(cls, parts: Sequence[FoundTuples], roles: int) -> FoundTuples:
+    def all_of(cls, parts: Sequence[RefTuples], roles: int) -> RefTuples:
         """Return the tuples of all parts."""
         if len(parts) == 1:
             return parts[0]
@@ -143,28 +121,19 @@ class FoundTuples:
         columns = zip(none, *((part.ref, part.template, part.detected_at_us) for part in parts), strict=True)
         return cls(*(np.concatenate(column, axis=1) for column in columns))
 
-    def take(self, keep: BoolArray) -> FoundTuples:
+    def take(self, keep: BoolArray) -> RefTuples:
         """Return the tuples to keep."""
-        return FoundTuples(self.ref[:, keep], self.template[:, keep], self.detected_at_us[:, keep])
+        return RefTuples(self.ref[:, keep], self.template[:, keep], self.detected_at_us[:, keep])
 
 
 class CompleteTuples:
-    """Finds tuples when their last member arrives.
-
-    Parameters
-    ----------
-    installed : InstalledGraph
-    threshold : float or None
-        Least joint probability.
-    sensors : SensorRule
-    labels : MemberLabels
-    """
+    """Finds tuples when their last member arrives; `threshold` is the least joint probability."""
 
     def __init__(
-        self, installed: InstalledGraph, threshold: float | None, sensors: SensorRule, labels: MemberLabels
+        self, installed: InstalledGraph, threshold: float | None, sensors: SensorRule, labels: RowLabels
     ) -> None:
         self._installed, self._threshold, self._labels = installed, threshold, labels
-        numbered = list(enumerate(installed.players))
+        numbered = list(enumerate(installed.streams))
         self._twins = tuple((i, j) for (i, one), (j, other) in combinations(numbered, 2) if one == other)
         self._rules = MemberRules(
             sensors,
@@ -173,79 +142,80 @@ class CompleteTuples:
             root_arrived_last=bool(self._twins),
         )
 
-    def changes(self, stream: str, batch: Events, held: StreamBuffers) -> tuple[Tuples, Tuples]:
+    def changes(self, stream: str, batch: Events, buffers: StreamBuffers) -> tuple[Tuples, Tuples]:
         """Take a sorted batch in; return the tuples whose last member is in it, and none that it retracts."""
         if self._twins:
-            parts = self._by_twins(stream, batch, held)
+            parts = self._by_twins(stream, batch, buffers)
         else:
-            two_streams = len(self._installed.players) == 2
-            parts = self._pairs(stream, batch, held) if two_streams else self._by_one_role(stream, batch, held)
-            held.insert(stream, batch)
-        found = FoundTuples.all_of(parts, len(self._installed.players))
+            two_streams = len(self._installed.streams) == 2
+            parts = self._pairs(stream, batch, buffers) if two_streams else self._by_one_role(stream, batch, buffers)
+            buffers.insert(stream, batch)
+        tuples = RefTuples.all_of(parts, len(self._installed.streams))
         if self._rules.twins_in_order:
-            self._put_ties_in_order(found)
-        for i, j in combinations(range(len(found.ref)), 2) if self._labels.is_keyed else ():
-            found = found.take(self._labels.have_equal_keys(found.ref[i], found.ref[j]))
-        graph, columns = self._installed.graph, self._columns(found, held)
+            self._put_ties_in_order(tuples)
+        for i, j in combinations(range(len(tuples.ref)), 2) if self._labels.is_keyed else ():
+            tuples = tuples.take(self._labels.have_equal_keys(tuples.ref[i], tuples.ref[j]))
+        graph, columns = self._installed.graph, self._columns(tuples, buffers)
         if self._threshold is not None:
-            found = found.take(columns.at_least(graph, self._threshold))
-            columns = self._columns(found, held)
+            tuples = tuples.take(columns.at_least(graph, self._threshold))
+            columns = self._columns(tuples, buffers)
         insert = Tuples(
-            self._labels.names(found.ref.T),
+            self._labels.names(tuples.ref.T),
             lambda: columns.probabilities(graph),
             lambda: columns.edge_probabilities(graph),
         )
         return insert, Tuples.none(len(graph.roles), len(graph.edges))
 
     def forget(self, refs: Int64Array) -> None:
-        """Forget events that are not held any more: nothing but the buffers knows them."""
+        """Do nothing: only the buffers know the events that they have dropped."""
 
-    def _pairs(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
+    def _pairs(self, stream: str, batch: Events, buffers: StreamBuffers) -> list[RefTuples]:
         """Find the tuples of two streams, which are the pairs of a timing join."""
-        self._installed.reach(held.templates)  # has all templates judged
+        self._installed.bounds(buffers.templates)  # has all templates judged
         [edge] = self._installed.edges
-        root, players = self._installed.players.index(stream), self._installed.players
+        streams = self._installed.streams
+        root = streams.index(stream)
         bounds = edge.as_a if self._installed.graph.roles[root] == edge.condition.a else edge.as_b
-        probe = Probe(batch, held.view(players[1 - root]), bounds, self._rules.sensors)
+        probe = Probe(batch, buffers.view(streams[1 - root]), bounds, self._rules.sensors)
         roles = [RoleEvents(probe.stored)] * 2
         roles[root] = RoleEvents(sorted_events(batch))
-        return [_found(roles, {root: rows, 1 - root: at}) for rows, at in matching_pairs(probe)]
+        return [_event_tuples(roles, {root: rows, 1 - root: at}) for rows, at in matching_pairs(probe)]
 
-    def _by_one_role(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
-        """Find tuples where every role has a stream of its own: the batch meets what is held of the others."""
-        root = self._installed.players.index(stream)
+    def _by_one_role(self, stream: str, batch: Events, buffers: StreamBuffers) -> list[RefTuples]:
+        """Find tuples where every role has a stream of its own: the batch meets the buffers of the others."""
+        root = self._installed.streams.index(stream)
         new = RoleEvents(sorted_events(batch))
-        roles = [new if name == stream else RoleEvents(held.view(name)) for name in self._installed.players]
-        enumeration = Enumeration(roles, self._installed.reach(held.templates), self._rules)
-        return [_found(roles, part) for part in enumeration.tuples(root)]
+        roles = [new if name == stream else RoleEvents(buffers.view(name)) for name in self._installed.streams]
+        enumeration = Enumeration(roles, self._installed.bounds(buffers.templates), self._rules)
+        return [_event_tuples(roles, part) for part in enumeration.tuples(root)]
 
-    def _by_twins(self, stream: str, batch: Events, held: StreamBuffers) -> list[FoundTuples]:
-        """Find tuples where streams play several roles: new rows meet each other too, among all that is held."""
-        held.insert(stream, batch)
-        players = self._installed.players
-        events = {name: RoleEvents(held.view(name)) for name in players}
-        roles = [events[name] for name in players]
+    def _by_twins(self, stream: str, batch: Events, buffers: StreamBuffers) -> list[RefTuples]:
+        """Find tuples where a stream has several roles: new rows meet each other too, once they are in the buffer."""
+        buffers.insert(stream, batch)
+        streams = self._installed.streams
+        events = {name: RoleEvents(buffers.view(name)) for name in streams}
+        roles = [events[name] for name in streams]
         new = _rows_of(events[stream], batch)
-        enumeration = Enumeration(roles, self._installed.reach(held.templates), self._rules)
-        roots = [role for role, name in enumerate(players) if name == stream]
-        return [_found(roles, part) for root in roots for part in enumeration.tuples(root, new)]
+        enumeration = Enumeration(roles, self._installed.bounds(buffers.templates), self._rules)
+        roots = [role for role, name in enumerate(streams) if name == stream]
+        return [_event_tuples(roles, part) for root in roots for part in enumeration.tuples(root, new)]
 
-    def _put_ties_in_order(self, found: FoundTuples) -> None:
+    def _put_ties_in_order(self, tuples: RefTuples) -> None:
         """Swap members of one stream that were reported at the same time into the order of (sensor, id)."""
         for _ in self._twins:  # as many rounds as sorting by swaps can need
             for i, j in self._twins:
-                ties = np.flatnonzero(found.detected_at_us[i] == found.detected_at_us[j])
-                wrong = ties[self._labels.goes_first(found.ref[j][ties], found.ref[i][ties])]
-                for columns in (found.ref, found.template):
+                ties = np.flatnonzero(tuples.detected_at_us[i] == tuples.detected_at_us[j])
+                wrong = ties[self._labels.goes_first(tuples.ref[j][ties], tuples.ref[i][ties])]
+                for columns in (tuples.ref, tuples.template):
                     columns[i, wrong], columns[j, wrong] = columns[j, wrong], columns[i, wrong].copy()
 
-    def _columns(self, found: FoundTuples, held: StreamBuffers) -> MemberColumns:
-        templates = [held.templates[name].templates for name in self._installed.players]
-        return MemberColumns(templates, found.template, found.detected_at_us)
+    def _columns(self, tuples: RefTuples, buffers: StreamBuffers) -> MemberColumns:
+        templates = [buffers.templates[name].templates for name in self._installed.streams]
+        return MemberColumns(templates, tuples.template, tuples.detected_at_us)
 
 
 def _rows_of(events: RoleEvents, batch: Events) -> RoleEvents:
-    """Return the rows of a batch, found again among all that is held."""
+    """Return the rows of a batch that has been inserted among the events of its stream."""
     if len(batch) == 0:
         return events.rows(0, 0)
     ends, area = batch.detected_at_us[[0, -1]], batch.area[[0, -1]]
@@ -254,14 +224,10 @@ def _rows_of(events: RoleEvents, batch: Events) -> RoleEvents:
     return stretch.take(np.flatnonzero(stretch.stored.ref >= batch.ref.min()))
 
 
-def _found(roles: list[RoleEvents], part: Partial) -> FoundTuples:
+def _event_tuples(roles: list[RoleEvents], part: PartialTuples) -> RefTuples:
     rows = [part[role] for role in range(len(roles))]
-    return FoundTuples(
+    return RefTuples(
         np.array([events.stored.ref[at] for events, at in zip(roles, rows, strict=True)]),
         np.array([events.stored.template[at] for events, at in zip(roles, rows, strict=True)]),
-        np.array([_times_us(events, at) for events, at in zip(roles, rows, strict=True)]),
+        np.array([events.stored.codec.time_us(events.stored.keys[at]) for events, at in zip(roles, rows, strict=True)]),
     )
-
-
-def _times_us(events: RoleEvents, at: PositionArray) -> Int64Array:
-    return events.stored.codec.time_us(events.stored.keys[at])

@@ -42,12 +42,12 @@ def are_exact(templates: Sequence[Histogram]) -> bool:
     return all(template.length_s == 0.0 for template in templates)
 
 
-def judged_frames(
-    graph: ConstraintGraph, frames: Mapping[str, Detections], thresholds: Sequence[float]
+def bounds_of_edges(
+    graph: ConstraintGraph, batches: Mapping[str, Detections], thresholds: Sequence[float]
 ) -> list[tuple[ProbeBounds, ProbeBounds]]:
-    """Return the bounds of each edge for events of its a and for events of its b, by the frames' own templates."""
+    """Return the bounds of each edge for events of its a and for events of its b, by the batches' own templates."""
     return [
-        _judged(edge, frames[edge.a].templates, frames[edge.b].templates, threshold)
+        _judged(edge, batches[edge.a].templates, batches[edge.b].templates, threshold)
         for edge, threshold in zip(graph.edges, thresholds, strict=True)
     ]
 

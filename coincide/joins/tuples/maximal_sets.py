@@ -16,17 +16,15 @@ Growth = tuple[MemberSet, MemberSet | None]  # a new maximal set, and the live o
 class MaximalSets:
     """Maximal compatible sets of at least so many events, under arrivals in any order.
 
-    Events are compatible pairwise, and where `holds` is given all together too; a subset of compatible events is
-    compatible. When an event v arrives, every new maximal set contains it; a live set that v enlarges is superseded by
-    just that larger one.
+    Events of a set are compatible pairwise, and all together where `holds` is given; so are those of every subset.
+    When an event arrives, every new maximal set contains it. A live set that it enlarges gives way to that larger one.
 
     Parameters
     ----------
     at_least : int
         Least number of members.
     holds : callable, optional
-        Whether a set may stand, asked only for events that are compatible pairwise. If it holds for a set it holds for
-        every subset.
+        Whether a set of pairwise compatible events may stand. If it holds for a set it holds for every subset.
 
     Examples
     --------
@@ -60,7 +58,7 @@ class MaximalSets:
         return growths
 
     def forget(self, events: Iterable[int]) -> None:
-        """Forget events that nothing to come is compatible with; sets that hold one of them are final."""
+        """Forget events that no later event is compatible with; sets with one of them are final."""
         for event in events:
             for final in self._live_of.pop(event, set()):
                 for member in final - {event}:
@@ -94,13 +92,17 @@ class MaximalSets:
 
     def _standing(self, clique: MemberSet, event: int) -> set[MemberSet]:
         """Return the greatest subsets with the event that hold: sets of one size after the other, from the top."""
-        others, found = sorted(clique - {event}), set[MemberSet]()
+        others, standing = sorted(clique - {event}), set[MemberSet]()
         for size in range(len(others), 0, -1):
             for part in combinations(others, size):
                 candidate = frozenset(part) | {event}
-                if not any(candidate < larger for larger in found) and self.holds is not None and self.holds(candidate):
-                    found.add(candidate)
-        return found
+                if (
+                    not any(candidate < larger for larger in standing)
+                    and self.holds is not None
+                    and self.holds(candidate)
+                ):
+                    standing.add(candidate)
+        return standing
 
     def _is_live(self, members: MemberSet) -> bool:
         return members in self._live_of.get(min(members), ())

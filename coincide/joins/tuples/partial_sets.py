@@ -13,24 +13,19 @@ from coincide.constraints.graph import ConstraintGraph, induced
 from coincide.joins.answers import Tuples
 from coincide.joins.events import Events
 from coincide.joins.pairs.matching import Probe, matching_pairs
-from coincide.joins.row_labels import MemberLabels
+from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.installed_graph import InstalledGraph
 from coincide.joins.tuples.maximal_sets import Growth, MaximalSets, MemberSet
 from coincide.joins.tuples.members import MemberColumns
 from coincide.templates.histogram import Histogram
 
+RefColumns = tuple[Int64Array, Int64Array]
+
 
 @dataclass(frozen=True)
 class MemberEvent:
-    """What is known of an event that is a member of some set.
-
-    Attributes
-    ----------
-    role : int
-    template : Histogram
-    detected_at_us : int
-    """
+    """What is known of an event that is a member of some set."""
 
     role: int
     template: Histogram
@@ -48,14 +43,7 @@ def columns_of(members: Sequence[Sequence[MemberEvent]]) -> MemberColumns:
 
 @dataclass(frozen=True)
 class PartialProbabilities:
-    """Sets of members of a clique.
-
-    Attributes
-    ----------
-    graph : ConstraintGraph
-    members : sequence of sequences of MemberEvent or None
-        For each set the member of each role; None if it is absent.
-    """
+    """Sets of members of a clique: for each set the member of each role, None if it is absent."""
 
     graph: ConstraintGraph
     members: Sequence[Sequence[MemberEvent | None]]
@@ -87,17 +75,9 @@ class PartialProbabilities:
 
 
 class PartialSets:
-    """Maximal compatible sets of at least m events, at most one of each stream.
+    """Maximal compatible sets of at least m events of a clique, each role with a stream of its own.
 
-    Parameters
-    ----------
-    installed : InstalledGraph
-        Of a clique, each role with a stream of its own.
-    at_least : int
-    threshold : float or None
-        Least joint probability of the members present.
-    sensors : SensorRule
-    labels : MemberLabels
+    `threshold` is the least joint probability of the members present.
     """
 
     def __init__(
@@ -106,29 +86,29 @@ class PartialSets:
         at_least: int,
         threshold: float | None,
         sensors: SensorRule,
-        labels: MemberLabels,
+        labels: RowLabels,
     ) -> None:
         self._installed, self._sensors, self._labels = installed, sensors, labels
         self._events: dict[int, MemberEvent] = {}
         self._sets = MaximalSets(at_least, None if threshold is None else self._reaching(threshold))
 
-    def changes(self, stream: str, batch: Events, held: StreamBuffers) -> tuple[Tuples, Tuples]:
+    def changes(self, stream: str, batch: Events, buffers: StreamBuffers) -> tuple[Tuples, Tuples]:
         """Take a sorted batch in; return the sets that it brings, and those that they supersede."""
-        grown = self.grow(stream, batch, held)
+        grown = self.grow(stream, batch, buffers)
         return self.tuples([each for each, _ in grown]), self.tuples([before for _, before in grown if before])
 
-    def grow(self, stream: str, batch: Events, held: StreamBuffers) -> list[Growth]:
+    def grow(self, stream: str, batch: Events, buffers: StreamBuffers) -> list[Growth]:
         """Return what `changes` does as sets of refs."""
         partners: dict[int, list[int]] = {}
-        for new, old in self._compatible(stream, batch, held):
+        for new, old in self._compatible(stream, batch, buffers):
             keep = self._labels.have_equal_keys(new, old) if self._labels.is_keyed else slice(None)
             for one, other in zip(new[keep].tolist(), old[keep].tolist(), strict=True):
                 partners.setdefault(one, []).append(other)
-        held.insert(stream, batch)
+        buffers.insert(stream, batch)
         return [growth for ref in sorted(partners) for growth in self._sets.add(ref, partners[ref])]
 
     def forget(self, refs: Int64Array) -> None:
-        """Forget events that are not held any more."""
+        """Forget events that the buffers have dropped."""
         known = [ref for ref in refs.tolist() if ref in self._events]
         self._sets.forget(known)
         for ref in known:
@@ -136,7 +116,7 @@ class PartialSets:
 
     def tuples(self, sets: Sequence[MemberSet]) -> Tuples:
         """Return sets of refs as tuples."""
-        refs = np.full((len(sets), len(self._installed.players)), -1)
+        refs = np.full((len(sets), len(self._installed.streams)), -1)
         for row, members in zip(refs, sets, strict=True):
             for ref in members:
                 row[self._events[ref].role] = ref
@@ -144,22 +124,22 @@ class PartialSets:
         chances = PartialProbabilities(self._installed.graph, events)
         return Tuples(self._labels.names(refs), chances.joint, chances.of_edges, refs >= 0)
 
-    def _compatible(self, stream: str, batch: Events, held: StreamBuffers) -> Iterator[tuple[Int64Array, Int64Array]]:
-        """Yield refs of new events beside those of held ones that each is compatible with."""
-        self._installed.reach(held.templates)  # has all templates judged
-        names, role = self._installed.graph.roles, self._installed.players.index(stream)
+    def _compatible(self, stream: str, batch: Events, buffers: StreamBuffers) -> Iterator[RefColumns]:
+        """Yield refs of new events beside those of buffered ones that each is compatible with."""
+        self._installed.bounds(buffers.templates)  # has all templates judged
+        names, role = self._installed.graph.roles, self._installed.streams.index(stream)
         for edge in self._installed.edges:
             a, b = names.index(edge.condition.a), names.index(edge.condition.b)
             if role not in (a, b):
                 continue
             other, bounds = (b, edge.as_a) if role == a else (a, edge.as_b)
-            probe = Probe(batch, held.view(self._installed.players[other]), bounds, self._sensors)
+            probe = Probe(batch, buffers.view(self._installed.streams[other]), bounds, self._sensors)
             for rows, at in matching_pairs(probe):
-                self._know(role, rows, at, other, probe, held)
+                self._know(role, rows, at, other, probe, buffers)
                 yield probe.events.ref[rows], probe.stored.ref[at]
 
     def _know(
-        self, role: int, rows: PositionArray, at: PositionArray, other: int, probe: Probe, held: StreamBuffers
+        self, role: int, rows: PositionArray, at: PositionArray, other: int, probe: Probe, buffers: StreamBuffers
     ) -> None:
         """Note the members of some pairs: their templates too, whose codes may change."""
         events, stored = probe.events, probe.stored
@@ -168,7 +148,7 @@ class PartialSets:
             (role, events.ref[rows], events.template[rows], events.detected_at_us[rows]),
             (other, stored.ref[at], stored.template[at], stored_us),
         ):
-            known = held.templates[self._installed.players[of_role]].templates
+            known = buffers.templates[self._installed.streams[of_role]].templates
             for each, code, when_us in zip(ref.tolist(), template.tolist(), time_us.tolist(), strict=True):
                 if each not in self._events:
                     self._events[each] = MemberEvent(of_role, known[code], when_us)

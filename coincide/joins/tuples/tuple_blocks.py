@@ -17,26 +17,21 @@ from coincide.joins.detections import Detections
 from coincide.joins.events import Events, by_time, events_of, in_role_order, is_in_order, positions_in, sorted_events
 from coincide.joins.labels import effective_rule
 from coincide.joins.pairs.pair_join import BatchJoin
-from coincide.joins.row_labels import FrameLabels, MemberLabels
+from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
-from coincide.joins.tuples.candidates import Reach, RoleEvents
+from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import NEAR, Enumeration
 from coincide.joins.tuples.installed_graph import InstalledGraph, checked_at_least
-from coincide.joins.tuples.judged_edges import judged_frames
+from coincide.joins.tuples.judged_edges import bounds_of_edges
 from coincide.joins.tuples.maximal_sets import MemberSet
 from coincide.joins.tuples.partial_sets import PartialSets
 from coincide.offsets.cache import USUAL_LIMITS
 
 
-class Block(NamedTuple):
-    """Some tuples.
+class MemberBlock(NamedTuple):
+    """Positions of the members of some tuples, shape (n, k).
 
-    Attributes
-    ----------
-    members : ndarray of int64, shape (n, k)
-        Positions in the frames.
-    is_in_order : bool
-        Whether they are known to be in lexicographic order, and after those of the blocks before.
+    `is_in_order` says that they are known to rise in lexicographic order, and to follow those of the blocks before.
     """
 
     members: Int64Array
@@ -45,55 +40,45 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BatchTuples:
-    """The frames of a graph's streams, one frame under two names a self-join.
+    """The join of the batches of a graph's roles; one batch in two roles is a self-join."""
 
-    Attributes
-    ----------
-    frames : mapping of str to Detections
-    graph : ConstraintGraph
-    thresholds : sequence of float
-        Of each edge.
-    sensors : SensorRule
-    """
-
-    frames: Mapping[str, Detections]
+    batches: Mapping[str, Detections]
     graph: ConstraintGraph
     thresholds: Sequence[float]
     sensors: SensorRule
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[MemberBlock]:
         """Yield all tuples."""
-        yield from self._pairs() if len(self.frames) == 2 else self._tuples()
+        yield from self._pairs() if len(self.batches) == 2 else self._tuples()
 
-    def _pairs(self) -> Iterator[Block]:
+    def _pairs(self) -> Iterator[MemberBlock]:
         """One edge is a timing join."""
         [edge], [threshold] = self.graph.edges, self.thresholds
-        a, b = self.frames[edge.a], self.frames[edge.b]
+        a, b = self.batches[edge.a], self.batches[edge.b]
         join = BatchJoin.of(a, None if b is a else b, edge.window, threshold, self.sensors)
         a_first = edge.a == self.graph.roles[0] or (b is a and edge.window.is_symmetric)
         for left, right in join.blocks():
-            yield Block(np.array((left, right) if a_first else (right, left)).T, is_in_order=False)
+            yield MemberBlock(np.array((left, right) if a_first else (right, left)).T, is_in_order=False)
 
-    def _tuples(self) -> Iterator[Block]:
+    def _tuples(self) -> Iterator[MemberBlock]:
         events = self._sorted_events()
-        reach = Reach.of(self.graph, judged_frames(self.graph, self.frames, self.thresholds))
+        bounds = RoleBounds.of(self.graph, bounds_of_edges(self.graph, self.batches, self.thresholds))
         stored = {id(rows): sorted_events(rows) for rows in events}
         roles = [RoleEvents(stored[id(rows)]) for rows in events]
         are_in_order = all(is_in_order(rows) for rows in events)
-        for tuples in Enumeration(roles, reach, self._rules(events)).tuples(_root(roles)):
+        for tuples in Enumeration(roles, bounds, self._rules(events)).tuples(_root(roles)):
             members = np.array([positions_in(rows, tuples[role]) for role, rows in enumerate(events)]).T
-            yield Block(members, are_in_order and list(tuples) == sorted(tuples))
+            yield MemberBlock(members, are_in_order and list(tuples) == sorted(tuples))
 
     def _sorted_events(self) -> list[Events]:
-        """By stream; streams that share a frame share them."""
-        frames = {id(self.frames[stream]): self.frames[stream] for stream in self.graph.roles}
-        names = [id(self.frames[stream]) for stream in self.graph.roles]
-        given = dict(zip(frames, events_of(list(frames.values())), strict=True))
-        sorted_by_frame = {
-            name: in_role_order(rows, frames[name].id) if names.count(name) > 1 else by_time(rows)
-            for name, rows in given.items()
+        """Return the events of each role; roles that share a batch share them."""
+        names = [id(self.batches[role]) for role in self.graph.roles]
+        batches = {id(self.batches[role]): self.batches[role] for role in self.graph.roles}
+        events = {
+            name: in_role_order(rows, batch.id) if names.count(name) > 1 else by_time(rows)
+            for (name, batch), rows in zip(batches.items(), events_of(list(batches.values())), strict=True)
         }
-        return [sorted_by_frame[name] for name in names]
+        return [events[name] for name in names]
 
     def _rules(self, events: Sequence[Events]) -> MemberRules:
         rules = {effective_rule(self.sensors, one.sensor, other.sensor) for one, other in combinations(events, 2)}
@@ -110,33 +95,30 @@ def _root(roles: Sequence[RoleEvents]) -> int:
 
 
 def maximal_tuples(
-    frames: Mapping[str, Detections],
+    batches: Mapping[str, Detections],
     graph: ConstraintGraph,
     thresholds: Sequence[float],
     joint: float | None,
     sensors: SensorRule,
     at_least: int,
 ) -> Tuples:
-    """Return the maximal compatible sets of at least so many members, sorted by them; one stream after the other.
-
-    Parameters are those of `window_join`, checked; `thresholds` those of the edges.
-    """
-    names = {id(frames[name]): name for name in graph.roles}  # one frame under two names is one stream
-    players = {name: names[id(frames[name])] for name in graph.roles}
-    installed = InstalledGraph(graph, players, thresholds, USUAL_LIMITS)
-    labels = MemberLabels(FrameLabels(orders_ties=False), is_keyed=False)
+    """Return the maximal compatible sets of at least so many members, sorted; all arguments are checked."""
+    names = {id(batches[role]): role for role in graph.roles}  # one batch in two roles is one stream
+    stream_of = {role: names[id(batches[role])] for role in graph.roles}
+    installed = InstalledGraph(graph, stream_of, thresholds, USUAL_LIMITS)
+    labels = RowLabels(orders_ties=False)
     sets = PartialSets(installed, checked_at_least(at_least, installed), joint, sensors, labels)
     live, first = set[MemberSet](), {}
-    held, rows = StreamBuffers(graph.roles), 0
-    for name, events in zip(graph.roles, events_of([frames[name] for name in graph.roles]), strict=True):
-        batch = held.coded(name, replace(events, ref=np.arange(rows, rows + len(events))), frames[name].templates)
-        for grown, before in sets.grow(name, batch, held):
+    buffers, rows = StreamBuffers(graph.roles), 0
+    for name, events in zip(graph.roles, events_of([batches[name] for name in graph.roles]), strict=True):
+        batch = buffers.coded(name, replace(events, ref=np.arange(rows, rows + len(events))), batches[name].templates)
+        for grown, before in sets.grow(name, batch, buffers):
             live.add(grown)
             live.discard(before or frozenset())
         first[name], rows = rows, rows + len(events)
-    found = sets.tuples(sorted(live, key=lambda members: _in_role_order(members, list(first.values()))))
-    found.members -= np.where(found.present, list(first.values()), 0)
-    return found
+    tuples = sets.tuples(sorted(live, key=lambda members: _in_role_order(members, list(first.values()))))
+    tuples.members -= np.where(tuples.present, list(first.values()), 0)
+    return tuples
 
 
 def _in_role_order(members: MemberSet, first: Sequence[int]) -> list[int]:

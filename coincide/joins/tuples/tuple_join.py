@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,17 +12,17 @@ from coincide.constraints.conditions import SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.errors import DetectionsError
 from coincide.joins.answers import Tuples
-from coincide.joins.detections import Detections, checked_frame
-from coincide.joins.labels import Keys, keyed_frames
+from coincide.joins.detections import Detections, checked_batch
+from coincide.joins.labels import Keys, keyed_batches
 from coincide.joins.tuples.judged_edges import are_exact, with_thresholds
 from coincide.joins.tuples.members import MemberColumns, in_order
-from coincide.joins.tuples.tuple_blocks import BatchTuples, Block, maximal_tuples
+from coincide.joins.tuples.tuple_blocks import BatchTuples, MemberBlock, maximal_tuples
 
 Where = Callable[[Int64Array], BoolArray]
 
 
 def window_join(
-    frames: Mapping[str, Detections],
+    batches: Mapping[str, Detections],
     graph: ConstraintGraph,
     key: Keys | None = None,
     threshold: float | None = None,
@@ -30,17 +31,17 @@ def window_join(
     *,
     at_least: int | None = None,
 ) -> Tuples:
-    """Tuples of one event a stream that satisfy every edge of the graph, and all of them at once.
+    """Tuples of one event a role that satisfy every edge of the graph, and all of them at once.
 
     Parameters
     ----------
-    frames : mapping of str to Detections
-        A frame for each stream of the graph, rows in any order. One frame under two names is a self-join: its members
-        are different events, and where the graph is a uniform clique with one threshold, each set of events counts
-        once, its members in the order of (detected_at, sensor, id, position).
+    batches : mapping of str to Detections
+        A batch for each role of the graph, rows in any order. One batch in two roles is a self-join: its members are
+        different events. Where the graph is a uniform clique with one threshold, each set of events then counts once,
+        its members in the order of (detected_at, sensor, id, position).
     graph : ConstraintGraph
     key : mapping of str to array_like, optional
-        For each stream one label a row, integers or strings: only events with equal keys (in one area) meet.
+        For each role one label a row, integers or strings: only events with equal keys (in one area) meet.
     threshold : float, optional
         In (0, 1]: the least joint probability, that every edge's window holds.
     where : callable, optional
@@ -49,7 +50,7 @@ def window_join(
         Which sensors the members may come from. Detections without a sensor differ from all others.
     at_least : int, optional
         Cliques only: so many members are enough, at least 2. The answer is then the sets of compatible events, at most
-        one of each stream, that cannot grow. Found event by event in Python, as a stream's are; without `where`.
+        one of each role, that cannot grow. Python finds them event by event, as in a stream; `where` is not allowed.
 
     Returns
     -------
@@ -59,8 +60,8 @@ def window_join(
     Raises
     ------
     CoincideError
-        Frames that are not those of the graph's streams or do not fit each other, thresholds, keys or a rule that
-        cannot be used, or an edge without any threshold where times are not exact.
+        Batches that are not those of the graph's roles or do not fit each other; a threshold, key or rule that cannot
+        be used; or an edge without any threshold where times are not exact.
 
     References
     ----------
@@ -77,22 +78,21 @@ def window_join(
     >>> gate, bridge = Detections([0], clock), Detections([40_000_000, 99_000_000], clock)
     >>> tower = Detections([70_000_000], clock)
     >>> valley = ConstraintGraph.path(["gate", "bridge", "tower"], Window(lo_s=0, hi_s=60), threshold=0.9)
-    >>> found = window_join({"gate": gate, "bridge": bridge, "tower": tower}, valley)
-    >>> found.members.tolist(), found.edge_probability.tolist()
+    >>> clouds = window_join({"gate": gate, "bridge": bridge, "tower": tower}, valley)
+    >>> clouds.members.tolist(), clouds.edge_probability.tolist()
     ([[0, 0, 0]], [[1.0, 1.0]])
     """
+    join = _CheckedJoin.of(batches, graph, key, threshold, sensors)
     if at_least is not None:
-        return _sets(frames, graph, key, threshold, where, sensors, at_least)
-    blocks = list(_blocks(frames, graph, key, threshold, where, sensors))
+        return join.sets(where, at_least)
+    blocks = list(join.blocks(where))
     nobody = np.empty((len(graph.roles), 0), np.int64)
     members = np.hstack([nobody, *(block.members.T for block in blocks)]).T
-    if not all(block.is_in_order for block in blocks):
-        members = in_order(members)
-    return _tuples(frames, graph, members)
+    return join.tuples(members if all(block.is_in_order for block in blocks) else in_order(members))
 
 
 def window_join_blocks(
-    frames: Mapping[str, Detections],
+    batches: Mapping[str, Detections],
     graph: ConstraintGraph,
     key: Keys | None = None,
     threshold: float | None = None,
@@ -113,57 +113,74 @@ def window_join_blocks(
     >>> sum(len(part) for part in window_join_blocks({"x": a, "y": a, "z": a}, graph))
     161700
     """
-    for block in _blocks(frames, graph, key, threshold, where, sensors):
-        yield _tuples(frames, graph, block.members)
+    join = _CheckedJoin.of(batches, graph, key, threshold, sensors)
+    for block in join.blocks(where):
+        yield join.tuples(block.members)
 
 
-def _blocks(
-    frames: Mapping[str, Detections],
-    graph: ConstraintGraph,
-    key: Keys | None,
-    threshold: float | None,
-    where: Where | None,
-    sensors: SensorRule,
-) -> Iterator[Block]:
-    thresholds, joint = _thresholds(frames, graph, threshold)
-    join = BatchTuples(keyed_frames(frames, key), graph, thresholds, checked_sensor_rule(sensors))
-    for members, is_in_order in join.blocks():
-        kept = members if where is None else members[_kept(where, members)]
-        if joint is not None:
-            kept = kept[_columns(frames, graph, kept).at_least(graph, joint)]
-        if len(kept):
-            yield Block(kept, is_in_order)
+@dataclass(frozen=True, eq=False)
+class _CheckedJoin:
+    """The arguments of a join, checked: `keyed` has (area, key) in place of the area; `joint` is None if edges do."""
+
+    given: Mapping[str, Detections]
+    keyed: Mapping[str, Detections]
+    graph: ConstraintGraph
+    thresholds: Sequence[float]
+    joint: float | None
+    sensors: SensorRule
+
+    @classmethod
+    def of(
+        cls,
+        batches: Mapping[str, Detections],
+        graph: ConstraintGraph,
+        key: Keys | None,
+        threshold: float | None,
+        sensors: SensorRule,
+    ) -> _CheckedJoin:
+        _check_batches(batches, checked_graph(graph))
+        exact = {role: are_exact(batch.templates) for role, batch in batches.items()}
+        thresholds = with_thresholds(graph, threshold, exact)
+        joint = threshold if len(graph.edges) > 1 and not all(exact.values()) else None
+        return cls(batches, keyed_batches(batches, key), graph, thresholds, joint, checked_sensor_rule(sensors))
+
+    def blocks(self, where: Where | None) -> Iterator[MemberBlock]:
+        for members, is_in_order in BatchTuples(self.keyed, self.graph, self.thresholds, self.sensors).blocks():
+            kept = members if where is None else members[_kept(where, members)]
+            if self.joint is not None:
+                kept = kept[self._columns(kept).at_least(self.graph, self.joint)]
+            if len(kept):
+                yield MemberBlock(kept, is_in_order)
+
+    def sets(self, where: Where | None, at_least: int) -> Tuples:
+        if where is not None:
+            raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
+        return maximal_tuples(self.keyed, self.graph, self.thresholds, self.joint, self.sensors, at_least)
+
+    def tuples(self, members: Int64Array) -> Tuples:
+        return Tuples(
+            members,
+            lambda: self._columns(members).probabilities(self.graph),
+            lambda: self._columns(members).edge_probabilities(self.graph),
+        )
+
+    def _columns(self, members: Int64Array) -> MemberColumns:
+        batches = [(self.given[role], at) for role, at in zip(self.graph.roles, members.T, strict=True)]
+        return MemberColumns(
+            [batch.templates for batch, _ in batches],
+            np.array([batch.template_index[at] for batch, at in batches]),
+            np.array([batch.detected_at_us[at] for batch, at in batches]),
+        )
 
 
-def _sets(
-    frames: Mapping[str, Detections],
-    graph: ConstraintGraph,
-    key: Keys | None,
-    threshold: float | None,
-    where: Where | None,
-    sensors: SensorRule,
-    at_least: int,
-) -> Tuples:
-    if where is not None:
-        raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
-    thresholds, joint = _thresholds(frames, graph, threshold)
-    return maximal_tuples(keyed_frames(frames, key), graph, thresholds, joint, checked_sensor_rule(sensors), at_least)
-
-
-def _thresholds(
-    frames: Mapping[str, Detections], graph: ConstraintGraph, threshold: float | None
-) -> tuple[list[float], float | None]:
-    """Return the threshold of each edge, and the joint one if the edges leave it open; checks the frames' names."""
-    needed = f"a frame for each stream of the graph: {list(checked_graph(graph).roles)}"
-    if not isinstance(frames, Mapping):
-        raise DetectionsError("frames", frames, needed)
-    if set(frames) != set(graph.roles):
-        raise DetectionsError("frames", sorted(frames), needed)
-    for name, frame in frames.items():
-        checked_frame(f"frames[{name!r}]", frame)
-    exact = {name: are_exact(frame.templates) for name, frame in frames.items()}
-    is_open = len(graph.edges) > 1 and not all(exact.values())
-    return with_thresholds(graph, threshold, exact), threshold if is_open else None
+def _check_batches(batches: Mapping[str, Detections], graph: ConstraintGraph) -> None:
+    needed = f"one Detections for each role of the graph: {list(graph.roles)}"
+    if not isinstance(batches, Mapping):
+        raise DetectionsError("batches", batches, needed)
+    if set(batches) != set(graph.roles):
+        raise DetectionsError("batches", sorted(batches), needed)
+    for role, batch in batches.items():
+        checked_batch(f"batches[{role!r}]", batch)
 
 
 def _kept(where: Where, members: Int64Array) -> BoolArray:
@@ -172,20 +189,3 @@ def _kept(where: Where, members: Int64Array) -> BoolArray:
         what = f"an array of {keep.dtype} with shape {keep.shape}"
         raise DetectionsError("where", what, f"bool for each of the {len(members)} tuples")
     return keep
-
-
-def _tuples(frames: Mapping[str, Detections], graph: ConstraintGraph, members: Int64Array) -> Tuples:
-    return Tuples(
-        members,
-        lambda: _columns(frames, graph, members).probabilities(graph),
-        lambda: _columns(frames, graph, members).edge_probabilities(graph),
-    )
-
-
-def _columns(frames: Mapping[str, Detections], graph: ConstraintGraph, members: Int64Array) -> MemberColumns:
-    streams = [(frames[name], at) for name, at in zip(graph.roles, members.T, strict=True)]
-    return MemberColumns(
-        [stream.templates for stream, _ in streams],
-        np.array([stream.template_index[at] for stream, at in streams]),
-        np.array([stream.detected_at_us[at] for stream, at in streams]),
-    )

@@ -43,7 +43,7 @@ def scattered(draw: random.Random, count: int, stream: str) -> list[Detection]:
     ]
 
 
-def frame(rows: Sequence[Detection]) -> Detections:
+def detections_of(rows: Sequence[Detection]) -> Detections:
     templates = list(dict.fromkeys(row.template for row in rows)) or [POINT]
     return Detections(
         [row.detected_at_us for row in rows],
@@ -75,8 +75,8 @@ def batch(rows: list[Detection], query: QueryVersion) -> dict[tuple[str, str], f
     # A tie is broken by (sensor, id) in the oracle and by (sensor, position) in the batch join: put ids in order.
     first, second = sorted(first, key=lambda row: row.id), sorted(second, key=lambda row: row.id)
     window = Window(lo_s=query.lo_s, hi_s=query.hi_s)
-    right = None if self_join else frame(second)
-    pairs = timing_join(frame(first), right, window, query.threshold, query.sensors)
+    right = None if self_join else detections_of(second)
+    pairs = timing_join(detections_of(first), right, window, query.threshold, query.sensors)
     columns = zip(pairs.left.tolist(), pairs.right.tolist(), pairs.probability.tolist(), strict=True)
     return {(first[i].id, second[j].id): probability for i, j, probability in columns}
 
@@ -91,7 +91,7 @@ def streaming(rows: list[Detection], query: QueryVersion, draw: random.Random) -
         size = draw.choice([1, 3, 10, 40])
         together, arriving = arriving[:size], arriving[size:]
         for stream in dict.fromkeys(row.stream for row in together):
-            changes = join.push(stream, frame([row for row in together if row.stream == stream]))
+            changes = join.push(stream, detections_of([row for row in together if row.stream == stream]))
             new = changes.insert
             columns = zip(new.left.tolist(), new.right.tolist(), new.probability.tolist(), strict=True)
             for left, right, probability in columns:

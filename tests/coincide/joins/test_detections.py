@@ -11,33 +11,33 @@ CLOCK = Histogram.uniform(-40, 0.0000005)
 
 
 def test_earliest_is_rounded_down_and_latest_up() -> None:
-    frame = Detections([60_000_000], [CLOCK])
+    detections = Detections([60_000_000], [CLOCK])
 
-    assert frame.earliest_us.tolist() == [20_000_000]
-    assert frame.latest_us.tolist() == [60_000_001]
+    assert detections.earliest_us.tolist() == [20_000_000]
+    assert detections.latest_us.tolist() == [60_000_001]
 
 
 def test_each_row_has_its_own_template() -> None:
-    frame = Detections([0, 0], [Histogram.point(), CLOCK], template_index=[1, 0])
+    detections = Detections([0, 0], [Histogram.point(), CLOCK], template_index=[1, 0])
 
-    assert frame.earliest_us.tolist() == [-40_000_000, 0]
+    assert detections.earliest_us.tolist() == [-40_000_000, 0]
 
 
 def test_columns_are_read_only_and_leave_the_callers_array_alone() -> None:
     times = np.array([1, 2], np.int64)
-    frame = Detections(times, [CLOCK])
+    detections = Detections(times, [CLOCK])
 
     with pytest.raises(ValueError, match="read-only"):
-        frame.detected_at_us[0] = 5
+        detections.detected_at_us[0] = 5
     times[0] = 3
     assert times.tolist() == [3, 2]
 
 
-def test_a_frame_may_be_empty() -> None:
-    frame = Detections([], [], area=[], sensor=[], id=[])
+def test_a_batch_may_be_empty() -> None:
+    detections = Detections([], [], area=[], sensor=[], id=[])
 
-    assert len(frame) == 0
-    assert frame.latest_us.tolist() == []
+    assert len(detections) == 0
+    assert detections.latest_us.tolist() == []
 
 
 def test_labels_of_any_integer_type_are_told_apart_to_the_last_bit() -> None:
@@ -51,18 +51,18 @@ def test_labels_of_any_integer_type_are_told_apart_to_the_last_bit() -> None:
 
 
 def test_take_keeps_all_columns_together() -> None:
-    frame = Detections(
+    detections = Detections(
         [1, 2, 3], [CLOCK], area=["x", "y", "z"], sensor=[7, 8, 9], received_at_us=[4, 5, 6], id=["p", "q", "r"]
     ).take(np.array([2, 0]))
 
-    assert frame.id is not None
-    assert frame.area is not None
-    assert frame.sensor is not None
-    assert frame.received_at_us is not None
-    assert frame.id.tolist() == ["r", "p"]
-    assert frame.area.tolist() == ["z", "x"]
-    assert frame.sensor.tolist() == [9, 7]
-    assert frame.received_at_us.tolist() == [6, 4]
+    assert detections.id is not None
+    assert detections.area is not None
+    assert detections.sensor is not None
+    assert detections.received_at_us is not None
+    assert detections.id.tolist() == ["r", "p"]
+    assert detections.area.tolist() == ["z", "x"]
+    assert detections.sensor.tolist() == [9, 7]
+    assert detections.received_at_us.tolist() == [6, 4]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Deadlines and delays: windows open to one side, for frames but not for streams."""
+"""Deadlines and delays: windows open to one side, for batches but not for streams."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def by_definition(streams: Recorded) -> PairSet:
 
 @settings(max_examples=25)
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, OPEN_WINDOWS, longest=6))
-def test_frames_are_joined_by_definition(streams: Recorded) -> None:
+def test_batches_are_joined_by_definition(streams: Recorded) -> None:
     found = timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")
     assert positions(found) == by_definition(streams)
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,7 @@ from coincide.joins.row_labels import LEAST_LOG
 from coincide.joins.watermark import BEFORE_ALL_US
 from coincide.live import SharedJoins
 from coincide.offsets import PairLimits
-from tests.reference.streaming import on_time, watermarks
-from tests.reference.timing_join import Row
+from tests.reference.timing_join import Row, couples, detections_of, on_time, row_lists, watermarks
 from tests.reference.timing_join import timing_join as slow_timing_join
 
 TEMPLATES = (
@@ -37,40 +35,27 @@ SECOND = 1_000_000
 Pair = tuple[int, int]
 
 windows, thresholds, rules = st.sampled_from(WINDOWS), st.sampled_from((0.05, 0.4, 1.0)), st.sampled_from(RULES)
-rows_of_x_and_y = st.lists(
-    st.builds(
-        Row,
-        id=st.just(0),
-        stream=st.sampled_from(["x", "y"]),
-        detected_at_us=st.integers(0, 40).map(lambda half: half * SECOND // 2),
-        template=st.sampled_from(TEMPLATES),
-        area=st.sampled_from(["bay", "sea"]),
-        sensor=st.sampled_from(["s1", "s2", "s10"]),
-        received_at_us=st.integers(0, 50).map(lambda half: half * SECOND // 2),
-    ),
-    max_size=30,
-).map(lambda rows: [replace(row, id=position) for position, row in enumerate(rows)])
+rows_of_x_and_y = row_lists(
+    30,
+    detected_at_us=st.integers(0, 40).map(lambda half: half * SECOND // 2),
+    template=st.sampled_from(TEMPLATES),
+    area=st.sampled_from(["bay", "sea"]),
+    sensor=st.sampled_from(["s1", "s2", "s10"]),
+    received_at_us=st.integers(0, 50).map(lambda half: half * SECOND // 2),
+)
 pair_limits = st.sampled_from([PairLimits(), PairLimits(table=2_000), PairLimits(table=0, cached=2)])
 cuts = st.lists(st.integers(0, 30), max_size=5)
-empty_frames = (
+empty_batches = (
     Detections([], TEMPLATES, area=[], sensor=[], received_at_us=[], id=[]),
     Detections([], []),
 )
 
 
-def frame(rows: list[Row]) -> Detections:
-    return Detections(
-        [row.detected_at_us for row in rows],
-        TEMPLATES,
-        [TEMPLATES.index(row.template) for row in rows],
-        [row.area for row in rows],
-        [str(row.sensor) for row in rows],
-        received_at_us=[row.received_at_us for row in rows],
-        id=[row.id for row in rows],
-    )
+def batch(rows: list[Row]) -> Detections:
+    return detections_of(rows, TEMPLATES)
 
 
-def frames(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
+def runs_of(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
     """Cut the rows, in their order, into runs of one stream."""
     runs: list[list[Row]] = []
     for position, row in enumerate(rows):
@@ -84,12 +69,12 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
     """Pairs found, each asserted to come once, and ids of late rows."""
     found: list[Pair] = []
     late: list[int] = []
-    for number, run in enumerate(frames(rows, cuts)):
-        for empty in empty_frames:  # between any two frames, and before the first
+    for number, run in enumerate(runs_of(rows, cuts)):
+        for empty in empty_batches:  # between any two batches, and before the first
             nothing = join.push("xy"[number % 2] if "y" in join._streams else "x", empty)
             assert len(nothing.insert) == len(nothing.late) == 0
-        changes = join.push(run[0].stream, frame(run))
-        found += zip(changes.insert.left.tolist(), changes.insert.right.tolist(), strict=True)
+        changes = join.push(run[0].stream, batch(run))
+        found += couples(changes.insert)
         late += [run[position].id for position in changes.late.tolist()]
         assert len(changes.retract) == 0
     assert len(set(found)) == len(found), "a pair came twice"
@@ -139,7 +124,7 @@ def test_the_order_of_arrival_changes_nothing_while_nothing_is_late(
 
 @settings(max_examples=40)
 @given(rows_of_x_and_y, cuts, windows)
-def test_evicting_by_the_retention_rule_after_every_frame_loses_no_pair(
+def test_evicting_by_the_retention_rule_after_every_batch_loses_no_pair(
     rows: list[Row], cuts: list[int], window: Window
 ) -> None:
     """The hardest case: whatever may go goes at once, and late-but-on-time events come behind it."""
@@ -156,7 +141,7 @@ def test_evicting_by_the_retention_rule_after_every_frame_loses_no_pair(
             area, template = np.array([codes[str(row.area)]], np.int32), np.array([0], np.int32)
             one = Events(area, np.array([row.detected_at_us]), template, template, np.array([row.id]))
             for pairs in joins.push(row.stream, one, [row.template]).values():
-                found |= set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+                found |= set(couples(pairs))
         joins.evict(np.array([reached.get("bay", -(2**62)), reached.get("sea", -(2**62))]))
 
     accepted_rows = [row for row in rows if row.id in accepted]
@@ -192,43 +177,6 @@ def test_an_event_is_kept_until_the_last_partner_on_time_and_no_longer(
     assert "kept" in {*changes.insert.left.tolist(), *changes.insert.right.tolist()}
 
 
-@pytest.mark.parametrize("order", list(permutations("ABC")), ids="".join)
-@pytest.mark.parametrize("one_by_one", [True, False], ids=["one by one", "one batch"])
-def test_a_at_0_b_at_6_c_at_12_in_a_window_of_10(order: tuple[str, ...], one_by_one: bool) -> None:
-    times = {"A": 0, "B": 6 * SECOND, "C": 12 * SECOND}
-    join = TimingJoin(Stream("n", 120, 0), None, Window(10), 1)
-    parts = [[name] for name in order] if one_by_one else [list(order)]
-
-    found = set()
-    for part in parts:
-        pairs = join.push("n", Detections([times[name] for name in part], TEMPLATES[:1], id=part)).insert
-        found |= set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
-
-    assert found == {("A", "B"), ("B", "C")}
-
-
-def test_lateness_does_not_depend_on_the_batch() -> None:
-    # D = 1 s: y@5 comes while W = 6 and is on time; y@4 comes after and is late by 1 s, in the same frame or not
-    def late(parts: list[list[int]]) -> list[int]:
-        join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
-        by_us = []
-        for part in parts:
-            changes = join.push("y", Detections([second * SECOND for second in part], TEMPLATES[:1]))
-            by_us += changes.late_by_us.tolist()
-        return by_us
-
-    assert late([[6, 5, 4]]) == late([[6], [5], [4]]) == late([[6, 5], [4]]) == [SECOND]
-
-
-def test_areas_never_mix() -> None:
-    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
-    here, there = (Detections([0], TEMPLATES[:1], area=[area]) for area in ("bay", "sea"))
-
-    assert len(join.push("x", here).insert) == 0
-    assert len(join.push("y", there).insert) == 0
-    assert len(join.push("y", here).insert) == 1
-
-
 def test_a_hundred_thousand_areas_and_a_century_in_one_batch() -> None:
     year_1980, year_2100 = 315_532_800_000_000, 4_102_444_800_000_000
     count = 100_000
@@ -252,7 +200,7 @@ def test_the_buffers_stay_small_while_time_goes_on() -> None:
             join.push(stream, Detections(times, TEMPLATES[:1], id=times))
         held.append(join.buffered("x") + join.buffered("y"))
 
-    assert max(held) < 300  # 100 s a frame, and at most about 8 s of retention
+    assert max(held) < 300  # 100 s a batch, and at most about 8 s of retention
 
 
 def test_the_hard_bound_drops_the_earliest_and_counts_them() -> None:
@@ -282,10 +230,10 @@ def test_templates_that_nothing_uses_any_more_are_forgotten() -> None:
             found += len(join.push(stream, Detections([second * SECOND], own)).insert)
 
     assert found == 200
-    assert all(len(registry) < 80 for registry in join._joins._held.templates.values())
+    assert all(len(registry) < 80 for registry in join._joins.buffers.templates.values())
 
 
-def test_the_ids_of_a_pair_are_known_even_if_its_frame_lets_its_events_go() -> None:
+def test_the_ids_of_a_pair_are_known_even_if_its_batch_lets_its_events_go() -> None:
     join = TimingJoin(Stream("x", 10, 0), Stream("y", 10, 0), Window(1), 1)
     join.push("x", Detections([0] * 2 * LEAST_LOG, TEMPLATES[:1], id=["old"] * 2 * LEAST_LOG))
     join.push("x", Detections([1000 * SECOND] * 300, TEMPLATES[:1], id=["x"] * 300))
@@ -304,31 +252,31 @@ def labels_held(join: TimingJoin) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", [str, int])
 def test_sensors_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[int]) -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
-    found, most, per_frame = 0, 0, 100
-    for frame_number in range(100):
-        sensor = [kind(frame_number * per_frame + number) for number in range(per_frame)]
-        rows = Detections([20 * frame_number * SECOND] * per_frame, TEMPLATES[:1], sensor=sensor)
+    found, most, per_batch = 0, 0, 100
+    for nth in range(100):
+        sensor = [kind(nth * per_batch + number) for number in range(per_batch)]
+        rows = Detections([20 * nth * SECOND] * per_batch, TEMPLATES[:1], sensor=sensor)
         for stream in ("x", "y"):
             found += len(join.push(stream, rows).insert)
         most = max(most, labels_held(join)[1])
 
-    assert found == 100 * per_frame, "each with the other event of its own sensor"
-    assert SPARE_LABELS < most < SPARE_LABELS + 10 * per_frame
+    assert found == 100 * per_batch, "each with the other event of its own sensor"
+    assert SPARE_LABELS < most < SPARE_LABELS + 10 * per_batch
 
 
 @pytest.mark.parametrize("kind", [str, int])
 def test_areas_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[int]) -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, max_buffered=50)
-    found, per_frame = 0, 50
-    for first in range(0, 10_000, per_frame):
-        area = [kind(number) for number in range(first, first + per_frame)]
-        rows = Detections([first * SECOND] * per_frame, TEMPLATES[:1], area=area)
+    found, per_batch = 0, 50
+    for first in range(0, 10_000, per_batch):
+        area = [kind(number) for number in range(first, first + per_batch)]
+        rows = Detections([first * SECOND] * per_batch, TEMPLATES[:1], area=area)
         for stream in ("x", "y"):
             found += len(join.push(stream, rows).insert)
-        assert labels_held(join)[0] <= SPARE_LABELS + 4 * per_frame
+        assert labels_held(join)[0] <= SPARE_LABELS + 4 * per_batch
 
     assert found == 10_000
-    assert len(join._intake.watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_frame)
+    assert len(join._intake.watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_batch)
     assert (join.watermark_us(kind(0)), join.watermark_us(kind(9999))) == (BEFORE_ALL_US, 9950 * SECOND)
 
 
@@ -344,7 +292,7 @@ def test_a_forgotten_area_begins_anew() -> None:
     assert (len(again.late), join.watermark_us("bay")) == (0, 0)
 
 
-def test_frames_that_do_not_fit_are_refused_and_change_nothing() -> None:
+def test_batches_that_do_not_fit_are_refused_and_change_nothing() -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
     good = Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"], id=["n1"])
     join.push("x", good)
@@ -352,8 +300,8 @@ def test_frames_that_do_not_fit_are_refused_and_change_nothing() -> None:
     for stream, bad, message in [
         ("z", good, "one of"),
         ("y", Detections([0], TEMPLATES[:1], area=["bay"]), "without a sensor"),
-        ("y", Detections([0], TEMPLATES[:1], sensor=["s"], id=["n2"]), "area is 'missing': given in all frames"),
-        ("y", Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"]), "id is 'missing': given in all frames"),
+        ("y", Detections([0], TEMPLATES[:1], sensor=["s"], id=["n2"]), "area is 'missing': given in all batches"),
+        ("y", Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"]), "id is 'missing': given in all batches"),
         ("y", Detections([0], [Histogram.uniform(0, 5)], area=["bay"], sensor=["s"], id=["n2"]), "at most 4.0 s long"),
         ("y", Detections([0], TEMPLATES[:1], area=[1], sensor=["s"], id=["n2"]), "area is 'number': the same kind as"),
         ("y", Detections([0], TEMPLATES[:1], area=["new"], sensor=[1], id=["n2"]), "sensor is 'number': the same kind"),
@@ -389,16 +337,16 @@ def test_the_batch_join_of_one_stream_gives_the_same_roles_by_id(
     data: st.DataObject, rows: list[Row], window: Window, threshold: float, sensors: SensorRule, as_text: bool
 ) -> None:
     names = data.draw(st.permutations(range(len(rows))))
-    whole = frame([replace(row, stream="x", id=name) for row, name in zip(rows, names, strict=True)])
+    whole = batch([replace(row, stream="x", id=name) for row, name in zip(rows, names, strict=True)])
     ids = np.array(names, np.int64).astype(np.str_) if as_text else np.array(names, np.int64)
     whole = Detections(whole.detected_at_us, TEMPLATES, whole.template_index, whole.area, whole.sensor, id=ids)
     join = TimingJoin(Stream("x", 1000, 4), None, window, threshold, sensors)
 
-    batch = timing_join(whole, None, window, threshold, sensors)
-    stream = join.push("x", whole).insert
+    at_once = timing_join(whole, None, window, threshold, sensors)
+    streamed = join.push("x", whole).insert
 
-    found = set(zip(ids[batch.left].tolist(), ids[batch.right].tolist(), strict=True))
-    assert found == set(zip(stream.left.tolist(), stream.right.tolist(), strict=True))
+    found = set(zip(ids[at_once.left].tolist(), ids[at_once.right].tolist(), strict=True))
+    assert found == set(couples(streamed))
 
 
 def test_ties_of_time_are_ordered_by_id() -> None:
@@ -406,65 +354,4 @@ def test_ties_of_time_are_ordered_by_id() -> None:
 
     pairs = timing_join(ties, None, Window(1), 1)
 
-    assert sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [(1, 0), (1, 2), (2, 0)]
-
-
-class Timeline:
-    """Several queries over shared buffers; every event is at the same time, so that only the rules decide."""
-
-    def __init__(self) -> None:
-        self.joins = SharedJoins(STREAMS.values(), lambda refs, others: refs < others)
-        self.next_ref = 0
-
-    def push(self, stream: str, count: int = 1) -> dict[str, list[Pair]]:
-        refs = np.arange(self.next_ref, self.next_ref + count)
-        self.next_ref += count
-        zeros = np.zeros(count, np.int32)
-        batch = Events(zeros, zeros.astype(np.int64), zeros, refs.astype(np.int32), refs)
-        found = self.joins.push(stream, batch, TEMPLATES[:1])
-        return {
-            name: sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) for name, pairs in found.items()
-        }
-
-
-def test_a_query_counts_only_rows_from_its_activation_on() -> None:
-    line = Timeline()
-    line.joins.install("old", JoinCondition("x", "y", Window(1), 1))
-    line.push("x")  # 0
-    line.joins.install("new", JoinCondition("x", "y", Window(1), 1), since_ref=1)
-    line.push("x")  # 1
-
-    assert line.push("y") == {"old": [(0, 2), (1, 2)], "new": [(1, 2)]}
-
-
-def test_a_changed_threshold_keeps_the_activation() -> None:
-    line = Timeline()
-    line.joins.install("q", JoinCondition("x", "y", Window(1), 1), since_ref=0)
-    line.push("x")
-    line.joins.install("q", JoinCondition("x", "y", Window(1), 0.5), since_ref=0)
-
-    assert line.push("y") == {"q": [(0, 1)]}
-
-
-def test_another_query_does_not_change_an_answer() -> None:
-    alone, crowded = Timeline(), Timeline()
-    for line in (alone, crowded):
-        line.joins.install("q", JoinCondition("x", "y", Window(1), 1))
-    crowded.joins.install("wide", JoinCondition("y", "x", Window(1000), 0.1), since_ref=2)
-    crowded.joins.install("self", JoinCondition("x", "x", Window(lo_s=-1, hi_s=2), 0.1, "any"))
-
-    for stream, count in (("x", 2), ("y", 3), ("x", 1)):
-        assert crowded.push(stream, count).get("q") == alone.push(stream, count).get("q")
-
-
-def test_an_asymmetric_self_join_tries_both_orientations_once() -> None:
-    line = Timeline()
-    line.joins.install("q", JoinCondition("x", "x", Window(lo_s=-1, hi_s=2), 1))
-
-    assert line.push("x", 2) == {"q": [(0, 1), (1, 0)]}
-    assert line.push("x") == {"q": [(0, 2), (1, 2), (2, 0), (2, 1)]}
-
-
-def test_an_undeclared_stream_is_refused() -> None:
-    with pytest.raises(CoincideError, match=r"one of \['x', 'y'\]"):
-        Timeline().joins.install("q", JoinCondition("x", "z", Window(1), 1))
+    assert sorted(couples(pairs)) == [(1, 0), (1, 2), (2, 0)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,33 +65,29 @@ def assert_as_the_oracle(data: st.DataObject, case: WindowJoinCase, m: int | Non
         assert pushing.push(case.frames, each, case.key) == changes
 
 
+ALL_MEMBERS = {
+    "uncertain times": window_joins(with_joint=False, most_choices=60),
+    "exact times": window_joins(certain=True, most_choices=60),
+    "joint threshold": window_joins(EXACTLY_JUDGED, fewest=3, most=4, with_joint=True, most_choices=40),
+}
+AT_LEAST_SO_MANY = {
+    "each edge": window_joins(CLIQUES, fewest=3, most=5, with_joint=False, most_choices=60),
+    "joint threshold": window_joins(("uniform clique",), fewest=3, most=4, with_joint=True, most_choices=40),
+}
+
+
+@pytest.mark.parametrize("cases", ALL_MEMBERS.values(), ids=ALL_MEMBERS)
 @settings(max_examples=15)
-@given(data=st.data(), case=window_joins(with_joint=False, most_choices=60))
-def test_uncertain_times(data: st.DataObject, case: WindowJoinCase) -> None:
-    assert_as_the_oracle(data, case, None)
+@given(data=st.data())
+def test_tuples_of_all_members(data: st.DataObject, cases: st.SearchStrategy[WindowJoinCase]) -> None:
+    assert_as_the_oracle(data, data.draw(cases), None)
 
 
+@pytest.mark.parametrize("cases", AT_LEAST_SO_MANY.values(), ids=AT_LEAST_SO_MANY)
 @settings(max_examples=15)
-@given(data=st.data(), case=window_joins(certain=True, most_choices=60))
-def test_exact_times(data: st.DataObject, case: WindowJoinCase) -> None:
-    assert_as_the_oracle(data, case, None)
-
-
-@settings(max_examples=15)
-@given(data=st.data(), case=window_joins(EXACTLY_JUDGED, fewest=3, most=4, with_joint=True, most_choices=40))
-def test_joint_threshold(data: st.DataObject, case: WindowJoinCase) -> None:
-    assert_as_the_oracle(data, case, None)
-
-
-@settings(max_examples=15)
-@given(data=st.data(), case=window_joins(CLIQUES, fewest=3, most=5, with_joint=False, most_choices=60))
-def test_at_least_so_many(data: st.DataObject, case: WindowJoinCase) -> None:
-    assert_as_the_oracle(data, case, data.draw(st.integers(2, len(case.graph.roles))))
-
-
-@settings(max_examples=15)
-@given(data=st.data(), case=window_joins(("uniform clique",), fewest=3, most=4, with_joint=True, most_choices=40))
-def test_at_least_so_many_and_a_joint_threshold(data: st.DataObject, case: WindowJoinCase) -> None:
+@given(data=st.data())
+def test_sets_of_at_least_so_many(data: st.DataObject, cases: st.SearchStrategy[WindowJoinCase]) -> None:
+    case = data.draw(cases)
     assert_as_the_oracle(data, case, data.draw(st.integers(2, len(case.graph.roles))))
 
 

@@ -46,7 +46,7 @@ def events(rng: np.random.Generator, count: int, spacing_us: int, *, kinds: int,
 
 
 @pytest.mark.parametrize(("partners", "count_of_each"), [(1, 70_000), (10, 70_000), (100, 10_000)])
-def test_frames_are_joined_in_work_that_grows_with_input_and_output(
+def test_batches_are_joined_in_work_that_grows_with_input_and_output(
     joined: CallCounts, partners: int, count_of_each: int
 ) -> None:
     rng = np.random.default_rng(partners)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from coincide import CoincideError, Detections, Histogram, Window, match_probability, timing_join
 from coincide.constraints import SensorRule
 from coincide.joins import timing_join_blocks
-from tests.reference.timing_join import Row
+from tests.reference.timing_join import Row, couples, detections_of, row_lists
 from tests.reference.timing_join import timing_join as slow_timing_join
 
 TEMPLATES = (
@@ -26,10 +26,8 @@ RULES: tuple[SensorRule, ...] = ("different", "same", "any")
 YEAR_2100 = 4_102_444_800_000_000
 
 windows, thresholds, rules = st.sampled_from(WINDOWS), st.sampled_from(THRESHOLDS), st.sampled_from(RULES)
-events = st.builds(
-    Row,
-    id=st.just(0),
-    stream=st.sampled_from(["x", "y"]),
+event_lists = row_lists(
+    25,
     detected_at_us=st.one_of(
         st.integers(0, 12).map(lambda half: half * 500_000), st.sampled_from([YEAR_2100, YEAR_2100 + 1])
     ),
@@ -38,15 +36,10 @@ events = st.builds(
     sensor=st.integers(0, 2),
     received_at_us=st.just(0),
 )
-event_lists = st.lists(events, max_size=25).map(
-    lambda rows: [replace(row, id=position) for position, row in enumerate(rows)]
-)
 
 
-def frame(rows: list[Row]) -> Detections:
-    index = [TEMPLATES.index(row.template) for row in rows]
-    area, sensor = [row.area for row in rows], [row.sensor or 0 for row in rows]
-    return Detections([row.detected_at_us for row in rows], TEMPLATES, index, area, sensor)
+def batch(rows: list[Row]) -> Detections:
+    return detections_of(rows, TEMPLATES)
 
 
 def of_stream(rows: list[Row], stream: str) -> list[Row]:
@@ -55,8 +48,8 @@ def of_stream(rows: list[Row], stream: str) -> list[Row]:
 
 def joined(rows: list[Row], window: Window, threshold: float, sensors: SensorRule) -> set[tuple[int, int]]:
     a, b = of_stream(rows, "x"), of_stream(rows, "y")
-    pairs = timing_join(frame(a), frame(b), window, threshold, sensors)
-    positions = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    pairs = timing_join(batch(a), batch(b), window, threshold, sensors)
+    positions = couples(pairs)
     assert positions == sorted(positions), "pairs come sorted by left, then right"
     assert len(set(positions)) == len(positions), "a pair came twice"
     return {(a[left].id, b[right].id) for left, right in positions}
@@ -75,9 +68,9 @@ def test_the_self_join_equals_the_slow_twin(
 ) -> None:
     rows = [replace(row, stream="x") for row in rows]
 
-    pairs = timing_join(frame(rows), None, window, threshold, sensors)
+    pairs = timing_join(batch(rows), None, window, threshold, sensors)
 
-    found = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    found = couples(pairs)
     assert found == sorted(slow_timing_join(rows, "x", "x", window, threshold, sensors))
 
 
@@ -115,13 +108,13 @@ def test_probabilities_are_those_of_the_pairs_and_reach_the_threshold(
     rows: list[Row], window: Window, threshold: float
 ) -> None:
     a, b = of_stream(rows, "x"), of_stream(rows, "y")
-    pairs = timing_join(frame(a), frame(b), window, threshold, "any")
+    pairs = timing_join(batch(a), batch(b), window, threshold, "any")
 
     expected = [
         match_probability(
             a[left].template, b[right].template, (b[right].detected_at_us - a[left].detected_at_us) / 1e6, window
         )
-        for left, right in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+        for left, right in couples(pairs)
     ]
     assert np.allclose(pairs.probability, expected, rtol=0, atol=1e-12)
     assert (pairs.probability >= threshold - 1e-12).all()
@@ -145,7 +138,7 @@ def test_every_path_of_the_kernel_gives_the_same_pairs(templates: tuple[Histogra
     ]
     expected = {(left, right - 1000) for left, right in slow_timing_join(rows, "x", "y", window, 0.4, "any")}
     assert len(expected) > 100
-    assert set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == expected
+    assert set(couples(pairs)) == expected
 
 
 def test_blocks_are_bounded_and_together_give_all_pairs() -> None:
@@ -187,41 +180,34 @@ def test_labels_may_be_any_strings_or_numbers() -> None:
 
     for one in (strings, numbers):
         pairs = timing_join(one, one, Window(1), 1, "same")
-        assert list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [(0, 0), (1, 1)]
+        assert couples(pairs) == [(0, 0), (1, 1)]
     with pytest.raises(CoincideError, match="the same kind in both"):
         timing_join(strings, numbers, Window(1), 1)
 
 
-def test_frames_that_do_not_fit_each_other_are_refused() -> None:
+def test_batches_that_do_not_fit_each_other_are_refused() -> None:
     with_area = Detections([0], [Histogram.point()], area=["bay"])
 
-    with pytest.raises(CoincideError, match="in all frames or in none"):
+    with pytest.raises(CoincideError, match="in all batches or in none"):
         timing_join(with_area, Detections([0], [Histogram.point()]), Window(1), 1)
 
 
 @pytest.mark.parametrize("empty", [Detections([], []), Detections([], [], area=[]), Detections([], [], sensor=[])])
 @pytest.mark.parametrize("label", [None, "bay", 7])
-def test_a_frame_without_rows_fits_every_other(empty: Detections, label: str | int | None) -> None:
+def test_a_batch_without_rows_fits_every_other(empty: Detections, label: str | int | None) -> None:
     full = Detections([0], [Histogram.point()], area=None if label is None else [label])
 
     for a, b in ((full, empty), (empty, full), (empty, empty), (empty, None)):
-        assert len(timing_join(a, b, Window(1), 1)) == 0
-
-
-def test_an_unknown_rule_is_refused() -> None:
-    frame_of_one = Detections([0], [Histogram.point()])
-
-    with pytest.raises(CoincideError, match="'different', 'same' or 'any'"):
-        timing_join(frame_of_one, None, Window(1), 1, "others")  # type: ignore[arg-type]
-
-
-def test_an_empty_side_gives_no_pairs() -> None:
-    nobody, somebody = Detections([], []), Detections([0], [Histogram.point()])
-
-    for a, b in ((nobody, somebody), (somebody, nobody), (nobody, None)):
         pairs = timing_join(a, b, Window(1), 1)
         assert len(pairs) == 0
         assert pairs.probability.tolist() == []
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    one = Detections([0], [Histogram.point()])
+
+    with pytest.raises(CoincideError, match="'different', 'same' or 'any'"):
+        timing_join(one, None, Window(1), 1, "others")  # type: ignore[arg-type]
 
 
 def test_first_neutrinos_of_sn1987a() -> None:

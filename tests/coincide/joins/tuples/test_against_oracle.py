@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import window_join
 from coincide.joins import window_join_blocks
-from tests.reference.constraint_graphs import FORMS, Form
+from tests.reference.constraint_graphs import FORMS
 from tests.reference.window_join import Positions, window_join_oracle
 from tests.reference.window_join_cases import WindowJoinCase, self_joins, window_joins
 
@@ -23,28 +24,19 @@ def found_in(case: WindowJoinCase) -> set[Positions]:
     return set(listed)
 
 
-@settings(max_examples=15)
-@given(case=window_joins(certain=True))
-def test_exact_times(case: WindowJoinCase) -> None:
-    assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
+CASES = {
+    "exact times": window_joins(certain=True),
+    **{f"uncertain times in a {form}": window_joins((form,), with_joint=False) for form in FORMS},
+    "five and six streams": window_joins(fewest=5, with_joint=False),
+    "one batch in several roles": self_joins(),
+}
 
 
-@settings(max_examples=20)
-@given(data=st.data(), form=st.sampled_from(FORMS))
-def test_uncertain_times_in_every_form(data: st.DataObject, form: Form) -> None:
-    case = data.draw(window_joins((form,), with_joint=False))
-    assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
-
-
+@pytest.mark.parametrize("cases", CASES.values(), ids=CASES)
 @settings(max_examples=10)
-@given(case=window_joins(fewest=5, with_joint=False))
-def test_five_and_six_streams(case: WindowJoinCase) -> None:
-    assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
-
-
-@settings(max_examples=15)
-@given(case=self_joins())
-def test_one_frame_in_several_roles(case: WindowJoinCase) -> None:
+@given(data=st.data())
+def test_window_join_finds_what_the_oracle_finds(data: st.DataObject, cases: st.SearchStrategy[WindowJoinCase]) -> None:
+    case = data.draw(cases)
     assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
 
 

@@ -1,0 +1,157 @@
+"""LiveJoin and BatchIntake: how rows come into a streaming join, numbered and judged, and how they leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import Int64Array
+from coincide.constraints.conditions import SensorRule
+from coincide.errors import DetectionsError, SensorRuleError, StreamError
+from coincide.joins.detections import Detections, checked_batch
+from coincide.joins.events import Events
+from coincide.joins.retention import ROUNDING_US
+from coincide.joins.row_labels import RowLabels
+from coincide.joins.stream_buffers import StreamBuffers
+from coincide.joins.watermark import BEFORE_ALL_US, Watermark, late_by_us
+from coincide.stream import Stream
+from coincide.templates.bucket_checks import is_whole
+from coincide.templates.histogram import Histogram
+
+EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew
+
+
+@dataclass(frozen=True, eq=False)
+class AcceptedRows:
+    """The rows of a batch that are on time, and those that are not.
+
+    Attributes
+    ----------
+    on_time : Events
+        Numbered through over all batches; templates as the batch numbers them.
+    late : ndarray of int64, shape (l,)
+        Positions in the batch.
+    late_by_us : ndarray of int64, shape (l,)
+    """
+
+    on_time: Events
+    late: Int64Array
+    late_by_us: Int64Array
+
+
+class BatchIntake:
+    """Takes in the batches of a join's streams, by name; `labels` says what their rows are called.
+
+    `rows` counts the rows so far, late ones among them.
+    """
+
+    def __init__(self, streams: Mapping[str, Stream], sensors: SensorRule, labels: RowLabels) -> None:
+        self._streams, self._sensors = streams, sensors
+        self._checked: dict[str, Sequence[Histogram]] = {}
+        self._rows_at_eviction = 0
+        self.labels = labels
+        self.watermark = Watermark()
+        self.rows = 0
+
+    def take(self, stream: str, detections: Detections, key: npt.ArrayLike | None = None) -> AcceptedRows:
+        """Take a batch in; if it raises a CoincideError, nothing of it has been."""
+        declared = self._declared(stream)
+        self._check(declared, checked_batch("detections", detections))
+        keys = self.labels.checked_keys(stream, detections, key)
+        area, sensor = self.labels.append(detections, keys)
+        refs = np.arange(self.rows, self.rows + len(detections))
+        self.rows += len(detections)
+        watermark_us = self.watermark.advance(area, detections.latest_us, detections.received_at_us)
+        behind_us = late_by_us(watermark_us, detections.latest_us, declared.max_delay_us)
+        late = np.flatnonzero(behind_us > 0)
+        rows = Events(area, detections.detected_at_us, detections.template_index, sensor, refs)
+        if len(late):
+            rows = rows.take(np.flatnonzero(behind_us <= 0))
+        return AcceptedRows(rows, late, behind_us[late])
+
+    def watermark_us(self, area: int | str | None = None) -> int:
+        """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
+        code = self.labels.area_code(area)
+        return BEFORE_ALL_US if code is None else self.watermark.us(code)
+
+    def is_eviction_due(self, buffered: int) -> bool:
+        """Whether so many rows are new, beside the buffered ones, that looking for what can go costs little."""
+        if EVICT_EVERY * (self.rows - self._rows_at_eviction) < buffered:
+            return False
+        self._rows_at_eviction = self.rows
+        return True
+
+    def forget_labels(self, buffers: StreamBuffers) -> None:
+        """Forget labels that no buffered event has, once they are many; a forgotten area has no watermark."""
+        if self.labels.is_log_long(len(buffers)):
+            self.labels.forget_before(buffers.least_ref(default=self.rows))
+        if self.labels.are_many:
+            for code in self.labels.keep_only(*buffers.codes_in_use()):
+                self.watermark.put(code, BEFORE_ALL_US)
+
+    def _declared(self, stream: str) -> Stream:
+        if stream not in self._streams:
+            raise DetectionsError("stream", stream, f"one of {sorted(self._streams)}")
+        return self._streams[stream]
+
+    def _check(self, stream: Stream, detections: Detections) -> None:
+        if detections.sensor is None and len(detections) and self._sensors == "same":
+            raise SensorRuleError("sensors", "same", "'different' or 'any' for detections without a sensor")
+        self.labels.check(detections)
+        if self._checked.get(stream.name) is detections.templates:
+            return
+        for template in detections.templates:
+            if template.latest_us - template.earliest_us > stream.longest_template_us + ROUNDING_US:
+                allowed = f"at most {stream.longest_template_s} s long, as stream {stream.name!r} declares"
+                raise DetectionsError("templates", template, allowed)
+        self._checked[stream.name] = detections.templates
+
+
+class LiveJoin:
+    """What every streaming join has: its intake, its buffers, and when events leave them."""
+
+    def __init__(self, intake: BatchIntake, buffers: StreamBuffers, max_buffered: int | None) -> None:
+        self._intake, self._buffers = intake, buffers
+        self._max_buffered = checked_bound(max_buffered)
+        self.dropped = 0
+
+    def buffered(self, stream: str) -> int:
+        """How many events of a stream are buffered."""
+        return len(self._buffers.buffer(stream))
+
+    @property
+    def templates_known(self) -> int:
+        """How many templates are known: of the events buffered, and some that wait to be forgotten."""
+        return self._buffers.templates_known
+
+    def watermark_us(self, area: int | str | None = None) -> int:
+        """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
+        return self._intake.watermark_us(area)
+
+    def _make_room(self, pushed: str) -> None:
+        """Drop events after a push: those that nothing on time can match, then the earliest beyond the hard bound."""
+        if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
+            self._evict()
+            oldest = self._buffers.evict_oldest(pushed, self.buffered(pushed) - self._max_buffered)
+            self._forget(oldest)
+            self.dropped += len(oldest)
+        if self._intake.is_eviction_due(len(self._buffers)):
+            self._evict()
+            self._intake.forget_labels(self._buffers)
+
+    def _evict(self) -> None:
+        """Drop events that nothing on time can match any more."""
+        raise NotImplementedError
+
+    def _forget(self, refs: Int64Array) -> None:
+        """Forget what is known of events that have been dropped."""
+
+
+def checked_bound(max_buffered: int | None) -> int | None:
+    """Return the hard bound on a stream's buffer if it is one, else raise StreamError."""
+    if max_buffered is not None and (not is_whole(max_buffered) or max_buffered < 1):
+        raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
+    return max_buffered
