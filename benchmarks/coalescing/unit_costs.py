@@ -18,8 +18,8 @@ from coincide import Equal
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.coalescing import PAPER, UnitCosts, measure_costs
 from coincide.sliding.choice import TYPICAL, SlidingCosts
-from coincide.sliding.extents import EagerExtent, HeldReadings, LazyExtent
-from coincide.sliding.measures import SlidingExtent
+from coincide.sliding.counts import SlidingExtent
+from coincide.sliding.extents import EagerExtent, LazyExtent, SharedReadings
 from coincide.sliding.readings import Readings, Ref
 from coincide.sliding.rules import RunRule
 
@@ -64,7 +64,7 @@ def _eager() -> SlidingExtent:
 
 
 def _lazy() -> SlidingExtent:
-    return LazyExtent(RunRule(hold_us=FOR_EVER_US, equivalence=Equal()), HeldReadings())
+    return LazyExtent(RunRule(hold_us=FOR_EVER_US, equivalence=Equal()), SharedReadings())
 
 
 def _filled(make: Callable[[], SlidingExtent], readings: Readings) -> SlidingExtent:

@@ -1,7 +1,7 @@
 """Coalescing: readings, facts and matches to the longest intervals in which nothing that matters changed.
 
-Batch: `validity`, `coalesce`. Streams: `EagerCoalescing`, `LazyCoalescing` for readings, `EagerFactCoalescing`,
-`LazyFactCoalescing` for rows that bring their own interval. Which scheme is the cheaper for each of many queries:
+`validity` gives each reading its interval, and `coalesce` unites the rows of a batch. `EagerCoalescing` and
+`LazyCoalescing` do it for readings of a stream as they arrive. `costs` says which of the two is cheaper for each query:
 
 >>> queries = [DistinctQuery(cp=0.9, oop=0.1), DistinctQuery(cp=0.1, oop=0.5)]
 >>> costs = scheme_costs(queries, Weights(memory=1, update=5, scan=2), PAPER, w=100, k=10_000)
@@ -13,7 +13,7 @@ Batch: `validity`, `coalesce`. Streams: `EagerCoalescing`, `LazyCoalescing` for 
 
 from __future__ import annotations
 
-from coincide.coalescing.batch import coalesce, coalesce_readings
+from coincide.coalescing.batch import NEVER_US, coalesce, coalesce_readings, validity
 from coincide.coalescing.costs import (
     PAPER,
     DistinctQuery,
@@ -27,32 +27,23 @@ from coincide.coalescing.costs import (
     select_schemes,
 )
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
-from coincide.coalescing.holding import NEVER_US, validity
-from coincide.coalescing.runs import Run, RunChanges, Runs
-from coincide.coalescing.streams import (
-    EagerCoalescing,
-    EagerFactCoalescing,
-    LazyCoalescing,
-    LazyFactCoalescing,
-    WindowExtent,
-)
+from coincide.coalescing.runs import CoalescedRun, RunChanges, Runs
+from coincide.coalescing.streams import EagerCoalescing, LazyCoalescing, WindowExtent
 
 __all__ = [
     "NEVER_US",
     "PAPER",
     "Bounded",
+    "CoalescedRun",
     "Decreasing",
     "DistinctQuery",
     "EagerCoalescing",
-    "EagerFactCoalescing",
     "Equal",
     "Equivalence",
     "Increasing",
     "LazyCoalescing",
-    "LazyFactCoalescing",
     "Predicate",
     "Quantised",
-    "Run",
     "RunChanges",
     "Runs",
     "SchemeCosts",

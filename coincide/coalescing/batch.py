@@ -1,4 +1,4 @@
-"""coalesce: all rows at once, in columns."""
+"""Coalescing of all rows at once, in columns: from readings to their intervals, and from intervals to runs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,71 @@ import numpy.typing as npt
 from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray
 from coincide.arrays.numbers import whole_numbers
 from coincide.arrays.order import stable_order, stable_order_by
-from coincide.coalescing.blocks import FOREVER_US, RowBlocks
-from coincide.coalescing.columns import class_codes, duration_of, group_codes, labels_of, times_of, values_of
+from coincide.coalescing.blocks import RowBlocks
+from coincide.coalescing.columns import (
+    BEYOND_US,
+    class_codes,
+    duration_of,
+    group_codes,
+    labels_of,
+    time_order,
+    times_of,
+    values_of,
+)
 from coincide.coalescing.equivalences import Equal, Equivalence, checked_equivalence
-from coincide.coalescing.holding import NEVER_US
 from coincide.coalescing.links import LinkRule
 from coincide.coalescing.runs import Runs
 from coincide.coalescing.spans import Spans
 from coincide.errors import CoalescingError
 
 EQUAL = Equal()
+NEVER_US = -(1 << 63)
+"""The end of a reading that holds at no time: another of its group at the same instant counts."""
+
+
+def validity(
+    ts_us: npt.ArrayLike, group: npt.ArrayLike | None = None, hold_us: int | None = None
+) -> tuple[Int64Array, Int64Array]:
+    """Give each reading the interval [start, end) in which its value holds (Section 2.3 of the coalescing paper).
+
+    A reading holds until the next one of its group, at most `hold_us`. The newest of each group has no next one: it
+    ends where it starts, and `coalesce` calls its run open. Of readings of one group at one instant the first row
+    counts; the others end at `NEVER_US`, and `coalesce` passes over them.
+
+    Filter rows after this, never before: a reading that does not interest still ends the one before it.
+
+    Parameters
+    ----------
+    ts_us : array_like of int, shape (n,)
+        Times of the readings, microseconds since the epoch, in any order.
+    group : array_like of int or str, shape (n,), optional
+        Whose reading it is. Left out: all are of one group.
+    hold_us : int, optional
+        How long a reading holds at most, 0 or more. Left out: without end, as in the paper.
+
+    Returns
+    -------
+    start_us, end_us : ndarray of int64, shape (n,)
+        In the order of the rows.
+
+    Raises
+    ------
+    CoalescingError
+        Names the column, the value and what is allowed.
+
+    Examples
+    --------
+    >>> start_us, end_us = validity([0, 10, 25], hold_us=12)
+    >>> start_us.tolist(), end_us.tolist()
+    ([0, 10, 25], [10, 22, 25])
+    """
+    start_us = times_of("ts_us", ts_us)
+    codes = group_codes(labels_of("group", group, len(start_us)))
+    order = time_order(codes, start_us)
+    code, start = codes[order], start_us[order]
+    end = np.empty_like(start_us)
+    end[order] = _ends_of_readings(code, start, hold_us)
+    return start_us, end
 
 
 def coalesce(
@@ -73,8 +128,8 @@ def coalesce(
     """
     checked_equivalence(equivalence)
     start = times_of("start_us", start_us)
-    end = ends_of(end_us, start)
-    labels = labels_of("group", np.zeros(len(start), np.int64) if group is None else group, len(start))
+    end = _ends_of(end_us, start)
+    labels = labels_of("group", group, len(start))
     values = None if value is None else values_of(value, len(start), equivalence)
     gap = duration_of("gap_us", gap_us)
     if len(end) and end.min() == NEVER_US:
@@ -123,16 +178,16 @@ def coalesce_readings(
     """
     checked_equivalence(equivalence)
     ts = times_of("ts_us", ts_us)
-    labels = labels_of("group", np.zeros(len(ts), np.int64) if group is None else group, len(ts))
+    labels = labels_of("group", group, len(ts))
     values = None if value is None else values_of(value, len(ts), equivalence)
-    hold = FOREVER_US if hold_us is None else duration_of("hold_us", hold_us)
-    found = RowBlocks.of(group_codes(labels), ts, hold_us=hold).united(LinkRule.of(values, equivalence))
-    newest, end = np.ones(len(found), np.bool_), found.end_us
-    if len(found):
-        newest[:-1] = ~found.same_code
-        end[:-1] = np.where(newest[:-1], end[:-1], np.minimum(end[:-1], found.start_us[1:]))
-        end[newest] = ts[found.last[newest]]
-    return _as_runs(found, labels, values, newest)
+    hold = BEYOND_US if hold_us is None else duration_of("hold_us", hold_us)
+    spans = RowBlocks.of(group_codes(labels), ts, hold_us=hold).united(LinkRule.of(values, equivalence))
+    newest, end = np.ones(len(spans), np.bool_), spans.end_us
+    if len(spans):
+        newest[:-1] = ~spans.same_code
+        end[:-1] = np.where(newest[:-1], end[:-1], np.minimum(end[:-1], spans.start_us[1:]))
+        end[newest] = ts[spans.last[newest]]
+    return _as_runs(spans, labels, values, newest)
 
 
 def _facts(
@@ -140,12 +195,12 @@ def _facts(
     values: npt.NDArray[Any] | None, equivalence: Equivalence, gap: int,
 ) -> Runs:  # fmt: skip
     codes = group_codes(labels)
-    found = _united(codes, start, end, values, equivalence, gap)
+    spans = _united(codes, start, end, values, equivalence, gap)
     latest = np.full(int(codes.max(initial=-1)) + 1, NEVER_US)
-    group, newest = codes.take(found.first), start.take(found.last)
+    group, newest = codes.take(spans.first), start.take(spans.last)
     np.maximum.at(latest, group, newest)
-    is_open = (end.take(found.last) == newest) & (newest == latest.take(group))
-    return _as_runs(found, labels, values, is_open)
+    is_open = (end.take(spans.last) == newest) & (newest == latest.take(group))
+    return _as_runs(spans, labels, values, is_open)
 
 
 def _united(
@@ -163,20 +218,20 @@ def _united(
     return _by_group(classes.united(LinkRule(gap_us=gap)), codes)
 
 
-def _by_group(found: Spans, codes: Int64Array) -> Spans:
-    """Put what was found for classes into the order by (group, start, first row)."""
-    order = stable_order(found.first)
-    order = order.take(stable_order_by(codes.take(found.first.take(order)), found.start_us.take(order)))
-    return found.take(order)
+def _by_group(spans: Spans, codes: Int64Array) -> Spans:
+    """Put the spans of classes into the order by (group, start, first row)."""
+    order = stable_order(spans.first)
+    order = order.take(stable_order_by(codes.take(spans.first.take(order)), spans.start_us.take(order)))
+    return spans.take(order)
 
 
-def _as_runs(found: Spans, labels: LabelArray, values: npt.NDArray[Any] | None, is_open: BoolArray) -> Runs:
-    value = None if values is None else values.take(found.first)
-    first, last = found.first, found.last
-    return Runs(found.start_us, found.end_us, labels.take(first), value, found.rows_of_each, first, last, is_open)
+def _as_runs(spans: Spans, labels: LabelArray, values: npt.NDArray[Any] | None, is_open: BoolArray) -> Runs:
+    value = None if values is None else values.take(spans.first)
+    first, last = spans.first, spans.last
+    return Runs(spans.start_us, spans.end_us, labels.take(first), value, spans.rows_of_each, first, last, is_open)
 
 
-def ends_of(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
+def _ends_of(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
     """Return ends as int64 (n,), none before its start but for `NEVER_US`."""
     end = whole_numbers("end_us", end_us, start_us.shape, CoalescingError)
     early = end < start_us
@@ -184,3 +239,18 @@ def ends_of(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
         row = int(np.flatnonzero(early)[0])
         raise CoalescingError(f"end_us[{row}]", int(end[row]), f"its start, {start_us[row]}, or later")
     return end
+
+
+def _ends_of_readings(code: Int64Array, start_us: Int64Array, hold_us: int | None) -> Int64Array:
+    new_group = np.concatenate([np.ones(min(1, len(code)), np.bool_), code[1:] != code[:-1]])
+    counts = new_group.copy()
+    counts[1:] |= start_us[1:] != start_us[:-1]
+    (kept,) = np.nonzero(counts)
+    start, newest = start_us[kept], np.ones(len(kept), np.bool_)
+    newest[:-1] = new_group[kept[1:]]
+    until = np.append(start[1:], start[-1:])
+    if hold_us is not None:
+        until = np.minimum(until, start + duration_of("hold_us", hold_us))
+    ends = np.full(len(start_us), NEVER_US)
+    ends[kept] = np.where(newest, start, until)
+    return ends

@@ -17,25 +17,17 @@ import numpy.typing as npt
 
 from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.arrays.order import narrow, stable_order, stable_sort
-from coincide.coalescing.columns import in_time_order
+from coincide.coalescing.columns import BEYOND_US, in_time_order
 from coincide.coalescing.links import LinkRule
 from coincide.coalescing.spans import Spans
 
 BLOCK_ROWS = 1 << 15  # some columns of so many rows fit into a core's own cache
 FEWEST_ROWS = 16  # of a group in a block, on average: with many groups blocks are larger
-FOREVER_US = 1 << 62  # longer than any two times of a column lie apart
 
 
 @dataclass(frozen=True)
 class RowBlocks:
-    """Facts, or readings: rows whose `end_us` is left out hold for `hold_us`, one of each code at each instant.
-
-    Examples
-    --------
-    >>> readings = RowBlocks.of(np.array([0, 1, 0, 0]), np.array([9, 9, 0, 9]))
-    >>> [(block.code.tolist(), block.first.tolist()) for block in readings]
-    [([0, 0, 1], [2, 0, 1])]
-    """
+    """Facts, or readings: rows whose `end_us` is left out hold for `hold_us`, one of each code at each instant."""
 
     code: npt.NDArray[np.integer[Any]]  # from 0, row by row
     codes: int
@@ -50,7 +42,7 @@ class RowBlocks:
         code: npt.NDArray[np.integer[Any]],
         start_us: Int64Array,
         end_us: Int64Array | None = None,
-        hold_us: int = FOREVER_US,
+        hold_us: int = BEYOND_US,
     ) -> RowBlocks:
         """Put rows, in any order, into that of time."""
         codes = int(code.max(initial=-1)) + 1

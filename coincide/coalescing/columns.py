@@ -14,6 +14,7 @@ from coincide.coalescing.equivalences import Equivalence
 from coincide.errors import CoalescingError
 
 FARTHEST_US = 1 << 61  # starts and tolerances: so far that their sums fit int64
+BEYOND_US = 1 << 62  # after any time, and longer than any two times lie apart
 PACKED_BITS = 62
 SMALL_RANGE = 1 << 20  # integer groups in so small a range are their own codes
 
@@ -38,8 +39,10 @@ def duration_of(field: str, duration_us: object) -> int:
     return int(duration_us)
 
 
-def labels_of(field: str, labels: npt.ArrayLike, rows: int) -> LabelArray:
-    """Return labels as int64 or str (n,)."""
+def labels_of(field: str, labels: npt.ArrayLike | None, rows: int) -> LabelArray:
+    """Return labels as int64 or str (n,); all are 0 where none are given."""
+    if labels is None:
+        return np.zeros(rows, np.int64)
     column = np.asarray(labels)
     if column.shape != (rows,):
         raise CoalescingError(field, f"an array with shape {column.shape}", f"one for each of the {rows} rows")

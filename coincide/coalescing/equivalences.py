@@ -7,7 +7,6 @@ follow. It is left out for that reason.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from coincide.arrays.kinds import BoolArray
 from coincide.errors import CoalescingError
+from coincide.templates.bucket_checks import is_number
 
 
 class Equivalence(ABC):
@@ -64,7 +64,7 @@ class Bounded(Equivalence):
     epsilon: float
 
     def __post_init__(self) -> None:
-        if not _is_number(self.epsilon) or self.epsilon < 0:
+        if not is_number(self.epsilon) or self.epsilon < 0:
             raise CoalescingError("epsilon", self.epsilon, "a finite number, 0 or more")
 
     def holds(self, previous: Any, following: Any) -> Any:
@@ -115,7 +115,7 @@ class Quantised(Equivalence):
     step: float
 
     def __post_init__(self) -> None:
-        if not _is_number(self.step) or self.step <= 0:
+        if not is_number(self.step) or self.step <= 0:
             raise CoalescingError("step", self.step, "a finite number above 0")
 
     def holds(self, previous: Any, following: Any) -> Any:
@@ -153,12 +153,15 @@ class Predicate(Equivalence):
         return np.fromiter((self.holds(one, other) for one, other in pairs), np.bool_, len(previous))
 
 
+# the names by which queries and the command call equivalences; "any": any value goes on from any other
+PLAIN_EQUIVALENCES: dict[str, Equivalence | None] = {
+    "equal": Equal(), "any": None, "increasing": Increasing(), "decreasing": Decreasing(),
+}  # fmt: skip
+NUMBERED_EQUIVALENCES: dict[str, Callable[[float], Equivalence]] = {"bounded": Bounded, "quantised": Quantised}
+
+
 def checked_equivalence(equivalence: object) -> Equivalence:
     """Return it if it is an Equivalence, else raise CoalescingError."""
     if not isinstance(equivalence, Equivalence):
         raise CoalescingError("equivalence", equivalence, "an Equivalence, such as Equal() or Bounded(0.5)")
     return equivalence
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -28,17 +28,7 @@ LEFT_OUT: Final = LeftOut.LEFT_OUT
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The equivalence and the hold of one operator, applied to two neighbours in time or to a column of them.
-
-    Examples
-    --------
-    >>> from coincide.coalescing.equivalences import Equal
-    >>> link = Link(Equal(), hold_us=60)
-    >>> link.goes_on(0, 81, 60, 81), link.goes_on(0, 81, 61, 81), link.held_until(0, next_us=61)
-    (True, False, 60)
-    >>> link.between(np.array([0, 60, 121]), np.array([81, 81, 81]), np.array([True, True, True])).tolist()
-    [True, False]
-    """
+    """The equivalence and the hold of one operator, applied to two neighbours in time or to a column of them."""
 
     equivalence: Equivalence
     hold_us: int | None = None
@@ -71,15 +61,7 @@ NARROW = 1 << 16
 
 @dataclass(frozen=True)
 class LinkRule:
-    """Values of all rows, and the equivalence that neighbours keep; without values all of a code belong together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rule = LinkRule(np.array([81, 81, 79]))
-    >>> rule.links(last=np.array([0, 1, 2]), first=np.array([0, 1, 2])).tolist()
-    [True, False]
-    """
+    """Values of all rows, and the equivalence that neighbours keep; without values all of a code belong together."""
 
     values: npt.NDArray[Any] | None = None
     equivalence: Equivalence = field(default_factory=Equal)

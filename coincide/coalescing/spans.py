@@ -19,17 +19,7 @@ SPARE_BITS = 62
 
 @dataclass(frozen=True)
 class Spans:
-    """Rows, or neighbouring rows made one, by (code, start).
-
-    To unite some of them and then the rest gives what uniting all at once does.
-
-    Examples
-    --------
-    >>> rows = Spans(np.array([0, 0, 1]), np.array([0, 5, 5]), np.array([5, 9, 7]), *[np.array([4, 6, 5])] * 2)
-    >>> united = rows.united(LinkRule())
-    >>> united.start_us.tolist(), united.end_us.tolist(), united.last.tolist(), united.count.tolist()
-    ([0, 5], [9, 7], [6, 5], [2, 1])
-    """
+    """Rows, or neighbouring rows made one, by (code, start). To unite them in parts gives the same as all at once."""
 
     code: npt.NDArray[np.integer[Any]]
     start_us: Int64Array

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, Int64Array
-from coincide.coalescing.batch import coalesce
+from coincide.coalescing.batch import NEVER_US, coalesce, validity
 from coincide.coalescing.columns import time_order
-from coincide.coalescing.holding import NEVER_US, validity
 from coincide.coalescing.runs import Runs
 from coincide.command.coalesce_arguments import CoalesceRequest
 from coincide.command.faults import note, report_bad_rows

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Quantised
+from coincide.coalescing.equivalences import NUMBERED_EQUIVALENCES, PLAIN_EQUIVALENCES, Equal, Equivalence
 from coincide.command.options import Commands, add_command, add_file_options, filled, lasting_us, number, tolerance_us
+from coincide.errors import CoalescingError
 
 DESCRIPTION = """\
 Turn rows into runs: the longest intervals in which nothing that matters changed.
@@ -48,7 +49,6 @@ examples:
 
 """
 
-PLAIN = {"equal": Equal(), "increasing": Increasing(), "decreasing": Decreasing()}
 ANSWER_COLUMNS = ("value", "start", "end", "duration_s", "count", "open")
 
 
@@ -161,19 +161,12 @@ def _misfits(options: argparse.Namespace) -> list[tuple[str, str]]:
 def _equivalence(text: str) -> Equivalence | None:
     """Return the equivalence; None is any value."""
     kind, colon, parameter = text.partition(":")
-    if not colon and kind == "any":
-        return None
-    if not colon and kind in PLAIN:
-        return PLAIN[kind]
-    if colon and kind in {"bounded", "quantised"}:
-        return _with_parameter(kind, text, parameter)
-    raise argparse.ArgumentTypeError(f"{text!r}: equal, any, bounded:E, increasing, decreasing or quantised:STEP")
-
-
-def _with_parameter(kind: str, text: str, parameter: str) -> Equivalence:
-    value = number(parameter)
-    if kind == "bounded" and value >= 0:
-        return Bounded(value)
-    if kind == "quantised" and value > 0:
-        return Quantised(value)
-    raise argparse.ArgumentTypeError(f"{text!r}: {'E at least' if kind == 'bounded' else 'STEP above'} 0")
+    if not colon and kind in PLAIN_EQUIVALENCES:
+        return PLAIN_EQUIVALENCES[kind]
+    if not colon or kind not in NUMBERED_EQUIVALENCES:
+        raise argparse.ArgumentTypeError(f"{text!r}: equal, any, bounded:E, increasing, decreasing or quantised:STEP")
+    try:
+        return NUMBERED_EQUIVALENCES[kind](number(parameter))
+    except CoalescingError:
+        bound = "E at least" if kind == "bounded" else "STEP above"
+        raise argparse.ArgumentTypeError(f"{text!r}: {bound} 0") from None

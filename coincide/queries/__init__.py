@@ -1,6 +1,9 @@
 """Queries: what a continuous query is, read from JSON and checked.
 
-`query_from_json` reads a query of either kind: over joined streams, or over the readings of one.
+`query_from_json` reads a query of either kind. A `Query` joins streams: `join_query` has its fields, `edges` says how
+near in time its roles must be, and `episode_rule` how its matches become episodes. A `ReadingsQuery` coalesces the
+readings of one stream: `readings_query` has its fields, and `reading_fields` reads them. `checks` has what both share:
+names, attributes and thresholds. A new field also stands in ``docs/contracts/query.schema.json``.
 """
 
 from __future__ import annotations

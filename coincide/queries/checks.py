@@ -1,4 +1,4 @@
-"""Query checks: what the fields of a query may be; every refusal names the field and what is allowed."""
+"""What the fields of a query may be: names, roles, edges, attributes. A refusal names the field and what is allowed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from coincide.constraints.graph import ConstraintGraph
 from coincide.errors import QueryError
 from coincide.probability.joint.member_links import Links
 from coincide.queries.edges import Within
-from coincide.stream import NAME
+from coincide.stream import LONGEST_NAME, NAME
 
 ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-LONGEST_NAME = 100
 MOST_ROLES = 16
 MOST_ROLES_WITH_CYCLES = 6  # a ring of them: 0.07 s a match at 8 buckets, of eight 0.3 s, of ten 3 s
 MOST_ON_MANY_CYCLES = 4  # a clique of four with six windows: 0.02 s a match, of five 0.7 s

@@ -51,13 +51,7 @@ class Within:
 
     @classmethod
     def from_json(cls, obj: object) -> Within:
-        """Read an edge; unknown fields are refused.
-
-        Raises
-        ------
-        QueryError
-            Names the field, relative to the edge, and what is allowed.
-        """
+        """Read an edge; a QueryError names the field, relative to the edge, and what is allowed."""
         edge = object_fields("", obj)
         refuse_unknown(edge, EDGE_FIELDS)
         first, second = _between(edge.get("between"))
@@ -100,19 +94,7 @@ Pair = tuple[str, str]
 def edges_of(within: object, form: object, roles: Sequence[str]) -> tuple[Within, ...]:
     """Read the edges; one that names no roles stands for all edges of the form.
 
-    Parameters
-    ----------
-    within : object
-        A list of JSON objects.
-    form : object
-        "path", "clique", "graph" or None.
-    roles : sequence of str
-        In the order of "from".
-
-    Raises
-    ------
-    QueryError
-        Names the field and what is allowed.
+    `roles` are in the order of "from". A QueryError names the field and what is allowed.
 
     Examples
     --------
@@ -128,13 +110,7 @@ def edges_of(within: object, form: object, roles: Sequence[str]) -> tuple[Within
 
 
 def refuse_unless_of_form(edges: Sequence[Within], form: object, roles: Sequence[str]) -> None:
-    """Refuse edges that do not make the form that the query says it has.
-
-    Raises
-    ------
-    QueryError
-        The form does not exist, or edges are missing or too many.
-    """
+    """Refuse a form that does not exist, and edges that do not make the form that the query says it has."""
     refuse_unless_form(form)
     if form is None or form == "graph":
         return
@@ -148,12 +124,7 @@ def refuse_unless_of_form(edges: Sequence[Within], form: object, roles: Sequence
 
 
 def refuse_unless_form(form: object) -> None:
-    """Refuse a form that does not exist; None is no form.
-
-    Raises
-    ------
-    QueryError
-    """
+    """Refuse a form that does not exist; None is no form."""
     if form not in (None, *FORMS):
         raise QueryError("form", f"is {form!r}: one of {', '.join(FORMS)}")
 

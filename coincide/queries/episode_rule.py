@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coincide.errors import QueryError
-from coincide.json_fields import as_float, is_number, object_fields, refuse_unknown
-from coincide.queries.checks import ATTRIBUTES, LONGEST_NAME
+from coincide.json_fields import as_float, given_fields, is_number
+from coincide.queries.checks import ATTRIBUTES
+from coincide.stream import LONGEST_NAME
 
 EpisodeInterval = Literal["occurred", "hull"]
 
@@ -67,8 +68,8 @@ class EpisodeRule:
     def refuse_unless_fits(self, roles: Collection[str], equal: str | None, *, has_onset: bool) -> None:
         """Refuse labels of roles that the query does not have, and an instant that its matches do not tell."""
         for label in self.by:
-            found = LABEL.fullmatch(label)
-            named = found is not None and found["role"] in roles and len(found["name"] or "") <= LONGEST_NAME
+            parts = LABEL.fullmatch(label)
+            named = parts is not None and parts["role"] in roles and len(parts["name"] or "") <= LONGEST_NAME
             if label != equal and not named:
                 allowed = f"'ROLE.sensor', 'ROLE.{ATTRIBUTES}NAME' or what is equal; roles are {', '.join(roles)}"
                 raise QueryError("coalesce.by", f"has {label!r}: {allowed}")
@@ -79,17 +80,8 @@ class EpisodeRule:
 
     @classmethod
     def from_json(cls, obj: object, *, has_onset: bool) -> EpisodeRule:
-        """Read the rule; unknown fields are refused, and the interval is "hull" where no onset is told.
-
-        Raises
-        ------
-        QueryError
-            Names the field and what is allowed.
-        """
-        fields = object_fields("coalesce", obj)
-        refuse_unknown(fields, FIELDS, inside="coalesce.")
-        if "gap_s" not in fields:
-            raise QueryError("coalesce.gap_s", "is missing")
+        """Read the rule; without an interval it is "hull" where matches do not tell when they occurred."""
+        fields = given_fields("coalesce", obj, FIELDS, ("gap_s",))
         by = fields.get("by", [])
         if not isinstance(by, list) or not all(isinstance(label, str) for label in by):
             raise QueryError("coalesce.by", f"is {by!r}: a list of labels")

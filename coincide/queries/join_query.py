@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import get_args
 
+from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph, Edge
 from coincide.constraints.window import Window
 from coincide.errors import GraphError, QueryError
-from coincide.json_fields import as_float, object_fields, refuse_unknown, refuse_unless_probability
+from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
 from coincide.queries.checks import (
     refuse_unless_affordable,
     refuse_unless_at_least,
@@ -22,9 +23,6 @@ from coincide.queries.checks import (
 from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
 from coincide.queries.episode_rule import EpisodeRule
 
-Sensors = Literal["different", "same", "any"]
-
-SENSORS: tuple[Sensors, ...] = ("different", "same", "any")
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal")
 FIELDS = ("id", "from", "within", "sensors", *OPTIONAL, "coalesce")
 
@@ -79,7 +77,7 @@ class Query:
     id: str
     roles: tuple[tuple[str, str], ...]
     within: tuple[Within, ...]
-    sensors: Sensors = "different"
+    sensors: SensorRule = "different"
     form: Form | None = None
     joint_threshold: float | None = None
     at_least: int | None = None
@@ -91,7 +89,7 @@ class Query:
         refuse_unless_roles(self.roles)
         names = [role for role, _ in self.roles]
         refuse_unless_between_roles(self.within, names)
-        if self.sensors not in SENSORS:
+        if self.sensors not in get_args(SensorRule):
             raise QueryError("sensors", f"is {self.sensors!r}: one of different, same, any")
         refuse_unless_of_form(self.within, self.form, names)
         if self.joint_threshold is not None:
@@ -160,24 +158,11 @@ class Query:
 
     @classmethod
     def from_json(cls, obj: object) -> Query:
-        """Read a query; unknown fields are refused.
-
-        Raises
-        ------
-        QueryError
-            Names the field and what is allowed.
-        """
-        fields = object_fields("query", obj)
-        refuse_unknown(fields, FIELDS)
-        for required in ("id", "from", "within"):
-            if required not in fields:
-                raise QueryError(required, "is missing")
+        """Read a query; a QueryError names the field and what is allowed."""
+        fields = given_fields("query", obj, FIELDS, ("id", "from", "within"))
         roles = tuple(object_fields("from", fields["from"]).items())
         refuse_unless_roles(roles)  # before one edge is written out for every two of them
         given = {name: fields[name] for name in OPTIONAL if name in fields}
-        for name, value in given.items():
-            if value is None:
-                raise QueryError(name, "is null: leave it out")
         if "joint_threshold" in given:
             given["joint_threshold"] = as_float(given["joint_threshold"])
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])

@@ -9,11 +9,22 @@ from coincide.coalescing.equivalences import Equal
 from coincide.errors import QueryError
 from coincide.json_fields import given_fields
 from coincide.queries.checks import refuse_unless_attribute, refuse_unless_name
-from coincide.sliding.fields import duration_us, equivalence_from_json, equivalence_to_json, seconds_of
-from coincide.sliding.questions import ASKED, Asked, Condition, Similar, asked_from_json
+from coincide.queries.reading_fields import (
+    QUESTIONS,
+    duration_us,
+    equivalence_from_json,
+    equivalence_to_json,
+    limits_from_json,
+    limits_to_json,
+    question_from_json,
+    question_to_json,
+    refuse_unless_limits,
+    seconds_of,
+)
+from coincide.sliding.questions import Question, Similar, ValueLimits
 from coincide.sliding.rules import RunRule
 
-FIELDS = ("id", "coalesce", *ASKED)
+FIELDS = ("id", "coalesce", *QUESTIONS)
 COALESCE_FIELDS = ("from", "by", "value", "where", "equivalence", "hold_s", "window")
 MOST_GROUPINGS = 8
 MOST_WINDOWS = 10_000  # that one reading may reach into
@@ -37,8 +48,8 @@ class ReadingsQuery:
         Which values interest, which goes on from which, and how long one holds at most.
     time_us, slide_us : int
         A window [end - time, end) at every multiple of the slide since the epoch.
-    asked : Longest, Lasting or Similar
-        What is asked of each window.
+    question : Longest, Lasting or Similar
+        What each window is asked.
 
     Raises
     ------
@@ -52,7 +63,7 @@ class ReadingsQuery:
     >>> query = ReadingsQuery.from_json({"id": "hot", "coalesce": {"from": "temperature",
     ...     "value": "attributes.celsius", "where": {"above": 100},
     ...     "window": {"time_s": 86400, "slide_s": 3600}}, "longest": True})
-    >>> query.by, query.rule.hold_us == query.time_us, query.asked
+    >>> query.by, query.rule.hold_us == query.time_us, query.question
     (('sensor',), True, Longest())
     >>> ReadingsQuery.from_json(query.to_json()) == query
     True
@@ -65,19 +76,21 @@ class ReadingsQuery:
     rule: RunRule
     time_us: int
     slide_us: int
-    asked: Asked
+    question: Question
 
     def __post_init__(self) -> None:
         refuse_unless_name("id", self.id)
         refuse_unless_name("coalesce.from", self.stream)
         refuse_unless_attribute("coalesce.value", self.value)
         _refuse_unless_groupings(self.by)
+        if self.rule.limits is not None:
+            refuse_unless_limits(self.rule.limits)
         if self.time_us + self.rule.hold_us > MOST_WINDOWS * self.slide_us:
             raise QueryError(
                 "coalesce.window.slide_s",
                 f"is {seconds_of(self.slide_us)}: at least 1/{MOST_WINDOWS} of time_s and hold_s together",
             )
-        if isinstance(self.asked, Similar) and not self.rule.has_one_value:
+        if isinstance(self.question, Similar) and not self.rule.has_one_value:
             raise QueryError(
                 "coalesce.equivalence", "of runs to be joined: equal or quantised, so that a run has one value"
             )
@@ -90,8 +103,8 @@ class ReadingsQuery:
     @property
     def reads_numbers(self) -> bool:
         """Whether only numbers count as values; else strings, true and false do as well."""
-        is_plain = self.rule.condition is None and isinstance(self.rule.equivalence, Equal | None)
-        return not is_plain or (isinstance(self.asked, Similar) and self.asked.within > 0)
+        is_plain = self.rule.limits is None and isinstance(self.rule.equivalence, Equal | None)
+        return not is_plain or (isinstance(self.question, Similar) and self.question.within > 0)
 
     @property
     def reach_us(self) -> int:
@@ -106,13 +119,7 @@ class ReadingsQuery:
 
     @classmethod
     def from_json(cls, obj: object) -> ReadingsQuery:
-        """Read a query; unknown fields are refused.
-
-        Raises
-        ------
-        QueryError
-            Names the field and what is allowed.
-        """
+        """Read a query; a QueryError names the field and what is allowed."""
         fields = given_fields("query", obj, FIELDS, ("id", "coalesce"))
         coalesce = given_fields("coalesce", fields["coalesce"], COALESCE_FIELDS, ("from", "value", "window"))
         window = given_fields("coalesce.window", coalesce["window"], ("time_s", "slide_s"), ("time_s", "slide_s"))
@@ -125,7 +132,7 @@ class ReadingsQuery:
             rule=_rule(coalesce, time_us),
             time_us=time_us,
             slide_us=duration_us("coalesce.window.slide_s", window["slide_s"]),
-            asked=asked_from_json(fields),
+            question=question_from_json(fields),
         )
 
     def to_json(self) -> dict[str, object]:
@@ -136,14 +143,14 @@ class ReadingsQuery:
             "value": self.value,
             "window": {"time_s": seconds_of(self.time_us), "slide_s": seconds_of(self.slide_us)},
         }
-        if self.rule.condition is not None:
-            coalesce["where"] = self.rule.condition.to_json()
+        if self.rule.limits is not None:
+            coalesce["where"] = limits_to_json(self.rule.limits)
         equivalence = equivalence_to_json(self.rule.equivalence)
-        if equivalence != _usual_equivalence(self.rule.condition):
+        if equivalence != _usual_equivalence(self.rule.limits):
             coalesce["equivalence"] = equivalence
         if self.rule.hold_us != self.time_us:
             coalesce["hold_s"] = seconds_of(self.rule.hold_us)
-        return {"id": self.id, "coalesce": coalesce, **self.asked.to_json()}
+        return {"id": self.id, "coalesce": coalesce, **question_to_json(self.question)}
 
 
 def _refuse_unless_groupings(by: tuple[str, ...]) -> None:
@@ -161,16 +168,16 @@ def _groupings(by: object) -> tuple[str, ...]:
     return tuple(listed)
 
 
-def _usual_equivalence(condition: Condition | None) -> str:
-    """With a condition alone, that it holds is what a run is about."""
-    return "equal" if condition is None else "any"
+def _usual_equivalence(limits: ValueLimits | None) -> str:
+    """With limits alone, a run is about values within them."""
+    return "equal" if limits is None else "any"
 
 
 def _rule(coalesce: dict[str, Any], time_us: int) -> RunRule:
-    condition = Condition.from_json(coalesce["where"]) if "where" in coalesce else None
-    equivalence = coalesce.get("equivalence", _usual_equivalence(condition))
+    limits = limits_from_json(coalesce["where"]) if "where" in coalesce else None
+    equivalence = coalesce.get("equivalence", _usual_equivalence(limits))
     return RunRule(
         hold_us=duration_us("coalesce.hold_s", coalesce["hold_s"]) if "hold_s" in coalesce else time_us,
-        condition=condition,
+        limits=limits,
         equivalence=equivalence_from_json("coalesce.equivalence", equivalence),
     )

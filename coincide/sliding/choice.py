@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from coincide.coalescing.costs.schemes import SchemeCosts, cost_of, select_schemes
-from coincide.errors import CostError
-from coincide.sliding.measures import Arrived, Scanned
-from coincide.templates.bucket_checks import is_number
+from coincide.coalescing.costs.units import refuse_unless_costs
+from coincide.sliding.counts import ArrivalCounts, ScanCounts
 
 
 @dataclass(frozen=True)
@@ -49,27 +48,18 @@ class SlidingCosts:
     coalesce_run: float
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            cost = getattr(self, field.name)
-            if not is_number(cost) or cost < 0:
-                raise CostError(field.name, cost, "a finite number of seconds, at least 0")
+        refuse_unless_costs(self, "a finite number of seconds")
 
-    def of(self, arrived: Arrived, scanned: Sequence[Scanned]) -> SchemeCosts:
+    def of(self, arrived: ArrivalCounts, scanned: Sequence[ScanCounts]) -> SchemeCosts:
         """Return what was spent on each rule, or would have been: the coalescing paper's Equations 3 to 6.
 
         With constant probabilities they are sums of counts; here the counts are at hand. As printed there, splitting a
-        run costs without end where hardly anything coalesces; in sorted arrays a late reading costs a shift.
-
-        Parameters
-        ----------
-        arrived : Arrived
-            Readings that all rules share.
-        scanned : sequence of Scanned
-            Of each rule.
+        run costs without end where hardly anything coalesces; in sorted arrays a late reading costs a shift. `arrived`
+        counts the readings that all rules share, `scanned` the scans of each rule.
 
         Examples
         --------
-        >>> costs = TYPICAL.of(Arrived(1000, 0), [Scanned(scans=1, readings=1000, groups=1, runs=10)])
+        >>> costs = TYPICAL.of(ArrivalCounts(1000, 0), [ScanCounts(scans=1, readings=1000, groups=1, runs=10)])
         >>> bool(costs.eager[0] > costs.lazy_scan[0] + costs.lazy_shared)
         True
         """
@@ -79,13 +69,13 @@ class SlidingCosts:
         ]
         return SchemeCosts(np.array(eager), np.array(lazy), arrived.readings * self.insert)
 
-    def _update(self, arrived: Arrived, scanned: Scanned) -> float:
+    def _update(self, arrived: ArrivalCounts, scanned: ScanCounts) -> float:
         """Return what a reading costs that comes and goes."""
         coalesced = scanned.coalesced
         begun = (1 - coalesced) * self.insert_run + coalesced * self.merge
         return begun + arrived.out_of_order * self.insert_late + self.drop
 
-    def _eager_scans(self, scanned: Scanned) -> float:
+    def _eager_scans(self, scanned: ScanCounts) -> float:
         return scanned.scans * self.scan_eager + scanned.runs * self.read_run
 
 
@@ -126,27 +116,19 @@ class SchemeChoice:
 
 
 def choose_schemes(
-    arrived: Arrived, scanned: Sequence[Scanned], chosen: Sequence[SchemeChoice], costs: SlidingCosts
+    arrived: ArrivalCounts, scanned: Sequence[ScanCounts], chosen: Sequence[SchemeChoice], costs: SlidingCosts
 ) -> list[SchemeChoice]:
     """Return the choice for each rule of a source: the cheapest by the cost model, if it is worth switching.
 
-    Parameters
-    ----------
-    arrived : Arrived
-        What the rules share.
-    scanned : sequence of Scanned
-        By rule.
-    chosen : sequence of SchemeChoice
-        As it is now, by rule.
-    costs : SlidingCosts
+    The rules share what `arrived` counts; `scanned` and `chosen`, the choice as it is now, are by rule.
 
     Examples
     --------
     A slide for every reading, and long runs:
 
     >>> from coincide.sliding.choice import TYPICAL
-    >>> scanned = Scanned(scans=1000, readings=100_000, groups=1000, runs=3000)
-    >>> [choice] = choose_schemes(Arrived(1000, 20), [scanned], [SchemeChoice()], TYPICAL)
+    >>> scanned = ScanCounts(scans=1000, readings=100_000, groups=1000, runs=3000)
+    >>> [choice] = choose_schemes(ArrivalCounts(1000, 20), [scanned], [SchemeChoice()], TYPICAL)
     >>> choice.reason
     'eager: 98 % of readings coalesce, 2 % come out of order, 1 a slide over 100; 0.029 ms a slide, lazily 0.14'
     """
@@ -166,7 +148,7 @@ def choose_schemes(
 KEPT = "; to switch would gain less than a fifth over all queries that read alike"
 
 
-def _choice(arrived: Arrived, scanned: Scanned, is_eager: bool, eager_s: float, lazy_s: float) -> SchemeChoice:
+def _choice(arrived: ArrivalCounts, scanned: ScanCounts, is_eager: bool, eager_s: float, lazy_s: float) -> SchemeChoice:
     if scanned.scans < FEWEST_SCANS:
         return SchemeChoice()
     eager_s, lazy_s = (_rounded(spent / scanned.scans) for spent in (eager_s, lazy_s))

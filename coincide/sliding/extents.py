@@ -8,12 +8,11 @@ from typing import cast
 
 import numpy as np
 
-from coincide.coalescing.batch import coalesce
-from coincide.coalescing.holding import validity
+from coincide.coalescing.batch import coalesce, validity
 from coincide.coalescing.links import Link
-from coincide.coalescing.runs import Run, RunChanges
+from coincide.coalescing.runs import CoalescedRun, RunChanges
 from coincide.joins.watermark import BEFORE_ALL_US
-from coincide.sliding.measures import Held, Latest, Scan, SlidingExtent
+from coincide.sliding.counts import Latest, RunReadings, Scan, SlidingExtent
 from coincide.sliding.readings import GroupReadings, Readings, Ref
 from coincide.sliding.rules import RunRule
 from coincide.temporal.facts import Facts
@@ -24,9 +23,9 @@ class EagerExtent:
 
     Examples
     --------
-    >>> from coincide.sliding.questions import Condition
+    >>> from coincide.sliding.questions import ValueLimits
     >>> from coincide.sliding.readings import Ref
-    >>> hot = EagerExtent(RunRule(hold_us=60, condition=Condition(above=100)))
+    >>> hot = EagerExtent(RunRule(hold_us=60, limits=ValueLimits(above=100)))
     >>> hot.add(Readings.of([0, 50, 90], [0, 0, 0], [101.0, 103.0, 99.0], [Ref("s", "a", 0)] * 3))
     >>> hot.scan().runs.intervals.start_us.tolist(), hot.scan().runs.intervals.end_us.tolist()
     ([0], [90])
@@ -56,17 +55,15 @@ class EagerExtent:
 
     def scan(self) -> Scan:
         """Return the runs that interest, by (group, start)."""
-        found = [run for group in sorted(self._groups) for run in self._groups[group].runs()]
-        open_end = np.array([run.is_open for run in found], np.bool_) * self._rule.hold_us
-        column = {name: [getattr(run, name) for run in found] for name in ("start_us", "end_us", "group", "value")}
+        runs = [run for group in sorted(self._groups) for run in self._groups[group].runs()]
         facts = Facts(
-            np.array(column["start_us"], np.int64),
-            np.array(column["end_us"], np.int64) + open_end,
-            np.array(column["group"], np.int64),
-            np.array(column["value"], np.float64),
+            np.array([run.start_us for run in runs], np.int64),
+            np.array([run.end_us + run.is_open * self._rule.hold_us for run in runs], np.int64),
+            np.array([run.group for run in runs], np.int64),
+            np.array([run.value for run in runs], np.float64),
         )
-        readings = sum(len(runs) for runs in self._groups.values())
-        return Scan(facts.where(self._rule.interests(facts.value)), readings, len(self._groups), len(found))
+        readings = sum(map(len, self._groups.values()))
+        return Scan(facts.where(self._rule.interests(facts.value)), readings, len(self._groups), len(runs))
 
     def counted(self) -> Readings:
         """Return the readings that count at their instant, by (group, ts)."""
@@ -76,29 +73,29 @@ class EagerExtent:
             parts.append(Readings.of(ts, [group] * len(ts), value, cast("list[Ref]", refs)))
         return Readings.joined(parts)
 
-    def held(self, group: int, start_us: int, end_us: int) -> Held:
-        """Return what a group held over an interval inside one of its runs."""
-        readings, value, newest = self._groups[group].held(start_us, end_us)
-        return Held(readings, value, cast("Ref", newest))
+    def readings_in(self, group: int, start_us: int, end_us: int) -> RunReadings:
+        """Return the readings of a group that hold in an interval inside one of its runs."""
+        readings, value, newest = self._groups[group].readings_in(start_us, end_us)
+        return RunReadings(readings, value, cast("Ref", newest))
 
 
 class _Unwatched(RunChanges):
     """Changes that nobody asks for."""
 
-    def alter(self, run: Run, to: Run) -> None:
+    def alter(self, run: CoalescedRun, to: CoalescedRun) -> None:
         """Pass over it."""
 
-    def insert(self, run: Run) -> None:
+    def insert(self, run: CoalescedRun) -> None:
         """Pass over it."""
 
-    def retract(self, run: Run) -> None:
+    def retract(self, run: CoalescedRun) -> None:
         """Pass over it."""
 
 
 UNWATCHED = _Unwatched()
 
 
-class HeldReadings:
+class SharedReadings:
     """The readings of one area, for all rules; sorted when somebody looks."""
 
     def __init__(self) -> None:
@@ -124,20 +121,10 @@ class HeldReadings:
 
 @dataclass(frozen=True)
 class LazyExtent:
-    """Coalesces the readings under one rule; several may share them.
-
-    Examples
-    --------
-    >>> from coincide.sliding.questions import Condition
-    >>> from coincide.sliding.readings import Ref
-    >>> hot = LazyExtent(RunRule(hold_us=60, condition=Condition(above=100)), HeldReadings())
-    >>> hot.add(Readings.of([0, 50, 90], [0, 0, 0], [101.0, 103.0, 99.0], [Ref("s", "a", 0)] * 3))
-    >>> hot.scan().runs.intervals.start_us.tolist(), hot.scan().runs.intervals.end_us.tolist()
-    ([0], [90])
-    """
+    """Coalesces the readings under one rule; several may share them."""
 
     rule: RunRule
-    shared: HeldReadings
+    shared: SharedReadings
 
     def add(self, readings: Readings) -> None:
         """Take readings in any order."""
@@ -157,14 +144,14 @@ class LazyExtent:
         groups = int(np.count_nonzero(np.diff(readings.group))) + min(1, len(readings))
         return Scan(facts.where(self.rule.interests(facts.value)), len(readings), groups, len(runs))
 
-    def held(self, group: int, start_us: int, end_us: int) -> Held:
-        """Return what a group held over an interval inside one of its runs."""
+    def readings_in(self, group: int, start_us: int, end_us: int) -> RunReadings:
+        """Return the readings of a group that hold in an interval inside one of its runs."""
         readings = self.shared.counted()
         first, last = np.searchsorted(readings.group, [group, group + 1]).tolist()
         ts = readings.ts_us[first:last]
         begin = first + int(np.searchsorted(ts, start_us, side="right")) - 1
         stop = first + int(np.searchsorted(ts, end_us, side="left"))
-        return Held(stop - begin, float(readings.value[begin]), readings.refs[stop - 1])
+        return RunReadings(stop - begin, float(readings.value[begin]), readings.refs[stop - 1])
 
 
 class SharedExtents:
@@ -182,7 +169,7 @@ class SharedExtents:
     """
 
     def __init__(self, eager: Mapping[RunRule, bool]) -> None:
-        self._held = HeldReadings()
+        self._held = SharedReadings()
         self._eager = {rule: EagerExtent(rule) for rule, is_eager in eager.items() if is_eager}
         self._is_shared = not all(eager.values())
         self._latest = Latest()

@@ -77,19 +77,7 @@ class Readings:
 
 
 class GroupReadings(GroupRuns):
-    """The runs of a group, whose readings can be asked for.
-
-    Examples
-    --------
-    >>> from coincide.coalescing.equivalences import Equal
-    >>> from coincide.coalescing.links import Link
-    >>> from coincide.coalescing.runs import RunChanges
-    >>> readings = GroupReadings("bay", Link(Equal()))
-    >>> [readings.add(ts, f"r{ts}", 81, RunChanges()) for ts in (0, 10, 20)]
-    [True, True, True]
-    >>> readings.held(5, 20), len(readings)
-    ((2, 81, 'r10'), 3)
-    """
+    """The runs of a group, whose readings can be asked for."""
 
     __slots__ = ()
 
@@ -102,7 +90,7 @@ class GroupReadings(GroupRuns):
         readings = [self._reading[ts] for ts in times]
         return times, [value for _, value in readings], [ref for ref, _ in readings]
 
-    def held(self, start_us: int, end_us: int) -> tuple[int, Any, Label]:
+    def readings_in(self, start_us: int, end_us: int) -> tuple[int, Any, Label]:
         """Return how many readings hold in an interval inside a run, the first one's value and the last one's id."""
         first = self._times.at_or_before(start_us)
         last = self._times.at_or_before(end_us - 1)

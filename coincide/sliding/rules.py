@@ -9,58 +9,58 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.equivalences import Equal, Equivalence, Quantised
-from coincide.joins.pairs.expansion import expanded_columns
-from coincide.sliding.questions import Condition
+from coincide.sliding.questions import ValueLimits
 from coincide.temporal.intervals import Intervals
 from coincide.temporal.sliding_windows import SlidingWindows
 
 
 @dataclass(frozen=True)
 class RunRule(Equivalence):
-    """An equivalence among the values that fulfil a condition, with a hold.
+    """An equivalence among the values within some limits; and how long a reading holds at most.
 
-    It is an equivalence itself, and a local one: values that fulfil the condition and values that do not never go on
-    from each other. So to filter the runs is the same as to filter the readings once they have their intervals. Those
-    that do not fulfil it make runs too, as long as can be, that nobody sees.
+    It is an equivalence itself that looks at neighbours alone: a value within the limits and one beyond them never go
+    on from each other. So to filter the runs is the same as to filter the readings once they have their intervals.
+    Values beyond the limits make runs too, as long as can be, that nobody sees.
 
     Parameters
     ----------
     hold_us : int
         How long a reading holds at most.
-    condition : Condition, optional
+    limits : ValueLimits, optional
         Left out: all values interest.
     equivalence : Equivalence, optional
         Left out: any value goes on from any other.
 
     Examples
     --------
-    >>> hot = RunRule(hold_us=60_000_000, condition=Condition(above=100))
+    >>> hot = RunRule(hold_us=60_000_000, limits=ValueLimits(above=100))
     >>> hot.holds(101.0, 103.0), hot.holds(103.0, 99.0), hot.holds(99.0, 98.0)
     (True, False, True)
     """
 
     hold_us: int
-    condition: Condition | None = None
+    limits: ValueLimits | None = None
     equivalence: Equivalence | None = None
 
     def holds(self, previous: Any, following: Any) -> Any:
         """Whether `following` goes on from `previous`."""
         equivalent = True if self.equivalence is None else self.equivalence.holds(previous, following)
-        if self.condition is None:
+        if self.limits is None:
             return equivalent
-        interest = self.condition.holds(previous)
-        return (interest == self.condition.holds(following)) & (equivalent | (interest ^ True))
+        is_within = self.limits.hold(previous)
+        return (is_within == self.limits.hold(following)) & (equivalent | (is_within ^ True))
 
     def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
         """Return `holds` row by row, bool (n,)."""
         return np.broadcast_to(np.asarray(self.holds(previous, following), np.bool_), previous.shape)
 
     def interests(self, values: npt.NDArray[Any]) -> BoolArray:
-        """Whether each value, and so the run that begins with it, fulfils the condition: bool (n,)."""
-        if self.condition is None:
+        """Whether each value, and so the run that begins with it, is within the limits: bool (n,)."""
+        if self.limits is None:
             return np.ones(len(values), np.bool_)
-        return np.asarray(self.condition.holds(values), np.bool_)
+        return np.asarray(self.limits.hold(values), np.bool_)
 
     @property
     def has_one_value(self) -> bool:
@@ -75,13 +75,7 @@ class RunRule(Equivalence):
 
 
 def any_due(after_us: Int64Array, until_us: Int64Array, slide_us: int) -> BoolArray:
-    """Whether windows end in each (after, until]: at multiples of the slide since the epoch.
-
-    Examples
-    --------
-    >>> any_due(np.array([599, 600]), np.array([600, 659]), slide_us=60).tolist()
-    [True, False]
-    """
+    """Whether windows end in each (after, until]: at multiples of the slide since the epoch."""
     due: BoolArray = after_us // slide_us < until_us // slide_us
     return due
 
@@ -97,5 +91,5 @@ def windows_due(facts: Intervals, after_us: int, until_us: int, time_us: int, sl
     """
     first = np.maximum(facts.start_us // slide_us, after_us // slide_us) + 1
     beyond = np.minimum((facts.end_us + time_us - 1) // slide_us, until_us // slide_us) + 1
-    _, number = expanded_columns(first, np.maximum(beyond, first))
+    _, number = expanded_ranges(first, np.maximum(beyond, first))
     return SlidingWindows(np.unique(number) * slide_us, time_us)

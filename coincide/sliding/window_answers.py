@@ -1,4 +1,4 @@
-"""What is asked of windows, answered over the runs of their extent."""
+"""Answers to the questions that queries ask of windows, over the runs of their extent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array
-from coincide.sliding.questions import Asked, Lasting, Similar
+from coincide.sliding.questions import Lasting, Question, Similar
 from coincide.sliding.rules import RunRule
 from coincide.temporal.fact_joins import join_in_windows
 from coincide.temporal.facts import Facts
@@ -17,53 +17,35 @@ from coincide.temporal.sliding_windows import SlidingWindows, in_windows
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers in columns of length n, by window.
-
-    Attributes
-    ----------
-    window_end_us : ndarray of int64
-    groups : tuple of ndarray of int64
-        Whose run it is; of a join the groups of both.
-    intervals : Intervals
-        Inside the window.
-    """
+    """Answers in columns of length n, by window."""
 
     window_end_us: Int64Array
-    groups: tuple[Int64Array, ...]
-    intervals: Intervals
+    groups: tuple[Int64Array, ...]  # whose run it is; of a join the groups of both
+    intervals: Intervals  # inside the window
 
     def __len__(self) -> int:
         return len(self.window_end_us)
 
 
-def answers(asked: Asked, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
-    """Return what is asked of each window.
-
-    Parameters
-    ----------
-    asked : Longest, Lasting or Similar
-    runs : Facts
-        Coalesced, with groups as codes; no end is open.
-    windows : SlidingWindows
-    rule : RunRule
-        By which they were coalesced.
+def answers(question: Question, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
+    """Answer a question about each window; the runs were coalesced by the rule, and no end is open.
 
     Examples
     --------
     >>> from coincide.sliding.questions import Longest
     >>> runs = Facts([0, 6, 0], [5, 9, 2], group=[0, 0, 1])
-    >>> found = answers(Longest(), runs, SlidingWindows([4, 10], size_us=6), RunRule(hold_us=1))
-    >>> found.window_end_us.tolist(), found.groups[0].tolist(), found.intervals.start_us.tolist()
+    >>> longest = answers(Longest(), runs, SlidingWindows([4, 10], size_us=6), RunRule(hold_us=1))
+    >>> longest.window_end_us.tolist(), longest.groups[0].tolist(), longest.intervals.start_us.tolist()
     ([4, 4, 10], [0, 1, 0], [0, 0, 6])
     """
-    if isinstance(asked, Similar):
-        return _similar(asked, runs, windows, rule)
+    if isinstance(question, Similar):
+        return _similar(question, runs, windows, rule)
     parts = in_windows(runs.intervals, windows)
     lasting = parts.intervals.end_us - parts.intervals.start_us
     group: Int64Array = runs.group[parts.row]
-    if isinstance(asked, Lasting):
+    if isinstance(question, Lasting):
         chosen = np.lexsort((parts.intervals.start_us, group, parts.window))
-        chosen = chosen[lasting[chosen] >= asked.lasting_us]
+        chosen = chosen[lasting[chosen] >= question.lasting_us]
     else:
         order = np.lexsort((parts.intervals.start_us, -lasting, group, parts.window))
         same = (np.diff(group[order]) == 0) & (np.diff(parts.window[order]) == 0)
@@ -71,8 +53,8 @@ def answers(asked: Asked, runs: Facts, windows: SlidingWindows, rule: RunRule) -
     return Answers(windows.end_us[parts.window[chosen]], (group[chosen],), parts.intervals.take(chosen))
 
 
-def _similar(asked: Similar, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
+def _similar(question: Similar, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
     worth = Facts(runs.intervals.start_us, runs.intervals.end_us, runs.group, rule.value_of(runs.value))
-    pairs = join_in_windows(worth, None, windows, tolerance=asked.within, at_least_us=asked.lasting_us)
+    pairs = join_in_windows(worth, None, windows, tolerance=question.within, at_least_us=question.lasting_us)
     groups = runs.group[pairs.left], runs.group[pairs.right]
     return Answers(windows.end_us[pairs.window], groups, pairs.intervals)

@@ -24,14 +24,14 @@ IntervalPredicate = Callable[[Intervals, Intervals], BoolArray]
 
 def before(a: Intervals, b: Intervals) -> BoolArray:
     """Whether each `a` ends and some time passes before `b` starts."""
-    held: BoolArray = a.end_us < b.start_us
-    return held
+    holds: BoolArray = a.end_us < b.start_us
+    return holds
 
 
 def meets(a: Intervals, b: Intervals) -> BoolArray:
     """Whether each `b` starts as `a` ends."""
-    held: BoolArray = a.end_us == b.start_us
-    return held
+    holds: BoolArray = a.end_us == b.start_us
+    return holds
 
 
 def overlaps(a: Intervals, b: Intervals) -> BoolArray:
@@ -41,8 +41,8 @@ def overlaps(a: Intervals, b: Intervals) -> BoolArray:
 
 def starts(a: Intervals, b: Intervals) -> BoolArray:
     """Whether each `a` starts with `b` and ends first."""
-    held: BoolArray = (a.start_us == b.start_us) & (a.end_us < b.end_us)
-    return held
+    holds: BoolArray = (a.start_us == b.start_us) & (a.end_us < b.end_us)
+    return holds
 
 
 def during(a: Intervals, b: Intervals) -> BoolArray:
@@ -52,14 +52,14 @@ def during(a: Intervals, b: Intervals) -> BoolArray:
 
 def finishes(a: Intervals, b: Intervals) -> BoolArray:
     """Whether each `a` starts after `b` and ends with it."""
-    held: BoolArray = (a.start_us > b.start_us) & (a.end_us == b.end_us)
-    return held
+    holds: BoolArray = (a.start_us > b.start_us) & (a.end_us == b.end_us)
+    return holds
 
 
 def equals(a: Intervals, b: Intervals) -> BoolArray:
     """Whether both start together and end together."""
-    held: BoolArray = (a.start_us == b.start_us) & (a.end_us == b.end_us)
-    return held
+    holds: BoolArray = (a.start_us == b.start_us) & (a.end_us == b.end_us)
+    return holds
 
 
 def _inverse(predicate: IntervalPredicate) -> IntervalPredicate:

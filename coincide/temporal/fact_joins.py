@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.arrays.range_expansion import expanded_range_blocks
 from coincide.errors import IntervalError
-from coincide.joins.pairs.expansion import expanded_blocks
 from coincide.templates.bucket_checks import is_number
 from coincide.temporal.durations import checked_duration
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals
 from coincide.temporal.sliding_windows import SlidingWindows, in_windows
+
+PositionPairs = tuple[PositionArray, PositionArray]  # of a left and of a right fact
 
 
 @dataclass(frozen=True)
@@ -88,13 +91,13 @@ def temporal_join(
     checked_duration("at_least_us", at_least_us)
     blocks = _overlapping(a.intervals) if b is None else _overlapping_both(a.intervals, b.intervals)
     none = np.empty(0, np.intp)
-    found = [(none, none)]
+    pairs = [(none, none)]
     for left, right in blocks:
         kept = _similar(a, others, left, right, tolerance)
         if not same_group:
             kept &= a.group[left] != others.group[right]
-        found.append((left[kept], right[kept]))
-    return _lasting(a, others, found, at_least_us)
+        pairs.append((left[kept], right[kept]))
+    return _lasting(a, others, pairs, at_least_us)
 
 
 def join_in_windows(
@@ -125,16 +128,16 @@ def join_in_windows(
     return WindowedPairs(parts.window[order], joined.left[row], joined.right[row], parts.intervals.take(order))
 
 
-def _overlapping(intervals: Intervals) -> Iterator[tuple[PositionArray, PositionArray]]:
+def _overlapping(intervals: Intervals) -> Iterator[PositionPairs]:
     """Write out the pairs of one column that overlap, each once: those that start in the time of an earlier row."""
     order = np.argsort(intervals.start_us, kind="stable")
     sorted_us = intervals.start_us[order]
-    stop = np.searchsorted(sorted_us, intervals.end_us[order], side="left")
-    for left, right in expanded_blocks(np.arange(1, len(order) + 1), stop):
+    stop = np.searchsorted(sorted_us, intervals.end_us[order], side="left")  # after the row itself
+    for left, right in expanded_range_blocks(np.arange(1, len(order) + 1), stop):
         yield order[left], order[right]
 
 
-def _overlapping_both(a: Intervals, b: Intervals) -> Iterator[tuple[PositionArray, PositionArray]]:
+def _overlapping_both(a: Intervals, b: Intervals) -> Iterator[PositionPairs]:
     """Write out the pairs of two columns that overlap: b starts in the time of a, or a strictly inside that of b."""
     for left, right in _starting_inside(a, b, side="left"):
         yield left, right
@@ -142,11 +145,11 @@ def _overlapping_both(a: Intervals, b: Intervals) -> Iterator[tuple[PositionArra
         yield left, right
 
 
-def _starting_inside(a: Intervals, b: Intervals, side: str) -> Iterator[tuple[PositionArray, PositionArray]]:
+def _starting_inside(a: Intervals, b: Intervals, side: Literal["left", "right"]) -> Iterator[PositionPairs]:
     order = np.argsort(b.start_us, kind="stable")
     sorted_us = b.start_us[order]
-    start = np.searchsorted(sorted_us, a.start_us, side="left" if side == "left" else "right")
-    for row, at in expanded_blocks(start, np.searchsorted(sorted_us, a.end_us, side="left")):
+    start = np.searchsorted(sorted_us, a.start_us, side=side)
+    for row, at in expanded_range_blocks(start, np.searchsorted(sorted_us, a.end_us, side="left")):
         yield row, order[at]
 
 
@@ -159,8 +162,8 @@ def _similar(a: Facts, b: Facts, left: PositionArray, right: PositionArray, tole
         return np.asarray(same | (np.abs(np.subtract(ours, theirs, dtype=np.float64)) <= tolerance))
 
 
-def _lasting(a: Facts, b: Facts, found: list[tuple[PositionArray, PositionArray]], at_least_us: int) -> JoinedFacts:
-    left, right = (np.concatenate([pair[side] for pair in found]) for side in (0, 1))
+def _lasting(a: Facts, b: Facts, pairs: list[PositionPairs], at_least_us: int) -> JoinedFacts:
+    left, right = map(np.concatenate, zip(*pairs, strict=True))
     order = np.lexsort((right, left))
     left, right = left[order], right[order]
     start = np.maximum(a.intervals.start_us[left], b.intervals.start_us[right])

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays.kinds import Int64Array, LabelArray, read_only
+from coincide.arrays.kinds import LabelArray, read_only
 from coincide.arrays.numbers import whole_numbers
+from coincide.coalescing.runs import Runs
 from coincide.errors import IntervalError
-from coincide.temporal.intervals import Intervals, proper
-
-
-class RunColumns(Protocol):
-    """What coalescing answers: intervals, groups and values in columns of the same length."""
-
-    @property
-    def start_us(self) -> Int64Array: ...  # noqa: D102
-    @property
-    def end_us(self) -> Int64Array: ...  # noqa: D102
-    @property
-    def group(self) -> LabelArray | None: ...  # noqa: D102
-    @property
-    def value(self) -> LabelArray | None: ...  # noqa: D102
+from coincide.temporal.intervals import Intervals
 
 
 class Facts:
@@ -69,22 +57,18 @@ class Facts:
         self.value = _column("value", value, len(self.intervals), "iufU")
 
     @staticmethod
-    def of(runs: RunColumns) -> Facts:
+    def of(runs: Runs) -> Facts:
         """Return the runs as facts, but for those of no length: the newest of a window extent is [t, t).
 
         Examples
         --------
-        >>> from types import SimpleNamespace
-        >>> runs = SimpleNamespace(start_us=np.array([0, 9]), end_us=np.array([9, 9]), group=None, value=None)
-        >>> len(Facts.of(runs))
+        >>> from coincide.coalescing import coalesce
+        >>> len(Facts.of(coalesce([0, 9], [9, 9], value=[81, 79])))
         1
         """
-        start, end = (
-            whole_numbers(field, getattr(runs, field), None, IntervalError) for field in ("start_us", "end_us")
-        )
-        rows = proper(start, end)
-        group, value = (None if column is None else np.asarray(column)[rows] for column in (runs.group, runs.value))
-        return Facts(start[rows], end[rows], group, value)
+        rows = runs.start_us < runs.end_us
+        value = None if runs.value is None else runs.value[rows]
+        return Facts(runs.start_us[rows], runs.end_us[rows], runs.group[rows], value)
 
     def __len__(self) -> int:
         return len(self.intervals)

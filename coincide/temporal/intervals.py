@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray, read_only
+from coincide.arrays.kinds import BoolArray, PositionArray, read_only
 from coincide.arrays.numbers import whole_numbers
 from coincide.errors import IntervalError
 
@@ -110,9 +110,3 @@ def checked_lengths(a: Intervals, b: Intervals) -> None:
     """Raise IntervalError if rows of `a` and `b` cannot be set side by side."""
     if len(a) != len(b) and 1 not in {len(a), len(b)}:
         raise IntervalError("b", f"{len(b)} intervals", f"{len(a)}, as a has, or 1")
-
-
-def proper(start_us: Int64Array, end_us: Int64Array) -> BoolArray:
-    """Whether each row is an interval at all: the newest run of a window extent is [t, t)."""
-    lasting: BoolArray = start_us < end_us
-    return lasting

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from coincide.arrays.kinds import Int64Array, LabelArray, PositionArray, read_only
 from coincide.arrays.numbers import whole_numbers
+from coincide.arrays.range_expansion import expanded_ranges
 from coincide.errors import IntervalError
-from coincide.joins.pairs.expansion import expanded_columns
 from coincide.temporal.durations import checked_duration, duration_us
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals
@@ -93,7 +93,7 @@ def in_windows(intervals: Intervals, windows: SlidingWindows) -> InWindows:
     """
     first = np.searchsorted(windows.end_us, intervals.start_us, side="right")
     beyond = np.searchsorted(windows.start_us, intervals.end_us, side="left")
-    row, window = expanded_columns(first, beyond)
+    row, window = expanded_ranges(first, np.maximum(beyond, first))
     start = np.maximum(intervals.start_us[row], windows.start_us[window])
     end = np.minimum(intervals.end_us[row], windows.end_us[window])
     return InWindows(row, window, Intervals(start, end))
@@ -140,8 +140,8 @@ def longest_periods(facts: Facts, windows: SlidingWindows) -> LongestPeriods:
     Examples
     --------
     >>> hot = Facts([0, 6, 0], [5, 9, 2], group=["north", "north", "south"])
-    >>> found = longest_periods(hot, SlidingWindows([4, 10], size_us=6))
-    >>> found.window.tolist(), found.group.tolist(), found.duration_us.tolist()
+    >>> longest = longest_periods(hot, SlidingWindows([4, 10], size_us=6))
+    >>> longest.window.tolist(), longest.group.tolist(), longest.duration_us.tolist()
     ([0, 0, 1], ['north', 'south', 'north'], [4, 2, 3])
     """
     parts = in_windows(facts.intervals, windows)

@@ -25,7 +25,7 @@ from coincide import (
     coalesce,
     validity,
 )
-from coincide.coalescing import Equivalence, Predicate, Run
+from coincide.coalescing import CoalescedRun, Equivalence, Predicate
 from coincide.temporal import ALLEN, Intervals, overlaps_tsql2, relation
 from docs.pictures.style import EXPLANATION, Numbers, Pictures, figure
 
@@ -99,7 +99,7 @@ def _draw_readings(ax: Any, update: Update) -> None:
         ax.text(max(update.at) + 0.5, 2.05, "the extent", ha="right", va="center", fontsize=8, color="0.4")
 
 
-def _draw_run(ax: Any, run: Run, bottom: float, line: str, *, changed: bool) -> None:
+def _draw_run(ax: Any, run: CoalescedRun, bottom: float, line: str, *, changed: bool) -> None:
     length = max(run.end_us - run.start_us, 1)
     edge = {"edgecolor": LATE if changed else "0.4", "linewidth": 1.6 if changed else 0.6, "linestyle": line}
     ax.broken_barh([(run.start_us, length)], (bottom, 0.22), facecolor=_colour(run.value), alpha=0.75, **edge)

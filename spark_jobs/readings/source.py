@@ -10,15 +10,15 @@ import numpy as np
 from coincide.arrays.kinds import Int64Array
 from coincide.queries import ReadingsQuery
 from coincide.sliding.choice import SchemeChoice
+from coincide.sliding.counts import ArrivalCounts, ScanCounts, SlidingExtent
 from coincide.sliding.extents import SharedExtents
-from coincide.sliding.measures import Arrived, Scanned, SlidingExtent
 from coincide.sliding.rules import RunRule, windows_due
 from coincide.sliding.window_answers import Answers, answers
 from spark_jobs.readings.reading_columns import ActiveReadings, ReadingColumns
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns
 
-Choose = Callable[[Arrived, Sequence[Scanned], Sequence[SchemeChoice]], list[SchemeChoice]]
+Choose = Callable[[ArrivalCounts, Sequence[ScanCounts], Sequence[SchemeChoice]], list[SchemeChoice]]
 
 SPARE_CODES = 1024
 MANY_READINGS = 1024  # once so many were counted, and so many scans, the older half fades
@@ -47,7 +47,7 @@ class _RuleState:
     """How a rule is coalesced, and what its scans met."""
 
     choice: SchemeChoice = field(default_factory=SchemeChoice)
-    scanned: Scanned = field(default_factory=Scanned)
+    scanned: ScanCounts = field(default_factory=ScanCounts)
 
 
 class ReadingSource:
@@ -66,7 +66,7 @@ class ReadingSource:
         self._stream = stream
         self._areas = areas
         self._rules: dict[RunRule, _RuleState] = {}
-        self._arrived = Arrived()
+        self._arrived = ArrivalCounts()
         self._was_scanned = False
         self._columns = self._no_columns()
         self._extents: dict[int, SharedExtents] = {}
@@ -101,7 +101,7 @@ class ReadingSource:
         self._rules[rule].scanned.add(scan)
         self._was_scanned = True
         windows = windows_due(scan.runs.intervals, after_us, until_us, query.time_us, query.slide_us)
-        return answers(query.asked, scan.runs, windows, rule), extent, self._columns
+        return answers(query.question, scan.runs, windows, rule), extent, self._columns
 
     def choice(self, rule: RunRule) -> SchemeChoice:
         """Return how a rule is coalesced."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, json
 
-from coincide.sliding.measures import Held, SlidingExtent
+from coincide.sliding.counts import RunReadings, SlidingExtent
 from coincide.sliding.window_answers import Answers
 from spark_jobs.readings.reading_columns import ActiveReadings, ReadingColumns
 from spark_jobs.records.kafka_records import OutputRecord
@@ -76,7 +76,7 @@ class _Side(NamedTuple):
 
     text: bytes
     group: dict[str, Scalar]
-    held: Held
+    held: RunReadings
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class AnswerWriter:
 
     def _side(self, code: int, start_us: int, end_us: int) -> _Side:
         group = self.columns.group(code)
-        return _Side(json.encode(group), group, self.extent.held(code, start_us, end_us))
+        return _Side(json.encode(group), group, self.extent.readings_in(code, start_us, end_us))
 
     def _answer(self, window_end_us: int, sides: list[_Side], start_us: int, end_us: int) -> WindowAnswer:
         query = self.active.query

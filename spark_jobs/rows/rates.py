@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
-from coincide.queries.join_query import Sensors
+from coincide.constraints import SensorRule
 
 MINUTE_US = 60_000_000
 KEPT_EACH_MINUTE = 2 ** (-1 / 60)  # a detection counts half after an hour
@@ -33,7 +33,7 @@ class Background:
     count: dict[int, dict[str, float]]
     seconds: float
 
-    def pair_rate_hz2(self, first: int, second: int, sensors: Sensors) -> float:
+    def pair_rate_hz2(self, first: int, second: int, sensors: SensorRule) -> float:
         """Sum of rate times rate over the allowed pairs of a sensor of one stream and one of the other.
 
         Sensors that share a count are taken to be different.

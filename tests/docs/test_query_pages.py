@@ -26,7 +26,7 @@ FORMS = {"intruder": "binary", "burst": "clique", "gas-cloud": "path", "object":
 def test_there_is_a_query_of_every_form() -> None:
     queries = {id_: query_from_json(document) for id_, document in QUERIES.items()}
     assert {id_: query.graph.form for id_, query in queries.items() if isinstance(query, Query)} == FORMS
-    asked = {id_: type(query.asked) for id_, query in queries.items() if isinstance(query, ReadingsQuery)}
+    asked = {id_: type(query.question) for id_, query in queries.items() if isinstance(query, ReadingsQuery)}
     assert asked == {"hot": Longest, "steady": Lasting, "alike": Similar}
 
 

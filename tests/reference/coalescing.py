@@ -1,11 +1,11 @@
-"""Coalescing from its definition in docs/explanation/runs.md, one row at a time: slow and obvious."""
+"""Coalescing from its definition in docs/explanation/coalescing.md, one row at a time: slow and obvious."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from coincide.coalescing import Equivalence, Run
+from coincide.coalescing import CoalescedRun, Equivalence
 
 
 class Reading(NamedTuple):
@@ -50,9 +50,11 @@ def each_group(
     return [kept for group in groups for kept in scope([r for r in listed if r.group == group], bound)]
 
 
-def coalesced_readings(readings: Iterable[Reading], equivalence: Equivalence, hold_us: int | None = None) -> list[Run]:
+def coalesced_readings(
+    readings: Iterable[Reading], equivalence: Equivalence, hold_us: int | None = None
+) -> list[CoalescedRun]:
     """Return the runs of the readings of an extent."""
-    runs: list[Run] = []
+    runs: list[CoalescedRun] = []
     listed = list(readings)
     for group in sorted({reading.group for reading in listed}):
         in_group = [reading for reading in listed if reading.group == group]
@@ -124,10 +126,10 @@ def _linked(counted: list[Reading], equivalence: Equivalence, hold_us: int | Non
     return parts
 
 
-def _run(members: list[Reading], counted: list[Reading], hold_us: int | None) -> Run:
+def _run(members: list[Reading], counted: list[Reading], hold_us: int | None) -> CoalescedRun:
     first, last = members[0], members[-1]
     after = [reading.ts_us for reading in counted if reading.ts_us > last.ts_us]
     end = last.ts_us if not after else min(after)
     if hold_us is not None:
         end = min(end, last.ts_us + hold_us)
-    return Run(first.group, first.ts_us, end, first.value, len(members), first.id, last.id, not after)
+    return CoalescedRun(first.group, first.ts_us, end, first.value, len(members), first.id, last.id, not after)

@@ -243,7 +243,7 @@ class SlowSliding(SlowFusion):
             del self.received[row.number]
 
 
-def told(records: Sequence[dict[str, Any]]) -> list[Answer]:
+def recorded_answers(records: Sequence[dict[str, Any]]) -> list[Answer]:
     """Return records of the episodes topic as the oracle gives them."""
     return [
         Answer(

@@ -32,7 +32,7 @@ def measure_costs(clock: Clock, w: int = 10_000, rounds: int = 5, rows_a_push: i
     rounds : int
         How often each operation is timed.
     rows_a_push : int
-        How many readings come in a frame: one by one they cost more.
+        How many readings come in one push: one by one they cost more.
 
     Examples
     --------
@@ -97,22 +97,22 @@ def _beyond(whole_us: float, part_us: float) -> float:
 def _shortest_us(
     clock: Clock, rounds: int, prepare: Callable[[], Coalescing], work: Callable[[Coalescing], Any]
 ) -> float:
-    taken = []
+    times = []
     for _ in range(rounds):
         prepared = prepare()
         begun = clock()
         work(prepared)
-        taken.append(clock() - begun)
-    return min(taken) * 1e6
+        times.append(clock() - begun)
+    return min(times) * 1e6
 
 
 def _kept_bytes(make: Callable[[], Coalescing]) -> int:
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        held = make()
+        extent = make()
         kept = tracemalloc.get_traced_memory()[0] - before
-        del held
+        del extent
         return kept
     finally:
         tracemalloc.stop()

@@ -6,7 +6,7 @@ Source: Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data
 of order. Each function answers for every k, the number of tuples that have arrived: element k - 1 is the cost at k.
 The oldest tuple of the extent begins a run, whatever its cp: nothing is there to coalesce with. So for one group in
 order, with probabilities 0 and 1, runs and operations are counted exactly; with several groups in the mean.
-A window of T seconds holds w = rate * T tuples.
+A window of T seconds holds w = rate * T tuples. A CostError names a probability outside [0, 1] and a `w` below 1.
 """
 
 from __future__ import annotations
@@ -24,21 +24,6 @@ from coincide.templates.bucket_checks import is_whole
 def runs_in_extent(cp: npt.ArrayLike, w: int) -> FloatArray:
     """Return how many runs the extent holds at each k.
 
-    Parameters
-    ----------
-    cp : array_like of float, shape (n,)
-    w : int
-        Tuples in the window, at least 1.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-
-    Raises
-    ------
-    CostError
-        A probability is outside [0, 1], or `w` is below 1.
-
     Examples
     --------
     The third tuple begins a run; the window of two has lost the first:
@@ -53,18 +38,12 @@ def runs_in_extent(cp: npt.ArrayLike, w: int) -> FloatArray:
 
 def tuples_in_extent(n: int, w: int) -> FloatArray:
     """Return min(k, w) for k from 1 to n."""
-    held: FloatArray = np.minimum(np.arange(1.0, n + 1), _window(w))
-    return held
+    tuples: FloatArray = np.minimum(np.arange(1.0, n + 1), _window(w))
+    return tuples
 
 
 def links_in_extent(cp: npt.ArrayLike, w: int) -> FloatArray:
-    """Return at each k how many tuples of the extent are coalesced with the one before: the sum of the last cp but one.
-
-    Examples
-    --------
-    >>> links_in_extent([1, 1, 1, 1], w=3).tolist()
-    [0.0, 1.0, 2.0, 2.0]
-    """
+    """Return how many tuples of the extent are coalesced with the one before, at each k."""
     later = _probabilities("cp", cp).copy()
     later[:1] = 0
     reached = np.cumsum(later)
@@ -91,14 +70,7 @@ def eager_memory(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:
 
 
 def lazy_memory(costs: UnitCosts, n: int, w: int) -> FloatArray:
-    """Return the memory of a lazily coalesced extent for k from 1 to n: Equation 2, ``min(k, w) r_lazy``.
-
-    Examples
-    --------
-    >>> from coincide.coalescing.costs.units import PAPER
-    >>> lazy_memory(PAPER, 3, w=2).tolist()
-    [1.0, 2.0, 2.0]
-    """
+    """Return the memory of a lazily coalesced extent for k from 1 to n: Equation 2, ``min(k, w) r_lazy``."""
     return costs.tuple_size * tuples_in_extent(n, w)
 
 
@@ -141,8 +113,8 @@ def lazy_update(costs: UnitCosts, n: int, w: int) -> FloatArray:
     >>> lazy_update(PAPER, 3, w=2).round(3).tolist()
     [1.915, 3.83, 5.851]
     """
-    arrived = np.arange(1.0, n + 1)
-    return costs.insert * arrived + costs.delete * (arrived - tuples_in_extent(n, w))
+    k = np.arange(1.0, n + 1)
+    return costs.insert * k + costs.delete * (k - tuples_in_extent(n, w))
 
 
 def eager_scan(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:

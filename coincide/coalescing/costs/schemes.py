@@ -6,15 +6,15 @@ Source: Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray
 from coincide.coalescing.costs.model import eager_memory, eager_scan, eager_update, lazy_memory, lazy_scan, lazy_update
-from coincide.coalescing.costs.units import UnitCosts
+from coincide.coalescing.costs.units import UnitCosts, refuse_unless_costs
 from coincide.errors import CostError
-from coincide.templates.bucket_checks import is_number, is_whole
+from coincide.templates.bucket_checks import is_whole
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,7 @@ class Weights:
     scan: float
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            weight = getattr(self, field.name)
-            if not is_number(weight) or weight < 0:
-                raise CostError(field.name, weight, "a finite number, at least 0")
+        refuse_unless_costs(self, "a finite number")
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,8 @@ def scheme_costs(queries: Sequence[DistinctQuery], weights: Weights, costs: Unit
     Examples
     --------
     >>> from coincide.coalescing.costs.units import PAPER
-    >>> found = scheme_costs([DistinctQuery(0.1), DistinctQuery(0.8)], Weights(1, 1, 2), PAPER, w=100, k=10_000)
-    >>> found.eager.round(2).tolist(), found.lazy_scan.round(2).tolist(), round(found.lazy_shared, 2)
+    >>> costs = scheme_costs([DistinctQuery(0.1), DistinctQuery(0.8)], Weights(1, 1, 2), PAPER, w=100, k=10_000)
+    >>> costs.eager.round(2).tolist(), costs.lazy_scan.round(2).tolist(), round(costs.lazy_shared, 2)
     ([2.24, 1.51], [1.81, 1.96], 1.08)
     """
     if not is_whole(k) or k < 1:
@@ -151,18 +148,7 @@ def select_schemes(costs: SchemeCosts) -> Selection:
     is saved if no query is lazy. So the best is the cheaper of each query's own choice and of all eager. Give
     ``lazy_shared=0`` for the paper's objective as printed.
 
-    Parameters
-    ----------
-    costs : SchemeCosts
-
-    Returns
-    -------
-    Selection
-        Lazy where both cost the same.
-
-    References
-    ----------
-    Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010), section 6.2.
+    A query for which both cost the same is lazy.
 
     Examples
     --------

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray
 from coincide.errors import CostError
 from coincide.templates.bucket_checks import is_number
+
+
+def refuse_unless_costs(costs: Any, what: str, above_0: Collection[str] = ()) -> None:
+    """Refuse a dataclass that has a field which is no finite number, below 0, or 0 where it must be above."""
+    for field in fields(costs):
+        cost, bound = getattr(costs, field.name), "above 0" if field.name in above_0 else "at least 0"
+        if not is_number(cost) or cost < 0 or (cost == 0 and field.name in above_0):
+            raise CostError(field.name, cost, f"{what}, {bound}")
 
 
 @dataclass(frozen=True)
@@ -63,30 +73,14 @@ class UnitCosts:
     tuple_size: float
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            cost = getattr(self, field.name)
-            positive = field.name in {"insert_run", "read", "tuple_size"}
-            if not is_number(cost) or not (cost > 0 if positive else cost >= 0):
-                raise CostError(field.name, cost, f"a finite number, {'above' if positive else 'at least'} 0")
+        refuse_unless_costs(self, "a finite number", above_0=("insert_run", "read", "tuple_size"))
 
     def merging(self, cp: FloatArray, oop: FloatArray) -> FloatArray:
-        """Return C_merge at the probabilities given.
-
-        Examples
-        --------
-        >>> PAPER.merging(np.array([0.5]), np.array([0.5])).round(3).tolist()
-        [6.116]
-        """
+        """Return C_merge at the probabilities given."""
         return self.merge + self.merge_late * oop * cp
 
     def splitting(self, cp: FloatArray, oop: FloatArray) -> FloatArray:
-        """Return C_split at the probabilities given: infinite where something is late and nothing coalesces.
-
-        Examples
-        --------
-        >>> PAPER.splitting(np.array([0.5, 0.0, 0.0]), np.array([0.5, 0.5, 0.0])).tolist()
-        [1.864, inf, 0.0]
-        """
+        """Return C_split at the probabilities given: infinite where something is late and nothing coalesces."""
         late = self.split * oop
         never = np.where(late > 0, np.inf, 0.0)
         return np.divide(late, cp, out=never, where=cp > 0)

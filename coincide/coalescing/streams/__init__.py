@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from coincide.coalescing.streams.extent import WindowExtent
-from coincide.coalescing.streams.fact_streams import EagerFactCoalescing, LazyFactCoalescing
 from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
 
-__all__ = ["EagerCoalescing", "EagerFactCoalescing", "LazyCoalescing", "LazyFactCoalescing", "WindowExtent"]
+__all__ = ["EagerCoalescing", "LazyCoalescing", "WindowExtent"]

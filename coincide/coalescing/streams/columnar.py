@@ -8,11 +8,12 @@ import numpy as np
 
 from coincide.arrays.changes import Changes
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import Label, Runs, difference, value_column
-from coincide.coalescing.streams.extent import Frame, WindowExtent
+from coincide.coalescing.streams.extent import ReadingBatch, WindowExtent
 from coincide.coalescing.streams.scopes import Admission, TimeScope, TupleScope
-from coincide.coalescing.streams.segments import LinkedSegments, MergedFrame, Segments, begins, joined, places
+from coincide.coalescing.streams.segments import LinkedSegments, MergedBatch, Segments, begins, joined
 
 
 def relink(segments: LinkedSegments, group: PositionArray, since: Int64Array, link: Link) -> None:
@@ -24,7 +25,7 @@ def relink(segments: LinkedSegments, group: PositionArray, since: Int64Array, li
         return
     head = segments.head[group]
     anchor = _counted_before(segments, head, since)
-    row, at = places(anchor, segments.tail[group])
+    row, at = expanded_ranges(anchor, segments.tail[group])
     ts = segments.ts[at]
     counts = np.ones(len(at), np.bool_)
     counts[1:] = (ts[1:] != ts[:-1]) | (row[1:] != row[:-1])
@@ -70,7 +71,7 @@ def runs_between(segments: LinkedSegments, begin: Int64Array, end: Int64Array, g
 
     The rows of `group` never fall, and neither do their places.
     """
-    row, at = places(begin, end)
+    row, at = expanded_ranges(begin, end)
     start = np.maximum(segments.start[at], segments.head[group][row])
     distinct = begins(start)
     start, code = start[distinct], group[row[distinct]]
@@ -86,9 +87,9 @@ def runs_between(segments: LinkedSegments, begin: Int64Array, end: Int64Array, g
 
 
 class ColumnarReadings:
-    """Merges a frame into the ends of its groups' segments, from its earliest reading on, and drops from the fronts.
+    """Merges a batch into the ends of its groups' segments, from its earliest reading on, and drops from the fronts.
 
-    What lies between is not touched: the cost of a frame depends on its length, and on how far back it reaches.
+    What lies between is not touched: the cost of a batch depends on its length, and on how far back it reaches.
     """
 
     def __init__(self, extent: WindowExtent) -> None:
@@ -99,40 +100,42 @@ class ColumnarReadings:
     def __len__(self) -> int:
         return int(self._segments.sizes.sum())
 
-    def push(self, frame: Frame) -> Changes[Runs]:
+    def push(self, batch: ReadingBatch) -> Changes[Runs]:
         """Take readings; say which are late."""
-        admitted = self._admit(frame)
+        admitted = self._admit(batch)
         self._segments.write(admitted.merged.at, admitted.merged.readings, admitted.merged.tail)
         self._segments.head = self._segments.head + admitted.leaving
         return Changes(Runs.of([]), Runs.of([]), admitted.late, admitted.late_by_us)
 
-    def readings(self) -> Frame:
+    def readings(self) -> ReadingBatch:
         """Return the readings, by (group, ts, id)."""
         segments = self._segments
-        row, at = places(segments.head, segments.tail)
-        return Frame(segments.ts[at], segments.labels[row], segments.value[at], segments.ref[at], segments.kept[at])
+        row, at = expanded_ranges(segments.head, segments.tail)
+        return ReadingBatch(
+            segments.ts[at], segments.labels[row], segments.value[at], segments.ref[at], segments.kept[at]
+        )
 
-    def _admit(self, frame: Frame) -> Admission:
-        """Judge a frame, and make room for it."""
-        return self._scope.admit(self._segments, frame._replace(group=self._codes(frame)))
+    def _admit(self, batch: ReadingBatch) -> Admission:
+        """Judge a batch, and make room for it."""
+        return self._scope.admit(self._segments, batch._replace(group=self._codes(batch)))
 
-    def _codes(self, frame: Frame) -> Int64Array:
+    def _codes(self, batch: ReadingBatch) -> Int64Array:
         """Return the group of each row as its position among the labels; make room for it."""
-        segments, groups = self._segments, frame.group.tolist()
+        segments, groups = self._segments, batch.group.tolist()
         try:
             code = np.fromiter(map(self._code_of.__getitem__, groups), np.int64, len(groups))
         except KeyError:
-            self._add_groups(frame)
+            self._add_groups(batch)
             code = np.fromiter(map(self._code_of.__getitem__, groups), np.int64, len(groups))
         more = np.bincount(code, minlength=len(segments.labels))
         if (segments.tail + more > segments.limit).any():
             segments.make_room(segments.labels, more)
         return code
 
-    def _add_groups(self, frame: Frame) -> None:
-        """Take the frame's groups among the labels, and forget those that have no readings left."""
-        held = self._segments.labels[self._segments.sizes > 0]
-        labels = np.unique(joined(held, frame.group))
+    def _add_groups(self, batch: ReadingBatch) -> None:
+        """Take the batch's groups among the labels, and forget those that have no readings left."""
+        filled = self._segments.labels[self._segments.sizes > 0]
+        labels = np.unique(joined(filled, batch.group))
         codes = self._segments.make_room(labels, np.zeros(len(labels), np.int64))
         if self._scope.expiry is not None:
             self._scope.expiry.recode(codes)
@@ -146,7 +149,7 @@ def _scope_of(extent: WindowExtent) -> TimeScope | TupleScope:
 
 
 class ColumnarExtent(ColumnarReadings):
-    """An extent in columns, and its runs; a frame touches those at the ends and at the fronts of its groups alone."""
+    """An extent in columns, and its runs; a batch touches those at the ends and at the fronts of its groups alone."""
 
     _segments: LinkedSegments
 
@@ -155,9 +158,9 @@ class ColumnarExtent(ColumnarReadings):
         self._segments = LinkedSegments()
         self._link = link
 
-    def push(self, frame: Frame) -> Changes[Runs]:
+    def push(self, batch: ReadingBatch) -> Changes[Runs]:
         """Take readings; see `EagerCoalescing.push`."""
-        admitted = self._admit(frame)
+        admitted = self._admit(batch)
         inserted, retracted = self._update(admitted.merged, admitted.leaving)
         return Changes(self._named(inserted), self._named(retracted), admitted.late, admitted.late_by_us)
 
@@ -166,7 +169,7 @@ class ColumnarExtent(ColumnarReadings):
         segments = self._segments
         return self._named(runs_between(segments, segments.head, segments.tail, np.arange(len(segments.head))))
 
-    def _update(self, merged: MergedFrame, leaving: Int64Array) -> tuple[Runs, Runs]:
+    def _update(self, merged: MergedBatch, leaving: Int64Array) -> tuple[Runs, Runs]:
         """Write the readings, drop so many of each group's oldest; return the runs inserted and retracted."""
         segments = self._segments
         head = segments.head + leaving
@@ -180,7 +183,7 @@ class ColumnarExtent(ColumnarReadings):
         relink(segments, relinked, since[relinked], self._link)
         return difference(before, self._runs(touched, head, changed, since))
 
-    def _changed_since(self, merged: MergedFrame, head: Int64Array) -> Int64Array:
+    def _changed_since(self, merged: MergedBatch, head: Int64Array) -> Int64Array:
         """Return from where each segment's links change; its end where they do not.
 
         If of readings at one instant the one that counts leaves, another counts instead, and links anew.

@@ -1,4 +1,4 @@
-"""WindowExtent: which readings count; and readings that arrive together, in checked columns."""
+"""WindowExtent: which readings of a stream count; and a batch of readings, in checked columns."""
 
 from __future__ import annotations
 
@@ -69,33 +69,23 @@ def checked_extent(extent: object) -> WindowExtent:
     return extent
 
 
-Arrival = tuple[int, Label, Any, Label]  # (ts_us, group, value, id)
+ReadingRow = tuple[int, Label, Any, Label]  # (ts_us, group, value, id)
 
 
-class Frame(NamedTuple):
-    """Readings in the order of their arrival; columns of shape (n,).
-
-    Attributes
-    ----------
-    ts_us : ndarray of int64
-    group, ref : ndarray of int64 or str
-        `ref` is the id.
-    value : ndarray
-    kept : ndarray of bool
-        False where a filter leaves a reading out: it ends the one before it, and makes no run.
-    """
+class ReadingBatch(NamedTuple):
+    """Readings in the order of their arrival; columns of shape (n,)."""
 
     ts_us: Int64Array
     group: LabelArray
     value: npt.NDArray[Any]
-    ref: LabelArray
-    kept: BoolArray
+    ref: LabelArray  # the id
+    kept: BoolArray  # False where a filter leaves a reading out: it ends the one before it, and makes no run
 
-    def take(self, rows: npt.NDArray[Any]) -> Frame:
+    def take(self, rows: npt.NDArray[Any]) -> ReadingBatch:
         """Return some of the rows: positions, or a mask."""
-        return Frame(self.ts_us[rows], self.group[rows], self.value[rows], self.ref[rows], self.kept[rows])
+        return ReadingBatch(self.ts_us[rows], self.group[rows], self.value[rows], self.ref[rows], self.kept[rows])
 
-    def arrivals(self) -> Iterator[Arrival]:
+    def rows(self) -> Iterator[ReadingRow]:
         """Yield the rows as plain values; LEFT_OUT is the value of those left out."""
         value: list[Any] = self.value.tolist()
         if not self.kept.all():
@@ -103,27 +93,29 @@ class Frame(NamedTuple):
         return zip(self.ts_us.tolist(), self.group.tolist(), value, self.ref.tolist(), strict=True)
 
 
-def frame_of(arrivals: Sequence[Arrival]) -> Frame:
-    """Return plain values as a frame; the value of those left out is any other's."""
-    ts, group, value, ref = zip(*arrivals, strict=True) if arrivals else [()] * 4
+def batch_of(rows: Sequence[ReadingRow]) -> ReadingBatch:
+    """Return plain values as a batch; the value of those left out is any other's."""
+    ts, group, value, ref = zip(*rows, strict=True) if rows else [()] * 4
     kept = [each is not LEFT_OUT for each in value]
     any_value = next((each for each in value if each is not LEFT_OUT), 0)
     values = value_column([each if stays else any_value for each, stays in zip(value, kept, strict=True)])
-    return Frame(np.array(ts, np.int64), label_column(group), values, label_column(ref), np.array(kept, np.bool_))
+    return ReadingBatch(
+        np.array(ts, np.int64), label_column(group), values, label_column(ref), np.array(kept, np.bool_)
+    )
 
 
-class Arrivals:
-    """Checks frames of one stream; rows without an id are numbered in the order in which they arrive.
+class ReadingChecks:
+    """Checks the batches of one stream; rows without an id are numbered in the order in which they arrive.
 
     Examples
     --------
     >>> from coincide.coalescing.equivalences import Equal
-    >>> arrivals = Arrivals(Equal())
-    >>> list(arrivals.of([10, 20], ["bay", "bay"], [81, 79]).arrivals())
+    >>> checks = ReadingChecks(Equal())
+    >>> list(checks.batch([10, 20], ["bay", "bay"], [81, 79]).rows())
     [(10, 'bay', 81, 0), (20, 'bay', 79, 1)]
-    >>> list(arrivals.of([5, 6], ["bay", "bay"], where=[True, False]).arrivals())
+    >>> list(checks.batch([5, 6], ["bay", "bay"], where=[True, False]).rows())
     [(5, 'bay', 0, 2), (6, 'bay', LEFT_OUT, 3)]
-    >>> arrivals.of([5], [7])
+    >>> checks.batch([5], [7])
     Traceback (most recent call last):
         ...
     coincide.errors.CoalescingError: group is 7: of one type with those before, str
@@ -134,25 +126,25 @@ class Arrivals:
         self._next_id = 0
         self._kinds: dict[str, str] = {}
 
-    def of(
+    def batch(
         self,
         ts_us: npt.ArrayLike,
         group: npt.ArrayLike | None = None,
         value: npt.ArrayLike | None = None,
         ids: npt.ArrayLike | None = None,
         where: npt.ArrayLike | None = None,
-    ) -> Frame:
-        """Return a frame of checked columns; without values all are 0."""
+    ) -> ReadingBatch:
+        """Return the columns as a batch; without values all are 0."""
         times = times_of("ts_us", ts_us)
         rows = len(times)
         refs = np.arange(self._next_id, self._next_id + rows) if ids is None else labels_of("id", ids, rows)
-        groups = np.zeros(rows, np.int64) if group is None else labels_of("group", group, rows)
+        groups = labels_of("group", group, rows)
         values = np.zeros(rows, np.int64) if value is None else values_of(value, rows, self._equivalence)
         kept = np.ones(rows, np.bool_) if where is None else _mask(where, rows)
         self._refuse_another_type("group", groups)
         self._refuse_another_type("id", refs)
         self._next_id += rows
-        return Frame(times, groups, values, refs, kept)
+        return ReadingBatch(times, groups, values, refs, kept)
 
     def _refuse_another_type(self, field: str, labels: LabelArray) -> None:
         """Labels are put in order, and numbers have none among strings."""

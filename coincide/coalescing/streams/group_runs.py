@@ -6,30 +6,19 @@ from bisect import insort
 from typing import Any
 
 from coincide.coalescing.links import LEFT_OUT, Link
-from coincide.coalescing.runs import Label, Run, RunChanges
+from coincide.coalescing.runs import CoalescedRun, Label, RunChanges
 from coincide.coalescing.streams.ordered_times import OrderedTimes
 
-Waiting = tuple[Label, Any]  # (id, value)
+Reading = tuple[Label, Any]  # (id, value) of a reading at an instant
 
 
 class TiedReadings:
-    """By instant, in the order of their ids.
-
-    Examples
-    --------
-    >>> ties = TiedReadings()
-    >>> ties.add(60, "r3", 79)
-    >>> ties.add(60, "r2", 80)
-    >>> ties.holds(60, "r3"), ties.holds(60, "r1")
-    (True, False)
-    >>> ties.pop(60), 60 in ties, ties.pop(60), 60 in ties
-    (('r2', 80), True, ('r3', 79), False)
-    """
+    """The readings that wait at an instant where another one counts, in the order of their ids."""
 
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: dict[int, list[Waiting]] = {}
+        self._waiting: dict[int, list[Reading]] = {}
 
     def __contains__(self, ts_us: int) -> bool:
         return ts_us in self._waiting
@@ -38,7 +27,7 @@ class TiedReadings:
         """Let a reading wait."""
         insort(self._waiting.setdefault(ts_us, []), (ref, value), key=_id_of)
 
-    def pop(self, ts_us: int) -> Waiting:
+    def pop(self, ts_us: int) -> Reading:
         """Take the one with the smallest id; there must be one."""
         waiting = self._waiting[ts_us]
         first = waiting.pop(0)
@@ -46,37 +35,28 @@ class TiedReadings:
             del self._waiting[ts_us]
         return first
 
-    def at(self, ts_us: int) -> list[Waiting]:
+    def at(self, ts_us: int) -> list[Reading]:
         """Return those that wait at an instant, by id."""
         return self._waiting.get(ts_us, [])
 
-    def holds(self, ts_us: int, ref: Label) -> bool:
+    def waits(self, ts_us: int, ref: Label) -> bool:
         """Whether a reading of that id waits."""
         return any(ref == other for other, _ in self._waiting.get(ts_us, ()))
 
 
-def _id_of(waiting: Waiting) -> Any:
-    return waiting[0]
+def _id_of(reading: Reading) -> Any:
+    return reading[0]
 
+
+_new = tuple.__new__  # half the time of calling CoalescedRun
 
 Around = tuple[int | None, int | None]  # the times before and after one; None where there is none
-
-_new = tuple.__new__  # half the time of calling Run
 
 
 class GroupRuns:
     """The timestamp vectors of Algorithm 2, kept as one, and the runs by their starts.
 
     Of readings at one instant that with the smallest id counts; the others wait in `_ties` in case it is dropped.
-
-    Examples
-    --------
-    >>> from coincide.coalescing.equivalences import Equal
-    >>> runs, changes = GroupRuns("bay", Link(Equal())), RunChanges()
-    >>> [runs.add(ts, ts, value, changes) for ts, value in ((0, 81), (20, 81), (10, 79))]
-    [True, True, True]
-    >>> [(run.start_us, run.end_us) for run in runs.runs()]
-    [(0, 10), (10, 20), (20, 20)]
     """
 
     __slots__ = ("_group", "_last_us", "_link", "_reading", "_run_of", "_starts", "_ties", "_times", "first_us")
@@ -85,9 +65,9 @@ class GroupRuns:
         self._group = group
         self._link = link
         self._times = OrderedTimes()
-        self._reading: dict[int, tuple[Label, Any]] = {}  # (id, value) of the reading that counts at an instant
+        self._reading: dict[int, Reading] = {}  # the reading that counts at an instant
         self._starts = OrderedTimes()
-        self._run_of: dict[int, Run] = {}
+        self._run_of: dict[int, CoalescedRun] = {}
         self._ties = TiedReadings()
         self.first_us = self._last_us = 0  # of the oldest and the newest reading, if there are any
 
@@ -96,9 +76,9 @@ class GroupRuns:
         """(ts, id) of the reading that goes first; there must be one."""
         return self.first_us, self._reading[self.first_us][0]
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[CoalescedRun]:
         """Return all runs, by start."""
-        return [run for run in map(self._run_of.__getitem__, self._starts) if run[3] is not LEFT_OUT]
+        return [run for run in map(self._run_of.__getitem__, self._starts) if run.value is not LEFT_OUT]
 
     def readings(self) -> list[tuple[int, Label, Any]]:
         """Return (ts, id, value) of all, by ts and id."""
@@ -130,33 +110,31 @@ class GroupRuns:
         del self._reading[ts]
         run = self._run_of[ts]
         self._retract(run, changes)
-        if run[4] == 1:
+        if run.count == 1:
             self._starts.pop_first()
             self.first_us = self._times.first if self._reading else 0
             return bool(self._reading)
         self.first_us = start = self._times.first
         self._starts.replace_first(start)
-        group, _, end, _, count, _, last, is_open = run
-        ref, value = self._reading[start]
-        self._insert(_new(Run, (group, start, end, value, count - 1, ref, last, is_open)), changes)
+        self._insert(_later_part(run, start, self._reading[start], run.count - 1), changes)
         return True
 
     def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
         if self._reading:
             newest, before = self._run_of[self._starts.last], self._last_us
-            group, start, _, first_value, count, first, _, _ = newest
             if self._link.goes_on(before, self._reading[before][1], ts_us, value):
-                grown = _new(Run, (group, start, ts_us, first_value, count + 1, first, ref, True))
+                grown = _grown(newest, ts_us, ref)
                 self._extend(ts_us, ref, value)
-                self._run_of[start] = grown
+                self._run_of[newest.start_us] = grown
                 changes.alter(newest, grown)
                 return
-            self._run_of[start] = ended = newest.until(self._link.held_until(before, ts_us))
-            if first_value is not LEFT_OUT:
+            ended = newest.until(self._link.held_until(before, ts_us))
+            self._run_of[newest.start_us] = ended
+            if newest.value is not LEFT_OUT:
                 changes.alter(newest, ended)
         self._extend(ts_us, ref, value)
         self._starts.append(ts_us)
-        self._insert(_new(Run, (self._group, ts_us, ts_us, value, 1, ref, ref, True)), changes)
+        self._insert(_new(CoalescedRun, (self._group, ts_us, ts_us, value, 1, ref, ref, True)), changes)
 
     def _extend(self, ts_us: int, ref: Label, value: Any) -> None:
         self._times.append(ts_us)
@@ -165,7 +143,7 @@ class GroupRuns:
 
     def _add_tie(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         counted = self._reading[ts_us]
-        if ref == counted[0] or self._ties.holds(ts_us, ref):
+        if ref == counted[0] or self._ties.waits(ts_us, ref):
             return False
         if ref > counted[0]:  # type: ignore[operator]  # ids of one stream are all of one type
             self._ties.add(ts_us, ref, value)
@@ -185,11 +163,11 @@ class GroupRuns:
         if not link.goes_on(ts_us, value, after, reading[after][1]):
             return False
         run = self._run_at(before)
-        self._run_of[run[1]] = grown = _new(Run, (*run[:4], run[4] + 1, *run[5:]))
-        changes.alter(run, grown)
+        self._run_of[run.start_us] = larger = _earlier_part(run, run.last, run.count + 1)
+        changes.alter(run, larger)
         return True
 
-    def _set(self, ts_us: int, around: Around, reading: tuple[Label, Any], changes: RunChanges) -> None:
+    def _set(self, ts_us: int, around: Around, reading: Reading, changes: RunChanges) -> None:
         """Let a reading count at an instant of `_times`, where none counted before or another one."""
         before, after = around
         old, left, right = self._apart(ts_us, around)
@@ -197,51 +175,74 @@ class GroupRuns:
             self._retract(run, changes)
         self._reading[ts_us] = ref, value = reading
         new = []
-        run = _new(Run, (self._group, ts_us, ts_us, value, 1, ref, ref, True))
+        run = _new(CoalescedRun, (self._group, ts_us, ts_us, value, 1, ref, ref, True))
         if left is not None and before is not None:
             if self._link.goes_on(before, self._reading[before][1], ts_us, value):
-                run = _new(Run, (*left[:2], ts_us, left[3], left[4] + 1, left[5], ref, True))
+                run = _grown(left, ts_us, ref)
             else:
                 new.append(left.until(self._link.held_until(before, ts_us)))
         if right is not None and after is not None:
-            if self._link.goes_on(ts_us, value, after, right[3]):
-                run = _new(Run, (*run[:2], right[2], run[3], run[4] + right[4], run[5], *right[6:]))
+            if self._link.goes_on(ts_us, value, after, right.value):
+                run = _joined(run, right)
             else:
                 run = run.until(self._link.held_until(ts_us, after))
                 new.append(right)
         for made in (*new, run):
-            if old.pop(made[1], None) is None:
-                self._starts.add(made[1])
+            if old.pop(made.start_us, None) is None:
+                self._starts.add(made.start_us)
             self._insert(made, changes)
         for start in old:
             self._starts.remove(start)
 
-    def _apart(self, ts_us: int, around: Around) -> tuple[dict[int, Run], Run | None, Run | None]:
+    def _apart(
+        self, ts_us: int, around: Around
+    ) -> tuple[dict[int, CoalescedRun], CoalescedRun | None, CoalescedRun | None]:
         """Return the runs around an instant by their starts, and what of them lies before it and after it."""
         before, after = around
         left = None if before is None else self._run_at(before)
         own = self._run_at(ts_us) if ts_us in self._reading else None
-        right: Run | None = None if after is None else self._run_of.get(after, own or left)
-        old = {run[1]: run for run in (left, own, right) if run is not None}
+        right: CoalescedRun | None = None if after is None else self._run_of.get(after, own or left)
+        old = {run.start_us: run for run in (left, own, right) if run is not None}
         whole_left, here = left, own is not None
         if left is not None and before is not None and (left is own or left is right):
-            count = self._times.count(left[1], ts_us) if left is right else left[4] - here
-            left = _new(Run, (*left[:4], count, left[5], self._reading[before][0], left[7]))
+            count = self._times.count(left.start_us, ts_us) if left is right else left.count - here
+            left = _earlier_part(left, self._reading[before][0], count)
         if right is not None and after is not None and (right is own or right is whole_left):
-            count = right[4] - here - (left[4] if left is not None and right is whole_left else 0)
-            ref, value = self._reading[after]
-            right = _new(Run, (right[0], after, right[2], value, count, ref, *right[6:]))
+            count = right.count - here - (left.count if left is not None and right is whole_left else 0)
+            right = _later_part(right, after, self._reading[after], count)
         return old, left, right
 
-    def _run_at(self, ts_us: int) -> Run:
+    def _run_at(self, ts_us: int) -> CoalescedRun:
         return self._run_of.get(ts_us) or self._run_of[self._starts.at_or_before(ts_us)]
 
-    def _insert(self, run: Run, changes: RunChanges) -> None:
-        self._run_of[run[1]] = run
-        if run[3] is not LEFT_OUT:
+    def _insert(self, run: CoalescedRun, changes: RunChanges) -> None:
+        self._run_of[run.start_us] = run
+        if run.value is not LEFT_OUT:
             changes.insert(run)
 
-    def _retract(self, run: Run, changes: RunChanges) -> None:
-        del self._run_of[run[1]]
-        if run[3] is not LEFT_OUT:
+    def _retract(self, run: CoalescedRun, changes: RunChanges) -> None:
+        del self._run_of[run.start_us]
+        if run.value is not LEFT_OUT:
             changes.retract(run)
+
+
+def _grown(run: CoalescedRun, ts_us: int, ref: Label) -> CoalescedRun:
+    """Return the run with one reading more at its end."""
+    return _new(CoalescedRun, (run.group, run.start_us, ts_us, run.value, run.count + 1, run.first, ref, True))
+
+
+def _earlier_part(run: CoalescedRun, last: Label, count: int) -> CoalescedRun:
+    """Return the run with another last reading and so many in all."""
+    return _new(CoalescedRun, (run.group, run.start_us, run.end_us, run.value, count, run.first, last, run.is_open))
+
+
+def _later_part(run: CoalescedRun, start_us: int, first: Reading, count: int) -> CoalescedRun:
+    """Return the run from another first reading on, with so many in all."""
+    ref, value = first
+    return _new(CoalescedRun, (run.group, start_us, run.end_us, value, count, ref, run.last, run.is_open))
+
+
+def _joined(left: CoalescedRun, right: CoalescedRun) -> CoalescedRun:
+    """Return one run of two neighbours."""
+    columns = (left.group, left.start_us, right.end_us, left.value, left.count + right.count, left.first)
+    return _new(CoalescedRun, (*columns, right.last, right.is_open))

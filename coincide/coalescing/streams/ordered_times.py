@@ -11,18 +11,7 @@ BLOCK = 256  # a longer block is halved
 
 
 class OrderedTimes:
-    """A sorted list of distinct integers; to add one anywhere costs about the same however many there are.
-
-    Examples
-    --------
-    >>> times = OrderedTimes()
-    >>> for ts in (10, 30, 20):
-    ...     around = times.add(ts)
-    >>> times.around(20), times.around(5), times.around(25), times.at_or_before(29), times.count(10, 30)
-    ((10, 30), (None, 10), (20, 30), 20, 2)
-    >>> times.pop_first(), times.first, times.last, len(times)
-    (10, 20, 30, 2)
-    """
+    """A sorted list of distinct integers; to add one anywhere costs about the same however many there are."""
 
     __slots__ = ("_blocks", "_firsts")
 

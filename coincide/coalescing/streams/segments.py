@@ -10,34 +10,13 @@ import numpy.typing as npt
 
 from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray, PositionArray
 from coincide.arrays.order import stable_order_by
-from coincide.coalescing.streams.extent import Frame
-
-
-def places(begin: Int64Array, end: Int64Array) -> tuple[PositionArray, PositionArray]:
-    """Write out ranges ``begin[i]`` to ``end[i]``, the last excluded: for each place the range i and the place.
-
-    No end is before its begin.
-
-    Examples
-    --------
-    >>> row, at = places(np.array([5, 9, 20]), np.array([7, 9, 21]))
-    >>> row.tolist(), at.tolist()
-    ([0, 0, 2], [5, 6, 20])
-    """
-    counts = end - begin
-    ends = counts.cumsum()
-    row = np.arange(len(counts)).repeat(counts)
-    return row, np.arange(len(row)) + (end - ends)[row]
+from coincide.arrays.range_expansion import expanded_ranges
+from coincide.coalescing.columns import BEYOND_US
+from coincide.coalescing.streams.extent import ReadingBatch
 
 
 def begins(column: PositionArray) -> PositionArray:
-    """Return where a value differs from the one before it, the first place included.
-
-    Examples
-    --------
-    >>> begins(np.array([5, 5, 7])).tolist(), begins(np.array([], int)).tolist()
-    ([0, 2], [])
-    """
+    """Return where a value differs from the one before it, the first place included."""
     differs = np.ones(len(column), np.bool_)
     np.not_equal(column[1:], column[:-1], out=differs[1:])
     return differs.nonzero()[0]
@@ -48,22 +27,12 @@ ROOM_A_READING = 3  # so many for each reading in it: to lay out anew costs a te
 
 
 class Segments:
-    """Readings by (group, ts, id); those of group g stand at ``head[g]`` to ``tail[g]``, the last one excluded.
-
-    Attributes
-    ----------
-    labels : ndarray, shape (G,)
-        The groups, ascending; their positions are their codes.
-    head, tail, limit : ndarray of int64, shape (G,)
-        Where each group's readings begin and end, and where its room ends.
-    ts, ref, value, kept : ndarray, shape (room,)
-        The readings; `ref` is the id, and a reading that is not kept ends the one before it and makes no run.
-    """
+    """Readings by (group, ts, id); those of group g stand at ``head[g]`` to ``tail[g]``, the last one excluded."""
 
     def __init__(self) -> None:
-        self.labels: LabelArray = np.empty(0, np.int64)
-        self.head = self.tail = self.limit = np.empty(0, np.int64)
-        self.ts = np.empty(0, np.int64)
+        self.labels: LabelArray = np.empty(0, np.int64)  # the groups, ascending; their positions are their codes
+        self.head = self.tail = self.limit = np.empty(0, np.int64)  # `limit` is where the room of a group ends
+        self.ts = np.empty(0, np.int64)  # this and the following, as in a ReadingBatch: shape (room,)
         self.ref: LabelArray = np.empty(0, np.int64)
         self.value: npt.NDArray[Any] = np.empty(0, np.int64)
         self.kept: BoolArray = np.empty(0, np.bool_)
@@ -81,23 +50,23 @@ class Segments:
         """
         code: PositionArray = np.searchsorted(labels, self.labels)
         code[code == len(labels)] = 0
-        held = np.flatnonzero(self.sizes)
+        filled = np.flatnonzero(self.sizes)
         sizes = np.zeros(len(labels), np.int64)
-        sizes[code[held]] = self.sizes[held]
+        sizes[code[filled]] = self.sizes[filled]
         room = (1 + ROOM_A_READING) * sizes + more + ROOM
         limit = np.cumsum(room)
         head = limit - room
-        row, source = places(self.head[held], self.tail[held])
-        shift = (head[code[held]] - self.head[held])[row]
+        row, source = expanded_ranges(self.head[filled], self.tail[filled])
+        shift = (head[code[filled]] - self.head[filled])[row]
         target = source + shift
-        for name, column in self._moved(source, self.head[held][row], shift).items():
+        for name, column in self._moved(source, self.head[filled][row], shift).items():
             laid_out = np.empty(int(limit[-1]), column.dtype)
             laid_out[target] = column
             setattr(self, name, laid_out)
         self.labels, self.head, self.tail, self.limit = labels, head, head + sizes, limit
         return code
 
-    def write(self, at: PositionArray, readings: Frame, tail: Int64Array) -> None:
+    def write(self, at: PositionArray, readings: ReadingBatch, tail: Int64Array) -> None:
         """Set readings, and where each group's end then; a column is widened where it cannot take the new ones."""
         if self.sizes.any():
             self.ref, self.value = widened(self.ref, readings.ref.dtype), widened(self.value, readings.value.dtype)
@@ -119,15 +88,7 @@ class Segments:
 
 
 def widened(column: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return a column that can hold values of its own and of another type.
-
-    Examples
-    --------
-    >>> widened(np.array(["calm"]), np.dtype("U5")).dtype.str[1:], widened(np.array([1]), np.dtype("f8")).tolist()
-    ('U5', [1.0])
-    >>> widened(np.array([1]), np.dtype("U5")).dtype
-    dtype('O')
-    """
+    """Return a column that can hold values of its own and of another type."""
     if column.dtype == dtype:
         return column
     alike = column.dtype.kind == dtype.kind or {column.dtype.kind, dtype.kind} == {"i", "f"}
@@ -142,15 +103,11 @@ def joined(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class LinkedSegments(Segments):
-    """Segments with the runs of their readings.
+    """Segments with the runs of their readings, in columns of shape (room,).
 
-    Attributes
-    ----------
-    rank, start : ndarray of int64, shape (room,)
-        Number of those in the group that count at their instant up to this one, and where its run started: before
-        `head`, if the readings there have left. One that does not count has both from the one that does.
-    last, end : ndarray of int64, shape (room,)
-        Only where a run starts: where its last reading stands, and until when that one holds.
+    `rank` numbers the readings of a group that count at their instant, and `start` is where the reading's run started:
+    before `head`, if the readings there have left. A reading that does not count has both from the one that does.
+    Where a run starts, `last` is where its last reading stands, and `end` until when that one holds.
     """
 
     def __init__(self) -> None:
@@ -174,68 +131,51 @@ class LinkedSegments(Segments):
         }
 
 
-BEYOND_US = 1 << 62  # after any time
+class MergedBatch(NamedTuple):
+    """The readings that stand at the segments' ends once a batch of n is merged, by (group, ts, id); k of them."""
+
+    readings: ReadingBatch  # k of them; `group` has codes
+    at: PositionArray  # where each goes, shape (k,)
+    is_new: BoolArray  # whether it came with the batch and was not there, shape (k,)
+    of_row: BoolArray  # the same for each row of the batch, shape (n,)
+    since: Int64Array  # from where each segment is rewritten; its old tail where nothing came, shape (G,)
+    tail: Int64Array  # where each segment ends then, shape (G,)
 
 
-class MergedFrame(NamedTuple):
-    """The readings that stand at the segments' ends once a frame is merged, by (group, ts, id); k of them.
-
-    Attributes
-    ----------
-    readings : Frame of k
-        `group` has codes.
-    at : ndarray of intp, shape (k,)
-        Where each goes.
-    is_new : ndarray of bool, shape (k,)
-        Whether it came with the frame, and was not there.
-    of_row : ndarray of bool, shape (n,)
-        The same for each row of the frame.
-    since, tail : ndarray of int64, shape (G,)
-        From where each segment is rewritten, its old tail where nothing came, and where it ends then.
-    """
-
-    readings: Frame
-    at: PositionArray
-    is_new: BoolArray
-    of_row: BoolArray
-    since: Int64Array
-    tail: Int64Array
-
-
-def merged_frame(segments: Segments, frame: Frame) -> MergedFrame:
-    """Return where the readings of a frame go; its groups are codes. There must be room."""
+def merged_batch(segments: Segments, batch: ReadingBatch) -> MergedBatch:
+    """Return where the readings of a batch go; its groups are codes. There must be room."""
     groups = len(segments.labels)
-    since, reached = _since(segments, frame)
-    row, old = places(since[reached], segments.tail[reached])
-    both = Frame(
-        np.concatenate([segments.ts[old], frame.ts_us]), np.concatenate([reached[row], frame.group]),
-        joined(segments.value[old], frame.value), joined(segments.ref[old], frame.ref),
-        np.concatenate([segments.kept[old], frame.kept]),
+    since, reached = _since(segments, batch)
+    row, old = expanded_ranges(since[reached], segments.tail[reached])
+    both = ReadingBatch(
+        np.concatenate([segments.ts[old], batch.ts_us]), np.concatenate([reached[row], batch.group]),
+        joined(segments.value[old], batch.value), joined(segments.ref[old], batch.ref),
+        np.concatenate([segments.kept[old], batch.kept]),
     )  # fmt: skip
     order = _distinct_in_order(both)
     readings = both.take(order)
     sizes = np.bincount(readings.group, minlength=groups)
     at = np.arange(len(order)) + (since - np.cumsum(sizes) + sizes)[readings.group]
     is_new = order >= len(old)
-    of_row = np.zeros(len(frame.ts_us), np.bool_)
+    of_row = np.zeros(len(batch.ts_us), np.bool_)
     of_row[order[is_new] - len(old)] = True
-    return MergedFrame(readings, at, is_new, of_row, since, since + sizes)
+    return MergedBatch(readings, at, is_new, of_row, since, since + sizes)
 
 
-def _since(segments: Segments, frame: Frame) -> tuple[Int64Array, PositionArray]:
+def _since(segments: Segments, batch: ReadingBatch) -> tuple[Int64Array, PositionArray]:
     """Return from where each segment changes, and which groups have readings from there on."""
     earliest = np.full(len(segments.labels), BEYOND_US)
-    np.minimum.at(earliest, frame.group, frame.ts_us)
+    np.minimum.at(earliest, batch.group, batch.ts_us)
     since = segments.tail.copy()
-    held = np.flatnonzero(segments.tail > segments.head)
-    reached = held[segments.ts[segments.tail[held] - 1] >= earliest[held]]
+    filled = np.flatnonzero(segments.tail > segments.head)
+    reached = filled[segments.ts[segments.tail[filled] - 1] >= earliest[filled]]
     times = segments.ts.data
     bounds = (column[reached].tolist() for column in (earliest, segments.head, segments.tail))
     since[reached] = [bisect_left(times, *bound) for bound in zip(*bounds, strict=True)]
     return since, reached
 
 
-def _distinct_in_order(readings: Frame) -> PositionArray:
+def _distinct_in_order(readings: ReadingBatch) -> PositionArray:
     """Return the order by (group, ts, id); of the same reading again the first is left."""
     order = stable_order_by(readings.group, readings.ts_us)
     group, ts = readings.group[order], readings.ts_us[order]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import Bounded, Decreasing, Equal, Increasing, Quantised, coalesce, validity
-from coincide.coalescing import NEVER_US, Equivalence, Predicate, Run
+from coincide.coalescing import NEVER_US, Equivalence, Predicate
 from coincide.errors import CoalescingError
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
 
@@ -28,28 +28,19 @@ facts = st.lists(
     ),
     max_size=12,
 )  # fmt: skip
-holds = st.none() | st.integers(0, 5)
 
 
-def group_interval_value_count(run: Run) -> tuple[Any, ...]:
-    return run[:5]
-
-
-@given(readings, st.sampled_from(EQUIVALENCES), holds)
-def test_readings_equal_the_definition(listed: list[Reading], equivalence: Equivalence, hold_us: int | None) -> None:
-    rows = [reading._replace(id=row, kept=True) for row, reading in enumerate(listed)]  # the position is the id
-    ts, group, value = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 3))
-
-    runs = coalesce(*validity(ts, group, hold_us), group, value, equivalence)
-
-    assert list(runs) == coalesced_readings(rows, equivalence, hold_us)
+def united(listed: list[Fact], equivalence: Equivalence = Equal(), gap_us: int = 0) -> list[tuple[Any, ...]]:  # noqa: B008
+    """Return (group, start, end, value, count) of each run, sorted."""
+    start, end, group, value = np.array(listed, np.int64).reshape(-1, 4).T
+    return sorted(run[:5] for run in coalesce(start, end, group, value, equivalence, gap_us))
 
 
 @given(readings, st.sampled_from(EQUIVALENCES), st.none() | st.integers(1, 5))
 def test_filters_after_validity_equal_the_definition(
     listed: list[Reading], equivalence: Equivalence, hold_us: int | None
 ) -> None:
-    rows = [reading._replace(id=row) for row, reading in enumerate(listed)]
+    rows = [reading._replace(id=row) for row, reading in enumerate(listed)]  # the position is the id
     ts, group, value, kept = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 3, 4))
     start, end = validity(ts, group, hold_us)
     left = np.flatnonzero(kept)
@@ -60,22 +51,11 @@ def test_filters_after_validity_equal_the_definition(
     assert named == coalesced_readings(rows, equivalence, hold_us)
 
 
-@given(facts, st.integers(0, 4))
-def test_facts_equal_the_definition(listed: list[Fact], gap_us: int) -> None:
-    start, end, group, value = np.array(listed, np.int64).reshape(-1, 4).T
+@given(facts, st.sampled_from(EQUIVALENCES), st.integers(0, 4))
+def test_facts_equal_the_definition(listed: list[Fact], equivalence: Equivalence, gap_us: int) -> None:
+    slow = coalesced_facts(listed, gap_us) if equivalence == Equal() else coalesced_trends(listed, equivalence, gap_us)
 
-    runs = coalesce(start, end, group, value, gap_us=gap_us)
-
-    assert sorted(map(group_interval_value_count, runs)) == coalesced_facts(listed, gap_us)
-
-
-@given(facts, st.sampled_from(EQUIVALENCES[1:]), st.integers(0, 4))
-def test_trends_of_facts_equal_the_definition(listed: list[Fact], equivalence: Equivalence, gap_us: int) -> None:
-    start, end, group, value = np.array(listed, np.int64).reshape(-1, 4).T
-
-    runs = coalesce(start, end, group, value, equivalence, gap_us)
-
-    assert sorted(map(group_interval_value_count, runs)) == coalesced_trends(listed, equivalence, gap_us)
+    assert united(listed, equivalence, gap_us) == slow
 
 
 @given(facts, st.integers(0, 4))
@@ -90,13 +70,7 @@ def test_what_is_coalesced_stays_as_it_is(listed: list[Fact], gap_us: int) -> No
 
 @given(facts, st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(listed: list[Fact], random: Any) -> None:
-    shuffled = random.sample(listed, len(listed))
-    answers = []
-    for each in (listed, shuffled):
-        start, end, group, value = np.array(each, np.int64).reshape(-1, 4).T
-        answers.append(sorted(map(group_interval_value_count, coalesce(start, end, group, value, gap_us=1))))
-
-    assert answers[0] == answers[1]
+    assert united(random.sample(listed, len(listed)), gap_us=1) == united(listed, gap_us=1)
 
 
 def test_many_rows_take_the_same_way_as_few() -> None:
@@ -192,3 +166,11 @@ def test_no_rows_no_runs() -> None:
 def test_what_cannot_be_used_is_refused(call: Any, message: str) -> None:
     with pytest.raises(CoalescingError, match=message.replace("(1,)", r"\(1,\)")):
         call()
+
+
+def test_runs_show_how_many_they_are_and_the_first_of_them() -> None:
+    runs = coalesce(np.arange(30), np.arange(30), value=["<a>", "b"] * 15)
+
+    assert repr(runs) == "Runs(30 runs, 1 groups, 1 open)"
+    assert runs._repr_html_().count("<tr>") == 11
+    assert "<td>&lt;a&gt;</td>" in runs._repr_html_()

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from coincide import Bounded, Equal, Quantised
 from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
-from coincide.sliding.questions import Condition, Lasting, Longest, Similar
+from coincide.sliding.questions import Lasting, Longest, Similar, ValueLimits
 
 SCHEMA = Path(__file__).resolve().parents[3] / "docs" / "contracts" / "query.schema.json"
 VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
@@ -50,7 +50,7 @@ def test_the_longest_hot_period() -> None:
         ("temperature",),
     )
     assert (hot.time_us, hot.slide_us, hot.rule.hold_us) == (86_400_000_000, 3_600_000_000, 86_400_000_000)
-    assert (hot.rule.condition, hot.rule.equivalence, hot.asked) == (Condition(above=100), None, Longest())
+    assert (hot.rule.limits, hot.rule.equivalence, hot.question) == (ValueLimits(above=100), None, Longest())
     assert hot.reads_numbers
 
 
@@ -69,7 +69,7 @@ def test_the_longest_hot_period() -> None:
 def test_what_is_written_is_read_back(obj: dict[str, Any], equivalence: object, asked: object) -> None:
     read = query_from_json(obj)
     assert isinstance(read, ReadingsQuery)
-    assert (read.rule.equivalence, read.asked) == (equivalence, asked)
+    assert (read.rule.equivalence, read.question) == (equivalence, asked)
     assert query_from_json(json.loads(json.dumps(read.to_json()))) == read
     assert list(VALIDATOR.iter_errors(obj)) == []
     assert list(VALIDATOR.iter_errors(read.to_json())) == []

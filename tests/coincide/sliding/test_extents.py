@@ -7,20 +7,20 @@ from hypothesis import strategies as st
 
 from coincide import Bounded, Decreasing, Equal, Increasing, Quantised
 from coincide.coalescing import Equivalence
-from coincide.sliding.extents import EagerExtent, HeldReadings, LazyExtent, SharedExtents
-from coincide.sliding.measures import Held, Scan, SlidingExtent
-from coincide.sliding.questions import Condition
+from coincide.sliding.counts import RunReadings, Scan, SlidingExtent
+from coincide.sliding.extents import EagerExtent, LazyExtent, SharedExtents, SharedReadings
+from coincide.sliding.questions import ValueLimits
 from coincide.sliding.readings import Readings, Ref
 from coincide.sliding.rules import RunRule
 
-Run = tuple[int, int, int, float, Held]
+Run = tuple[int, int, int, float, RunReadings]
 
-CONDITIONS = [None, None, Condition(above=1), Condition(at_least=1, below=3)]
+CONDITIONS = [None, None, ValueLimits(above=1), ValueLimits(at_least=1, below=3)]
 EQUIVALENCES: list[Equivalence | None] = [None, Equal(), Increasing(), Decreasing(), Bounded(1), Quantised(2)]
 rules = st.builds(
     RunRule,
     hold_us=st.integers(1, 30),
-    condition=st.sampled_from(CONDITIONS),
+    limits=st.sampled_from(CONDITIONS),
     equivalence=st.sampled_from(EQUIVALENCES),
 )
 rows = st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(0, 4), st.integers(0, 5))
@@ -30,7 +30,7 @@ pushes = st.lists(st.tuples(st.lists(rows, max_size=8), st.integers(-30, 20)), m
 def runs(extent: SlidingExtent) -> list[Run]:
     found = extent.scan().runs
     columns = (found.group, found.intervals.start_us, found.intervals.end_us, found.value)
-    return [(*run, extent.held(*run[:3])) for run in zip(*(column.tolist() for column in columns), strict=True)]
+    return [(*run, extent.readings_in(*run[:3])) for run in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def counts(scan: Scan) -> tuple[int, int, int]:
@@ -40,7 +40,7 @@ def counts(scan: Scan) -> tuple[int, int, int]:
 @settings(max_examples=150, deadline=None)
 @given(rules, pushes)
 def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tuple[int, ...]], int]]) -> None:
-    eager, lazy = EagerExtent(rule), LazyExtent(rule, HeldReadings())
+    eager, lazy = EagerExtent(rule), LazyExtent(rule, SharedReadings())
     numbers = iter(range(100))
     for added, dropped_before in pushes:
         ts, group, value, sensor = zip(*added, strict=True) if added else [()] * 4
@@ -53,17 +53,17 @@ def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tupl
 
 
 def test_what_does_not_interest_ends_a_run_and_makes_few_runs() -> None:
-    hot = EagerExtent(RunRule(hold_us=100, condition=Condition(above=1), equivalence=Equal()))
+    hot = EagerExtent(RunRule(hold_us=100, limits=ValueLimits(above=1), equivalence=Equal()))
     hot.add(Readings.of([0, 10, 20, 30, 40], [0] * 5, [2, 0, 1, 3, 3], [Ref("s", str(n), n) for n in range(5)]))
     assert [(start, end) for _, start, end, _, _ in runs(hot)] == [(0, 10), (30, 140)]
     assert counts(hot.scan()) == (5, 1, 3)
 
 
 def test_of_one_instant_the_smallest_counts_in_either() -> None:
-    for extent in (EagerExtent(RunRule(hold_us=5)), LazyExtent(RunRule(hold_us=5), HeldReadings())):
+    for extent in (EagerExtent(RunRule(hold_us=5)), LazyExtent(RunRule(hold_us=5), SharedReadings())):
         for sensor, value in (("b", 2.0), ("c", 3.0), ("a", 1.0)):
             extent.add(Readings.of([0], [0], [value], [Ref(sensor, "x", 7)]))
-        assert runs(extent) == [(0, 0, 5, 1.0, Held(1, 1.0, Ref("a", "x", 7)))]
+        assert runs(extent) == [(0, 0, 5, 1.0, RunReadings(1, 1.0, Ref("a", "x", 7)))]
 
 
 def test_rules_share_what_is_lazy_and_count_what_came_out_of_order() -> None:

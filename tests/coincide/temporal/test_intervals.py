@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 
+from coincide import coalesce
 from coincide.errors import IntervalError
 from coincide.temporal import NOW_US, Facts, Intervals, SlidingWindows, cast_duration, duration_us
 
@@ -44,13 +42,7 @@ def test_durations_below_0_are_refused() -> None:
 
 
 def test_runs_without_length_are_no_facts() -> None:
-    runs = SimpleNamespace(
-        start_us=np.array([0, 5, 5]),
-        end_us=np.array([5, 5, 9]),
-        group=np.array(["a", "a", "b"]),
-        value=np.array([1, 2, 3]),
-    )
-    facts = Facts.of(runs)
+    facts = Facts.of(coalesce([0, 5, 5], [5, 5, 9], ["a", "a", "b"], [1, 2, 3]))
     assert (facts.group.tolist(), facts.value.tolist()) == (["a", "b"], [1, 3])
 
 

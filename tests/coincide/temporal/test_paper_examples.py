@@ -36,6 +36,11 @@ def _coalesced(facts: Facts) -> Facts:
     return Facts.of(coalesce(facts.intervals.start_us, facts.intervals.end_us, facts.group, facts.value))
 
 
+def _longest_h(hot: Facts, end_h: int) -> dict[str, int]:
+    found = longest_periods(hot, SlidingWindows([end_h * HOUR_US], size_us=24 * HOUR_US))
+    return dict(zip(found.group.tolist(), cast_duration(found.duration_us, "hour").tolist(), strict=True))
+
+
 class TestExample1:
     """Regions of similar humidity for 4 minutes or longer in the past 60, at every minute."""
 
@@ -73,10 +78,6 @@ class TestExample2:
         facts = _facts(list(self.READINGS), HOUR_US)
         return facts.where(facts.value > 100)
 
-    def _longest_h(self, hot: Facts, end_h: int) -> dict[str, int]:
-        found = longest_periods(hot, SlidingWindows([end_h * HOUR_US], size_us=24 * HOUR_US))
-        return dict(zip(found.group.tolist(), cast_duration(found.duration_us, "hour").tolist(), strict=True))
-
     def test_hot_hours_in_a_row_are_one_period(self) -> None:
         above = self._hot()
         hot = _coalesced(Facts(above.intervals.start_us, above.intervals.end_us, above.group))
@@ -84,29 +85,24 @@ class TestExample2:
         found = longest_periods(hot, windows)
         hours = windows.end_us[found.window] // HOUR_US
         north = dict(zip(hours[found.group == "north"].tolist(), found.duration_us.tolist(), strict=False))
-        assert self._longest_h(hot, 3) == {"north": 2}
-        assert self._longest_h(hot, 8) == {"north": 3, "south": 1}
-        assert self._longest_h(hot, 27) == {"north": 2, "south": 1}  # of the first period the last hour is left
+        assert _longest_h(hot, 3) == {"north": 2}
+        assert _longest_h(hot, 8) == {"north": 3, "south": 1}
+        assert _longest_h(hot, 27) == {"north": 2, "south": 1}  # of the first period the last hour is left
         assert min(north) == 2
         assert max(north) == 30  # hour 7 is the last hot one's end
 
     def test_uncoalesced_each_hour_is_a_period(self) -> None:
-        assert self._longest_h(self._hot(), 8) == {"north": 1, "south": 1}
+        assert _longest_h(self._hot(), 8) == {"north": 1, "south": 1}
 
     def test_equal_values_alone_are_not_what_is_asked_for(self) -> None:
         hot = _coalesced(self._hot())  # 101, 103 and 102 stay apart
-        assert self._longest_h(hot, 8) == {"north": 2, "south": 1}
+        assert _longest_h(hot, 8) == {"north": 2, "south": 1}
 
 
 class TestExample2InAStream:
     """The same as readings arrive, in any order: a filter comes after readings have their ends."""
 
     ROWS = tuple((hour, region, celsius) for region, each in TestExample2.CELSIUS for hour, celsius in enumerate(each))
-
-    def _longest_h(self, extent: EagerCoalescing | LazyCoalescing, end_h: int) -> dict[str, int]:
-        hot = Facts.of(extent.scan())
-        found = longest_periods(hot, SlidingWindows([end_h * HOUR_US], size_us=24 * HOUR_US))
-        return dict(zip(found.group.tolist(), cast_duration(found.duration_us, "hour").tolist(), strict=True))
 
     @pytest.mark.parametrize("scheme", [EagerCoalescing, LazyCoalescing])
     @pytest.mark.parametrize("seed", range(3))
@@ -116,14 +112,14 @@ class TestExample2InAStream:
         for begin in range(0, len(shuffled), 5):
             hour, region, celsius = zip(*shuffled[begin : begin + 5], strict=True)
             extent.push(np.array(hour) * HOUR_US, region, id=hour, where=np.array(celsius) > 100)
-        assert self._longest_h(extent, 8) == {"north": 3, "south": 1}
+        assert _longest_h(Facts.of(extent.scan()), 8) == {"north": 3, "south": 1}
 
     @pytest.mark.parametrize("scheme", [EagerCoalescing, LazyCoalescing])
     def test_a_filter_before_bridges_the_cool_hours(self, scheme: type[EagerCoalescing | LazyCoalescing]) -> None:
         extent = scheme(WindowExtent(duration_us=24 * HOUR_US))
         hour, region, _ = zip(*(row for row in self.ROWS if row[2] > 100), strict=True)
         extent.push(np.array(hour) * HOUR_US, region)
-        assert self._longest_h(extent, 8) == {"north": 5}  # from 1 to 6, though hour 4 was cool; the south's has no end
+        assert _longest_h(Facts.of(extent.scan()), 8) == {"north": 5}  # 1 to 6, though hour 4 was cool
 
 
 class TestExample3:

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide.sliding.choice import SchemeChoice
-from coincide.sliding.measures import Arrived, Scanned
+from coincide.sliding.counts import ArrivalCounts, ScanCounts
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.readings.sliding_queries import SlidingQueries
 from spark_jobs.records.kafka_records import InputRecord, Output
 from tests.reference.silence import SlowSilence
-from tests.reference.sliding import SlowSliding, told
+from tests.reference.sliding import SlowSliding, recorded_answers
 from tests.spark_jobs.building import STREAMS, put
 from tests.spark_jobs.comparing import but_for_template_pairs
 from tests.spark_jobs.readings_strategies import reading_frames, readings_queries, readings_runs
@@ -38,7 +38,9 @@ def schemes_at_random(seed: int) -> Iterator[None]:
     """Choose any scheme whenever there is something to choose."""
     coin = random.Random(seed)
 
-    def choose(arrived: Arrived, scanned: Sequence[Scanned], chosen: Sequence[SchemeChoice]) -> list[SchemeChoice]:
+    def choose(
+        arrived: ArrivalCounts, scanned: Sequence[ScanCounts], chosen: Sequence[SchemeChoice]
+    ) -> list[SchemeChoice]:
         assert arrived.late <= arrived.readings
         return [SchemeChoice("eager" if coin.random() < 0.5 else "lazy", "drawn") for _ in scanned]
 
@@ -53,7 +55,7 @@ def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes
         core, slow = FusionCore(STREAMS, LIMITS, 0), SlowSliding(STREAMS, silence=SlowSilence(LIMITS.quiet_us))
         for batch in pushes:
             known = len(slow.answers)
-            found = told(answers(core.push(batch)))
+            found = recorded_answers(answers(core.push(batch)))
             slow.push(batch)
             assert sorted(found) == sorted(slow.answers[known:])
 

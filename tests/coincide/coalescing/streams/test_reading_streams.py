@@ -27,11 +27,12 @@ from coincide import (
     Runs,
     WindowExtent,
 )
-from coincide.coalescing import Predicate, Run
+from coincide.coalescing import CoalescedRun, Predicate
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import value_column
 from coincide.coalescing.streams.columnar import ColumnarExtent
-from coincide.coalescing.streams.extent import Frame
+from coincide.coalescing.streams.extent import ReadingBatch, ReadingChecks
+from coincide.coalescing.streams.reading_streams import EagerRuns
 from coincide.coalescing.streams.single import SingleExtent
 from coincide.errors import CoalescingError
 from tests.reference.coalescing import (
@@ -77,35 +78,25 @@ def little_room() -> Iterator[None]:
 
 
 class Eager(Protocol):
-    def push(self, frame: Frame) -> Changes[Runs]: ...
+    def push(self, batch: ReadingBatch) -> Changes[Runs]: ...
     def scan(self) -> Runs: ...
 
 
-class SoonSwitching:
-    """Goes over to columns at frames of four rows, and back soon."""
-
-    def __init__(self, extent: WindowExtent, link: Link) -> None:
-        self._eager = EagerCoalescing(extent, link.equivalence, link.hold_us)
-
-    def push(self, frame: Frame) -> Changes[Runs]:
-        with patch.multiple("coincide.coalescing.streams.single", FRAME_US=15.0):
-            return self._eager.push(frame.ts_us, frame.group, frame.value, frame.ref, frame.kept)
-
-    def scan(self) -> Runs:
-        return self._eager.scan()
+def soon_changing(extent: WindowExtent, link: Link) -> EagerRuns:
+    """Return runs that go over to columns at batches of four rows, and back soon."""
+    return EagerRuns(extent, link, even_rows=3)
 
 
 cuts = st.lists(st.integers(0, 30), max_size=8)
 Way = Callable[[WindowExtent, Link], Eager]
-ways = st.sampled_from([SingleExtent, ColumnarExtent, SoonSwitching])
+ways = st.sampled_from([SingleExtent, ColumnarExtent, soon_changing])
 
 
 def pushed(operator: Eager | LazyCoalescing, part: list[Reading]) -> Changes[Runs]:
     if isinstance(operator, LazyCoalescing):
-        with patch("coincide.coalescing.streams.single.FRAME_US", 15.0):  # it soon holds its readings in columns
-            return operator.push(*columns(part))
+        return operator.push(*columns(part))
     ts, group, value, ids, kept = (np.array(column, np.int64) for column in columns(part))
-    return operator.push(Frame(ts, group, value, ids, kept.astype(np.bool_)))
+    return operator.push(ReadingBatch(ts, group, value, ids, kept.astype(np.bool_)))
 
 
 def columns(part: list[Reading]) -> tuple[list[int], list[int], list[Any], list[int], list[bool]]:
@@ -144,7 +135,7 @@ def test_changes_replayed_give_every_scan(
     way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, equivalence: Any, hold_us: int | None
 ) -> None:
     eager = way(extent, Link(equivalence, hold_us))
-    live: set[Run] = set()
+    live: set[CoalescedRun] = set()
     for part in parts(listed, cuts):
         changes = pushed(eager, part)
         inserted, retracted = set(changes.insert), set(changes.retract)
@@ -258,13 +249,12 @@ def test_a_long_stream_in_any_order_is_the_lazy_one(extent: WindowExtent) -> Non
 def test_values_of_every_kind_pass_through_columns(value: list[Any]) -> None:
     column = np.empty(2, object)
     column[:] = value
-    frames = [([0, 10], value_column(value[:1] * 2)), ([20, 30], value_column(value[1:] * 2)), ([40], column[1:])]
-    eager = EagerCoalescing(WindowExtent(size=4), Predicate(eq))
-    with patch.multiple("coincide.coalescing.streams.single", FRAME_US=0.0):
-        for ts, values in frames:
-            eager.push(ts, value=values)
+    batches = [([0, 10], value_column(value[:1] * 2)), ([20, 30], value_column(value[1:] * 2)), ([40], column[1:])]
+    eager = EagerRuns(WindowExtent(size=4), Link(Predicate(eq)), even_rows=1)
+    for ts, values in batches:
+        eager.push(ReadingChecks(Predicate(eq)).batch(ts, value=values))
 
-    assert isinstance(eager._ways.held, ColumnarExtent)
+    assert isinstance(eager.form, ColumnarExtent)
     assert [run.value for run in eager.scan()] == ([value[0]] if value[0] != value[1] else []) + [value[1]]
 
 

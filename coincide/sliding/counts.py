@@ -1,4 +1,4 @@
-"""What a scheme keeps of the readings of one area, and what was counted of them and of its scans."""
+"""What an extent answers, and what is counted of readings that come and of scans."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from coincide.sliding.readings import Readings, Ref
 from coincide.temporal.facts import Facts
 
 
-class Held(NamedTuple):
-    """What a group held over an interval inside one of its runs.
+class RunReadings(NamedTuple):
+    """The readings of a group that hold in an interval inside one of its runs.
 
-    So many readings hold in it; `value` is that of the first of them, `newest` the last of them.
+    `readings` says how many they are, `value` is that of the first of them, and `newest` is the last of them.
     """
 
     readings: int
@@ -44,13 +44,13 @@ class SlidingExtent(Protocol):
         Cut to a window they are the runs of that window, whatever came after its end.
         """
 
-    def held(self, group: int, start_us: int, end_us: int) -> Held:
-        """Return what a group held over an interval inside one of its runs."""
+    def readings_in(self, group: int, start_us: int, end_us: int) -> RunReadings:
+        """Return the readings of a group that hold in an interval inside one of its runs."""
 
 
 @dataclass
-class Arrived:
-    """How many readings came, and how many of them after a later one of their group."""
+class ArrivalCounts:
+    """How many readings arrived, and how many of them after a later one of their group."""
 
     readings: float = 0.0
     late: float = 0.0
@@ -66,7 +66,7 @@ class Arrived:
 
 
 @dataclass
-class Scanned:
+class ScanCounts:
     """What the scans of one rule met, in sum."""
 
     scans: float = 0.0
@@ -101,16 +101,7 @@ class Latest:
         self._ts_us: dict[int, int] = {}
 
     def late(self, readings: Readings) -> int:
-        """Take readings in the order in which they came; return how many came after a later one of their group.
-
-        Examples
-        --------
-        >>> latest = Latest()
-        >>> latest.late(Readings.of([10, 30, 20], [0, 0, 0], [1, 1, 1], []))
-        1
-        >>> latest.late(Readings.of([5], [1], [1], []))
-        0
-        """
+        """Take readings in the order in which they came; return how many came after a later one of their group."""
         late, latest = 0, self._ts_us
         for group, ts in zip(readings.group.tolist(), readings.ts_us.tolist(), strict=True):
             known = latest.get(group)

@@ -1,0 +1,161 @@
+"""Fields of queries over readings as JSON: durations, equivalences, limits of values, and the question.
+
+A function that reads a field names it by its whole path when it refuses it. To add a field, read and write it here,
+add its name to `readings_query`, and let `coincide.sliding` act on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from coincide.coalescing.equivalences import (
+    NUMBERED_EQUIVALENCES,
+    PLAIN_EQUIVALENCES,
+    Bounded,
+    Equivalence,
+    Quantised,
+)
+from coincide.errors import CoalescingError, QueryError
+from coincide.json_fields import as_float, given_fields, is_number
+from coincide.sliding.questions import Lasting, Longest, Question, Similar, ValueLimits
+from coincide.stream import LONGEST_DELAY_S
+
+LIMITS = tuple(field.name for field in fields(ValueLimits))
+QUESTIONS = ("longest", "lasting_s", "join")
+
+EQUIVALENCE_FORMS = 'one of "equal", "any", "increasing", "decreasing", {"bounded": e}, {"quantised": step}'
+
+
+def duration_us(path: str, seconds: object) -> int:
+    """Return a number of seconds in whole microseconds.
+
+    Raises
+    ------
+    QueryError
+        It is no number, less than a microsecond or more than 1e8 s.
+
+    Examples
+    --------
+    >>> duration_us("window.slide_s", 0.25)
+    250000
+    """
+    if not is_number(seconds) or not 1e-6 <= seconds <= LONGEST_DELAY_S:  # type: ignore[operator]
+        raise QueryError(path, f"is {seconds!r}: a number of seconds from 1e-6 to {LONGEST_DELAY_S:g}")
+    return round(seconds * 1e6)  # type: ignore[operator]
+
+
+def seconds_of(duration: int) -> float | int:
+    """Return microseconds as seconds; a whole number as such.
+
+    Examples
+    --------
+    >>> seconds_of(3_600_000_000), seconds_of(250_000)
+    (3600, 0.25)
+    """
+    return duration // 1_000_000 if duration % 1_000_000 == 0 else duration / 1e6
+
+
+def equivalence_from_json(path: str, obj: object) -> Equivalence | None:
+    """Read an equivalence; "any" is None: any value goes on from any other.
+
+    Raises
+    ------
+    QueryError
+        Names the field and what is allowed.
+
+    Examples
+    --------
+    >>> equivalence_from_json("equivalence", {"bounded": 0.5})
+    Bounded(epsilon=0.5)
+    """
+    if isinstance(obj, str) and obj in PLAIN_EQUIVALENCES:
+        return PLAIN_EQUIVALENCES[obj]
+    if not isinstance(obj, dict) or len(obj) != 1 or obj.keys() - NUMBERED_EQUIVALENCES.keys():
+        raise QueryError(path, f"is {obj!r}: {EQUIVALENCE_FORMS}")
+    [(name, number)] = obj.items()
+    try:
+        return NUMBERED_EQUIVALENCES[name](as_float(number))
+    except CoalescingError as error:
+        raise QueryError(f"{path}.{name}", f"is {error.value!r}: {error.allowed}") from None
+
+
+def equivalence_to_json(equivalence: Equivalence | None) -> object:
+    """Write an equivalence as `equivalence_from_json` reads it.
+
+    Examples
+    --------
+    >>> equivalence_to_json(Quantised(5.0)), equivalence_to_json(None)
+    ({'quantised': 5.0}, 'any')
+    """
+    if isinstance(equivalence, Bounded):
+        return {"bounded": equivalence.epsilon}
+    if isinstance(equivalence, Quantised):
+        return {"quantised": equivalence.step}
+    return next(name for name, plain in PLAIN_EQUIVALENCES.items() if plain == equivalence)
+
+
+def limits_from_json(obj: object) -> ValueLimits:
+    """Read the field `where`; unknown limits are refused."""
+    return ValueLimits(**{name: as_float(limit) for name, limit in given_fields("where", obj, LIMITS).items()})
+
+
+def limits_to_json(limits: ValueLimits) -> dict[str, float]:
+    """Return the limits that are given."""
+    return {name: limit for name in LIMITS if (limit := getattr(limits, name)) is not None}
+
+
+def refuse_unless_limits(limits: ValueLimits) -> None:
+    """Refuse limits that are none, no numbers, given twice, or that no number fulfils."""
+    given = limits_to_json(limits)
+    if not given:
+        raise QueryError("where", f"is empty: give one or two of {', '.join(LIMITS)}")
+    for name, limit in given.items():
+        if not is_number(limit):
+            raise QueryError(f"where.{name}", f"is {limit!r}: a finite number")
+    for one, other in (("above", "at_least"), ("below", "at_most")):
+        if one in given and other in given:
+            raise QueryError(f"where.{other}", f"and {one} are both given: one of them is enough")
+    least, greatest = limits.range
+    if least > greatest:
+        raise QueryError("where", "holds of no number: the lower bound is not below the upper one")
+
+
+def question_from_json(given: dict[str, object]) -> Question:
+    """Read which of the three questions a query asks, from its fields.
+
+    Raises
+    ------
+    QueryError
+        None or several are given, or one cannot be used.
+
+    Examples
+    --------
+    >>> question_from_json({"lasting_s": 7200})
+    Lasting(lasting_us=7200000000)
+    """
+    names = [name for name in QUESTIONS if name in given]
+    if len(names) != 1:
+        raise QueryError((names or QUESTIONS)[0], f"give exactly one of {', '.join(QUESTIONS)}")
+    if "lasting_s" in given:
+        return Lasting(duration_us("lasting_s", given["lasting_s"]))
+    if "join" in given:
+        return _similar(given["join"])
+    if given["longest"] is not True:
+        raise QueryError("longest", f"is {given['longest']!r}: true, or leave it out")
+    return Longest()
+
+
+def question_to_json(question: Question) -> dict[str, object]:
+    """Return the field of the query that asks it."""
+    if isinstance(question, Longest):
+        return {"longest": True}
+    lasting = {"lasting_s": seconds_of(question.lasting_us)}
+    return {"join": {"within": question.within, **lasting}} if isinstance(question, Similar) else {**lasting}
+
+
+def _similar(obj: object) -> Similar:
+    join = given_fields("join", obj, ("within", "lasting_s"), ("lasting_s",))
+    within = as_float(join.get("within", 0.0))
+    if not is_number(within) or within < 0:
+        raise QueryError("join.within", f"is {within!r}: a finite number, at least 0")
+    return Similar(within, duration_us("join.lasting_s", join["lasting_s"]))
