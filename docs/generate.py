@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 import coincide
-from services.alerting.app import create_app as create_alerting
 from services.alerting.metrics import Metrics as AlertingMetrics
+from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.declared_streams import load_streams
 from services.common.kafka import create_producer
@@ -258,7 +258,7 @@ def _alerting_app() -> Any:
     settings = AlertingSettings(
         database_url="sqlite:///never-opened.sqlite3", streams_path=ROOT / "config/streams.yaml", queries_path=None
     )
-    return create_alerting(settings)
+    return build_alerting(settings)
 
 
 def _openapi(app: Any) -> str:

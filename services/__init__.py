@@ -1,1 +1,1 @@
-"""HTTP services: ingest receives detections, alerting serves results; they meet only in Kafka."""
+"""HTTP services. ingest takes detections and alerting serves results; the two meet only in Kafka."""

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from coincide import Stream
+from services.common.declared_streams import load_streams
+from services.common.settings import SettingsError, load_settings
 from spark_jobs.core.limits import Limits
 from spark_jobs.job.checkpoint import CheckpointError, LockError
-from spark_jobs.job.job_streams import load_streams
 from spark_jobs.job.lifecycle import FusionJob
 from spark_jobs.job.processor import CoreFactory, FusionCores
 from spark_jobs.job.session import SessionError
-from spark_jobs.settings import Settings, SettingsError, load_settings
+from spark_jobs.settings import Settings
 
 DEFAULT_CONFIG = Path("config/fusion.yaml")
 REFUSED = 78  # EX_CONFIG of sysexits.h: a person must change something, so a process runner need not try again
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _settings(config: Path, master: str | None) -> Settings:
-    settings = load_settings(config, os.environ)
+    settings = load_settings(Settings, config, os.environ)
     return settings.model_copy(update={"master": master}) if master else settings
 
 

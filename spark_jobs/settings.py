@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
+from services.common.settings import ComponentSettings, Port
 from spark_jobs.job.shards import MOST_SHARDS
 
-ENVIRONMENT_PREFIX = "COINCIDE_FUSION_"
 
-
-class SettingsError(Exception):
-    """The settings cannot be used; the message is one sentence for the person who wrote them."""
-
-
-class Settings(BaseModel):
+class Settings(ComponentSettings):
     """Everything about the fusion job that may differ between two places where it runs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    PREFIX: ClassVar[str] = "COINCIDE_FUSION_"
 
-    kafka_bootstrap: str = Field("127.0.0.1:9092", description="Kafka brokers, host:port, separated by commas.")
+    port: Port = 8030
     topic_prefix: str = Field("coincide.", description="What every topic's name begins with.")
-    streams_path: Path = Field(Path("config/streams.yaml"), description="File that declares the streams.")
     checkpoint_path: Path = Field(
         Path(".local/checkpoint"),
         description="Folder of the query's offsets and state; on a cluster, one that every worker sees.",
     )
     jars_path: Path = Field(Path(".local/jars/spark"), description="Folder of the jars of Spark's Kafka connector.")
-
-    host: str = Field("127.0.0.1", description="Address on which metrics and health are served.")
-    port: int = Field(8030, ge=0, le=65535, description="Port on which metrics and health are served; 0: any free one.")
 
     master: str = Field(
         "local[2]", description="Spark master: local[N], spark://host:port or another that Spark knows."
@@ -82,68 +71,3 @@ class Settings(BaseModel):
     def topic(self, name: str) -> str:
         """Return the full name of a topic: detections, queries, matches, episodes, dead-letters, status."""
         return self.topic_prefix + name
-
-
-def load_settings(path: Path | None, environ: Mapping[str, str]) -> Settings:
-    """Return the settings of the YAML file at ``path``, with what ``environ`` says put over them.
-
-    Parameters
-    ----------
-    path
-        A YAML mapping of field names to values; None takes every default.
-    environ
-        ``COINCIDE_FUSION_<FIELD>`` replaces a field; its text is read as YAML.
-
-    Raises
-    ------
-    SettingsError
-        The file cannot be read, a name is unknown or a value is not allowed.
-    """
-    values = {**(_read_mapping(path) if path else {}), **_from_environment(environ)}
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        raise SettingsError(f"{path or 'settings'} or {ENVIRONMENT_PREFIX}*: {_sentence(error)}") from error
-
-
-def read_yaml(path: Path) -> Any:
-    """Return the YAML document at ``path``; a `SettingsError` says what is wrong with it."""
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read ({error.strerror})") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: is not YAML ({' '.join(str(error).split())})") from error
-
-
-def _read_mapping(path: Path) -> dict[str, Any]:
-    document = read_yaml(path) or {}
-    if not isinstance(document, dict):
-        raise SettingsError(f"{path}: expected a mapping of settings, got {type(document).__name__}")
-    return document
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        name.removeprefix(ENVIRONMENT_PREFIX).lower(): _value(name, text)
-        for name, text in environ.items()
-        if name.startswith(ENVIRONMENT_PREFIX)
-    }
-
-
-def _value(name: str, text: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{name}: {text!r} cannot be read as a YAML value") from error
-
-
-def _sentence(error: ValidationError) -> str:
-    return "; ".join(_one(problem) for problem in error.errors())
-
-
-def _one(problem: Any) -> str:
-    field = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        return f"{field}: there is no such setting (known: {', '.join(Settings.model_fields)})"
-    return f"{field} is {problem['input']!r}: {problem['msg']}"

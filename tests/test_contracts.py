@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
 from prometheus_client import CollectorRegistry
 from referencing import Registry as Schemas
@@ -21,17 +19,16 @@ from coincide import Histogram, Stream, Window
 from coincide.queries import Query
 from services.alerting.kafka.query_publisher import encode
 from services.alerting.kafka.records import QueryChange
-from services.ingest.app import create_app
-from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.heartbeats import Heartbeats
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
-from services.ingest.settings import Settings
+from services.ingest.stamping.intake import system_clock_us
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
+from tests.services.ingest.building import Ingest, KeepingPublisher
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
 TOPICS = ("detections", "queries", "sensors", "matches", "dead-letters", "status")
@@ -54,45 +51,22 @@ SAME_OBJECT = {**VALLEY, "id": "same", "form": "path", "equal": "attributes.obje
 del SAME_OBJECT["at_least"]
 NOON_US = 1_700_000_000_000_000
 SENSORS = {
-    "geophone": Sensor("geophone", "bay", MappingProxyType({"seismic": Histogram.normal(sigma_s=0.2, buckets=4)})),
-    "hydrophone": Sensor("hydrophone", "bay", MappingProxyType({"acoustic": Histogram.point()})),
+    "geophone": Sensor("geophone", "bay", {"seismic": Histogram.normal(sigma_s=0.2, buckets=4)}),
+    "hydrophone": Sensor("hydrophone", "bay", {"acoustic": Histogram.point()}),
 }
-
-
-class Sent:
-    """A publisher that keeps what it is given and acknowledges everything."""
-
-    connected = True
-
-    def __init__(self) -> None:
-        self.frames: list[bytes] = []
-        self.dead_letters: list[bytes] = []
-        self.heartbeats: list[bytes] = []
-
-    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
-        self.frames += [frame.value for frame in frames]
-        return [True] * len(frames)
-
-    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
-        self.heartbeats.append(value)
-        return True
-
-    def send_dead_letter(self, key: bytes, value: bytes) -> bool:
-        self.dead_letters.append(value)
-        return True
 
 
 def detection(sensor: str, at_us: int, **more: object) -> dict[str, object]:
     return {"sensor": sensor, "detected_at": at_us, **more}
 
 
-def post(*items: object) -> Sent:
-    """POST to the real application."""
-    sent, registry = Sent(), Registry(MappingProxyType(STREAMS))
+def post(*items: object) -> KeepingPublisher:
+    """POST to the real application; return what it published."""
+    registry = Registry(STREAMS)
     registry.replace(SENSORS)
-    app = create_app(Settings(), registry, sent, IngestMetrics(CollectorRegistry()))
-    TestClient(app).post("/v1/detections", json=list(items))
-    return sent
+    ingest = Ingest(registry=registry, clock_us=system_clock_us)
+    ingest.post_items(*items)
+    return ingest.publisher
 
 
 @pytest.fixture(scope="module")
@@ -116,17 +90,21 @@ def records() -> dict[str, list[bytes]]:
         QueryChange(1, "gone", 2, NOON_US, removed=True),
     ]
     inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
-    values = [*sent.frames, *late.frames, b"{no json", b'{"v":1}', *sent.heartbeats]
+    detections = [*(frame.value for frame in (*sent.frames, *late.frames)), *(value for value, _ in sent.heartbeats)]
+    values = [*detections, b"{no json", b'{"v":1}']
     inputs += [InputRecord("detections", 0, i, None, value) for i, value in enumerate(values)]
     core = FusionCore(STREAMS, Limits(), 0)
     before = core.push([]).status.value
     output = core.push(inputs)
     return {
-        "detections": [*sent.frames, *late.frames, *sent.heartbeats],
+        "detections": detections,
         "queries": [encode(each) for each in changes],
         "sensors": [sensor.to_record() for sensor in SENSORS.values()],
         "matches": [each.value for each in output.matches],
-        "dead-letters": [*sent.dead_letters, *(each.value for each in output.dead_letters)],
+        "dead-letters": [
+            *(json.dumps(letter).encode() for _, letter in sent.dead_letters),
+            *(each.value for each in output.dead_letters),
+        ],
         "status": [before, output.status.value],
     }
 

@@ -16,8 +16,7 @@ from services.alerting.metrics import Metrics
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from tests.services.alerting.episode_views import state_of
-from tests.services.alerting.records import TOPICS, record
+from tests.services.alerting.records import TOPICS, record, state_of
 from tests.test_contracts import CONTRACTS, NOON_US, QUERY, STREAMS, detection, post, validator
 
 EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]
@@ -100,9 +99,8 @@ def test_what_the_fusion_job_writes_validates_and_alerting_reads_it() -> None:
     for offset, at_s in enumerate((0, 8, 4, 3600)):
         at_us = NOON_US + at_s * 1_000_000
         [frame] = post(detection("geophone", at_us), detection("hydrophone", at_us)).frames
-        written += map(
-            json.loads, (each.value for each in core.push([InputRecord("detections", 0, offset, None, frame)]).episodes)
-        )
+        output = core.push([InputRecord("detections", 0, offset, None, frame.value)])
+        written += [json.loads(each.value) for each in output.episodes]
     assert [fault for value in written for fault in faults(value)] == []
     assert [read.body for value in written for read in _read(value)] == [json.dumps(value) for value in written]
     assert {state_of(value) for value in written} >= {"open", "final", "retracted"}
@@ -120,7 +118,7 @@ def test_what_is_said_of_readings_validates_and_alerting_reads_it(asked: dict[st
     for at_s, place in ((0, "gate"), (1, "hall"), (3600, "gate")):
         attributes = {"place": place, "state": "open"}
         [frame] = post(detection("geophone", NOON_US + at_s * 1_000_000, attributes=attributes)).frames
-        output = core.push([InputRecord("detections", 0, next(offsets), None, frame)])
+        output = core.push([InputRecord("detections", 0, next(offsets), None, frame.value)])
         assert faults_of("status", json.loads(output.status.value)) == []
         written += [json.loads(each.value) for each in output.episodes]
     assert written != []

@@ -14,8 +14,7 @@ from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import SettingsError, load_settings
 from services.ingest.settings import Settings as IngestSettings
-from spark_jobs.settings import SettingsError as FusionSettingsError
-from spark_jobs.settings import load_settings as load_fusion_settings
+from spark_jobs.settings import Settings as FusionSettings
 
 #: The kernel's limit is 108 bytes with the final NUL, and supervisor first binds to the name with a pid appended.
 _LONGEST_SOCKET_PATH = 95
@@ -58,10 +57,10 @@ class Layout:
             A settings file cannot be used, or asks for a broker that this machine does not run.
         """
         try:
-            ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", environ, "COINCIDE_INGEST_")
-            alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", environ, "COINCIDE_ALERTING_")
-            fusion = load_fusion_settings(ROOT / "config/fusion.yaml", environ)
-        except (SettingsError, FusionSettingsError) as error:
+            ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", environ)
+            alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", environ)
+            fusion = load_settings(FusionSettings, ROOT / "config/fusion.yaml", environ)
+        except SettingsError as error:
             raise LocalError(str(error)) from error
         kafka = _one_local_port({ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap})
         return cls(RUNTIME, Ports(kafka, kafka + 1, ingest.port, alerting.port, fusion.port))

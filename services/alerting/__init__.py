@@ -1,1 +1,4 @@
-"""Alerting: holds the queries, stores matches and dead letters, serves them over REST and as a live stream."""
+"""Alerting keeps the queries, stores matches, episodes and dead letters, and serves them over REST and live.
+
+Start in `server` (wiring) or `app` (routes); other components import `settings` alone.
+"""

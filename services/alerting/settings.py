@@ -1,29 +1,24 @@
 """Settings of the alerting service."""
 
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from services.common.settings import FrozenSettings, refuse_open_bind
+from services.common.settings import ComponentSettings, Port
 
 DAY_S = 86_400.0
 
 Seconds = Annotated[float, Field(gt=0, le=10 * 365 * DAY_S)]
 
 
-class Settings(FrozenSettings):
+class Settings(ComponentSettings):
     """Every setting of alerting; each can be given in the file or as `COINCIDE_ALERTING_<FIELD>`."""
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8020, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    allow_unauthenticated_bind: bool = Field(
-        False, description="Allow a host that other machines can reach, although nobody authenticates."
-    )
-    log_level: str = Field(
-        "INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Least level logged: DEBUG, INFO, WARNING or ERROR."
-    )
-    kafka_bootstrap: str = Field("127.0.0.1:9092", min_length=1, description="Kafka brokers, comma separated.")
+    PREFIX: ClassVar[str] = "COINCIDE_ALERTING_"
+
+    port: Port = 8020
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
     kafka_group: str = Field(
         "coincide-alerting", min_length=1, description="Consumer group under which offsets are shown to Kafka's tools."
     )
@@ -33,7 +28,6 @@ class Settings(FrozenSettings):
     kafka_silence_s: Seconds = Field(
         10.0, description="How long Kafka may stay silent before /readyz says so and changes of queries get 503."
     )
-    streams_path: Path = Field(Path("config/streams.yaml"), description="The declared streams.")
     queries_path: Path | None = Field(
         Path("config/queries.yaml"), description="Queries published when the queries topic is empty; null: none."
     )
@@ -69,7 +63,6 @@ class Settings(FrozenSettings):
 
     @model_validator(mode="after")
     def _refuse_what_contradicts(self) -> Self:
-        refuse_open_bind(self.host, self.allow_unauthenticated_bind)
         if self.page_items > self.page_items_max:
             raise ValueError(f"page_items is {self.page_items}: at most page_items_max, {self.page_items_max}")
         return self

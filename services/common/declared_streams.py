@@ -1,16 +1,16 @@
-"""The declared streams: ``config/streams.yaml``, read by ingest and alerting."""
+"""The declared streams: ``config/streams.yaml``, read by ingest, fusion and alerting."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from coincide import Stream
-from services.common.settings import SettingsError, read_yaml
+from services.common.settings import SettingsError, read_declarations
 
-Streams = MappingProxyType[str, Stream]
+Streams = Mapping[str, Stream]
 
 
-def load_streams(path: Path) -> Streams:
+def load_streams(path: Path) -> dict[str, Stream]:
     """Return the streams declared at ``path``, by name.
 
     Raises
@@ -18,11 +18,8 @@ def load_streams(path: Path) -> Streams:
     SettingsError
         The file cannot be read or a declaration is not valid.
     """
-    document = read_yaml(path)
-    declared = document.get("streams") if isinstance(document, dict) else None
-    if not isinstance(declared, dict) or set(document) != {"streams"}:
-        raise SettingsError(f"{path}: expected one mapping named 'streams'")
-    return MappingProxyType({str(name): _stream(path, str(name), fields) for name, fields in declared.items()})
+    declared = read_declarations(path, "streams", dict)
+    return {str(name): _stream(path, str(name), fields) for name, fields in declared.items()}
 
 
 def _stream(path: Path, name: str, fields: Any) -> Stream:

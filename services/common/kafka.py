@@ -42,7 +42,7 @@ def create_producer(bootstrap: str, *, delivery_timeout_ms: int = 10_000, **over
 
 
 def close_producer(producer: KafkaProducer, timeout_s: float) -> None:
-    """End ``producer`` for certain; what it cannot send in ``timeout_s`` is given up.
+    """End ``producer``; give up what it cannot send in ``timeout_s`` seconds.
 
     Its own ``close`` raises when records are left unsettled, and leaves its thread running, which may send them later.
     """
@@ -84,7 +84,7 @@ def create_admin(bootstrap: str) -> KafkaAdminClient:
 
 
 def refuse_unless_listening(bootstrap: str) -> None:
-    """Raise KafkaConnectionError, at once and leaving nothing behind, when nobody listens at any address.
+    """Raise KafkaConnectionError at once, and leave no thread behind, when nobody listens at any address.
 
     The Kafka client would try for seconds instead, and each client that gives up leaves a thread that goes on trying:
     half an hour without a broker ends in a process full of them.

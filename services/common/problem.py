@@ -7,8 +7,9 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+
+from services.common.field_errors import describe_errors
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -53,14 +54,6 @@ def unexpected_problem() -> JSONResponse:
     return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, "The server failed; the failure has been logged.")
 
 
-def describe_errors(error: ValidationError | RequestValidationError) -> str:
-    """Return one sentence naming each bad field, its value and what was allowed."""
-    return "; ".join(
-        f"{'.'.join(map(str, item['loc'])) or 'value'}: {item['msg']}, got {_shortened(item.get('input'))}"
-        for item in error.errors()
-    )
-
-
 def install_problem_handlers(app: FastAPI) -> None:
     """Make ``app`` answer every error, its own and the framework's, as a problem document."""
     app.add_exception_handler(Problem, _on_problem)
@@ -86,8 +79,3 @@ async def _on_invalid_request(_request: Request, error: Exception) -> JSONRespon
 
 async def _on_unexpected(_request: Request, _error: Exception) -> JSONResponse:
     return unexpected_problem()  # the server logs the traceback
-
-
-def _shortened(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -3,12 +3,14 @@
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from services.common.problem import describe_errors
+from services.common.field_errors import describe_errors
+
+Port = Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")]
 
 
 class SettingsError(Exception):
@@ -16,15 +18,39 @@ class SettingsError(Exception):
 
 
 class FrozenSettings(BaseModel):
-    """What every settings model is: frozen, and with no field that nobody declared."""
+    """A settings model: frozen, without fields that nobody declared.
+
+    A variable of the environment that begins with `PREFIX` names a field in capitals (``COINCIDE_INGEST_PORT``).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    PREFIX: ClassVar[str]
+
+
+class ComponentSettings(FrozenSettings):
+    """What ingest, fusion and alerting all have: an address to listen on, Kafka, and the declared streams."""
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: Port
+    allow_unauthenticated_bind: bool = Field(
+        False, description="Listen on an address that other machines reach although nobody authenticates."
+    )
+    kafka_bootstrap: str = Field(
+        "127.0.0.1:9092", min_length=1, description="Kafka brokers, host:port, separated by commas."
+    )
+    streams_path: Path = Field(Path("config/streams.yaml"), description="File that declares the streams.")
+
+    @model_validator(mode="after")
+    def _refuse_open_bind(self) -> Self:
+        refuse_open_bind(self.host, self.allow_unauthenticated_bind)
+        return self
 
 
 S = TypeVar("S", bound=FrozenSettings)
+D = TypeVar("D", dict[str, Any], list[Any])
 
 
-def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str], prefix: str) -> S:
+def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str]) -> S:
     """Return ``model`` filled from the YAML file at ``path``, then from ``environ``.
 
     Parameters
@@ -32,19 +58,22 @@ def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str],
     path
         A YAML mapping of field names to values; ``None`` takes every default.
     environ
-        Variables that begin with ``prefix`` name a field in capitals (``COINCIDE_INGEST_PORT``); their
-        text is read as a YAML scalar, so numbers, booleans and lists need no quoting of their own.
+        Variables that begin with the model's prefix replace a field; their text is read as a YAML value.
 
     Raises
     ------
     SettingsError
         The file cannot be read, a name is unknown, or a value is not allowed.
     """
-    values = {**(_read_mapping(path) if path else {}), **_from_environment(environ, prefix)}
+    values = {**(_read_mapping(path) if path else {}), **_from_environment(environ, model.PREFIX)}
+    origin = f"{path} or {model.PREFIX}*" if path else f"{model.PREFIX}*"
+    unknown = [str(name) for name in values if name not in model.model_fields]
+    if unknown:
+        known = ", ".join(model.model_fields)
+        raise SettingsError(f"{origin}: {', '.join(unknown)}: there is no such setting (known: {known})")
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        origin = f"{path} or {prefix}*" if path else f"{prefix}*"
         raise SettingsError(f"{origin}: {describe_errors(error)}") from error
 
 
@@ -58,34 +87,26 @@ def read_yaml(path: Path) -> Any:
         raise SettingsError(f"{path}: is not YAML ({' '.join(str(error).split())})") from error
 
 
-def _read_mapping(path: Path) -> dict[str, Any]:
-    document = read_yaml(path) or {}
-    if not isinstance(document, dict):
-        raise SettingsError(f"{path}: expected a mapping of settings, got {type(document).__name__}")
-    return document
+def read_declarations(path: Path, name: str, kind: type[D]) -> D:
+    """Return the mapping or list that is the only member, ``name``, of the YAML document at ``path``.
 
-
-def _from_environment(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
-    return {
-        name.removeprefix(prefix).lower(): _scalar(name, text)
-        for name, text in environ.items()
-        if name.startswith(prefix)
-    }
-
-
-def _scalar(name: str, text: str) -> Any:
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{name}: {text!r} cannot be read as a YAML value") from error
-    # "::" is an address to its author and a mapping to YAML; a mapping is meant only where it has its braces
-    return text if isinstance(value, dict) and not text.lstrip().startswith("{") else value
+    Raises
+    ------
+    SettingsError
+        The file cannot be read, or says something else.
+    """
+    document = read_yaml(path)
+    declared = document.get(name) if isinstance(document, dict) else None
+    if not isinstance(declared, kind) or set(document) != {name}:
+        expected = "mapping" if kind is dict else "list"
+        raise SettingsError(f"{path}: expected one {expected} named {name!r}")
+    return declared
 
 
 def refuse_open_bind(host: str, allow_unauthenticated_bind: bool) -> None:
     """Raise ValueError if ``host`` can be reached from other machines while nobody authenticates.
 
-    ``allow_unauthenticated_bind`` is the operator's word that something else keeps strangers out (a container
+    With ``allow_unauthenticated_bind`` the operator says that something else keeps strangers out (a container
     whose port is published on 127.0.0.1 only, say).
     """
     if allow_unauthenticated_bind or _is_loopback(host):
@@ -101,3 +122,27 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
+    document = read_yaml(path) or {}
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path}: expected a mapping of settings, got {type(document).__name__}")
+    return document
+
+
+def _from_environment(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
+    return {
+        name.removeprefix(prefix).lower(): _value(name, text)
+        for name, text in environ.items()
+        if name.startswith(prefix)
+    }
+
+
+def _value(name: str, text: str) -> Any:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{name}: {text!r} cannot be read as a YAML value") from error
+    # "::" is an address to its author and a mapping to YAML; a mapping is meant only where it has its braces
+    return text if isinstance(value, dict) and not text.lstrip().startswith("{") else value

@@ -10,9 +10,9 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from services.common.field_errors import describe_errors
 from services.common.kafka import create_admin
-from services.common.problem import describe_errors
-from services.common.settings import SettingsError, read_yaml
+from services.common.settings import SettingsError, read_declarations
 
 
 class Topic(BaseModel):
@@ -33,10 +33,7 @@ def load_topics(path: Path) -> dict[str, Topic]:
     SettingsError
         The file cannot be read or a declaration is not valid.
     """
-    document = read_yaml(path)
-    declared = document.get("topics") if isinstance(document, dict) else None
-    if not isinstance(declared, dict) or set(document) != {"topics"}:
-        raise SettingsError(f"{path}: expected one mapping named 'topics'")
+    declared = read_declarations(path, "topics", dict)
     try:
         return {name: Topic.model_validate(fields) for name, fields in declared.items()}
     except ValidationError as error:
@@ -48,7 +45,7 @@ class TopicConflictError(Exception):
 
 
 def create_topics(admin: KafkaAdminClient, declared: dict[str, Topic]) -> list[str]:
-    """Make the cluster's topics what ``declared`` says, and return what was done, a line each.
+    """Make the cluster's topics equal to ``declared``; return one line for each change.
 
     Missing topics are created, differing topic settings are set. Nothing is ever deleted.
 
@@ -85,11 +82,11 @@ def _creation(topic: Topic) -> dict[str, Any]:
 
 
 def _alter_configs(admin: KafkaAdminClient, topics: dict[str, Topic]) -> list[str]:
-    wanted = {name: topic.configs for name, topic in topics.items() if topic.configs}
-    if not wanted:
+    declared = {name: topic.configs for name, topic in topics.items() if topic.configs}
+    if not declared:
         return []
-    current = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name) for name in wanted])["topic"]
-    changes = {name: _differences(configs, current.get(name, {})) for name, configs in wanted.items()}
+    current = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name) for name in declared])["topic"]
+    changes = {name: _differences(configs, current.get(name, {})) for name, configs in declared.items()}
     changes = {name: change for name, change in changes.items() if change}
     if changes:
         admin.alter_configs(
@@ -98,8 +95,8 @@ def _alter_configs(admin: KafkaAdminClient, topics: dict[str, Topic]) -> list[st
     return [f"set {name}: {key}={value}" for name, change in changes.items() for key, value in change.items()]
 
 
-def _differences(wanted: dict[str, str], current: dict[str, Any]) -> dict[str, str]:
-    return {key: value for key, value in wanted.items() if current.get(key, {}).get("value") != value}
+def _differences(declared: dict[str, str], current: dict[str, Any]) -> dict[str, str]:
+    return {key: value for key, value in declared.items() if current.get(key, {}).get("value") != value}
 
 
 def main(arguments: list[str] | None = None) -> int:

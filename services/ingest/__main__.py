@@ -11,7 +11,7 @@ from pathlib import Path
 from services.common.logs import configure_logs
 from services.common.settings import SettingsError, load_settings
 from services.ingest.server import serve
-from services.ingest.settings import PREFIX, Settings
+from services.ingest.settings import Settings
 
 DEFAULT_CONFIG = Path("config/ingest.yaml")
 
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     # uvicorn raises the signal once more when everything has been finished: then that is a success
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        settings = load_settings(Settings, options.config, os.environ, PREFIX)
+        settings = load_settings(Settings, options.config, os.environ)
         configure_logs(settings.log_level)
         serve(settings)
     except SettingsError as error:

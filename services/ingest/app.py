@@ -1,4 +1,4 @@
-"""The application: routes around what it is given; starts nothing by itself."""
+"""The application: routes around the parts that it receives; it starts nothing by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from services.common.operations import operations_router
 from services.common.problem import install_problem_handlers
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
 from services.ingest.kafka.dead_letter_topic import DeadLetters
-from services.ingest.kafka.publisher import Publisher
+from services.ingest.kafka.publisher import FramePublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
@@ -22,7 +22,7 @@ from services.ingest.stamping.intake import Clock, Intake, system_clock_us
 def create_app(
     settings: Settings,
     registry: Registry,
-    publisher: Publisher,
+    publisher: FramePublisher,
     metrics: IngestMetrics,
     *,
     kafka_answers: Callable[[], bool] = lambda: True,
@@ -42,9 +42,7 @@ def create_app(
     """
     dead_letters = DeadLetters(publisher, metrics, settings.dead_letters_per_s)
     max_future_us = int(settings.max_future_s * 1e6)
-    intake = Intake(
-        registry, registry.streams, publisher, dead_letters, metrics, max_future_us, settings.sigma_digits, clock_us
-    )
+    intake = Intake(registry, publisher, dead_letters, metrics, max_future_us, settings.sigma_digits, clock_us)
     app = IngestApp(
         DetectionsEndpoint(settings, registry, intake, metrics),
         title="Coincide ingest",

@@ -15,61 +15,41 @@ class IngestMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self.accepted = Counter(
-            "coincide_ingest_detections_accepted", "Detections acknowledged by Kafka.", registry=registry
-        )
-        refused = Counter(
-            "coincide_ingest_detections_refused", "Detections refused, by reason.", ["reason"], registry=registry
-        )
+        self.accepted = self._counter("detections_accepted", "Detections acknowledged by Kafka.")
+        refused = self._counter("detections_refused", "Detections refused, by reason.", "reason")
         self.refused = {reason: refused.labels(reason.value) for reason in Reason}
-        self.unacknowledged = Counter(
-            "coincide_ingest_detections_unacknowledged",
-            "Valid detections that Kafka did not acknowledge in time; their POSTs got 503.",
-            registry=registry,
+        self.unacknowledged = self._counter(
+            "detections_unacknowledged", "Valid detections that Kafka did not acknowledge in time; their POSTs got 503."
         )
-        posts = Counter("coincide_ingest_posts", "POSTs of detections, by HTTP status.", ["status"], registry=registry)
+        posts = self._counter("posts", "POSTs of detections, by HTTP status.", "status")
         self.posts = {status: posts.labels(str(status)) for status in POST_STATUSES}
-        self.posts_in_work = Gauge("coincide_ingest_posts_in_work", "POSTs being read or answered.", registry=registry)
-        self.post_seconds = Histogram(
-            "coincide_ingest_post_seconds",
-            "From the first byte of a POST's body to its answer.",
-            registry=registry,
-            buckets=_SECONDS,
+        self.posts_in_work = self._gauge("posts_in_work", "POSTs being read or answered.")
+        self.post_seconds = self._histogram("post_seconds", "From the first byte of a POST's body to its answer.")
+        self.body_bytes = self._counter("body_bytes", "Bytes of bodies, after inflation.")
+        self.frames = self._counter("frames", "Frames acknowledged by Kafka.")
+        self.frame_bytes = self._counter("frame_bytes", "Bytes of frames acknowledged by Kafka.")
+        self.heartbeats = self._counter("heartbeats", "Heartbeats acknowledged in every partition.")
+        self.heartbeats_failed = self._counter("heartbeats_failed", "Heartbeats that some partition did not get.")
+        self.in_flight_bytes = self._gauge("in_flight_bytes", "Bytes of frames that wait for Kafka.")
+        self.kafka_send_seconds = self._histogram(
+            "kafka_send_seconds", "From handing a POST's frames to the producer to the last acknowledgement."
         )
-        self.body_bytes = Counter("coincide_ingest_body_bytes", "Bytes of bodies, after inflation.", registry=registry)
-        self.frames = Counter("coincide_ingest_frames", "Frames acknowledged by Kafka.", registry=registry)
-        self.frame_bytes = Counter(
-            "coincide_ingest_frame_bytes", "Bytes of frames acknowledged by Kafka.", registry=registry
+        self.producer_starts = self._counter("producer_starts", "Kafka producers built: 1, and 1 for each wedged one.")
+        self.dead_letters = self._counter("dead_letters", "Dead letters handed to Kafka.")
+        self.dead_letters_dropped = self._counter(
+            "dead_letters_dropped", "Dead letters not written: rate or bytes in flight exceeded, or Kafka away."
         )
-        self.heartbeats = Counter(
-            "coincide_ingest_heartbeats",
-            "Heartbeats acknowledged in every partition.",
-            registry=registry,
-        )
-        self.heartbeats_failed = Counter(
-            "coincide_ingest_heartbeats_failed", "Heartbeats that some partition did not get.", registry=registry
-        )
-        self.in_flight_bytes = Gauge(
-            "coincide_ingest_in_flight_bytes", "Bytes of frames that wait for Kafka.", registry=registry
-        )
-        self.kafka_send_seconds = Histogram(
-            "coincide_ingest_kafka_send_seconds",
-            "From handing a POST's frames to the producer to the last acknowledgement.",
-            registry=registry,
-            buckets=_SECONDS,
-        )
-        self.producer_starts = Counter(
-            "coincide_ingest_producer_starts", "Kafka producers built: 1, and 1 for each wedged one.", registry=registry
-        )
-        self.dead_letters = Counter("coincide_ingest_dead_letters", "Dead letters handed to Kafka.", registry=registry)
-        self.dead_letters_dropped = Counter(
-            "coincide_ingest_dead_letters_dropped",
-            "Dead letters not written: rate or bytes in flight exceeded, or Kafka away.",
-            registry=registry,
-        )
-        self.sensors = Gauge("coincide_ingest_sensors", "Sensors in the registry.", registry=registry)
-        self.registry_records_unusable = Counter(
-            "coincide_ingest_registry_records_unusable",
+        self.sensors = self._gauge("sensors", "Sensors in the registry.")
+        self.registry_records_unusable = self._counter(
+            "registry_records_unusable",
             "Records on coincide.sensors that are no sensor; the sensor keeps its last good one.",
-            registry=registry,
         )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"coincide_ingest_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(f"coincide_ingest_{name}", text, registry=self.registry)
+
+    def _histogram(self, name: str, text: str) -> Histogram:
+        return Histogram(f"coincide_ingest_{name}", text, buckets=_SECONDS, registry=self.registry)

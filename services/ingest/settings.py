@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from services.common.settings import FrozenSettings, refuse_open_bind
-
-PREFIX = "COINCIDE_INGEST_"
+from services.common.settings import ComponentSettings, Port
 
 
-class Settings(FrozenSettings):
+class Settings(ComponentSettings):
     """Settings of ingest: config/ingest.yaml, each field overridable as COINCIDE_INGEST_<FIELD>."""
 
-    host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8010, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    allow_unauthenticated_bind: bool = Field(
-        False, description="Listen on an address that other machines reach although nobody authenticates."
-    )
-    kafka_bootstrap: str = Field("127.0.0.1:9092", min_length=1, description="Kafka brokers, host:port, with commas.")
-    streams_path: Path = Field(Path("config/streams.yaml"), description="The declared streams.")
+    PREFIX: ClassVar[str] = "COINCIDE_INGEST_"
+
+    port: Port = 8010
     sensors_path: Path = Field(Path("config/sensors.yaml"), description="The sensors that seed_sensors publishes.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least level that is logged.")
 
@@ -70,8 +64,3 @@ class Settings(FrozenSettings):
     graceful_shutdown_s: int = Field(
         15, ge=1, le=300, description="How long POSTs in work may take to finish after SIGTERM."
     )
-
-    @model_validator(mode="after")
-    def _refuse_open_bind(self) -> Self:
-        refuse_open_bind(self.host, self.allow_unauthenticated_bind)
-        return self

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from spark_jobs.settings import SettingsError
+from services.common.settings import SettingsError
 
 REQUEST_TIMEOUT_S = 10.0
 

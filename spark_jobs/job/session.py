@@ -17,7 +17,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_jobs.settings import Settings, SettingsError
+from services.common.settings import SettingsError
+from spark_jobs.settings import Settings
 
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"

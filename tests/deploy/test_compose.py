@@ -17,7 +17,7 @@ import yaml
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import Settings as IngestSettings
-from spark_jobs.settings import load_settings as load_fusion_settings
+from spark_jobs.settings import Settings as FusionSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))
@@ -74,14 +74,10 @@ def test_who_is_waited_for_can_be(name: str) -> None:
 
 def test_the_settings_in_the_environment_are_settings() -> None:
     """Unknown names and refused values (an open bind, for one) fail here as they would at start."""
-    ingest = load_settings(
-        IngestSettings, ROOT / "config/ingest.yaml", SERVICES["ingest"]["environment"], "COINCIDE_INGEST_"
-    )
-    load_settings(IngestSettings, ROOT / "config/ingest.yaml", SERVICES["sensors"]["environment"], "COINCIDE_INGEST_")
-    alerting = load_settings(
-        AlertingSettings, ROOT / "config/alerting.yaml", SERVICES["alerting"]["environment"], "COINCIDE_ALERTING_"
-    )
-    fusion = load_fusion_settings(ROOT / "config/fusion.yaml", SERVICES["fusion"]["environment"])
+    ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", SERVICES["ingest"]["environment"])
+    load_settings(IngestSettings, ROOT / "config/ingest.yaml", SERVICES["sensors"]["environment"])
+    alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", SERVICES["alerting"]["environment"])
+    fusion = load_settings(FusionSettings, ROOT / "config/fusion.yaml", SERVICES["fusion"]["environment"])
     inside = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")[0].removeprefix("INSIDE://")
     assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {inside}
     for settings, name in ((ingest, "ingest"), (alerting, "alerting"), (fusion, "fusion")):

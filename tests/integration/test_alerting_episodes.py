@@ -15,8 +15,7 @@ from services.alerting.kafka.records import STATES, Topics
 from services.common.kafka import create_producer
 from tests.integration.alerting_process import AlertingProcess, running_alerting, until
 from tests.integration.live_reader import Event, LiveReader
-from tests.services.alerting.episode_views import state_of
-from tests.services.alerting.records import episode, match, retraction
+from tests.services.alerting.records import episode, match, retraction, state_of
 
 pytestmark = pytest.mark.jvm
 

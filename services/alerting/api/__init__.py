@@ -1,1 +1,1 @@
-"""The HTTP face of alerting: one router per file."""
+"""The routes of alerting, one router a file, and the models of what they take and answer."""

@@ -1,23 +1,22 @@
 """GET /v1/dead-letters: what could not be used, or came too late."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sqlalchemy import Engine
 
 from services.alerting.api.descriptions import problems
-from services.alerting.api.pages import Instant, decode_cursor, encode_cursor, json_page, page_limit
+from services.alerting.api.pages import Instant, PageParameters, json_page, read_page
 from services.alerting.api.result_models import DeadLetterPage
 from services.alerting.settings import Settings
 from services.alerting.store import dead_letter_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
 
 
-class DeadLetterParameters(BaseModel):
+class DeadLetterParameters(PageParameters):
     """Filters and page of GET /v1/dead-letters."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reason: str | None = Field(None, max_length=200, description="Only letters with this reason, such as late.")
     area: str | None = Field(None, max_length=200, description="Only letters of this area.")
@@ -25,8 +24,6 @@ class DeadLetterParameters(BaseModel):
     source: str | None = Field(None, max_length=200, description="Only letters from ingest, or from fusion.")
     from_: Instant | None = Field(None, alias="from", description="Only letters written at or after this time.")
     to: Instant | None = Field(None, description="Only letters written at or before this time.")
-    limit: int | None = Field(None, ge=1, description="Items on the page.")
-    cursor: str | None = Field(None, max_length=200, description="`next_cursor` of the page before.")
 
     def filter(self) -> DeadLetterFilter:
         """Return what the database is asked for."""
@@ -40,12 +37,10 @@ def dead_letters_router(engine: Engine, settings: Settings) -> APIRouter:
     @router.get("", response_model=DeadLetterPage, responses=problems(422), summary="Dead letters, newest stored first")
     def list_dead_letters(parameters: Annotated[DeadLetterParameters, Query()]) -> Response:
         """Return the dead letters that pass every filter; times are those at which they were written to Kafka."""
-        wanted = parameters.filter()
-        limit = page_limit(parameters.limit, settings)
-        before = decode_cursor(wanted, parameters.cursor)
+        filters = parameters.filter()
         with engine.connect() as connection:
-            rows = dead_letter_rows.read_newest_first(connection, wanted, before, limit + 1)
-        more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
-        return json_page([row.body for row in rows[:limit]], next_cursor=more)
+            read = partial(dead_letter_rows.read_newest_first, connection, filters)
+            rows, more = read_page(parameters, settings, filters, read)
+        return json_page([row.body for row in rows], next_cursor=more)
 
     return router

@@ -22,7 +22,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def describe_all_bodies(app: FastAPI) -> None:
-    """Make the document of `app` hold problem documents, and the queries whose text is read strictly."""
+    """Add to the document of `app` the bodies that FastAPI does not see: problems, and queries read as strict JSON."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -1,32 +1,25 @@
-"""GET /v1/episodes: matches, or readings, that make one lasting thing."""
+"""GET /v1/episodes: matches, or readings, that belong together over a time."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sqlalchemy import Engine
 
 from services.alerting.api.descriptions import problems
-from services.alerting.api.pages import Instant, decode_cursor, encode_cursor, json_page, page_limit
-from services.alerting.api.result_models import Episode, EpisodePage, RevisionPage
+from services.alerting.api.pages import Instant, PageParameters, json_page, read_page
+from services.alerting.api.result_models import EpisodeBody, EpisodePage, RevisionPage
 from services.alerting.settings import Settings
 from services.alerting.store import episode_rows
 from services.alerting.store.episode_rows import EpisodeFilter
+from services.alerting.store.match_rows import with_member
 from services.alerting.store.sequence import newest_sequence
 from services.common.problem import Problem
 
 RETRACTED = {"false": False, "true": True, "any": None}
 
 Id = Annotated[str, Path(max_length=200, description="The episode's id.")]
-
-
-class PageParameters(BaseModel):
-    """Which page of a list."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    limit: int | None = Field(None, ge=1, description="Items on the page.")
-    cursor: str | None = Field(None, max_length=200, description="`next_cursor` of the page before.")
 
 
 class EpisodeParameters(PageParameters):
@@ -41,13 +34,13 @@ class EpisodeParameters(PageParameters):
     )
     state: Literal["open", "closed", "final"] | None = Field(
         None,
-        description="open: may go on; closed: went on no further, though what comes late may change it; final: nothing "
-        "can change it.",
+        description="open: may go on; closed: its end and gap have passed, but a late detection may change it; "
+        "final: nothing can change it.",
     )
     retracted: Literal["false", "true", "any"] = Field(
         "false",
-        description="false: only episodes that are; true: only those that are no more; any: both. What is no more has "
-        "no state, time or probability, and passes no filter on them.",
+        description="false: only episodes that still stand; true: only retracted ones; any: both. "
+        "A retracted episode has no state, time or probability, and passes no filter on them.",
     )
 
     def filter(self) -> EpisodeFilter:
@@ -74,18 +67,16 @@ def episodes_router(engine: Engine, settings: Settings) -> APIRouter:
         New ones never shift the pages of a cursor, and an episode keeps its place when it changes; what passes the
         filters no longer is left out of the pages still to come.
         """
-        wanted = parameters.filter()
-        limit = page_limit(parameters.limit, settings)
-        before = decode_cursor(wanted, parameters.cursor)
+        filters = parameters.filter()
         with engine.connect() as connection:
             newest = newest_sequence(connection)
-            rows = episode_rows.read_newest_first(connection, wanted, before, limit + 1)
-        more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
-        return json_page([row.body for row in rows[:limit]], next_cursor=more, last_event_id=str(newest))
+            read = partial(episode_rows.read_newest_first, connection, filters)
+            rows, more = read_page(parameters, settings, filters, read)
+        return json_page([row.body for row in rows], next_cursor=more, last_event_id=str(newest))
 
-    @router.get("/{id}", response_model=Episode, responses=problems(404, 422), summary="One episode")
+    @router.get("/{id}", response_model=EpisodeBody, responses=problems(404, 422), summary="One episode")
     def get_episode(id: Id) -> Response:  # noqa: A002 - the path's name for it
-        """Return the episode as it is now; of one that is no more, `replaced_by` says which took its place."""
+        """Return the episode as it is now; `replaced_by` names the episodes that took the place of a retracted one."""
         with engine.connect() as connection:
             body = episode_rows.read_episode(connection, id)
         if body is None:
@@ -100,15 +91,12 @@ def episodes_router(engine: Engine, settings: Settings) -> APIRouter:
     )
     def list_revisions(id: Id, parameters: Annotated[PageParameters, Query()]) -> Response:  # noqa: A002
         """Return every revision that was stored and is kept, the one that counts first, and when each was stored."""
-        limit = page_limit(parameters.limit, settings)
-        before = decode_cursor(id, parameters.cursor)
         with engine.connect() as connection:
-            is_known = episode_rows.read_episode(connection, id) is not None
-            rows = episode_rows.read_revisions(connection, id, before, limit + 1)
-        if not is_known:
-            raise _missing(id)
-        more = encode_cursor(id, rows[limit - 1][0]) if len(rows) > limit else None
-        return json_page([body for _, body in rows[:limit]], next_cursor=more)
+            rows, more = read_page(parameters, settings, id, partial(episode_rows.read_revisions, connection, id))
+            if episode_rows.read_episode(connection, id) is None:
+                raise _missing(id)
+        bodies = [with_member(row.body, "stored_at_us", row.stored_at_us) for row in rows]
+        return json_page(bodies, next_cursor=more)
 
     return router
 

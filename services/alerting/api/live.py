@@ -50,11 +50,11 @@ def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: Settin
     ) -> Response:
         """Stream server-sent events of type `match`; the data is the match as in /v1/matches/{id}.
 
-        An event of type `superseded`, `{"id": ..., "superseded_by": ...}`, says that a match sent before is live no
-        longer, because a larger one of its query comes with the events that follow. Some name a match never sent.
+        An event of type `superseded`, `{"id": ..., "superseded_by": ...}`, takes a match back: a larger one of its
+        query follows. It may name a match that was never sent.
 
-        With kind=episodes or kind=all an event of type `episode` says how an episode is now, and `episode_retracted`
-        that it is no more; the data is the episode as in /v1/episodes/{id}. Revisions between two events may be left
+        With kind=episodes or kind=all an event of type `episode` has an episode as it is now, and `episode_retracted`
+        takes one back; the data is the episode as in /v1/episodes/{id}. Revisions between two events may be left
         out, the last one never.
 
         With Last-Event-ID the stream begins after that event, of whichever kind, and misses none; without, at the

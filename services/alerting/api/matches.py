@@ -1,14 +1,15 @@
 """GET /v1/matches: what happened together."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from sqlalchemy import Engine
 
 from services.alerting.api.descriptions import problems
-from services.alerting.api.pages import Instant, decode_cursor, encode_cursor, json_page, page_limit
-from services.alerting.api.result_models import Match, MatchPage
+from services.alerting.api.pages import Instant, PageParameters, json_page, read_page
+from services.alerting.api.result_models import MatchBody, MatchPage
 from services.alerting.settings import Settings
 from services.alerting.store import match_rows
 from services.alerting.store.match_rows import MatchFilter
@@ -18,10 +19,8 @@ from services.common.problem import Problem
 SUPERSEDED = {"false": False, "true": True, "any": None}
 
 
-class MatchParameters(BaseModel):
+class MatchParameters(PageParameters):
     """Filters and page of GET /v1/matches."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query: str | None = Field(None, max_length=200, description="Only matches of this query.")
     area: str | None = Field(None, max_length=200, description="Only matches in this area.")
@@ -33,8 +32,6 @@ class MatchParameters(BaseModel):
         "false",
         description="false: only live matches; true: only those that a larger match superseded; any: both.",
     )
-    limit: int | None = Field(None, ge=1, description="Items on the page.")
-    cursor: str | None = Field(None, max_length=200, description="`next_cursor` of the page before.")
 
     def filter(self) -> MatchFilter:
         """Return what the database is asked for."""
@@ -59,17 +56,15 @@ def matches_router(engine: Engine, settings: Settings) -> APIRouter:
 
         New ones never shift the pages of a cursor; what is superseded meanwhile is left out of those still to come.
         """
-        wanted = parameters.filter()
-        limit = page_limit(parameters.limit, settings)
-        before = decode_cursor(wanted, parameters.cursor)
+        filters = parameters.filter()
         with engine.connect() as connection:
             newest = newest_sequence(connection)
-            rows = match_rows.read_newest_first(connection, wanted, before, limit + 1)
-        more = encode_cursor(wanted, rows[limit - 1].sequence) if len(rows) > limit else None
-        bodies = [match_rows.served(row.body, row.superseded_by) for row in rows[:limit]]
+            read = partial(match_rows.read_newest_first, connection, filters)
+            rows, more = read_page(parameters, settings, filters, read)
+        bodies = [match_rows.match_body(row.body, row.superseded_by) for row in rows]
         return json_page(bodies, next_cursor=more, last_event_id=str(newest))
 
-    @router.get("/{id}", response_model=Match, responses=problems(404, 422), summary="One match")
+    @router.get("/{id}", response_model=MatchBody, responses=problems(404, 422), summary="One match")
     def get_match(id: str) -> Response:  # noqa: A002 - the path's name for it
         """Return the match, superseded or not; `superseded_by` says by which."""
         with engine.connect() as connection:

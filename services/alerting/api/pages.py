@@ -5,15 +5,45 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
 from fastapi import Response
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from sqlalchemy import Row
 
 from services.alerting.settings import Settings
+from services.common.instants import LAST_US, YEAR_1980_US, rfc_3339_us
 from services.common.problem import Problem
+
+
+class PageParameters(BaseModel):
+    """Which page of a list; the lists add their filters."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int | None = Field(None, ge=1, description="Items on the page.")
+    cursor: str | None = Field(None, max_length=200, description="`next_cursor` of the page before.")
+
+
+#: Up to so many rows with a sequence below the first argument (None: of all), newest first, their sequence first.
+ReadNewestFirst = Callable[[int | None, int], Sequence[Row[*tuple[Any, ...]]]]
+
+
+def read_page(
+    parameters: PageParameters, settings: Settings, filters: Any, read: ReadNewestFirst
+) -> tuple[Sequence[Row[*tuple[Any, ...]]], str | None]:
+    """Return the rows of the page and the cursor to the next; None on the last.
+
+    Raises `Problem`: 422 when more items are requested than allowed, or the cursor is not one for these `filters`.
+    """
+    limit = parameters.limit or settings.page_items
+    if limit > settings.page_items_max:
+        raise Problem(422, f"limit: is {limit}: from 1 to {settings.page_items_max}")
+    rows = read(decode_cursor(filters, parameters.cursor), limit + 1)
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], encode_cursor(filters, rows[limit - 1].sequence)
 
 
 def encode_cursor(filters: Any, before: int) -> str:
@@ -22,20 +52,14 @@ def encode_cursor(filters: Any, before: int) -> str:
 
 
 def decode_cursor(filters: Any, cursor: str | None) -> int | None:
-    """Return the sequence that `cursor` holds; None for the first page.
-
-    Raises
-    ------
-    Problem
-        422 when it is not a cursor, or was returned for other filters.
-    """
+    """Return the sequence in `cursor`, None for the first page; a 422 `Problem` when it is none for these `filters`."""
     if cursor is None:
         return None
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         before, fingerprint = json.loads(base64.b64decode(padded, b"-_", validate=True))
     except (ValueError, TypeError, binascii.Error, RecursionError):
-        raise Problem(422, f"cursor: {cursor[:80]!r} is not one that this service returned as next_cursor") from None
+        before = fingerprint = None
     if type(before) is not int or not 0 <= before < 2**63:
         raise Problem(422, f"cursor: {cursor[:80]!r} is not one that this service returned as next_cursor")
     if fingerprint != _fingerprint(filters):
@@ -47,45 +71,24 @@ def _fingerprint(filters: Any) -> str:
     return hashlib.sha256(repr(filters).encode()).hexdigest()[:16]
 
 
-def page_limit(asked: int | None, settings: Settings) -> int:
-    """Return how many items a page has.
-
-    Raises
-    ------
-    Problem
-        422 when more are asked for than allowed.
-    """
-    if asked is not None and asked > settings.page_items_max:
-        raise Problem(422, f"limit: is {asked}: from 1 to {settings.page_items_max}")
-    return asked or settings.page_items
-
-
 def json_page(bodies: Iterable[str], **members: str | None) -> Response:
     """Return a page whose items are the JSON texts `bodies`; `members` are its other members."""
     others = "".join(f',"{name}":{json.dumps(value)}' for name, value in members.items())
     return Response('{"items":[' + ",".join(bodies) + "]" + others + "}", media_type="application/json")
 
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-YEAR_1980_US = 315_532_800_000_000
-LAST_US = 253_402_300_799_999_999  # the end of the year 9999
 ALLOWED = "an RFC 3339 time such as 1987-02-23T07:35:35Z, or microseconds since 1970"
-
-# A + that was not written as %2B arrives as a space.
-_RFC_3339 = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?)([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
 
 
 def instant_us(text: Any) -> int:
     """Return a moment in microseconds since the epoch, UTC.
 
-    Raises
-    ------
-    ValueError
-        It is neither RFC 3339 nor a whole number of microseconds from 1980 to 9999.
+    Raises `ValueError`: it is neither RFC 3339 nor a whole number of microseconds from 1980 to 9999.
     """
-    if isinstance(text, str) and (match := _RFC_3339.fullmatch(text)):
-        since = datetime.fromisoformat(match[1].upper() + match[2].upper().replace(" ", "+")) - EPOCH
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    # A + that was not written as %2B arrives as a space.
+    instant_as_us = rfc_3339_us(text.replace(" ", "+")) if isinstance(text, str) else None
+    if instant_as_us is not None:
+        return instant_as_us
     if not re.fullmatch(r"\d{1,18}", str(text), re.ASCII):
         raise ValueError(ALLOWED)
     if int(text) < YEAR_1980_US:

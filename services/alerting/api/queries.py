@@ -1,15 +1,14 @@
-"""/v1/queries: what is looked for, and changing it while it runs."""
+"""/v1/queries: read the queries, and change them while they run."""
 
-from typing import Annotated, Any
+import json
+from typing import Annotated, Any, NoReturn
 
-from fastapi import APIRouter, Depends, Header, Path, Response
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from services.alerting.api.descriptions import problems
-from services.alerting.api.json_body import json_body
-from services.alerting.api.query_models import QueryDocument, QueryHistory, QueryList, QueryState, Threshold
-from services.alerting.api.query_models import QueryVersion as Version
+from services.alerting.api.query_models import QueryBody, QueryDocument, QueryHistory, QueryList, Threshold
 from services.alerting.queries import edits
 from services.alerting.queries.edits import Edit
 from services.alerting.queries.query_changes import Precondition, QueryChanges, entity_tag
@@ -17,6 +16,48 @@ from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.declared_streams import Streams
 from services.common.problem import Problem
+
+LARGEST_BODY_BYTES = 64 * 1024
+MEDIA_TYPES = ("", "application/json", "application/merge-patch+json")
+
+
+async def json_body(request: Request) -> Any:
+    """Return the request's JSON.
+
+    Raises `Problem`: 413 when it is too large, 415 for another media type, 422 when it is not JSON, has a member
+    twice or a number that is not finite.
+    """
+    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if media_type not in MEDIA_TYPES:
+        raise Problem(415, f"Content-Type is {media_type[:100]!r}: application/json")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY_BYTES:
+            raise Problem(413, f"the body is larger than {LARGEST_BODY_BYTES} bytes")
+    return parse_json(bytes(body))
+
+
+def parse_json(body: bytes) -> Any:
+    """Return the JSON in `body`; a Problem, 422, says what is wrong with it."""
+    try:
+        document = json.loads(body, object_pairs_hook=_once_each, parse_constant=_refuse_constant)
+        json.dumps(document, allow_nan=False, ensure_ascii=False).encode()  # 1e999 and lone surrogates
+    except (ValueError, RecursionError) as error:
+        raise Problem(422, f"the body is not JSON: {str(error)[:200]}") from None
+    return document
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("an object has a member twice")
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
 
 Id = Annotated[str, Path(max_length=200, description="The query's id.")]
 Body = Annotated[Any, Depends(json_body)]
@@ -29,7 +70,7 @@ def _precondition(
     return Precondition.parse(if_match, if_none_match)
 
 
-Seen = Annotated[Precondition, Depends(_precondition)]
+IfMatch = Annotated[Precondition, Depends(_precondition)]
 CHANGE_PROBLEMS = problems(404, 412, 413, 415, 422, 428, 503)
 
 
@@ -59,7 +100,7 @@ def _add_reading(router: APIRouter, engine: Engine) -> None:
         return QueryList(items=[_state(query, QueryReport.of(shards, query.id)) for query in queries])
 
     @router.get("/{id}", responses=problems(404, 422), summary="One query, with its ETag")
-    def get_query(id: Id, response: Response) -> QueryState:  # noqa: A002
+    def get_query(id: Id, response: Response) -> QueryBody:  # noqa: A002
         with engine.connect() as connection:
             query, report = query_rows.read_query(connection, id), read_report(connection, id)
         if query is None:
@@ -73,49 +114,49 @@ def _add_reading(router: APIRouter, engine: Engine) -> None:
             versions = query_rows.read_versions(connection, id)
         if not versions:
             raise Problem(404, f"there never was a query {id[:100]!r}")
-        return QueryHistory(id=id, items=[_version(version) for version in versions])
+        return QueryHistory(id=id, items=versions)
 
 
 def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, streams: Streams) -> None:
-    async def make(id_: str, edit: Edit, seen: Precondition, response: Response) -> QueryState:
-        query, created = await changes.make(id_, edit, seen)
+    async def make(id_: str, edit: Edit, precondition: Precondition, response: Response) -> QueryBody:
+        query, created = await changes.make(id_, edit, precondition)
         response.status_code = 201 if created else 200
         response.headers["ETag"] = entity_tag(query.version)
         return _state(query, await run_in_threadpool(_report, engine, query.id))
 
     @router.put(
         "/{id}",
-        responses={201: {"model": QueryState, "description": "Created"}, **CHANGE_PROBLEMS, **problems(409)},
+        responses={201: {"model": QueryBody, "description": "Created"}, **CHANGE_PROBLEMS, **problems(409)},
         openapi_extra=_body_of(QueryDocument),
         summary="Create or replace a query",
     )
-    async def put_query(id: Id, document: Body, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+    async def put_query(id: Id, document: Body, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
         """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
-        return await make(id, edits.replacement(id, document, streams), seen, response)
+        return await make(id, edits.replacement(id, document, streams), precondition, response)
 
     @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=MERGE_PATCH, summary="Change parts of a query")
-    async def patch_query(id: Id, patch: Body, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+    async def patch_query(id: Id, patch: Body, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
         """Apply a JSON merge patch (RFC 7396) to the query's document."""
-        return await make(id, edits.patched(id, patch, streams), seen, response)
+        return await make(id, edits.patched(id, patch, streams), precondition, response)
 
     @router.delete("/{id}", status_code=204, responses=CHANGE_PROBLEMS, summary="Remove a query")
-    async def delete_query(id: Id, seen: Seen) -> None:  # noqa: A002
+    async def delete_query(id: Id, precondition: IfMatch) -> None:  # noqa: A002
         """Remove it; its matches and its versions can still be read."""
-        await changes.make(id, edits.removal(id), seen)
+        await changes.make(id, edits.removal(id), precondition)
 
     @router.patch("/{id}/threshold", responses=CHANGE_PROBLEMS, summary="Change a threshold of a query")
-    async def patch_threshold(id: Id, body: Threshold, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+    async def patch_threshold(id: Id, body: Threshold, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
         """Change one threshold and nothing else: the query goes on, with what it has seen since its activation."""
-        return await make(id, _threshold_edit(id, body, streams), seen, response)
+        return await make(id, _threshold_edit(id, body, streams), precondition, response)
 
     @router.post("/{id}/pause", responses=CHANGE_PROBLEMS, summary="Pause a query")
-    async def pause_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
+    async def pause_query(id: Id, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
         """Emit no match until it is resumed; pairs completed meanwhile are never emitted."""
-        return await make(id, edits.with_pause(id, True, streams), seen, response)
+        return await make(id, edits.with_pause(id, True, streams), precondition, response)
 
     @router.post("/{id}/resume", responses=CHANGE_PROBLEMS, summary="Resume a query")
-    async def resume_query(id: Id, seen: Seen, response: Response) -> QueryState:  # noqa: A002
-        return await make(id, edits.with_pause(id, False, streams), seen, response)
+    async def resume_query(id: Id, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
+        return await make(id, edits.with_pause(id, False, streams), precondition, response)
 
 
 def _threshold_edit(id_: str, body: Threshold, streams: Streams) -> Edit:
@@ -130,8 +171,8 @@ def _report(engine: Engine, id_: str) -> QueryReport:
         return read_report(connection, id_)
 
 
-def _state(query: QueryVersion, report: QueryReport) -> QueryState:
-    return QueryState(
+def _state(query: QueryVersion, report: QueryReport) -> QueryBody:
+    return QueryBody(
         id=query.id,
         version=query.version,
         paused=query.paused,
@@ -140,14 +181,4 @@ def _state(query: QueryVersion, report: QueryReport) -> QueryState:
         episodes=report.episodes,
         coalescing=report.coalescing,
         query=query.query or {},
-    )
-
-
-def _version(version: QueryVersion) -> Version:
-    return Version(
-        version=version.version,
-        paused=version.paused,
-        removed=version.removed,
-        changed_at_us=version.changed_at_us,
-        query=version.query,
     )

@@ -1,13 +1,13 @@
 """What the API takes and answers about queries."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
-Probability = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+from services.alerting.store.query_rows import QueryVersion
 
 
-class Edge(BaseModel):
+class EdgeBody(BaseModel):
     """Two roles that must be near in time: P(lo <= X of the second - X of the first <= hi) >= threshold."""
 
     between: list[str] | None = Field(
@@ -35,7 +35,7 @@ class QueryDocument(BaseModel):
         max_length=16,
         description="Stream of each role, in the order of a match's members.",
     )
-    within: list[Edge] | None = Field(
+    within: list[EdgeBody] | None = Field(
         None, min_length=1, max_length=120, description="Edges that hold all roles together."
     )
     form: Literal["path", "clique", "graph"] | None = Field(None, description="What the edges are to make, checked.")
@@ -51,7 +51,7 @@ class QueryDocument(BaseModel):
     coalesce: dict[str, Any] | None = Field(
         None,
         description="Matches that follow each other within gap_s become episodes; or, with from, the readings of a "
-        "stream are coalesced, and longest, lasting_s or join is asked of sliding windows; see docs/queries.md.",
+        "stream are coalesced, and longest, lasting_s or join is asked of sliding windows; see docs/how-to/write-a-query.md.",
     )
     longest: Literal[True] | None = Field(None, description="Over readings: the longest run of each group.")
     lasting_s: float | None = Field(None, gt=0, description="Over readings: every run that lasts so long.")
@@ -61,7 +61,7 @@ class QueryDocument(BaseModel):
     sensors: str = Field("different", description="different, same or any: the sensors that members may come from.")
 
 
-class QueryState(BaseModel):
+class QueryBody(BaseModel):
     """A query as it is now."""
 
     id: str
@@ -83,17 +83,7 @@ class QueryState(BaseModel):
 class QueryList(BaseModel):
     """Every query, by id."""
 
-    items: list[QueryState]
-
-
-class QueryVersion(BaseModel):
-    """A query as it was from one version on."""
-
-    version: int
-    paused: bool
-    removed: bool
-    changed_at_us: int
-    query: dict[str, Any] | None
+    items: list[QueryBody]
 
 
 class QueryHistory(BaseModel):
@@ -104,13 +94,16 @@ class QueryHistory(BaseModel):
 
 
 class Threshold(BaseModel):
-    """A new threshold: of every edge, of the edge between two roles, or of all edges at once."""
+    """A new threshold: of every edge, of the edge between two roles, or of all edges at once.
+
+    It has the bounds of a threshold in a query.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    threshold: Probability | None = Field(None, description="Of every edge, or of the one that `between` names.")
-    between: list[str] | None = Field(None, min_length=2, max_length=2, description="Two roles; with `threshold`.")
-    joint_threshold: Probability | None = Field(None, description="Of all edges at once; by itself.")
+    threshold: FiniteFloat | None = Field(None, description="Of every edge, or of the one that `between` names.")
+    between: list[str] | None = Field(None, description="Two roles; with `threshold`.")
+    joint_threshold: FiniteFloat | None = Field(None, description="Of all edges at once; by itself.")
 
     @model_validator(mode="after")
     def _refuse_what_is_not_one_threshold(self) -> Self:

@@ -7,23 +7,28 @@ from pydantic import BaseModel, ConfigDict, Field
 Item = TypeVar("Item")
 
 
-class Member(BaseModel):
-    """One detection of a match."""
+class EpisodeMemberBody(BaseModel):
+    """One detection of an episode."""
 
     model_config = ConfigDict(extra="allow")
 
-    role: str
     sensor: str
     id: str
     stream: str
     detected_at_us: int
+
+
+class MatchMemberBody(EpisodeMemberBody):
+    """One detection of a match."""
+
+    role: str
     earliest_us: int
     latest_us: int
     template: str
     attributes: dict[str, Any] = {}
 
 
-class WhenOccurred(BaseModel):
+class OccurredBody(BaseModel):
     """When it happened, all members considered."""
 
     mean_us: int = Field(description="Expected time.")
@@ -32,14 +37,14 @@ class WhenOccurred(BaseModel):
     p95_us: int = Field(description="95 % quantile.")
 
 
-class EdgeProbability(BaseModel):
+class EdgeProbabilityBody(BaseModel):
     """How probable it is that the window between two members holds."""
 
     between: list[str] = Field(min_length=2, max_length=2, description="Two roles.")
     probability: float = Field(gt=0, le=1)
 
 
-class Match(BaseModel):
+class MatchBody(BaseModel):
     """Detections that happened together, as the fusion job found them."""
 
     model_config = ConfigDict(extra="allow")
@@ -53,7 +58,7 @@ class Match(BaseModel):
     earliest_us: int
     latest_us: int
     received_at_us: int = Field(description="When ingest had the last of its members in hand.")
-    occurred: WhenOccurred | None = Field(
+    occurred: OccurredBody | None = Field(
         None, description="Null for graphs of more than two roles other than cliques in one window."
     )
     chance_rate_hz: float | None = Field(
@@ -63,10 +68,10 @@ class Match(BaseModel):
         "alone would give in this area per second. Null until a whole minute of the area has been counted, and for "
         "templates of very many buckets; always null for more than two roles.",
     )
-    members: list[Member] = Field(
+    members: list[MatchMemberBody] = Field(
         min_length=2, max_length=16, description="In the order of the query's roles; at_least leaves some out."
     )
-    edges: list[EdgeProbability] | None = Field(
+    edges: list[EdgeProbabilityBody] | None = Field(
         None, description="The query's edges between these members; absent for queries of two roles."
     )
     supersedes: list[str] | None = Field(
@@ -77,7 +82,7 @@ class Match(BaseModel):
     )
 
 
-class DeadLetter(BaseModel):
+class DeadLetterBody(BaseModel):
     """A detection that could not be used or came too late, and why."""
 
     model_config = ConfigDict(extra="allow")
@@ -103,7 +108,7 @@ class Page(BaseModel, Generic[Item]):
     next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
-class MatchPage(Page[Match]):
+class MatchPage(Page[MatchBody]):
     """Matches, newest stored first."""
 
     last_event_id: str = Field(
@@ -111,7 +116,7 @@ class MatchPage(Page[Match]):
     )
 
 
-class DeadLetterPage(Page[DeadLetter]):
+class DeadLetterPage(Page[DeadLetterBody]):
     """Dead letters, newest stored first."""
 
 
@@ -126,19 +131,8 @@ class ProblemDocument(BaseModel):
     detail: str
 
 
-class EpisodeMember(BaseModel):
-    """One detection of an episode."""
-
-    model_config = ConfigDict(extra="allow")
-
-    sensor: str
-    id: str
-    stream: str
-    detected_at_us: int
-
-
-class Episode(BaseModel):
-    """A lasting thing that a query with `coalesce` found, or, `retracted`, that it is no more."""
+class EpisodeBody(BaseModel):
+    """Matches or readings that a query with `coalesce` puts together; `retracted`, it no longer stands."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -148,7 +142,9 @@ class Episode(BaseModel):
     query_version: int
     area: str
     revision: int = Field(ge=0, description="Offset of the frame that last changed it: grows, with gaps.")
-    retracted: bool = Field(False, description="It is no more; everything below but `replaced_by` is absent then.")
+    retracted: bool = Field(
+        False, description="It no longer stands; everything below but `replaced_by` is absent then."
+    )
     replaced_by: list[str] | None = Field(None, description="Ids of the episodes that took its place.")
     group: dict[str, Any] | None = Field(None, description="Values of the fields that the query's `by` names.")
     start_us: int | None = None
@@ -158,19 +154,19 @@ class Episode(BaseModel):
     open: bool | None = Field(None, description="The area's time has not passed the episode's end and gap.")
     final: bool | None = Field(None, description="Nothing on time can change it.")
     received_at_us: int | None = Field(None, description="When ingest had the newest detection that changed it.")
-    members: list[EpisodeMember] | None = Field(
+    members: list[EpisodeMemberBody] | None = Field(
         None, description="The first 200 distinct detections by (detected_at_us, sensor, id, stream)."
     )
     members_truncated: bool | None = Field(None, description="There are more members than those listed.")
 
 
-class EpisodeRevision(Episode):
+class RevisionBody(EpisodeBody):
     """An episode as it was at a revision."""
 
     stored_at_us: int = Field(description="When alerting stored the revision.")
 
 
-class EpisodePage(Page[Episode]):
+class EpisodePage(Page[EpisodeBody]):
     """Episodes, those found last first."""
 
     last_event_id: str = Field(
@@ -178,5 +174,5 @@ class EpisodePage(Page[Episode]):
     )
 
 
-class RevisionPage(Page[EpisodeRevision]):
+class RevisionPage(Page[RevisionBody]):
     """Revisions of one episode, newest first."""

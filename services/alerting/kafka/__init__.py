@@ -1,1 +1,1 @@
-"""What alerting reads from Kafka and how it stores it; and the publisher of queries."""
+"""The thread that follows Kafka: records read, sorted and stored; and the publisher of queries."""

@@ -1,4 +1,4 @@
-"""The thread that follows Kafka: reads, stores, tells the live stream, deletes what is too old."""
+"""The thread that follows Kafka: it reads and stores records, feeds the live stream and deletes old rows."""
 
 import logging
 import threading
@@ -17,11 +17,11 @@ from services.alerting.kafka.projection import Seed, rebuild_queries
 from services.alerting.kafka.query_publisher import KafkaAwayError
 from services.alerting.kafka.records import Topics
 from services.alerting.kafka.sorting import Sorter
-from services.alerting.kafka.storing import Intake
+from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.position_rows import Position, read_positions
-from services.alerting.store.sequence import Stored
+from services.alerting.store.sequence import StoredRow
 
 POLL_S = 0.25
 PROBE_EVERY_S = 1.0
@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Listeners:
-    """Who is told of what was stored; called on the follower's thread."""
+    """Called on the follower's thread: with rows that were stored, and with how far the queries topic was read."""
 
-    stored: Callable[[Sequence[Stored]], None]
+    stored_rows: Callable[[Sequence[StoredRow]], None]
     queries_offset: Callable[[int], None]
 
 
@@ -62,7 +62,7 @@ class Follower(threading.Thread):
         self._listeners = listeners
         self._seed = seed
         self._sorter = Sorter(topics, metrics)
-        self._intake = Intake(engine, topics, metrics, self._sorter)
+        self._storage = Storage(engine, topics, metrics, self._sorter)
         self._stopping = threading.Event()
 
     def stop(self, timeout_s: float = 10.0) -> None:
@@ -86,13 +86,13 @@ class Follower(threading.Thread):
 
     def _follow(self, session: KafkaSession) -> None:
         queries = session.of(self._topics.queries)[0]
-        held_any = self._rebuild(session, queries)
-        if (not held_any or self._seed.is_unfinished) and not self._stopping.is_set():
+        had_records = self._rebuild(session, queries)
+        if (not had_records or self._seed.is_unfinished) and not self._stopping.is_set():
             self._seed.publish()
             self._rebuild(session, queries)
-        held = session.position(queries)
-        session.read_from({**self._starts(session), queries: held})
-        self._listeners.queries_offset(held)
+        next_offset = session.position(queries)
+        session.read_from({**self._starts(session), queries: next_offset})
+        self._listeners.queries_offset(next_offset)
         self._progress.caught_up()
         self._note_contact()
         probe_at_s = 0.0
@@ -118,9 +118,9 @@ class Follower(threading.Thread):
         records = session.poll(0.0 if self._expiry.is_due() else POLL_S)
         reached = session.reached(records)
         if records:
-            told = self._intake.store(records, reached)
-            if told:
-                self._listeners.stored(told)
+            rows = self._storage.store(records, reached)
+            if rows:
+                self._listeners.stored_rows(rows)
             for position in reached:
                 if position.topic == self._topics.queries:
                     self._listeners.queries_offset(position.next_offset)

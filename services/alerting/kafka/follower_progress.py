@@ -5,7 +5,7 @@ import time
 
 
 class Progress:
-    """Whether Kafka answers, and up to where the local projection of the queries holds their topic."""
+    """Whether Kafka answers, and how far the queries topic was read into the database."""
 
     def __init__(self, silence_s: float) -> None:
         self._silence_s = silence_s
@@ -24,7 +24,7 @@ class Progress:
         self._fault = fault
 
     def caught_up(self) -> None:
-        """Note that the projection holds what the topic held when alerting started."""
+        """Note that the database has every query that the topic had when alerting started."""
         self._caught_up = True
 
     def not_ready_because(self) -> list[str]:
@@ -34,7 +34,7 @@ class Progress:
         return [] if self._caught_up else ["the queries are still being read from Kafka"]
 
     def reached(self, queries_offset: int) -> None:
-        """Wake who waits for an offset below `queries_offset`, the next to be read; call on the event loop."""
+        """Wake everybody who waits for an offset below `queries_offset`, the next to be read; on the event loop."""
         self._queries_offset = queries_offset
         for offset, future in self._waiting:
             if offset < queries_offset and not future.done():
@@ -43,10 +43,7 @@ class Progress:
     async def wait_until_held(self, offset: int, timeout_s: float) -> None:
         """Return once the projection holds the record at `offset`.
 
-        Raises
-        ------
-        TimeoutError
-            It did not within `timeout_s`.
+        Raises `TimeoutError`: it did not within `timeout_s`.
         """
         if offset < self._queries_offset:
             return

@@ -64,10 +64,7 @@ class KafkaSession:
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset after the last record of each of `partitions`.
 
-        Raises
-        ------
-        kafka.errors.KafkaError
-            Kafka does not answer.
+        Raises `KafkaError`: Kafka does not answer.
         """
         try:
             ends: dict[TopicPartition, int] = self._consumer.end_offsets(list(partitions), timeout_ms=PROBE_TIMEOUT_MS)

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from coincide.queries import AnyQuery
 from services.alerting.kafka.kafka_session import KafkaSession
-from services.alerting.kafka.query_publisher import Publisher
+from services.alerting.kafka.query_publisher import QueryPublisher
 from services.alerting.kafka.records import QueryChange
 from services.alerting.kafka.sorting import Sorter
 from services.alerting.store.query_rows import apply_changes, greatest_version, replace_queries
@@ -21,7 +21,7 @@ POLL_S = 0.25
 def rebuild_queries(
     session: KafkaSession, partition: TopicPartition, engine: Engine, sorter: Sorter, stopping: threading.Event
 ) -> bool:
-    """Read the whole topic and make it the database's state of the queries; return whether it held any record.
+    """Read the whole topic and make it the database's state of the queries; return whether it had any record.
 
     It is read at every start: a compacted topic of some hundred queries takes milliseconds, and neither a database
     from another cluster nor one deleted by hand can then disagree with it.
@@ -29,14 +29,14 @@ def rebuild_queries(
     end = session.ends([partition])[partition]
     session.read_from({partition: None})
     changes: list[QueryChange] = []
-    held_any = False
+    had_records = False
     while session.position(partition) < end and not stopping.is_set():
         records = session.poll(POLL_S)
-        held_any = held_any or bool(records)
+        had_records = had_records or bool(records)
         changes += sorter.sort(records).changes
     if not stopping.is_set():
         _replace(engine, changes)
-    return held_any
+    return had_records
 
 
 def _replace(engine: Engine, changes: list[QueryChange]) -> None:
@@ -55,7 +55,7 @@ logger = logging.getLogger(__name__)
 class Seed:
     """The configured queries, to be published when the queries topic holds no record at all."""
 
-    def __init__(self, queries: Sequence[AnyQuery], publisher: Publisher, engine: Engine) -> None:
+    def __init__(self, queries: Sequence[AnyQuery], publisher: QueryPublisher, engine: Engine) -> None:
         self._left = list(queries)
         self._publisher = publisher
         self._engine = engine
@@ -69,10 +69,7 @@ class Seed:
     def publish(self) -> None:
         """Publish what is left of the queries, each under a version that it never had here.
 
-        Raises
-        ------
-        KafkaAwayError
-            Kafka did not acknowledge one of them; call again.
+        Raises `KafkaAwayError`: Kafka did not acknowledge one of them; call again.
         """
         self._has_begun = True
         while self._left:

@@ -15,7 +15,7 @@ class KafkaAwayError(Exception):
     """Kafka did not acknowledge in time; the record may still get there."""
 
 
-class Publisher:
+class QueryPublisher:
     """Writes to the queries topic; connects at the first change, and anew after a failure."""
 
     def __init__(self, bootstrap: str, topic: str, timeout_s: float) -> None:
@@ -30,10 +30,7 @@ class Publisher:
     def publish(self, change: QueryChange) -> int:
         """Write `change` and return its offset; blocks, so call it off the event loop.
 
-        Raises
-        ------
-        KafkaAwayError
-            Kafka did not acknowledge within the time-out.
+        Raises `KafkaAwayError`: Kafka did not acknowledge within the time-out.
         """
         with self._lock:
             try:

@@ -1,4 +1,4 @@
-"""The Kafka records that alerting reads, and what makes one malformed.
+"""The Kafka records that alerting reads, and the checks that they must pass.
 
 Only what alerting needs of a record is declared; further members (`occurred`, `chance_rate_hz`) are kept in the stored
 JSON and passed on, so a newer fusion job can add some before alerting knows them.
@@ -19,16 +19,16 @@ Microseconds = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 
 class MalformedRecordError(ValueError):
-    """A record that does not say what its topic promises."""
+    """A record that breaks the contract of its topic."""
 
 
-class Member(msgspec.Struct):
+class MemberRecord(msgspec.Struct):
     """The sensor that a member of a match came from."""
 
     sensor: Name
 
 
-class Match(msgspec.Struct):
+class MatchRecord(msgspec.Struct):
     """A record of coincide.matches."""
 
     v: Literal[1]
@@ -40,7 +40,7 @@ class Match(msgspec.Struct):
     earliest_us: Microseconds
     latest_us: Microseconds
     received_at_us: Microseconds
-    members: Annotated[list[Member], msgspec.Meta(min_length=1)]
+    members: Annotated[list[MemberRecord], msgspec.Meta(min_length=1)]
     supersedes: list[Name] = []
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Match(msgspec.Struct):
             raise ValueError("supersedes itself")
 
 
-class DeadLetter(msgspec.Struct):
+class DeadLetterRecord(msgspec.Struct):
     """A record of coincide.dead-letters."""
 
     v: Literal[1]
@@ -92,8 +92,8 @@ class ShardStatus(msgspec.Struct):
     queries: dict[str, AppliedQuery]
 
 
-match_decoder = msgspec.json.Decoder(Match)
-dead_letter_decoder = msgspec.json.Decoder(DeadLetter)
+match_decoder = msgspec.json.Decoder(MatchRecord)
+dead_letter_decoder = msgspec.json.Decoder(DeadLetterRecord)
 query_change_decoder = msgspec.json.Decoder(QueryChange)
 shard_status_decoder = msgspec.json.Decoder(ShardStatus)
 
@@ -101,10 +101,7 @@ shard_status_decoder = msgspec.json.Decoder(ShardStatus)
 def one_line(value: bytes) -> str:
     """Return the JSON in `value` as text on one line, as server-sent events want it.
 
-    Raises
-    ------
-    MalformedRecordError
-        The bytes are not UTF-8.
+    Raises `MalformedRecordError`: the bytes are not UTF-8.
     """
     try:
         return (msgspec.json.format(value, indent=-1) if b"\n" in value or b"\r" in value else value).decode()
@@ -112,7 +109,7 @@ def one_line(value: bytes) -> str:
         raise MalformedRecordError("is not UTF-8") from error
 
 
-def dead_letter_id(letter: DeadLetter, value: bytes) -> str:
+def dead_letter_id(letter: DeadLetterRecord, value: bytes) -> str:
     """Return the letter's own id, or else the hash of its bytes: the same letter read twice is stored once."""
     return letter.dead_id or "d-" + hashlib.sha256(value).hexdigest()[:32]
 
@@ -125,7 +122,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
-class Episode(msgspec.Struct):
+class EpisodeRecord(msgspec.Struct):
     """A record of coincide.episodes; one that is `retracted` need not say more of the episode than its id."""
 
     v: Literal[1]
@@ -167,7 +164,7 @@ class Episode(msgspec.Struct):
         return STATES.index("open" if self.open else "final" if self.final else "closed")
 
 
-episode_decoder = msgspec.json.Decoder(Episode)
+episode_decoder = msgspec.json.Decoder(EpisodeRecord)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Sorting Kafka records into what the database stores; what cannot be read is counted, logged and left out."""
+"""Sorting Kafka records by topic, for the database; unreadable records are counted, logged and left out."""
 
 import logging
 import time
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class KafkaRecord(Protocol):
-    """What is used of a record as the Kafka client hands it over; `timestamp` in milliseconds, -1 for none."""
+    """The members of a Kafka client's record that alerting uses; `timestamp` in milliseconds, -1 for none."""
 
     @property
     def topic(self) -> str: ...  # noqa: D102

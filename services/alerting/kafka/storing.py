@@ -17,20 +17,20 @@ from services.alerting.store.episode_rows import NewRevision, StoredEpisode, ins
 from services.alerting.store.match_rows import StoredMatch, insert_matches
 from services.alerting.store.position_rows import Position, store_positions
 from services.alerting.store.query_rows import apply_changes, store_status
-from services.alerting.store.sequence import Stored
+from services.alerting.store.sequence import StoredRow
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
-class New:
-    """What was new of some records: matches, and revisions of episodes, each in order of sequence."""
+class NewRows:
+    """The rows that were new: matches, and revisions of episodes, each in order of sequence."""
 
     matches: list[StoredMatch] = field(default_factory=list)
     revisions: list[NewRevision] = field(default_factory=list)
 
-    def told(self) -> list[Stored]:
-        """Return what is to be told, in order of sequence: the matches, and of each episode what counts now."""
+    def for_readers(self) -> list[StoredRow]:
+        """Return what live readers hear of, in order of sequence: matches, and of each episode what counts now."""
         current: dict[str, StoredEpisode] = {}
         for each in map(NewRevision.stored, self.revisions):
             current.pop(each.id, None)
@@ -38,7 +38,7 @@ class New:
         return [*self.matches, *current.values()]
 
 
-class Intake:
+class Storage:
     """The one writer of matches, episodes, dead letters, queries and status."""
 
     def __init__(self, engine: Engine, topics: Topics, metrics: Metrics, sorter: Sorter) -> None:
@@ -47,15 +47,12 @@ class Intake:
         self._metrics = metrics
         self._sorter = sorter
 
-    def store(self, records: Sequence[KafkaRecord], reached: Iterable[Position]) -> list[Stored]:
-        """Store `records` and that they were `reached`; return what is to be told, in order of sequence.
+    def store(self, records: Sequence[KafkaRecord], reached: Iterable[Position]) -> list[StoredRow]:
+        """Store `records` and that they were `reached`; return what readers of the live stream hear of.
 
         Storing the same records again changes nothing, so a crash before the offsets are committed is harmless.
 
-        Raises
-        ------
-        sqlalchemy.exc.OperationalError
-            The database cannot be written now (locked, full, away); nothing was stored.
+        Raises `OperationalError`: the database cannot be written now (locked, full, away); nothing was stored.
         """
         with self._metrics.store_time.time():
             batch = self._sorter.sort(records)
@@ -68,9 +65,9 @@ class Intake:
             except (DBAPIError, StatementError):
                 new = self._store_singly(records, reached)
         self._observe(records, new)
-        return new.told()
+        return new.for_readers()
 
-    def _insert(self, connection: Connection, batch: Batch) -> New:
+    def _insert(self, connection: Connection, batch: Batch) -> NewRows:
         matches = insert_matches(connection, batch.matches)
         self._count(self._topics.matches, len(matches), len(batch.matches))
         revisions = insert_episodes(connection, batch.episodes, time.time_ns() // 1000)
@@ -79,11 +76,11 @@ class Intake:
         self._count(self._topics.dead_letters, letters, len(batch.dead_letters))
         apply_changes(connection, batch.changes)
         store_status(connection, batch.statuses)
-        return New(matches, revisions)
+        return NewRows(matches, revisions)
 
-    def _store_singly(self, records: Sequence[KafkaRecord], reached: Iterable[Position]) -> New:
+    def _store_singly(self, records: Sequence[KafkaRecord], reached: Iterable[Position]) -> NewRows:
         # The database refuses some value that looked right: find the record, so that it does not stop the others.
-        new = New()
+        new = NewRows()
         for record in records:
             try:
                 with self._engine.begin() as connection:
@@ -108,7 +105,7 @@ class Intake:
             self._metrics.inserted.labels(topic).inc(new)
             self._metrics.duplicates.labels(topic).inc(received - new)
 
-    def _observe(self, records: Sequence[KafkaRecord], new: New) -> None:
+    def _observe(self, records: Sequence[KafkaRecord], new: NewRows) -> None:
         now_s = time.time()
         for record in records:
             if record.timestamp > 0:
@@ -128,7 +125,7 @@ class Intake:
     def _observe_episodes(self, new: Sequence[NewRevision], now_s: float) -> None:
         for each in new:
             record = each.received.record
-            if record.received_at_us is not None and each.is_told_at_once:
+            if record.received_at_us is not None and each.came_with_detection:
                 self._metrics.episode_delay.observe(max(0.0, now_s - record.received_at_us / 1e6))
             if each.is_first:
                 self._metrics.episodes.labels(record.query).inc()

@@ -1,1 +1,1 @@
-"""The live stream: matches and episodes told as soon as they are stored."""
+"""The live stream: the hub hands stored rows to its readers, and a stream writes them as server-sent events."""

@@ -1,4 +1,4 @@
-"""One live stream: what was missed, from the database; then what comes, from the hub; no gap and nothing twice."""
+"""One live stream: first the missed rows from the database, then new ones from the hub; no gap, and no row twice."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -12,13 +12,13 @@ from starlette.types import Receive, Scope, Send
 from services.alerting.live.hub import LiveFilter, LiveHub, Reader, TooManyReadersError
 from services.alerting.metrics import Metrics
 from services.alerting.store.episode_rows import StoredEpisode
-from services.alerting.store.match_rows import StoredMatch, served
-from services.alerting.store.sequence import Stored, newest_sequence, read_between
+from services.alerting.store.match_rows import StoredMatch, match_body
+from services.alerting.store.sequence import StoredRow, newest_sequence, read_between
 from services.common.problem import problem_response
 
 
 def events_of(match: StoredMatch, is_shown: bool) -> str:
-    """Return what is said of `match`, at least one event: which matches are live no longer, then the match itself.
+    """Return the events of `match`, at least one: first those that take back other matches, then the match itself.
 
     The id stands with the last event, so that a reader who was cut off before it gets all of them again.
     """
@@ -26,12 +26,12 @@ def events_of(match: StoredMatch, is_shown: bool) -> str:
         f"event: superseded\ndata: {json.dumps({'id': id_, 'superseded_by': match.id})}\n\n" for id_ in match.supersedes
     ]
     if is_shown:
-        events.append(f"event: match\ndata: {served(match.body, match.superseded_by)}\n\n")
+        events.append(f"event: match\ndata: {match_body(match.body, match.superseded_by)}\n\n")
     return "".join([*events[:-1], f"id: {match.sequence}\n", events[-1]])
 
 
 def event_of(episode: StoredEpisode) -> str:
-    """Return what is said of `episode`: how it is now, or that it is no more."""
+    """Return the event of `episode`: its present state, or its retraction."""
     kind = "episode_retracted" if episode.is_retracted else "episode"
     return f"id: {episode.sequence}\nevent: {kind}\ndata: {episode.body}\n\n"
 
@@ -58,7 +58,7 @@ class LiveStream(EventSourceResponse):
 
     def __init__(
         self,
-        wanted: LiveFilter,
+        filter_: LiveFilter,
         after: int | None,
         hub: LiveHub,
         engine: Engine,
@@ -75,7 +75,7 @@ class LiveStream(EventSourceResponse):
             data_sender_callable=self._raise_when_too_slow,
             shutdown_grace_period=STOP_GRACE_S,  # without it the stream may be cut off before the hub has ended it
         )
-        self._wanted = wanted
+        self._filter = filter_
         self._after = after
         self._hub = hub
         self._engine = engine
@@ -85,7 +85,7 @@ class LiveStream(EventSourceResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream until the reader leaves, is too slow, or the service stops."""
         try:
-            self._reader = self._hub.seat(self._wanted)
+            self._reader = self._hub.seat(self._filter)
         except TooManyReadersError as error:
             await problem_response(503, str(error), {"Retry-After": "5"})(scope, receive, send)
             return
@@ -106,39 +106,39 @@ class LiveStream(EventSourceResponse):
             self._hub.join(self._reader, after)
         yield f": open\nid: {after}\nretry: {RETRY_MS}\n\n".encode()  # no data: sets the reader's id, is no event
         if self._after is not None:
-            async for missed in self._catch_up():
-                yield self._encoded(missed)
-        while stored := await self._reader.next():
-            yield self._encoded(stored)
+            async for rows in self._catch_up():
+                yield self._encoded(rows)
+        while rows := await self._reader.next():
+            yield self._encoded(rows)
 
-    async def _catch_up(self) -> AsyncIterator[list[Stored]]:
+    async def _catch_up(self) -> AsyncIterator[list[StoredRow]]:
         after = self._after or 0
         while not self._reader.has_ended:
-            missed, upto = await run_in_threadpool(self._read, after)
-            if missed:
-                yield missed
+            rows, upto = await run_in_threadpool(self._read, after)
+            if rows:
+                yield rows
             after = upto
-            if upto >= self._hub.newest_sequence and not missed:
+            if upto >= self._hub.newest_sequence and not rows:
                 self._hub.join(self._reader, upto)  # nothing was awaited since the comparison
                 return
 
-    def _read(self, after: int) -> tuple[list[Stored], int]:
+    def _read(self, after: int) -> tuple[list[StoredRow], int]:
         """Return what comes next after `after`, and the sequence up to which there is nothing else."""
         handed_over = self._hub.newest_sequence  # all up to there was stored, though it may be too old by now
         with self._engine.connect() as connection:
             newest = max(handed_over, newest_sequence(connection))
             if after > newest:
                 after = 0  # an id of another database: rather send again than miss one
-            missed = read_between(connection, self._wanted.of_stored(), after, newest, CATCH_UP_AT_ONCE)
-        return missed, missed[-1].sequence if len(missed) == CATCH_UP_AT_ONCE else max(after, newest)
+            rows = read_between(connection, self._filter.row_filters(), after, newest, CATCH_UP_AT_ONCE)
+        return rows, rows[-1].sequence if len(rows) == CATCH_UP_AT_ONCE else max(after, newest)
 
-    def _encoded(self, stored: Sequence[Stored]) -> bytes:
-        return "".join(self._text(each) for each in stored if self._wanted.wants(each)).encode()
+    def _encoded(self, rows: Sequence[StoredRow]) -> bytes:
+        return "".join(self._text(each) for each in rows if self._filter.wants(each)).encode()
 
-    def _text(self, stored: Stored) -> str:
-        if isinstance(stored, StoredEpisode):
+    def _text(self, row: StoredRow) -> str:
+        if isinstance(row, StoredEpisode):
             self._metrics.live_episodes_sent.inc()
-            return event_of(stored)
-        is_shown = self._wanted.shows(stored)
+            return event_of(row)
+        is_shown = self._filter.shows(row)
         self._metrics.live_sent.inc(is_shown)
-        return events_of(stored, is_shown)
+        return events_of(row, is_shown)

@@ -1,4 +1,4 @@
-"""The live hub: hands what was newly stored, matches and episodes, to the readers who want to hear of it."""
+"""The live hub: it hands newly stored matches and episodes to the readers whose filters they pass."""
 
 import asyncio
 from collections import deque
@@ -9,7 +9,7 @@ from typing import Literal
 from services.alerting.metrics import Metrics
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode
 from services.alerting.store.match_rows import MatchFilter, StoredMatch
-from services.alerting.store.sequence import Stored
+from services.alerting.store.sequence import StoredRow
 
 Kind = Literal["matches", "episodes", "all"]
 
@@ -23,20 +23,20 @@ class LiveFilter:
     with_superseded: bool = False
     kind: Kind = "matches"
 
-    def wants(self, stored: Stored) -> bool:
-        """Whether anything is to be said of `stored`: of a match that it is, or that another is not any longer."""
-        if self.query not in (None, stored.query) or self.area not in (None, stored.area):
+    def wants(self, row: StoredRow) -> bool:
+        """Whether `row` makes an event; a match that is not shown itself may still take back others."""
+        if self.query not in (None, row.query) or self.area not in (None, row.area):
             return False
-        if isinstance(stored, StoredEpisode):
+        if isinstance(row, StoredEpisode):
             return self.kind != "matches"
-        return self.kind != "episodes" and (self.shows(stored) or bool(stored.supersedes))
+        return self.kind != "episodes" and (self.shows(row) or bool(row.supersedes))
 
     def shows(self, match: StoredMatch) -> bool:
-        """Whether `match` itself is sent, if it is wanted at all."""
+        """Whether `match` itself is sent, if it passes the filter."""
         return self.with_superseded or match.superseded_by is None
 
-    def of_stored(self) -> tuple[MatchFilter | None, EpisodeFilter | None]:
-        """Return what the database is asked for of the one and of the other; None: nothing."""
+    def row_filters(self) -> tuple[MatchFilter | None, EpisodeFilter | None]:
+        """Return the filters for the database; None leaves out matches, or episodes."""
         matches = MatchFilter(query=self.query, area=self.area)
         episodes = EpisodeFilter(query=self.query, area=self.area)
         return matches if self.kind != "episodes" else None, episodes if self.kind != "matches" else None
@@ -47,31 +47,31 @@ class TooManyReadersError(Exception):
 
 
 class Reader:
-    """One reader of the live stream; what is stored is offered to it once it has caught up with the database."""
+    """One reader of the live stream; the hub offers it new rows once it has caught up with the database."""
 
-    def __init__(self, wanted: LiveFilter, queue_max: int) -> None:
-        self.wanted = wanted
+    def __init__(self, filter_: LiveFilter, queue_max: int) -> None:
+        self.filter = filter_
         self._queue_max = queue_max
-        self._queue: deque[Stored] = deque()
+        self._queue: deque[StoredRow] = deque()
         self._woken = asyncio.Event()
         self.has_until = 0
         self.has_ended = False
         self.too_slow = asyncio.Event()
 
-    def offer(self, stored: Sequence[Stored]) -> None:
-        """Queue what of `stored` is wanted; a full queue marks the reader as too slow."""
-        self._queue.extend(each for each in stored if each.sequence > self.has_until and self.wanted.wants(each))
+    def offer(self, rows: Sequence[StoredRow]) -> None:
+        """Queue the `rows` that pass the filter; a full queue marks the reader as too slow."""
+        self._queue.extend(each for each in rows if each.sequence > self.has_until and self.filter.wants(each))
         if len(self._queue) > self._queue_max:
             self._queue.clear()
             self.too_slow.set()
         self._woken.set()
 
     def end(self) -> None:
-        """Let the stream end after what is queued."""
+        """Let the stream end after the queued rows."""
         self.has_ended = True
         self._woken.set()
 
-    async def next(self) -> list[Stored]:
+    async def next(self) -> list[StoredRow]:
         """Return everything queued, waiting for the first; empty when the stream ends."""
         while not self._queue and not self.has_ended:
             self._woken.clear()
@@ -98,23 +98,20 @@ class LiveHub:
         self._closed = False
         self.newest_sequence = 0
 
-    def publish(self, stored: Sequence[Stored]) -> None:
-        """Hand `stored`, in order of sequence, to every joined reader who wants it."""
-        self.newest_sequence = stored[-1].sequence
+    def publish(self, rows: Sequence[StoredRow]) -> None:
+        """Offer `rows`, in order of sequence, to every reader who has joined."""
+        self.newest_sequence = rows[-1].sequence
         for reader in self._joined:
-            reader.offer(stored)
+            reader.offer(rows)
 
-    def seat(self, wanted: LiveFilter) -> Reader:
+    def seat(self, filter_: LiveFilter) -> Reader:
         """Return a new reader, to whom nothing is offered until it joins; it ends with `leave`.
 
-        Raises
-        ------
-        TooManyReadersError
-            Every seat is taken.
+        Raises `TooManyReadersError`: every seat is taken.
         """
         if len(self._seated) >= self._readers_max:
             raise TooManyReadersError(f"{self._readers_max} readers, the most allowed, are connected")
-        reader = Reader(wanted, self._queue_max)
+        reader = Reader(filter_, self._queue_max)
         if self._closed:
             reader.end()
         self._seated.add(reader)
@@ -122,7 +119,7 @@ class LiveHub:
         return reader
 
     def join(self, reader: Reader, has_until: int) -> None:
-        """Offer to `reader`, who has what was stored up to the sequence `has_until`, what is published from now on."""
+        """Offer to `reader` all rows from now on; it already has those up to the sequence `has_until`."""
         reader.has_until = has_until
         self._joined.add(reader)
 

@@ -1,1 +1,1 @@
-"""Changes of queries: checked, published, and answered once the change is stored."""
+"""Changes of queries: documents are checked, published to Kafka, and answered once they are stored."""

@@ -1,4 +1,4 @@
-"""Edits of a query: each makes, of the query as it is, what it shall become."""
+"""Edits of a query: each makes the query's next state from its present one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,85 +32,89 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Target:
     """What a query shall become; `query` None removes it."""
 
     query: AnyQuery | None
     paused: bool = False
 
 
-#: From the query as it is, None when it is not, to what it shall become; a `Problem` when that cannot be.
-Edit = Callable[[QueryVersion | None], Wanted]
+#: From the query as it is, None when there is none, to what it shall become; a `Problem` when that cannot be.
+Edit = Callable[[QueryVersion | None], Target]
 
 
 def replacement(id_: str, document: object, streams: Streams) -> Edit:
     """Create the query or replace its document; a paused one stays paused."""
-    query = _readable(_with_id(id_, document), streams)
-    return lambda current: Wanted(query, current is not None and current.paused)
+    query = _query(_with_id(id_, document), streams)
+    return lambda current: Target(query, current is not None and current.paused)
 
 
 def patched(id_: str, patch: object, streams: Streams) -> Edit:
     """Change parts of the document by a JSON merge patch."""
-
-    def edit(current: QueryVersion | None) -> Wanted:
-        found = _found(id_, current)
-        return Wanted(_readable(_with_id(id_, merge_patch(found.query, patch)), streams), found.paused)
-
-    return edit
+    return _change(id_, lambda current: _with_id(id_, merge_patch(current.query, patch)), streams)
 
 
 def with_threshold(id_: str, threshold: float, between: Sequence[str] | None, streams: Streams) -> Edit:
     """Change the threshold of every edge, or of the one `between` two roles named in either order."""
 
-    def edit(current: QueryVersion | None) -> Wanted:
-        found = _found(id_, current)
-        document = _with_edges(found, "threshold")
-        edges = _edges_with(document["within"], threshold, between)
-        return Wanted(_readable({**document, "within": edges}, streams), found.paused)
+    def changed(current: QueryVersion) -> object:
+        document = _document_with_edges(current, "threshold")
+        return {**document, "within": _edges_with(document["within"], threshold, between)}
 
-    return edit
+    return _change(id_, changed, streams)
 
 
 def with_joint_threshold(id_: str, threshold: float, streams: Streams) -> Edit:
     """Change the threshold of all edges holding at once; the edges keep their own."""
-
-    def edit(current: QueryVersion | None) -> Wanted:
-        found = _found(id_, current)
-        document = {**_with_edges(found, "joint_threshold"), "joint_threshold": threshold}
-        return Wanted(_readable(document, streams), found.paused)
-
-    return edit
+    name = "joint_threshold"
+    return _change(id_, lambda current: {**_document_with_edges(current, name), name: threshold}, streams)
 
 
 def with_pause(id_: str, paused: bool, streams: Streams) -> Edit:
     """Pause or resume the query."""
-    return lambda current: Wanted(_readable(_found(id_, current).query, streams), paused)
+    return lambda current: Target(_query(_existing(id_, current).query, streams), paused)
 
 
 def removal(id_: str) -> Edit:
     """Remove the query; its matches and its history stay."""
 
-    def edit(current: QueryVersion | None) -> Wanted:
-        _found(id_, current)
-        return Wanted(None)
+    def edit(current: QueryVersion | None) -> Target:
+        _existing(id_, current)
+        return Target(None)
 
     return edit
 
 
-def changes_nothing(current: QueryVersion, wanted: Wanted) -> bool:
-    """Whether the query is as it shall become."""
-    if wanted.query is None or current.paused != wanted.paused:
+def changes_nothing(current: QueryVersion, target: Target) -> bool:
+    """Whether the query is already what it shall become."""
+    if target.query is None or current.paused != target.paused:
         return False
     try:
-        return query_from_json(current.query) == wanted.query
+        return query_from_json(current.query) == target.query
     except QueryError:
         return False  # written by a newer version of alerting
 
 
-def _with_edges(found: QueryVersion, field: str) -> dict[str, Any]:
-    document = found.query or {}
+def _change(id_: str, changed: Callable[[QueryVersion], object], streams: Streams) -> Edit:
+    """Edit the document of an existing query, which stays paused if it is."""
+
+    def edit(version: QueryVersion | None) -> Target:
+        current = _existing(id_, version)
+        return Target(_query(changed(current), streams), current.paused)
+
+    return edit
+
+
+def _existing(id_: str, current: QueryVersion | None) -> QueryVersion:
+    if current is None:
+        raise Problem(404, f"there is no query {id_[:100]!r}")
+    return current
+
+
+def _document_with_edges(current: QueryVersion, field: str) -> dict[str, Any]:
+    document = current.query or {}
     if not document.get("within"):
-        raise Problem(422, f"{field}: the query {found.id!r} has no edges (within) that could have one", field=field)
+        raise Problem(422, f"{field}: the query {current.id!r} has no edges (within) that could have one", field=field)
     return document
 
 
@@ -122,7 +126,7 @@ def _edges_with(edges: Sequence[Mapping[str, Any]], threshold: float, between: S
     return [{**edge, "threshold": threshold} if edge in named else edge for edge in edges]
 
 
-def _readable(document: object, streams: Streams) -> AnyQuery:
+def _query(document: object, streams: Streams) -> AnyQuery:
     try:
         return read_query(document, streams)
     except QueryError as error:
@@ -136,9 +140,3 @@ def _with_id(id_: str, document: object) -> object:
     if given != id_:
         raise Problem(422, f"id: is {given!r}, but the path names {id_!r}; leave it out or repeat it", field="id")
     return {**document, "id": id_}
-
-
-def _found(id_: str, current: QueryVersion | None) -> QueryVersion:
-    if current is None:
-        raise Problem(404, f"there is no query {id_[:100]!r}")
-    return current

@@ -10,10 +10,10 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from services.alerting.kafka.follower_progress import Progress
-from services.alerting.kafka.query_publisher import KafkaAwayError, Publisher
+from services.alerting.kafka.query_publisher import KafkaAwayError, QueryPublisher
 from services.alerting.kafka.records import QueryChange
 from services.alerting.metrics import Metrics
-from services.alerting.queries.edits import Edit, Wanted, changes_nothing
+from services.alerting.queries.edits import Edit, Target, changes_nothing
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryVersion
 from services.common.problem import Problem
@@ -38,10 +38,7 @@ class Precondition:
     def parse(cls, if_match: str | None, if_none_match: str | None) -> Self:
         """Read the two headers.
 
-        Raises
-        ------
-        Problem
-            422 when one of them cannot be read.
+        Raises `Problem`: 422 when one of them cannot be read.
         """
         if if_none_match not in (None, "*"):
             raise Problem(422, f"If-None-Match is {if_none_match!r}: only * is allowed")
@@ -77,7 +74,7 @@ class QueryChanges:
     def __init__(
         self,
         engine: Engine,
-        publisher: Publisher,
+        publisher: QueryPublisher,
         progress: Progress,
         metrics: Metrics,
         *,
@@ -99,24 +96,21 @@ class QueryChanges:
 
         An edit that changes nothing makes no new version.
 
-        Raises
-        ------
-        Problem
-            404, 409, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge in time, and then
-            the change may still take effect.
+        Raises `Problem`: 404, 409, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge in
+        time, and then the change may still take effect.
         """
         async with self._one_at_a_time:
             self._refuse_unless_ready()
             current, greatest, count = await run_in_threadpool(self._state, id_)
-            wanted = edit(current)
+            target = edit(current)
             precondition.check(current)
             if current is None:
                 self._refuse_one_too_many(count)
-            elif changes_nothing(current, wanted):
+            elif changes_nothing(current, target):
                 return current, False
             version = max(greatest, self._tried.get(id_, 0)) + 1
             self._tried[id_] = version
-            return await self._publish(_record(id_, version, wanted)), current is None
+            return await self._publish(_record(id_, version, target)), current is None
 
     async def _publish(self, record: QueryChange) -> QueryVersion:
         try:
@@ -146,11 +140,11 @@ class QueryChanges:
             return current, query_rows.greatest_version(connection, id_), len(query_rows.read_queries(connection))
 
 
-def _record(id_: str, version: int, wanted: Wanted) -> QueryChange:
+def _record(id_: str, version: int, target: Target) -> QueryChange:
     now_us = time.time_ns() // 1000
-    if wanted.query is None:
+    if target.query is None:
         return QueryChange(1, id_, version, now_us, removed=True)
-    return QueryChange(1, id_, version, now_us, paused=wanted.paused, query=wanted.query.to_json())
+    return QueryChange(1, id_, version, now_us, paused=target.paused, query=target.query.to_json())
 
 
 def _away(detail: str) -> Problem:

@@ -1,22 +1,19 @@
-"""Reading queries that people wrote: whole or refused, with the field, the value and what is allowed."""
+"""Reading queries that people wrote: a query is valid, or refused with the field, its value and what is allowed."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
 from services.common.declared_streams import Streams
-from services.common.settings import SettingsError, read_yaml
+from services.common.settings import SettingsError, read_declarations
 
 
 def read_query(document: object, streams: Streams) -> AnyQuery:
     """Return the query that `document` describes.
 
-    Raises
-    ------
-    QueryError
-        It is not a query, names a stream that is not declared, or asks for what is not available yet.
+    Raises `QueryError`: it is not a query, names a stream that is not declared, or asks for what is not available
+    yet.
     """
     query = query_from_json(document)
     named = [(f"from.{role}", stream) for role, stream in query.roles] if isinstance(query, Query) else []
@@ -30,17 +27,11 @@ def read_query(document: object, streams: Streams) -> AnyQuery:
 def load_queries(path: Path | None, streams: Streams) -> list[AnyQuery]:
     """Return the queries in the YAML file at `path`; none without a path.
 
-    Raises
-    ------
-    SettingsError
-        The file cannot be read, a query is not valid, or two have the same id.
+    Raises `SettingsError`: the file cannot be read, a query is not valid, or two have the same id.
     """
     if path is None:
         return []
-    document = read_yaml(path)
-    listed = document.get("queries") if isinstance(document, Mapping) else None
-    if not isinstance(listed, list) or set(document) != {"queries"}:
-        raise SettingsError(f"{path}: expected one list named 'queries'")
+    listed = read_declarations(path, "queries", list)
     queries = [_query(path, number, item, streams) for number, item in enumerate(listed)]
     ids = [query.id for query in queries]
     if len(set(ids)) < len(ids):

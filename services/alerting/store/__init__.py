@@ -1,1 +1,1 @@
-"""The alerting database: a projection of Kafka topics, rebuilt from them when it is lost."""
+"""The alerting database: tables, migrations and rows. It is filled from Kafka, and filled again when it is lost."""

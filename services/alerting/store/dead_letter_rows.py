@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from services.alerting.kafka.records import DeadLetter
+from services.alerting.kafka.records import DeadLetterRecord
 from services.alerting.store.dialect import insert_ignoring_duplicates, where_equal, where_overlaps
 from services.alerting.store.tables import dead_letters
 
@@ -16,7 +16,7 @@ class ReceivedDeadLetter:
     """A dead letter as read from Kafka: its id, the record, its JSON on one line, and Kafka's record time."""
 
     id: str
-    record: DeadLetter
+    record: DeadLetterRecord
     body: str
     received_at_us: int
 
@@ -40,10 +40,7 @@ def insert_dead_letters(connection: Connection, received: Sequence[ReceivedDeadL
     rows = [
         {
             "id": letter.id,
-            "source": letter.record.source,
-            "reason": letter.record.reason,
-            "area": letter.record.area,
-            "sensor": letter.record.sensor,
+            **{name: getattr(letter.record, name) for name in ("source", "reason", "area", "sensor")},
             "received_at_us": letter.received_at_us,
             "body": letter.body,
         }
@@ -54,19 +51,19 @@ def insert_dead_letters(connection: Connection, received: Sequence[ReceivedDeadL
 
 
 def read_newest_first(
-    connection: Connection, wanted: DeadLetterFilter, before: int | None, limit: int
+    connection: Connection, filters: DeadLetterFilter, before: int | None, limit: int
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return up to `limit` (sequence, id, body) with a sequence below `before`, newest first."""
     letters = dead_letters.c
     statement = where_equal(
         select(letters.sequence, letters.id, letters.body),
-        (letters.reason, wanted.reason),
-        (letters.area, wanted.area),
-        (letters.sensor, wanted.sensor),
-        (letters.source, wanted.source),
+        (letters.reason, filters.reason),
+        (letters.area, filters.area),
+        (letters.sensor, filters.sensor),
+        (letters.source, filters.source),
     )
     received = letters.received_at_us
-    statement = where_overlaps(statement, (received, received), wanted.from_us, wanted.to_us)
+    statement = where_overlaps(statement, (received, received), filters.from_us, filters.to_us)
     if before is not None:
         statement = statement.where(letters.sequence < before)
     return connection.execute(statement.order_by(letters.sequence.desc()).limit(limit)).all()

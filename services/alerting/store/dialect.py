@@ -14,9 +14,9 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 
 
-def where_equal(statement: Select[Any], *wanted: tuple[Column[Any], object]) -> Select[Any]:
-    """Restrict `statement` to rows whose columns have the wanted values."""
-    return statement.where(*(column == value for column, value in wanted if value is not None))
+def where_equal(statement: Select[Any], *values: tuple[Column[Any], object]) -> Select[Any]:
+    """Restrict `statement` to rows whose columns have these values; None restricts nothing."""
+    return statement.where(*(column == value for column, value in values if value is not None))
 
 
 def where_overlaps(
@@ -35,10 +35,8 @@ MIGRATION_LOCK_KEY = 0x636F696E  # "coin": any number that nothing else in the d
 def open_engine(database_url: str, busy_timeout_ms: int = 5000) -> Engine:
     """Return an engine for `database_url`; an SQLite file's folder is made when missing.
 
-    Raises
-    ------
-    ValueError
-        For a database other than SQLite or PostgreSQL, and for SQLite in memory (every connection would see its own).
+    Raises `ValueError`: for a database other than SQLite or PostgreSQL, and for SQLite in memory (every connection
+    would see its own).
     """
     try:
         url = make_url(database_url)
@@ -101,7 +99,7 @@ def reserve_sequences(connection: Connection, table: Table, count: int) -> int:
 
 @contextmanager
 def migration_lock(engine: Engine) -> Iterator[None]:
-    """Hold the database's migration lock: of several processes started together one migrates, the others wait."""
+    """Lock the database for migration: of several processes started together one migrates, and the others wait."""
     if engine.dialect.name == "postgresql":
         with engine.connect() as connection:
             connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK_KEY})

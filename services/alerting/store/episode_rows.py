@@ -1,4 +1,4 @@
-"""Episodes in the database: every revision that was news, which of them counts, and reading them.
+"""Episodes in the database: every new revision, and the one that counts.
 
 What counts of an episode is its greatest (revision, rank). Each record that is greater than what is known of its
 episode is kept under a place of its own in the order of insertion, which it shares with the matches; the episode
@@ -12,9 +12,8 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Row, Select, func, insert, select
 
-from services.alerting.kafka.records import RETRACTED, STATES, Episode
+from services.alerting.kafka.records import RETRACTED, STATES, EpisodeRecord
 from services.alerting.store.dialect import reserve_sequences, upsert, where_equal, where_overlaps
-from services.alerting.store.match_rows import with_member
 from services.alerting.store.tables import episode_revisions, episodes, matches
 
 IDS_A_STATEMENT = 1000
@@ -27,19 +26,19 @@ Standing = tuple[int, int]
 class ReceivedEpisode:
     """An episode as read from Kafka: the record, its JSON on one line, and by when retention counts it."""
 
-    record: Episode
+    record: EpisodeRecord
     body: str
     received_at_us: int
 
     @property
     def standing(self) -> Standing:
-        """What decides whether it counts."""
+        """What decides which record counts."""
         return self.record.revision, self.record.rank
 
 
 @dataclass(frozen=True)
 class StoredEpisode:
-    """An episode as the live stream wants it; `sequence` is the place of this revision in the order of insertion."""
+    """An episode for the live stream; `sequence` is the place of this revision in the order of insertion."""
 
     sequence: int
     id: str
@@ -50,7 +49,7 @@ class StoredEpisode:
 
     @property
     def is_retracted(self) -> bool:
-        """Whether it is no more."""
+        """Whether the episode was retracted."""
         return self.rank == RETRACTED
 
 
@@ -68,14 +67,14 @@ class NewRevision:
         return self.known_revision is None
 
     @property
-    def is_told_at_once(self) -> bool:
-        """Whether a detection brought it: otherwise time did, the episode was closed or is final, or it is no more."""
+    def came_with_detection(self) -> bool:
+        """Whether a detection changed the episode. Otherwise time closed it or made it final, or it was retracted."""
         record = self.received.record
         is_change = self.known_revision is None or self.known_revision < record.revision
         return is_change and not record.final and not record.retracted
 
     def stored(self) -> StoredEpisode:
-        """Return it as the live stream wants it."""
+        """Return the row for the live stream."""
         record = self.received.record
         return StoredEpisode(self.sequence, record.id, record.query, record.area, record.rank, self.received.body)
 
@@ -103,9 +102,9 @@ def insert_episodes(
 def _known(connection: Connection, ids: Collection[str]) -> dict[str, Standing]:
     e = episodes.c
     known: dict[str, Standing] = {}
-    asked = list(ids)
-    for first in range(0, len(asked), IDS_A_STATEMENT):
-        some = e.id.in_(asked[first : first + IDS_A_STATEMENT])
+    id_list = list(ids)
+    for first in range(0, len(id_list), IDS_A_STATEMENT):
+        some = e.id.in_(id_list[first : first + IDS_A_STATEMENT])
         rows = connection.execute(select(e.id, e.revision, e.rank).where(some))
         known.update({row.id: (row.revision, row.rank) for row in rows})
     return known
@@ -125,22 +124,15 @@ def _revision_row(new: NewRevision, stored_at_us: int) -> dict[str, object]:
 
 def _episode_rows(new: Iterable[NewRevision]) -> list[dict[str, object]]:
     """Return each episode's row: its place is that of its first revision, all else that of its last."""
+    apart = ("sequence", "changed_sequence", "received_at_us")
+    of_record = [column.name for column in episodes.columns if column.name not in apart]
     rows: dict[str, dict[str, object]] = {}
     for each in new:
         record = each.received.record
-        first = rows.get(record.id, {}).get("sequence", each.sequence)
         rows[record.id] = {
-            "id": record.id,
-            "sequence": first,
+            **{name: getattr(record, name) for name in of_record},
+            "sequence": rows.get(record.id, {}).get("sequence", each.sequence),
             "changed_sequence": each.sequence,
-            "query": record.query,
-            "area": record.area,
-            "revision": record.revision,
-            "rank": record.rank,
-            "start_us": record.start_us,
-            "end_us": record.end_us,
-            "count": record.count,
-            "best_probability": record.best_probability,
             "received_at_us": each.received.received_at_us,
         }
     return list(rows.values())
@@ -174,34 +166,33 @@ def read_episode(connection: Connection, id_: str) -> str | None:
 
 
 def read_newest_first(
-    connection: Connection, wanted: EpisodeFilter, before: int | None, limit: int
+    connection: Connection, filters: EpisodeFilter, before: int | None, limit: int
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return up to `limit` (sequence, body) with a sequence below `before`, those newest found first.
 
     The sequence is that of an episode's first revision, so that it keeps its place when it changes.
     """
-    statement = _filtered(_select(episodes.c.sequence, episode_revisions.c.body), wanted)
+    statement = _filtered(_select(episodes.c.sequence, episode_revisions.c.body), filters)
     if before is not None:
         statement = statement.where(episodes.c.sequence < before)
     return connection.execute(statement.order_by(episodes.c.sequence.desc()).limit(limit)).all()
 
 
-def read_after(connection: Connection, wanted: EpisodeFilter, after: int, limit: int) -> list[StoredEpisode]:
+def read_after(connection: Connection, filters: EpisodeFilter, after: int, limit: int) -> list[StoredEpisode]:
     """Return up to `limit` episodes of which what counts has a sequence above `after`, oldest change first."""
     e = episodes.c
     columns = _select(e.changed_sequence, e.id, e.query, e.area, e.rank, episode_revisions.c.body)
-    statement = _filtered(columns, wanted).where(e.changed_sequence > after).order_by(e.changed_sequence)
+    statement = _filtered(columns, filters).where(e.changed_sequence > after).order_by(e.changed_sequence)
     return [StoredEpisode(*row) for row in connection.execute(statement.limit(limit))]
 
 
-def read_revisions(connection: Connection, id_: str, before: int | None, limit: int) -> list[tuple[int, str]]:
-    """Return up to `limit` (sequence, JSON) of the revisions of `id_` stored before `before`, newest first."""
+def read_revisions(connection: Connection, id_: str, before: int | None, limit: int) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return up to `limit` (sequence, stored_at_us, body) of the revisions of `id_` before `before`, newest first."""
     r = episode_revisions.c
     statement = select(r.sequence, r.stored_at_us, r.body).where(r.id == id_)
     if before is not None:
         statement = statement.where(r.sequence < before)
-    rows = connection.execute(statement.order_by(r.sequence.desc()).limit(limit))
-    return [(row.sequence, with_member(row.body, "stored_at_us", row.stored_at_us)) for row in rows]
+    return connection.execute(statement.order_by(r.sequence.desc()).limit(limit)).all()
 
 
 def _select(*columns: Column[Any]) -> Select[Any]:
@@ -209,13 +200,13 @@ def _select(*columns: Column[Any]) -> Select[Any]:
     return select(*columns).select_from(episodes.join(episode_revisions, what_counts))
 
 
-def _filtered(statement: Select[Any], wanted: EpisodeFilter) -> Select[Any]:
+def _filtered(statement: Select[Any], filters: EpisodeFilter) -> Select[Any]:
     e = episodes.c
-    rank = None if wanted.state is None else STATES.index(wanted.state)
-    statement = where_equal(statement, (e.query, wanted.query), (e.area, wanted.area), (e.rank, rank))
-    statement = where_overlaps(statement, (e.start_us, e.end_us), wanted.from_us, wanted.to_us)
-    if wanted.min_probability is not None:
-        statement = statement.where(e.best_probability >= wanted.min_probability)
-    if wanted.retracted is not None:
-        statement = statement.where(e.rank == RETRACTED if wanted.retracted else e.rank != RETRACTED)
+    rank = None if filters.state is None else STATES.index(filters.state)
+    statement = where_equal(statement, (e.query, filters.query), (e.area, filters.area), (e.rank, rank))
+    statement = where_overlaps(statement, (e.start_us, e.end_us), filters.from_us, filters.to_us)
+    if filters.min_probability is not None:
+        statement = statement.where(e.best_probability >= filters.min_probability)
+    if filters.retracted is not None:
+        statement = statement.where(e.rank == RETRACTED if filters.retracted else e.rank != RETRACTED)
     return statement

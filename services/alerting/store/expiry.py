@@ -1,57 +1,26 @@
-"""Retention: delete what is too old, in chunks small enough that storing never waits long."""
+"""Retention: old rows are deleted in chunks so small that storing never waits long."""
 
 import time
 
-from sqlalchemy import Column, Connection, Engine, delete, select
+from sqlalchemy import Connection, Engine, Table, delete, select
 
 from services.alerting.metrics import Metrics
 from services.alerting.store.tables import dead_letters, episode_revisions, episodes, matches, supersessions
 
 
-def delete_old_matches(connection: Connection, before_us: int, limit: int) -> int:
-    """Delete up to `limit` matches whose last member was received before `before_us`; return how many."""
-    return _delete_old(connection, matches.c.sequence, before_us, limit)
-
-
-def delete_old_supersessions(connection: Connection, before_us: int, limit: int) -> int:
-    """Forget up to `limit` supersessions by matches received before `before_us`; return how many.
-
-    For when no match from before is left: what is superseded was received no later than what supersedes it, and must
-    not come to life again while it waits to be deleted.
-    """
-    return _delete_old(connection, supersessions.c.superseded, before_us, limit)
-
-
-def delete_old_episodes(connection: Connection, before_us: int, limit: int) -> int:
-    """Delete up to `limit` episodes whose newest detection was received before `before_us`; return how many."""
-    return _delete_old(connection, episodes.c.id, before_us, limit)
-
-
-def delete_old_revisions(connection: Connection, before_us: int, limit: int) -> int:
-    """Delete up to `limit` revisions of episodes whose newest detection was received before `before_us`.
-
-    For when no episode from before is left: what counts of an episode was received when the episode was.
-    """
-    return _delete_old(connection, episode_revisions.c.sequence, before_us, limit)
-
-
-def delete_old_dead_letters(connection: Connection, before_us: int, limit: int) -> int:
-    """Delete up to `limit` dead letters that entered Kafka before `before_us`; return how many."""
-    return _delete_old(connection, dead_letters.c.sequence, before_us, limit)
-
-
-def _delete_old(connection: Connection, key: Column[int] | Column[str], before_us: int, limit: int) -> int:
-    received_at_us = key.table.c.received_at_us
+def delete_old(connection: Connection, table: Table, before_us: int, limit: int) -> int:
+    """Delete up to `limit` rows received before `before_us`, the oldest first; return how many."""
+    [key] = table.primary_key.columns
+    received_at_us = table.c.received_at_us
     old = select(key).where(received_at_us < before_us).order_by(received_at_us)
-    return connection.execute(delete(key.table).where(key.in_(old.limit(limit)))).rowcount
+    return connection.execute(delete(table).where(key.in_(old.limit(limit)))).rowcount
 
 
 class Expiry:
     """Deletes one chunk a call while there is something to delete, then rests.
 
     Age counts from when ingest received a match's last member, or an episode's newest detection, and from when a dead
-    letter entered its topic, so that filling the database again does not make old records young. An episode's earlier
-    revisions go as they age; the one that counts goes after the episode.
+    letter entered its topic, so that filling the database again does not make old records young.
     """
 
     def __init__(
@@ -81,20 +50,17 @@ class Expiry:
             self._due_at_s = time.monotonic() + self._every_s
 
     def _delete(self, connection: Connection, now_s: float) -> dict[str, int]:
-        limit, before_us = self._chunk_rows, _us(now_s - self._matches_kept_s)
-        matches = delete_old_matches(connection, before_us, limit)
-        letters = delete_old_dead_letters(connection, _us(now_s - self._dead_letters_kept_s), limit)
-        supersessions = delete_old_supersessions(connection, before_us, limit) if matches < limit else 0
-        episodes = delete_old_episodes(connection, before_us, limit)
-        revisions = delete_old_revisions(connection, before_us, limit) if episodes < limit else 0
-        return {
-            "matches": matches,
-            "supersessions": supersessions,
-            "episodes": episodes,
-            "episode_revisions": revisions,
-            "dead_letters": letters,
-        }
+        def delete_from(table: Table, kept_s: float) -> int:
+            return delete_old(connection, table, int((now_s - kept_s) * 1e6), self._chunk_rows)
 
-
-def _us(seconds: float) -> int:
-    return int(seconds * 1e6)
+        kept_s = self._matches_kept_s
+        deleted = {table.name: delete_from(table, kept_s) for table in (matches, episodes)}
+        # A superseded match must not come to life again while it waits to be deleted. It was received no later than
+        # what supersedes it: once no match from before is left, their supersessions are forgotten.
+        if deleted[matches.name] < self._chunk_rows:
+            deleted[supersessions.name] = delete_from(supersessions, kept_s)
+        # The revision that counts of an episode was received when the episode was, and goes after it.
+        if deleted[episodes.name] < self._chunk_rows:
+            deleted[episode_revisions.name] = delete_from(episode_revisions, kept_s)
+        deleted[dead_letters.name] = delete_from(dead_letters, self._dead_letters_kept_s)
+        return deleted

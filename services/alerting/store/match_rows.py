@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Row, Select, exists, func, insert, select
 
-from services.alerting.kafka.records import Match
+from services.alerting.kafka.records import MatchRecord
 from services.alerting.store.dialect import insert_ignoring_duplicates, where_equal, where_overlaps
 from services.alerting.store.tables import match_sensors, matches, supersessions
 
@@ -28,7 +28,7 @@ def with_member(body: str, name: str, value: object) -> str:
     return f"{body.rstrip()[:-1]},{json.dumps(name)}:{json.dumps(value)}}}"
 
 
-def insert_supersessions(connection: Connection, records: Iterable[Match]) -> Mapping[str, Sequence[str]]:
+def insert_supersessions(connection: Connection, records: Iterable[MatchRecord]) -> Mapping[str, Sequence[str]]:
     """Keep what `records` supersede; return, by superseding match, the ids for which it is the first to do so."""
     rows: dict[str, dict[str, object]] = {}
     for record in records:
@@ -67,13 +67,13 @@ def _grouped(rows: Iterable[Row[str, str]]) -> dict[str, list[str]]:
 class ReceivedMatch:
     """A match as read from Kafka: the record, and its JSON on one line."""
 
-    record: Match
+    record: MatchRecord
     body: str
 
 
 @dataclass(frozen=True)
 class StoredMatch:
-    """A stored match, as the live stream wants it; `sequence` is its place in the order of insertion.
+    """A stored match, for the live stream; `sequence` is its place in the order of insertion.
 
     `superseded_by` is None while it is live; `supersedes` are the ids for which it was the first to do so.
     """
@@ -129,31 +129,31 @@ def newest_sequence(connection: Connection) -> int:
 def read_match(connection: Connection, id_: str) -> str | None:
     """Return the JSON of the match `id_`, superseded or not; None when there is none."""
     row = connection.execute(_select(matches.c.body).where(matches.c.id == id_)).first()
-    return None if row is None else served(row.body, row.superseded_by)
+    return None if row is None else match_body(row.body, row.superseded_by)
 
 
 def read_newest_first(
-    connection: Connection, wanted: MatchFilter, before: int | None, limit: int
+    connection: Connection, filters: MatchFilter, before: int | None, limit: int
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return up to `limit` (sequence, body, superseded_by) with a sequence below `before`, newest first."""
-    statement = _filtered(_select(matches.c.sequence, matches.c.body), wanted).order_by(matches.c.sequence.desc())
+    statement = _filtered(_select(matches.c.sequence, matches.c.body), filters).order_by(matches.c.sequence.desc())
     if before is not None:
         statement = statement.where(matches.c.sequence < before)
     return connection.execute(statement.limit(limit)).all()
 
 
-def read_after(connection: Connection, wanted: MatchFilter, after: int, limit: int) -> list[StoredMatch]:
+def read_after(connection: Connection, filters: MatchFilter, after: int, limit: int) -> list[StoredMatch]:
     """Return up to `limit` matches with a sequence above `after`, oldest first."""
     m = matches.c
     columns = _select(m.sequence, m.id, m.query, m.area, m.received_at_us, m.body)
-    statement = _filtered(columns, wanted).where(m.sequence > after).order_by(m.sequence)
+    statement = _filtered(columns, filters).where(m.sequence > after).order_by(m.sequence)
     rows = connection.execute(statement.limit(limit)).all()
     supersedes = read_supersessions(connection, [row.id for row in rows])
     return [replace(StoredMatch(*row), supersedes=supersedes.get(row.id, ())) for row in rows]
 
 
-def served(body: str, superseded_by: str | None) -> str:
-    """Return the JSON of a match as it is served: as it was written, and by which it is superseded where it is."""
+def match_body(body: str, superseded_by: str | None) -> str:
+    """Return the JSON of a match as it was written, with `superseded_by` added where another match superseded it."""
     if superseded_by is None:
         return body
     return with_member(body, "superseded_by", superseded_by)
@@ -181,20 +181,8 @@ def _stored(
 
 
 def _rows(received: Iterable[ReceivedMatch]) -> list[dict[str, object]]:
-    return [
-        {
-            "id": match.record.id,
-            "query": match.record.query,
-            "query_version": match.record.query_version,
-            "area": match.record.area,
-            "probability": match.record.probability,
-            "earliest_us": match.record.earliest_us,
-            "latest_us": match.record.latest_us,
-            "received_at_us": match.record.received_at_us,
-            "body": match.body,
-        }
-        for match in received
-    ]
+    of_record = [column.name for column in matches.columns if column.name not in ("sequence", "body")]
+    return [{**{name: getattr(each.record, name) for name in of_record}, "body": each.body} for each in received]
 
 
 def _select(*columns: Column[Any]) -> Select[Any]:
@@ -203,16 +191,16 @@ def _select(*columns: Column[Any]) -> Select[Any]:
     return select(*columns, supersessions.c.superseded_by).select_from(matches.outerjoin(supersessions, whether))
 
 
-def _filtered(statement: Select[Any], wanted: MatchFilter) -> Select[Any]:
+def _filtered(statement: Select[Any], filters: MatchFilter) -> Select[Any]:
     m = matches.c
-    statement = where_equal(statement, (m.query, wanted.query), (m.area, wanted.area))
-    statement = where_overlaps(statement, (m.earliest_us, m.latest_us), wanted.from_us, wanted.to_us)
-    if wanted.sensor is not None:
+    statement = where_equal(statement, (m.query, filters.query), (m.area, filters.area))
+    statement = where_overlaps(statement, (m.earliest_us, m.latest_us), filters.from_us, filters.to_us)
+    if filters.sensor is not None:
         of_match = match_sensors.c.match_sequence == m.sequence
-        statement = statement.where(exists().where(of_match, match_sensors.c.sensor == wanted.sensor))
-    if wanted.min_probability is not None:
-        statement = statement.where(m.probability >= wanted.min_probability)
-    if wanted.superseded is not None:
+        statement = statement.where(exists().where(of_match, match_sensors.c.sensor == filters.sensor))
+    if filters.min_probability is not None:
+        statement = statement.where(m.probability >= filters.min_probability)
+    if filters.superseded is not None:
         by = supersessions.c.superseded_by
-        statement = statement.where(by.is_not(None) if wanted.superseded else by.is_(None))
+        statement = statement.where(by.is_not(None) if filters.superseded else by.is_(None))
     return statement

@@ -1,4 +1,4 @@
-"""The queries in the database: their state now, every version seen, and what the fusion job says of them."""
+"""The queries in the database: their state now, every version seen, and what the fusion job reports about them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class QueryVersion:
 
 
 def replace_queries(connection: Connection, changes: Collection[QueryChange]) -> None:
-    """Make `changes`, the newest of each query, the whole state; what the topic does not hold is forgotten."""
+    """Replace the whole state by `changes`, the newest of each query; forget queries that the topic does not have."""
     connection.execute(delete(queries))
     apply_changes(connection, changes)
 
@@ -121,9 +121,11 @@ class QueryReport:
     @classmethod
     def of(cls, shards: Sequence[ShardStatus], id_: str) -> "QueryReport":
         """Put together what `shards` say of the query `id_`; how it is coalesced, the first that says so decides."""
-        said = [shard.queries[id_] for shard in sorted(shards, key=lambda shard: shard.shard) if id_ in shard.queries]
-        counts = [each.episodes for each in said if each.episodes is not None]
-        coalescing = next((each.coalescing for each in said if each.coalescing is not None), None)
+        statuses = [
+            shard.queries[id_] for shard in sorted(shards, key=lambda shard: shard.shard) if id_ in shard.queries
+        ]
+        counts = [each.episodes for each in statuses if each.episodes is not None]
+        coalescing = next((each.coalescing for each in statuses if each.coalescing is not None), None)
         return cls(applied_version(shards, id_), sum(counts) if counts else None, coalescing)
 
 

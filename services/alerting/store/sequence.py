@@ -1,4 +1,4 @@
-"""Matches and episodes in the one order in which they were stored, as the live stream tells them."""
+"""Matches and episodes in the one order in which they were stored, for the live stream."""
 
 from operator import attrgetter
 
@@ -8,7 +8,7 @@ from services.alerting.store import episode_rows, match_rows
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode
 from services.alerting.store.match_rows import MatchFilter, StoredMatch
 
-Stored = StoredMatch | StoredEpisode
+StoredRow = StoredMatch | StoredEpisode
 
 
 def newest_sequence(connection: Connection) -> int:
@@ -17,16 +17,16 @@ def newest_sequence(connection: Connection) -> int:
 
 
 def read_between(
-    connection: Connection, wanted: tuple[MatchFilter | None, EpisodeFilter | None], after: int, upto: int, limit: int
-) -> list[Stored]:
-    """Return up to `limit` of what has a sequence in (after, upto], oldest first; a filter None wants none of its kind.
+    connection: Connection, filters: tuple[MatchFilter | None, EpisodeFilter | None], after: int, upto: int, limit: int
+) -> list[StoredRow]:
+    """Return up to `limit` rows with a sequence in (after, upto], oldest first; a filter None leaves out its kind.
 
     The two are read one after the other, and something may be stored in between: hence `upto`.
     """
-    matches, episodes = wanted
-    found: list[Stored] = []
+    matches, episodes = filters
+    rows: list[StoredRow] = []
     if matches is not None:
-        found += match_rows.read_after(connection, matches, after, limit)
+        rows += match_rows.read_after(connection, matches, after, limit)
     if episodes is not None:
-        found += episode_rows.read_after(connection, episodes, after, limit)
-    return sorted((each for each in found if each.sequence <= upto), key=attrgetter("sequence"))[:limit]
+        rows += episode_rows.read_after(connection, episodes, after, limit)
+    return sorted((each for each in rows if each.sequence <= upto), key=attrgetter("sequence"))[:limit]

@@ -1,1 +1,1 @@
-"""The HTTP face of ingest: bodies read within bounds, parsed, answered item by item."""
+"""The HTTP side of ingest: bodies are read within bounds, parsed, and answered item by item."""

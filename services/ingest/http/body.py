@@ -33,11 +33,8 @@ def form_of(request: Request) -> Form:
 async def read_body(request: Request, settings: Settings) -> bytes:
     """Return the whole body, inflated.
 
-    Raises
-    ------
-    Problem
-        400 for broken gzip or a connection given up, 408 for a body that is slow or endless, 413 for one that is
-        longer than allowed before or after inflation, 415 for another Content-Encoding.
+    Raises `Problem`: 400 for broken gzip or a connection given up, 408 for a body that is slow or endless, 413 for
+    one that is longer than allowed before or after inflation, 415 for another Content-Encoding.
     """
     encoding = _header(request, b"content-encoding", "identity").strip().lower()
     if encoding not in {"identity", "gzip"}:

@@ -20,7 +20,7 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
 from services.ingest.stamping.intake import Intake, Outcome
-from services.ingest.stamping.verdicts import Answer, Refused
+from services.ingest.stamping.verdicts import PostAnswer, Refused
 
 PATH = "/v1/detections"
 
@@ -98,7 +98,7 @@ class DetectionsEndpoint:
             return _problem(503, detail, outcome, retry)
         if not outcome.accepted:
             return _problem(422, "no detection was accepted", outcome)
-        answer = Answer(outcome.accepted, outcome.refused, outcome.received_at_us, outcome.verdicts)
+        answer = PostAnswer(outcome.accepted, outcome.refused, outcome.received_at_us, outcome.verdicts)
         return Response(_encode(answer), 202, media_type="application/json")
 
 

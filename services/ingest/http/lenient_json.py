@@ -12,7 +12,7 @@ LONGEST_INTEGER_DIGITS = 20
 
 
 class Flaw:
-    """Stands where the body held something that no detection may hold."""
+    """Stands in the place of a value that no detection may have."""
 
     __slots__ = ("allowed", "original", "reason", "value")
 
@@ -59,10 +59,7 @@ _decoder = json.JSONDecoder(
 def read(text: str) -> Any:
     """Return the JSON value of `text`, with a `Flaw` at each place that holds one.
 
-    Raises
-    ------
-    Refused
-        `malformed_json`: not JSON at all, or nested too deep to read.
+    Raises `Refused`: `malformed_json`: not JSON at all, or nested too deep to read.
     """
     try:
         return _decoder.decode(text)

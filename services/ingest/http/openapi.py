@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.ingest.registry.sensors import MOST_BUCKETS
-from services.ingest.stamping.posted import ALLOWED, ID_CHARACTERS, LONGEST_BYTES, NAME_CHARACTERS, YEAR_1980_US
+from services.common.instants import YEAR_1980_US
+from services.ingest.registry.sensors import MOST_BUCKETS, NAME_CHARACTERS
+from services.ingest.stamping.posted import ALLOWED, ID_CHARACTERS, LONGEST_BYTES
 from services.ingest.stamping.verdicts import Reason
 
 _INSTANT: dict[str, Any] = {

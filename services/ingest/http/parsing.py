@@ -22,7 +22,7 @@ class Form(Enum):
 
 
 class Item(NamedTuple):
-    """One item that could not be read: why, and what it was, as far as it was understood."""
+    """One item that could not be read: the reason, and as much of the item as was understood."""
 
     refused: Refused
     original: Any
@@ -38,10 +38,8 @@ _NAMED = re.compile(r"`([^`]*)`")
 def parse(body: bytes, form: Form) -> list[PostedDetection | Item]:
     """Return the items of `body` in order.
 
-    Raises
-    ------
-    Refused
-        `malformed_json`: the whole body cannot be read (with NDJSON a line that cannot be read is only an `Item`).
+    Raises `Refused`: `malformed_json`: the whole body cannot be read (with NDJSON a line that cannot be read is only
+    an `Item`).
     """
     items = _parse_clean(body, form)
     return items if items is not None else list(_parse_carefully(body, form))
@@ -114,7 +112,7 @@ def read_item(original: Any) -> PostedDetection:
 
 
 def _explained(complaint: str, original: Any) -> Refused:
-    """Turn msgspec's sentence into a refusal; the tests hold its wording to what is read here."""
+    """Turn msgspec's sentence into a refusal; a test fails if msgspec changes its wording."""
     path = _FIELD.search(complaint)
     named = _NAMED.findall(complaint)
     field = path[1] if path else named[0] if named else None

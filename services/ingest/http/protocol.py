@@ -7,11 +7,12 @@ import asyncio
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEADER_BYTES = 64 * 1024
-HEADERS_TIMEOUT_S = 10.0
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
     """Cuts off a connection whose headers are too long or dribble in; a body has bounds of its own."""
+
+    headers_timeout_s = 10.0
 
     _header_bytes = 0
     _awaiting_headers = True
@@ -28,7 +29,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse; while the headers are incomplete afterwards, hold them to their bounds."""
+        """Parse; cut the connection off if its headers are still incomplete and too long."""
         self._header_bytes += len(data)
         super().data_received(data)
         if not self._awaiting_headers:
@@ -51,7 +52,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _wait_for_headers(self) -> None:
-        self._deadline = self.loop.call_later(HEADERS_TIMEOUT_S, self.transport.abort)
+        self._deadline = self.loop.call_later(self.headers_timeout_s, self.transport.abort)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:

@@ -1,1 +1,1 @@
-"""What ingest writes to Kafka: frames, heartbeats and dead letters, and the publisher that bounds every wait."""
+"""What ingest writes to Kafka: frames, heartbeats and dead letters, through a publisher that bounds every wait."""

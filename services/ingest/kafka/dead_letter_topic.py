@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from services.ingest.kafka.publisher import Publisher
+from services.ingest.kafka.publisher import FramePublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.stamping.verdicts import Refused, clean_text, render
 
@@ -18,8 +18,8 @@ BURST_S = 5.0
 _encode = msgspec.json.Encoder().encode
 
 
-class DeadLetter(msgspec.Struct):
-    """A record of coincide.dead-letters; what is unknown is null."""
+class IngestDeadLetter(msgspec.Struct):
+    """A record of coincide.dead-letters; unknown members are null."""
 
     v: int
     source: str
@@ -38,7 +38,7 @@ class DeadLetter(msgspec.Struct):
 class DeadLetters:
     """Writes refused items as fast as allowed (a token bucket of 5 s) and counts those it had to drop."""
 
-    def __init__(self, publisher: Publisher, metrics: IngestMetrics, per_s: float) -> None:
+    def __init__(self, publisher: FramePublisher, metrics: IngestMetrics, per_s: float) -> None:
         self._publisher = publisher
         self._metrics = metrics
         self._per_s = per_s
@@ -52,7 +52,7 @@ class DeadLetters:
         else:
             self._metrics.dead_letters_dropped.inc()
 
-    def _send(self, letter: DeadLetter) -> bool:
+    def _send(self, letter: IngestDeadLetter) -> bool:
         return self._publisher.send_dead_letter((letter.area or "").encode(), _encode(letter))
 
     def _take_token(self) -> bool:
@@ -66,10 +66,10 @@ class DeadLetters:
         return True
 
 
-def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> DeadLetter:
+def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> IngestDeadLetter:
     record = _bounded_json(original)
     dead_id = "d-" + blake2b(_encode(("ingest", refused.reason, record)), digest_size=12).hexdigest()
-    return DeadLetter(
+    return IngestDeadLetter(
         v=VERSION,
         source="ingest",
         dead_id=dead_id,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from services.ingest.registry.sensors import Template
-from services.ingest.stamping.stamp import Detection
+from services.ingest.stamping.stamp import StampedDetection
 
 VERSION = 1
 MOST_DETECTIONS = 500
@@ -19,7 +19,7 @@ class _Wire(msgspec.Struct):
     area: str
     received_at_us: int
     templates: dict[str, msgspec.Raw]
-    detections: list[Detection]
+    detections: list[StampedDetection]
 
 
 _encode = msgspec.json.Encoder().encode
@@ -43,9 +43,9 @@ class FrameDraft:
         self.area = area
         self._indices: list[int] = []
         self._templates: list[Template] = []
-        self._detections: list[Detection] = []
+        self._detections: list[StampedDetection] = []
 
-    def add(self, index: int, template: Template, detection: Detection) -> None:
+    def add(self, index: int, template: Template, detection: StampedDetection) -> None:
         """Append the detection at position `index` of the POST."""
         self._indices.append(index)
         self._templates.append(template)

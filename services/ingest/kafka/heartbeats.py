@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
 import msgspec
 
 from services.ingest.kafka.frames import VERSION
-from services.ingest.kafka.publisher import PublisherBusyError
+from services.ingest.kafka.publisher import FramePublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.stamping.intake import Clock, system_clock_us
 
@@ -22,25 +21,6 @@ class _Wire(msgspec.Struct):
 _encode = msgspec.json.Encoder().encode
 
 
-class HeartbeatPublisher(Protocol):
-    """Publishes heartbeats."""
-
-    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
-        """Send a record without a key to every partition and wait, for a bounded time, until each is settled.
-
-        Returns
-        -------
-        bool
-            Whether all replicas of every partition have acknowledged it.
-
-        Raises
-        ------
-        PublisherBusyError
-            Nothing was sent.
-        """
-        ...
-
-
 class Heartbeats:
     """Beats every `interval_s` seconds; while one beat is not settled there is no other, so none pile up.
 
@@ -50,7 +30,7 @@ class Heartbeats:
 
     def __init__(
         self,
-        publisher: HeartbeatPublisher,
+        publisher: FramePublisher,
         metrics: IngestMetrics,
         interval_s: float,
         clock_us: Clock = system_clock_us,

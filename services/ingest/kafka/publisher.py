@@ -22,8 +22,8 @@ class PublisherBusyError(Exception):
     """Nothing was sent: Kafka is away, or too many bytes already wait for it. The message is for the caller."""
 
 
-class Publisher(Protocol):
-    """Publishes frames and dead letters."""
+class FramePublisher(Protocol):
+    """Publishes frames, heartbeats and dead letters."""
 
     @property
     def connected(self) -> bool:
@@ -38,11 +38,12 @@ class Publisher(Protocol):
         list of bool
             For each frame whether all replicas have acknowledged it. One that was not may still arrive.
 
-        Raises
-        ------
-        PublisherBusyError
-            Nothing was sent.
+        Raises `PublisherBusyError`: nothing was sent.
         """
+        ...
+
+    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
+        """Send a record to every partition, as `publish` does; return whether each has acknowledged it."""
         ...
 
     def send_dead_letter(self, key: bytes, value: bytes) -> bool:
@@ -52,9 +53,6 @@ class Publisher(Protocol):
 
 DETECTIONS = "coincide.detections"
 DEAD_LETTERS = "coincide.dead-letters"
-DEAD_LETTER_BYTES_IN_FLIGHT = 1024 * 1024
-RETRY_S = 1.0
-GRACE_S = 2.0  # beyond the producer's own delivery timeout, before it counts as wedged
 
 log = logging.getLogger(__name__)
 
@@ -69,17 +67,32 @@ class KafkaPublisher:
     timeout_s
         The producer's delivery timeout: it promises to settle every record in this time. One that does not is
         wedged, and is replaced.
-    most_bytes
-        Cap on the bytes of frames in flight; the producer has none of its own.
+    most_bytes, most_dead_letter_bytes
+        Caps on the bytes of frames, and of dead letters, in flight; the producer has none of its own.
+    grace_s
+        How long beyond `timeout_s` until the producer counts as wedged.
+    retry_s
+        Pause before the next attempt to connect.
     """
 
     def __init__(
-        self, connect: Callable[[], KafkaProducer], metrics: IngestMetrics, timeout_s: float, most_bytes: int
+        self,
+        connect: Callable[[], KafkaProducer],
+        metrics: IngestMetrics,
+        timeout_s: float,
+        most_bytes: int,
+        *,
+        most_dead_letter_bytes: int = 1024 * 1024,
+        grace_s: float = 2.0,
+        retry_s: float = 1.0,
     ) -> None:
         self._connect = connect
         self._metrics = metrics
         self._timeout_s = timeout_s
         self._most_bytes = most_bytes
+        self._most_dead_letter_bytes = most_dead_letter_bytes
+        self._grace_s = grace_s
+        self._retry_s = retry_s
         self._bytes = 0
         metrics.in_flight_bytes.set_function(lambda: self._bytes)
         self._connection: Connection | None = None
@@ -106,7 +119,7 @@ class KafkaPublisher:
         return self._connection is not None
 
     async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
-        """Send every frame and wait until each is settled, see `Publisher.publish`."""
+        """Send every frame and wait until each is settled, see `FramePublisher.publish`."""
         connection = self._connection
         if connection is None:
             raise PublisherBusyError("Kafka is away")
@@ -122,15 +135,15 @@ class KafkaPublisher:
             self._metrics.kafka_send_seconds.observe(time.perf_counter() - started_s)
 
     def send_dead_letter(self, key: bytes, value: bytes) -> bool:
-        """Hand over one dead letter without waiting, see `Publisher.send_dead_letter`."""
+        """Hand over one dead letter without waiting, see `FramePublisher.send_dead_letter`."""
         connection = self._connection
-        if connection is None or connection.dead_letter_bytes + len(value) > DEAD_LETTER_BYTES_IN_FLIGHT:
+        if connection is None or connection.dead_letter_bytes + len(value) > self._most_dead_letter_bytes:
             return False
         connection.dead_letter_bytes += len(value)
         return self._send(connection, DEAD_LETTERS, key, value, partial(connection.settle, len(value)))
 
     async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
-        """Send a record to every partition, see `HeartbeatPublisher.publish_everywhere`.
+        """Send a record to every partition, see `FramePublisher.publish_everywhere`.
 
         Its few bytes are not counted as in flight: they must never turn a POST away.
         """
@@ -153,7 +166,7 @@ class KafkaPublisher:
     async def _settled(self, connection: Connection, pending: Pending) -> list[bool]:
         """Wait, for a bounded time, until every record is settled; return which were acknowledged."""
         # Not asyncio.timeout, which costs ten times as much.
-        deadline = self._loop.call_later(self._timeout_s + GRACE_S, pending.give_up)
+        deadline = self._loop.call_later(self._timeout_s + self._grace_s, pending.give_up)
         try:
             await pending.settled
         finally:
@@ -194,7 +207,7 @@ class KafkaPublisher:
             self._needed.clear()
             self._close_discarded()
             if self._connection is None and not self._try_to_connect():
-                self._needed.wait(RETRY_S)
+                self._needed.wait(self._retry_s)
             elif self._connection is not None:
                 self._needed.wait()
         self._close_discarded()

@@ -1,1 +1,1 @@
-"""Which sensors there are, with which templates: the topic, the file that seeds it, and the snapshot that stamps."""
+"""Sensors and their templates: the topic, the file that seeds it, the snapshot that stamps, and the routes."""

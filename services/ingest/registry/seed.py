@@ -18,14 +18,14 @@ from services.common.settings import SettingsError, load_settings
 from services.ingest.registry import sensors_topic
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
-from services.ingest.settings import PREFIX, Settings
+from services.ingest.settings import Settings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What distinguishes the declared sensors from those on the topic; ids, sorted."""
+    """How the declared sensors differ from those on the topic; ids, sorted."""
 
     added: list[str]
     changed: list[str]
@@ -43,12 +43,9 @@ class Difference:
 
 
 def seed(bootstrap: str, declared: Mapping[str, Sensor], *, prune: bool, dry_run: bool) -> list[str]:
-    """Publish the differences and return what was done, a line each.
+    """Publish the differences; return one line for each.
 
-    Raises
-    ------
-    kafka.errors.KafkaError
-        Kafka is away or did not acknowledge; running it again finishes the job.
+    Raises `KafkaError`: Kafka is away or did not acknowledge; running it again finishes the job.
     """
     difference = Difference.between(present_sensors(bootstrap), declared)
     records: dict[str, bytes | None] = {each: declared[each].to_record() for each in difference.added}
@@ -97,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--prune", action="store_true", help="also remove sensors that the file does not declare")
     options = parser.parse_args(arguments)
     try:
-        settings = load_settings(Settings, options.config, os.environ, PREFIX)
+        settings = load_settings(Settings, options.config, os.environ)
         declared = load_sensors(settings.sensors_path, load_streams(settings.streams_path))
         done = seed(settings.kafka_bootstrap, declared, prune=options.prune, dry_run=options.dry_run)
     except SettingsError as error:

@@ -45,7 +45,10 @@ class Sensor:
         return cls(record.sensor, record.area, MappingProxyType(streams))
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
+NAME_CHARACTERS = 128
+
+#: Of a sensor, an area or a stream, where they are registered.
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
 class _Record(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,10 +91,8 @@ class Template:
 def refuse_unfit_template(histogram: Histogram, stream: Stream, field: str) -> None:
     """Refuse what the stream's declaration, and thereby every buffer's retention, does not allow for.
 
-    Raises
-    ------
-    Refused
-        `template_too_long`: longer than declared, more than 64 buckets, or a day or more away from detected_at.
+    Raises `Refused`: `template_too_long`: longer than declared, more than 64 buckets, or a day or more away from
+    detected_at.
     """
     if histogram.length_s > stream.longest_template_s:
         allowed = f"at most {stream.longest_template_s:g} s for stream {stream.name}, as declared"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from coincide import Histogram
 from services.common.problem import Problem
-from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor
 from services.ingest.registry.snapshot import Registry
 
 
@@ -56,14 +56,14 @@ def sensors_router(registry: Registry) -> APIRouter:
     @router.get("/sensors", summary="List sensors")
     async def list_sensors(
         limit: Annotated[int, Query(ge=1, le=1000, description="most sensors on the page")] = 100,
-        after: Annotated[str, Query(max_length=128, description="the `next` of the page before")] = "",
+        after: Annotated[str, Query(max_length=NAME_CHARACTERS, description="the `next` of the page before")] = "",
     ) -> SensorPage:
         """Return sensors whose id sorts after `after`."""
         ids = list(registry.snapshot.sensors)
         return _page(registry, ids, bisect_right(ids, after), limit)
 
     @router.get("/sensors/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
-    async def show_sensor(sensor_id: Annotated[str, Path(max_length=128)]) -> SensorBody:
+    async def show_sensor(sensor_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> SensorBody:
         sensor = registry.snapshot.sensors.get(sensor_id)
         if sensor is None:
             raise Problem(404, f"no sensor {sensor_id!r} is registered")
@@ -72,7 +72,7 @@ def sensors_router(registry: Registry) -> APIRouter:
     @router.get(
         "/templates/{template_id}", summary="Show one template", responses={404: {"description": "No such template"}}
     )
-    async def show_template(template_id: Annotated[str, Path(max_length=128)]) -> TemplateBody:
+    async def show_template(template_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> TemplateBody:
         """Return a template that a registered sensor uses; an event's own uncertainty is in its frame only."""
         template = registry.snapshot.templates.get(template_id)
         if template is None:

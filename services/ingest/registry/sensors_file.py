@@ -5,66 +5,56 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+import msgspec
+from msgspec import Meta, Struct
 
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.forms import histogram_of_form
 from services.common.declared_streams import Streams
-from services.common.problem import describe_errors
 from services.common.settings import SettingsError, read_yaml
-from services.ingest.registry.sensors import Sensor, refuse_unfit_template
+from services.ingest.registry.sensors import Name, Sensor, refuse_unfit_template
 from services.ingest.stamping.verdicts import Refused
 
-Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
-
-class _Sensor(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _DeclaredSensor(Struct, forbid_unknown_fields=True):
     id: Name
     area: Name
-    streams: dict[Name, str] = Field(min_length=1)
+    streams: Annotated[dict[Name, str], Meta(min_length=1)]
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _File(Struct, forbid_unknown_fields=True):
     templates: dict[str, dict[str, Any]]
-    sensors: list[_Sensor]
+    sensors: list[_DeclaredSensor]
 
-    @model_validator(mode="after")
-    def _refuse_doubles_and_strangers(self) -> Self:
-        seen: set[str] = set()
+    def __post_init__(self) -> None:
+        ids: set[str] = set()
         for sensor in self.sensors:
-            if sensor.id in seen:
+            if sensor.id in ids:
                 raise ValueError(f"sensor {sensor.id!r} is declared twice")
-            seen.add(sensor.id)
+            ids.add(sensor.id)
             for template in sensor.streams.values():
                 if template not in self.templates:
                     raise ValueError(f"sensor {sensor.id!r} names template {template!r}, which is not declared")
-        return self
 
 
 def load_sensors(path: Path, streams: Streams) -> dict[str, Sensor]:
     """Return the sensors declared at `path`, by id.
 
-    Raises
-    ------
-    SettingsError
-        The file cannot be read; a declaration is not valid; a stream is not declared or its templates are shorter.
+    Raises `SettingsError`: the file cannot be read; a declaration is not valid; a stream is not declared or its
+    templates are shorter.
     """
     try:
-        declared = _File.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise SettingsError(f"{path}: {describe_errors(error)}") from error
+        declared = msgspec.convert(read_yaml(path), _File)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{path}: {error}") from error
     templates = {name: _template(path, name, form) for name, form in declared.templates.items()}
     return {each.id: _sensor(path, each, templates, streams) for each in declared.sensors}
 
 
-def _sensor(path: Path, declared: _Sensor, templates: Mapping[str, Histogram], streams: Streams) -> Sensor:
+def _sensor(path: Path, declared: _DeclaredSensor, templates: Mapping[str, Histogram], streams: Streams) -> Sensor:
     for stream, template in declared.streams.items():
         if stream not in streams:
             known = ", ".join(streams)

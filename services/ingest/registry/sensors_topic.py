@@ -18,12 +18,6 @@ ANSWER_TIMEOUT_MS = 3000
 log = logging.getLogger(__name__)
 
 
-def begin(consumer: KafkaConsumer) -> None:
-    """Have `consumer` read the topic from its beginning."""
-    consumer.assign([PARTITION])
-    consumer.seek_to_beginning(PARTITION)
-
-
 def end_offset(consumer: KafkaConsumer) -> int:
     """Return the offset of the next record to come; raises KafkaError when Kafka does not answer within 3 s."""
     end: int = consumer.end_offsets([PARTITION], timeout_ms=ANSWER_TIMEOUT_MS)[PARTITION]
@@ -39,12 +33,10 @@ def poll(consumer: KafkaConsumer) -> list[ConsumerRecord]:
 def read_all(consumer: KafkaConsumer, on_unusable: Callable[[], None] = lambda: None) -> dict[str, Sensor]:
     """Return the sensors as the topic has them now. Blocks until its end is reached.
 
-    Raises
-    ------
-    kafka.errors.KafkaError
-        Kafka stopped answering.
+    Raises `KafkaError`: Kafka stopped answering.
     """
-    begin(consumer)
+    consumer.assign([PARTITION])
+    consumer.seek_to_beginning(PARTITION)
     end = end_offset(consumer)
     sensors: dict[str, Sensor] = {}
     while consumer.position(PARTITION, timeout_ms=ANSWER_TIMEOUT_MS) < end:

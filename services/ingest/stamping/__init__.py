@@ -1,1 +1,1 @@
-"""From posted items to verdicts: checked, stamped with templates, put into frames. No HTTP, no Kafka client."""
+"""From posted items to verdicts: items are checked, stamped with templates and put into frames. No HTTP here."""

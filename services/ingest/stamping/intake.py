@@ -9,17 +9,16 @@ from typing import Any
 
 import msgspec
 
-from services.common.declared_streams import Streams
 from services.ingest.http.parsing import Item
 from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.frames import Frame, FrameDraft
-from services.ingest.kafka.publisher import Publisher
+from services.ingest.kafka.publisher import FramePublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Template
 from services.ingest.registry.snapshot import Registry
 from services.ingest.stamping import verdicts
 from services.ingest.stamping.posted import PostedDetection
-from services.ingest.stamping.stamp import Detection, Stamper
+from services.ingest.stamping.stamp import StampedDetection, Stamper
 from services.ingest.stamping.verdicts import Refused, Verdict
 
 Clock = Callable[[], int]
@@ -42,13 +41,12 @@ class Outcome:
 
 
 class Intake:
-    """Takes detections: what is refused goes to the dead letters, the rest to Kafka in frames."""
+    """Takes detections: refused items go to the dead letters, the others to Kafka in frames."""
 
     def __init__(
         self,
         registry: Registry,
-        streams: Streams,
-        publisher: Publisher,
+        publisher: FramePublisher,
         dead_letters: DeadLetters,
         metrics: IngestMetrics,
         max_future_us: int,
@@ -56,7 +54,6 @@ class Intake:
         clock_us: Clock = system_clock_us,
     ) -> None:
         self._registry = registry
-        self._streams = streams
         self._publisher = publisher
         self._dead_letters = dead_letters
         self._metrics = metrics
@@ -67,43 +64,44 @@ class Intake:
     async def take(self, items: Sequence[PostedDetection | Item]) -> Outcome:
         """Stamp and publish `items`; returns when Kafka has settled every frame, in bounded time.
 
-        Raises
-        ------
-        PublisherBusyError
-            Nothing was sent; refused items are neither counted nor dead-lettered, because all will come again.
+        Raises `PublisherBusyError`: nothing was sent; refused items are neither counted nor dead-lettered, because
+        all will come again.
         """
         received_at_us = self._clock_us()
-        judged = self._judge(items, received_at_us)
-        frames = [frame for draft in judged.drafts.values() for frame in draft.frames(received_at_us)]
-        lost = await self._publish(frames, received_at_us, judged.verdicts)
-        self._bury(judged.refusals, received_at_us)
-        return self._counted(received_at_us, judged, lost)
+        judgement = self._judge(items, received_at_us)
+        frames = [frame for draft in judgement.drafts.values() for frame in draft.frames(received_at_us)]
+        unacknowledged = await self._publish(frames, received_at_us, judgement.verdicts)
+        self._bury(judgement.refusals, received_at_us)
+        return self._counted(received_at_us, judgement, unacknowledged)
 
-    def _judge(self, items: Sequence[PostedDetection | Item], received_at_us: int) -> _Judged:
+    def _judge(self, items: Sequence[PostedDetection | Item], received_at_us: int) -> _Judgement:
         latest_us = received_at_us + self._max_future_us
-        stamper = Stamper(self._registry.snapshot, self._streams, latest_us, self._sigma_digits)
-        judged = _Judged()
+        stamper = Stamper(self._registry.snapshot, self._registry.streams, latest_us, self._sigma_digits)
+        judgement = _Judgement()
         for index, item in enumerate(items):
             try:
                 if type(item) is Item:
                     raise item.refused
-                judged.accept(index, *stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
+                judgement.accept(index, *stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
             except Refused as why:
-                judged.refuse(index, why, item)
-        return judged
+                judgement.refuse(index, why, item)
+        return judgement
 
-    async def _publish(self, frames: list[Frame], received_at_us: int, found: list[Verdict]) -> int:
-        """Publish `frames`, correct the verdicts of what was not acknowledged and return how many those are."""
+    async def _publish(self, frames: list[Frame], received_at_us: int, of_items: list[Verdict]) -> int:
+        """Publish `frames`, correct the verdicts of unacknowledged detections and return how many there are."""
         if not frames:
             return 0
         acknowledged = await self._publisher.publish(frames, received_at_us)
-        lost = [index for frame, safe in zip(frames, acknowledged, strict=True) if not safe for index in frame.indices]
-        for index in lost:
-            found[index] = verdicts.unacknowledged(index, found[index].id or "")
-        arrived = [len(frame.value) for frame, safe in zip(frames, acknowledged, strict=True) if safe]
-        self._metrics.frames.inc(len(arrived))
-        self._metrics.frame_bytes.inc(sum(arrived))
-        return len(lost)
+        unacknowledged = 0
+        for frame, safe in zip(frames, acknowledged, strict=True):
+            if safe:
+                self._metrics.frames.inc()
+                self._metrics.frame_bytes.inc(len(frame.value))
+                continue
+            unacknowledged += len(frame.indices)
+            for index in frame.indices:
+                of_items[index] = verdicts.unacknowledged(index, of_items[index].id or "")
+        return unacknowledged
 
     def _bury(self, refusals: list[tuple[Refused, PostedDetection | Item]], received_at_us: int) -> None:
         for why, item in refusals:
@@ -116,16 +114,16 @@ class Intake:
         sensor = self._registry.snapshot.sensors.get(sensor_id) if isinstance(sensor_id, str) else None
         return sensor.area if sensor else None
 
-    def _counted(self, received_at_us: int, judged: _Judged, lost: int) -> Outcome:
-        refused = len(judged.refusals)
-        accepted = len(judged.verdicts) - refused - lost
+    def _counted(self, received_at_us: int, judgement: _Judgement, unacknowledged: int) -> Outcome:
+        refused = len(judgement.refusals)
+        accepted = len(judgement.verdicts) - refused - unacknowledged
         self._metrics.accepted.inc(accepted)
-        if lost:
-            self._metrics.unacknowledged.inc(lost)
-        return Outcome(received_at_us, judged.verdicts, accepted, refused, lost)
+        if unacknowledged:
+            self._metrics.unacknowledged.inc(unacknowledged)
+        return Outcome(received_at_us, judgement.verdicts, accepted, refused, unacknowledged)
 
 
-class _Judged:
+class _Judgement:
     """The items of one POST, judged one by one: a verdict on each, frames drafted by area, and what was refused."""
 
     def __init__(self) -> None:
@@ -133,7 +131,7 @@ class _Judged:
         self.drafts: dict[str, FrameDraft] = {}
         self.refusals: list[tuple[Refused, PostedDetection | Item]] = []
 
-    def accept(self, index: int, area: str, template: Template, detection: Detection) -> None:
+    def accept(self, index: int, area: str, template: Template, detection: StampedDetection) -> None:
         draft = self.drafts.get(area)
         if draft is None:
             draft = self.drafts[area] = FrameDraft(area)

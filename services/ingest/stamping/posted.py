@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from services.common.instants import LAST_US, YEAR_1980_US, rfc_3339_us
+from services.ingest.registry.sensors import NAME_CHARACTERS
 from services.ingest.stamping.verdicts import INT64, Reason, Refused
 
-NAME_CHARACTERS = 128
 ID_CHARACTERS = 200
 
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)]
@@ -60,22 +59,11 @@ ALLOWED = {
 }
 
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-YEAR_1980_US = 315_532_800_000_000
-LAST_US = 253_402_300_799_999_999  # the end of the year 9999
-
-# datetime.fromisoformat also takes naive times, week dates and commas, which RFC 3339 does not.
-_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch
-
-
 def instant_us(instant: Instant, field: str = "detected_at") -> int:
     """Return `instant` in microseconds since the epoch; parts of a microsecond are cut off.
 
-    Raises
-    ------
-    Refused
-        `bad_time`, `before_1980`, or `looks_like_seconds` for a number that as microseconds lies before 1980:
-        whoever sends seconds or milliseconds would otherwise silently report 1970.
+    Raises `Refused`: `bad_time`, `before_1980`, or `looks_like_seconds` for a number that as microseconds lies before
+    1980: whoever sends seconds or milliseconds would otherwise silently report 1970.
     """
     if isinstance(instant, str):
         instant_as_us = _rfc_3339_us(instant, field)
@@ -93,13 +81,13 @@ def instant_us(instant: Instant, field: str = "detected_at") -> int:
 
 
 def _rfc_3339_us(text: str, field: str) -> int:
-    if not _RFC_3339(text):
-        raise Refused(Reason.BAD_TIME, field, text, ALLOWED["detected_at"])
     try:
-        since = datetime.fromisoformat(text.upper()) - EPOCH
+        instant_as_us = rfc_3339_us(text)
     except ValueError as error:
         raise Refused(Reason.BAD_TIME, field, text, f"{ALLOWED['detected_at']} ({error})") from None
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    if instant_as_us is None:
+        raise Refused(Reason.BAD_TIME, field, text, ALLOWED["detected_at"])
+    return instant_as_us
 
 
 LONGEST_BYTES = 1024
@@ -110,10 +98,7 @@ _encode = msgspec.json.Encoder().encode
 def check_attributes(attributes: dict[str, Any]) -> None:
     """Refuse attributes that are longer than 1 KiB as compact JSON, deeper than 5 levels, or beyond 64 bits.
 
-    Raises
-    ------
-    Refused
-        `attributes_too_long`, `too_deep` or `out_of_range`.
+    Raises `Refused`: `attributes_too_long`, `too_deep` or `out_of_range`.
     """
     _check_members(attributes.values(), 1)
     length = len(_encode(attributes))

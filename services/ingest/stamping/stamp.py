@@ -18,7 +18,7 @@ from services.ingest.stamping.verdicts import Reason, Refused
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Detection(Struct, gc=False):
+class StampedDetection(Struct, gc=False):
     """One detection as it stands in a frame; times in microseconds since the epoch, [earliest_us, latest_us] closed."""
 
     id: str
@@ -42,7 +42,7 @@ class Stamper:
         self._latest_detected_at_us = latest_detected_at_us
         self._sigma_digits = sigma_digits
 
-    def stamp(self, posted: PostedDetection) -> tuple[str, Template, Detection]:
+    def stamp(self, posted: PostedDetection) -> tuple[str, Template, StampedDetection]:
         """Return the area, the template and the detection; raises `Refused`."""
         stamp = self._stamp_of(posted)
         at_us = self._detected_at_us(posted)
@@ -57,7 +57,7 @@ class Stamper:
         identity = posted.id
         if identity is UNSET:
             identity = default_id(posted.sensor, stamp.stream, at_us, attributes, own)
-        detection = Detection(
+        detection = StampedDetection(
             identity,
             posted.sensor,
             stamp.stream,

@@ -21,10 +21,7 @@ def own_template(uncertainty: Uncertainty, detected_at_us: int, sigma_digits: in
 
     A sigma is rounded up to `sigma_digits` significant digits, if given; bounds and histograms are facts and stay.
 
-    Raises
-    ------
-    Refused
-        `bad_uncertainty`, or what is wrong with one of its times.
+    Raises `Refused`: `bad_uncertainty`, or what is wrong with one of its times.
     """
     form = _form(uncertainty)
     try:

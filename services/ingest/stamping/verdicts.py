@@ -1,4 +1,4 @@
-"""Verdicts: what became of each item of a POST, and the documented reasons why one is refused."""
+"""Verdicts: what became of each item of a POST, and the documented reasons for a refusal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Reason(StrEnum):
     retryable: bool
 
     def __new__(cls, code: str, meaning: str, retryable: bool = False) -> Self:
-        """Make a code that knows what it means."""
+        """Make a code with its meaning."""
         reason = str.__new__(cls, code)
         reason._value_ = code
         reason.meaning = meaning
@@ -123,7 +123,7 @@ class Verdict(Struct, omit_defaults=True):
     retryable: bool | None = None
 
 
-class Answer(Struct):
+class PostAnswer(Struct):
     """The answer to a POST of which at least one item was accepted and every accepted one is acknowledged."""
 
     accepted: int

@@ -13,7 +13,7 @@ from deploy.local.system import HARBOUR, PROCESSES
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import Settings as IngestSettings
-from spark_jobs.settings import load_settings as load_fusion_settings
+from spark_jobs.settings import Settings as FusionSettings
 
 ODD_NAMES = ["plain", "a b", "it's", "100%", "a: b", "a #b", "größe"]
 
@@ -46,9 +46,9 @@ def test_settings_that_cannot_be_run_here_are_one_sentence(environ: dict[str, st
 def test_every_component_is_told_its_own_ports_and_folders(tmp_path: Path, name: str) -> None:
     layout = Layout.isolated(tmp_path / name)
     own = layout.overrides
-    ingest = load_settings(IngestSettings, None, own, "COINCIDE_INGEST_")
-    alerting = load_settings(AlertingSettings, None, own, "COINCIDE_ALERTING_")
-    fusion = load_fusion_settings(None, own)
+    ingest = load_settings(IngestSettings, None, own)
+    alerting = load_settings(AlertingSettings, None, own)
+    fusion = load_settings(FusionSettings, None, own)
     assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {layout.bootstrap}
     assert (ingest.port, alerting.port, fusion.port) == astuple(layout.ports)[2:]
     assert fusion.checkpoint_path == tmp_path / name / "checkpoint"

@@ -1,7 +1,6 @@
 """Fixtures of the alerting tests: a database of their own, and an app whose Kafka is a list."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,10 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
 
 from services.alerting.kafka.sorting import Sorter
-from services.alerting.kafka.storing import Intake
+from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.store.dialect import migrate, open_engine
-from tests.services.alerting.live_clients import Live, OpenLive
+from tests.services.alerting.clients import Api, Live, running_api
 from tests.services.alerting.records import TOPICS
 
 
@@ -30,17 +29,23 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def intake(engine: Engine, metrics: Metrics) -> Intake:
-    return Intake(engine, TOPICS, metrics, Sorter(TOPICS, metrics))
+def storage(engine: Engine, metrics: Metrics) -> Storage:
+    return Storage(engine, TOPICS, metrics, Sorter(TOPICS, metrics))
 
 
 @pytest.fixture
-def live(engine: Engine, intake: Intake, metrics: Metrics) -> OpenLive:
-    @asynccontextmanager
-    async def open_live(readers_max: int = 100, queue_matches: int = 10_000) -> AsyncIterator[Live]:
-        opened = Live(engine, intake, metrics, readers_max, queue_matches)
-        yield opened
-        opened.hub.close()
-        await opened.ended()
+def api(engine: Engine, storage: Storage, metrics: Metrics) -> Iterator[Api]:
+    with running_api(engine, storage, metrics) as api:
+        yield api
 
-    return open_live
+
+@pytest.fixture
+async def live(
+    engine: Engine, storage: Storage, metrics: Metrics, request: pytest.FixtureRequest
+) -> AsyncIterator[Live]:
+    """A live stream; a test may give `readers_max` or `queue_matches` as the parameter of this fixture."""
+    bounds = {"readers_max": 100, "queue_matches": 10_000, **getattr(request, "param", {})}
+    live = Live(engine, storage, metrics, **bounds)
+    yield live
+    live.hub.close()
+    await live.ended()

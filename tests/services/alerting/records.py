@@ -1,11 +1,16 @@
-"""Kafka records and matches for the tests, small and valid unless told otherwise."""
+"""Kafka records for the tests, small and valid unless told otherwise; and what the database made of them."""
 
 import itertools
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from sqlalchemy import Engine, func, select
+
 from services.alerting.kafka.records import Topics
+from services.alerting.metrics import Metrics
+from services.alerting.store.episode_rows import read_episode, read_revisions
+from services.alerting.store.tables import metadata
 
 TOPICS = Topics()
 RECEIVED_AT_MS = 1_790_000_000_000
@@ -129,3 +134,31 @@ def change_record(id_: str, version: int, **fields: Any) -> Record:
 def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record:
     queries = {id_: {"version": version, "paused": False, "matches": 0, **others} for id_, version in versions.items()}
     return record(TOPICS.status, {"v": 1, "shard": shard, "queries": queries}, key=f"shard-{shard}".encode())
+
+
+def current(engine: Engine, id_: str = "e-1") -> dict[str, Any] | None:
+    with engine.connect() as connection:
+        body = read_episode(connection, id_)
+    return None if body is None else json.loads(body)
+
+
+def revisions(engine: Engine, id_: str = "e-1") -> list[tuple[int, str]]:
+    """Revision and state of every one kept, oldest first."""
+    with engine.connect() as connection:
+        bodies = [json.loads(row.body) for row in read_revisions(connection, id_, None, 1000)]
+    return [(body["revision"], state_of(body)) for body in reversed(bodies)]
+
+
+def state_of(body: dict[str, Any]) -> str:
+    if body.get("retracted"):
+        return "retracted"
+    return "open" if body["open"] else "final" if body["final"] else "closed"
+
+
+def rows(engine: Engine, table: str) -> int:
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(metadata.tables[table])).scalar_one()
+
+
+def counted(metrics: Metrics, name: str, **labels: str) -> float:
+    return metrics.registry.get_sample_value(f"coincide_alerting_{name}", labels) or 0.0

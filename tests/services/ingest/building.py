@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from fastapi import FastAPI
@@ -21,16 +20,15 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
+from services.ingest.stamping.intake import Clock
 
 NOW_US = 1_760_000_000_000_000  # 2025-10-09T08:53:20Z
 
-STREAMS = MappingProxyType(
-    {
-        "seismic": Stream("seismic", longest_template_s=60),
-        "acoustic": Stream("acoustic", longest_template_s=60),
-        "neutrino": Stream("neutrino", longest_template_s=300),
-    }
-)
+STREAMS = {
+    "seismic": Stream("seismic", longest_template_s=60),
+    "acoustic": Stream("acoustic", longest_template_s=60),
+    "neutrino": Stream("neutrino", longest_template_s=300),
+}
 CLOCK = Histogram.uniform(-2, 1)
 SENSORS = {
     "imb": Sensor("imb", "sn1987a", {"neutrino": Histogram.uniform(-0.05, 0.05)}),
@@ -42,7 +40,10 @@ SENSORS = {
 
 
 class KeepingPublisher:
-    """Keeps what it is given; `acknowledges` decides frame by frame, `busy` refuses the whole POST."""
+    """Keeps what it is given; `acknowledges` decides frame by frame, `busy` refuses everything.
+
+    A heartbeat is settled when `settled` is set, and is lost unless it `lands`.
+    """
 
     def __init__(self) -> None:
         self.connected = True
@@ -51,6 +52,10 @@ class KeepingPublisher:
         self.takes_dead_letters = True
         self.frames: list[Frame] = []
         self.dead_letters: list[tuple[bytes, dict[str, Any]]] = []
+        self.heartbeats: list[tuple[bytes, int]] = []
+        self.lands = True
+        self.settled = asyncio.Event()
+        self.settled.set()
 
     async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
         await asyncio.sleep(0)
@@ -63,6 +68,13 @@ class KeepingPublisher:
         if self.takes_dead_letters:
             self.dead_letters.append((key, json.loads(value)))
         return self.takes_dead_letters
+
+    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
+        if self.busy:
+            raise PublisherBusyError(self.busy)
+        self.heartbeats.append((value, received_at_us))
+        await self.settled.wait()
+        return self.lands
 
     @property
     def detections(self) -> list[dict[str, Any]]:
@@ -84,6 +96,7 @@ class Ingest:
     registry: Registry = field(default_factory=registry_of)
     publisher: KeepingPublisher = field(default_factory=KeepingPublisher)
     kafka_answers: bool = True
+    clock_us: Clock = lambda: NOW_US
 
     def __post_init__(self) -> None:
         self.metrics = IngestMetrics(CollectorRegistry())
@@ -93,7 +106,7 @@ class Ingest:
             self.publisher,
             self.metrics,
             kafka_answers=lambda: self.kafka_answers,
-            clock_us=lambda: NOW_US,
+            clock_us=self.clock_us,
         )
         self.client = TestClient(self.app)
 

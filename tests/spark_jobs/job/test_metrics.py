@@ -10,11 +10,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 from pyspark.sql.streaming.listener import QueryIdleEvent, QueryProgressEvent, StreamingQueryProgress
 
+from services.common.settings import SettingsError
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.restarts import Liveliness
 from spark_jobs.job.status_metrics import StatusMetrics
-from spark_jobs.settings import SettingsError
 
 PROGRESS = {
     "id": "6cf6846a-9154-48b9-b915-09ddf0f6fbda",

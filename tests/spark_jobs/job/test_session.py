@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.job.job_streams import load_streams
+from services.common.settings import SettingsError
 from spark_jobs.job.session import spark_properties, write_archive
-from spark_jobs.settings import Settings, SettingsError
+from spark_jobs.settings import Settings
 
 
 def test_own_properties_win(tmp_path: Path) -> None:
@@ -26,18 +26,6 @@ def test_own_properties_win(tmp_path: Path) -> None:
 def test_missing_jars_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no jar in it"):
         spark_properties(Settings(jars_path=tmp_path))
-
-
-def test_the_shipped_streams_can_be_read() -> None:
-    assert load_streams(Path("config/streams.yaml"))["neutrino"].longest_template_s == 300
-
-
-@pytest.mark.parametrize("text", ["streams: 3", "{}", "streams: {a: {max_delay_s: -1}}", "streams: {a: {x: 1}}"])
-def test_streams_that_cannot_be_used_are_refused(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "streams.yaml"
-    file.write_text(text)
-    with pytest.raises(SettingsError, match=r"streams\.yaml"):
-        load_streams(file)
 
 
 def test_the_archive_for_a_cluster_can_be_imported_from(tmp_path: Path) -> None:

@@ -1,143 +1,94 @@
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
 
-from services.alerting.kafka.storing import Intake
-from services.alerting.metrics import Metrics
-from tests.services.alerting.line import Line, line
+from tests.services.alerting.clients import Api
 from tests.services.alerting.records import episode, episode_record, match_record, retraction
 
-Steps = Callable[[Line], Awaitable[None]]
-Run = Callable[[Steps], None]
+
+def ids(api: Api, **filters: str) -> list[str]:
+    return [item["id"] for item in api.items("/v1/episodes", **filters)]
 
 
-@pytest.fixture
-def run(engine: Engine, intake: Intake, metrics: Metrics) -> Run:
-    def run(steps: Steps) -> None:
-        async def inside() -> None:
-            async with line(engine, intake, metrics) as api:
-                await steps(api)
+def test_an_episode_is_served_as_it_is_now_with_all_that_was_said_of_it(api: Api) -> None:
+    stored = api.store(episode_record("e-1", 1), match_record("m-1"))
+    stored += api.store(episode_record("e-1", 2, "final", value=101.5))
 
-        asyncio.run(inside())
-
-    return run
-
-
-async def items(api: Line, **filters: str) -> list[dict[str, Any]]:
-    served: list[dict[str, Any]] = (await api.client.get("/v1/episodes", params=filters)).json()["items"]
-    return served
+    now = episode("e-1", 2, "final", value=101.5)
+    assert api.client.get("/v1/episodes/e-1").json() == now
+    page = api.client.get("/v1/episodes").json()
+    assert page == {"items": [now], "next_cursor": None, "last_event_id": str(stored[-1].sequence)}
+    assert api.client.get("/v1/matches").json()["last_event_id"] == str(stored[-1].sequence)
 
 
-async def ids(api: Line, **filters: str) -> list[str]:
-    return [item["id"] for item in await items(api, **filters)]
+def test_a_retracted_episode_says_what_took_its_place(api: Api) -> None:
+    api.store(episode_record("e-1", 1), episode_record("e-2", 1))
+    api.store(episode_record("e-2", 3), episode_record("e-1", 3, "retracted", by=["e-2"]))
+    gone = retraction("e-1", 3, by=["e-2"])
+    assert api.client.get("/v1/episodes/e-1").json() == gone
+    assert ids(api) == ids(api, retracted="false") == ["e-2"]
+    assert api.items("/v1/episodes", retracted="true") == [gone]
+    assert ids(api, retracted="any") == ["e-2", "e-1"]
+    assert ids(api, retracted="any", to="2026-01-01T00:00:00Z") == ["e-2"]
 
 
-def test_an_episode_is_served_as_it_is_now_with_all_that_was_said_of_it(run: Run, intake: Intake) -> None:
-    stored = intake.store([episode_record("e-1", 1), match_record("m-1")], [])
-    stored += intake.store([episode_record("e-1", 2, "final", value=101.5)], [])
-
-    async def steps(api: Line) -> None:
-        now = episode("e-1", 2, "final", value=101.5)
-        assert (await api.client.get("/v1/episodes/e-1")).json() == now
-        page = (await api.client.get("/v1/episodes")).json()
-        assert page == {"items": [now], "next_cursor": None, "last_event_id": str(stored[-1].sequence)}
-        assert (await api.client.get("/v1/matches")).json()["last_event_id"] == str(stored[-1].sequence)
-
-    run(steps)
-
-
-def test_a_retracted_episode_says_what_took_its_place(run: Run, intake: Intake) -> None:
-    intake.store([episode_record("e-1", 1), episode_record("e-2", 1)], [])
-    intake.store([episode_record("e-2", 3), episode_record("e-1", 3, "retracted", by=["e-2"])], [])
-
-    async def steps(api: Line) -> None:
-        gone = retraction("e-1", 3, by=["e-2"])
-        assert (await api.client.get("/v1/episodes/e-1")).json() == gone
-        assert await ids(api) == await ids(api, retracted="false") == ["e-2"]
-        assert await items(api, retracted="true") == [gone]
-        assert await ids(api, retracted="any") == ["e-2", "e-1"]
-        assert await ids(api, retracted="any", to="2026-01-01T00:00:00Z") == ["e-2"]
-
-    run(steps)
-
-
-def test_filters(run: Run, intake: Intake) -> None:
+def test_filters(api: Api) -> None:
     at_us = 541_064_135_000_000  # 1987-02-23T07:35:35Z
     span: dict[str, Any] = {"start_us": at_us, "end_us": at_us + 2_000_000}
-    intake.store(
-        [
-            episode_record("e-1", query="burst", area="sky", best_probability=0.9, **span),
-            episode_record("e-2", 1, "closed", best_probability=None),
-            episode_record("e-3", 1, "final"),
-        ],
-        [],
+    api.store(
+        episode_record("e-1", query="burst", area="sky", best_probability=0.9, **span),
+        episode_record("e-2", 1, "closed", best_probability=None),
+        episode_record("e-3", 1, "final"),
     )
 
-    async def steps(api: Line) -> None:
-        assert await ids(api, query="burst") == await ids(api, area="sky") == ["e-1"]
-        assert await ids(api, min_probability="0.5") == ["e-3", "e-1"]
-        assert [await ids(api, state=name) for name in ("open", "closed", "final")] == [["e-1"], ["e-2"], ["e-3"]]
-        assert await ids(api, **{"from": "1987-02-23T07:35:37Z"}) == ["e-1"]
-        assert await ids(api, **{"from": "1987-02-23T07:35:37.000001Z"}) == []
-        assert await ids(api, to="1987-02-23T16:35:35+09:00") == ["e-3", "e-2", "e-1"]
-        assert await ids(api, to=str(at_us - 1)) == ["e-3", "e-2"]
-
-    run(steps)
+    assert ids(api, query="burst") == ids(api, area="sky") == ["e-1"]
+    assert ids(api, min_probability="0.5") == ["e-3", "e-1"]
+    assert [ids(api, state=name) for name in ("open", "closed", "final")] == [["e-1"], ["e-2"], ["e-3"]]
+    assert ids(api, **{"from": "1987-02-23T07:35:37Z"}) == ["e-1"]
+    assert ids(api, **{"from": "1987-02-23T07:35:37.000001Z"}) == []
+    assert ids(api, to="1987-02-23T16:35:35+09:00") == ["e-3", "e-2", "e-1"]
+    assert ids(api, to=str(at_us - 1)) == ["e-3", "e-2"]
 
 
-def test_pages_hold_everything_once_although_episodes_come_and_change(run: Run, intake: Intake) -> None:
-    intake.store([episode_record(f"e-{n}") for n in range(10)], [])
-
-    async def steps(api: Line) -> None:
-        read: list[tuple[str, int]] = []
-        cursor: dict[str, str] = {}
-        while cursor is not None:
-            page = (await api.client.get("/v1/episodes", params={"limit": "3", **cursor})).json()
-            read += [(item["id"], item["revision"]) for item in page["items"]]
-            changed = [episode_record(f"e-{n}", len(read)) for n in (0, 5, 9)]
-            await asyncio.to_thread(intake.store, [*changed, episode_record(f"new-{len(read)}")], [])
-            if page["next_cursor"] is None:
-                break
-            cursor = {"cursor": page["next_cursor"]}
-        assert [id_ for id_, _ in read] == [f"e-{n}" for n in reversed(range(10))]
-        assert dict(read)["e-0"] == 9  # as it is now, not as it was when the first page was read
-
-    run(steps)
+def test_pages_hold_everything_once_although_episodes_come_and_change(api: Api) -> None:
+    api.store(*[episode_record(f"e-{n}") for n in range(10)])
+    read: list[tuple[str, int]] = []
+    cursor: dict[str, str] = {}
+    while cursor is not None:
+        page = api.client.get("/v1/episodes", params={"limit": "3", **cursor}).json()
+        read += [(item["id"], item["revision"]) for item in page["items"]]
+        changed = [episode_record(f"e-{n}", len(read)) for n in (0, 5, 9)]
+        api.store(*changed, episode_record(f"new-{len(read)}"))
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert [id_ for id_, _ in read] == [f"e-{n}" for n in reversed(range(10))]
+    assert dict(read)["e-0"] == 9  # as it is now, not as it was when the first page was read
 
 
-def test_revisions_newest_first_with_when_each_was_stored(run: Run, intake: Intake) -> None:
+def test_revisions_newest_first_with_when_each_was_stored(api: Api) -> None:
     for revision, state in enumerate(("open", "open", "closed", "final", "retracted")):
-        intake.store([episode_record("e-1", revision, state), episode_record("e-2", revision)], [])
-
-    async def steps(api: Line) -> None:
-        first = (await api.client.get("/v1/episodes/e-1/revisions")).json()
-        cursor = {"cursor": first["next_cursor"]}
-        rest = (await api.client.get("/v1/episodes/e-1/revisions", params=cursor)).json()
-        assert rest["next_cursor"] is None
-        every = first["items"] + rest["items"]
-        assert len(first["items"]) == 3  # page_items
-        stored_at_us = [item.pop("stored_at_us") for item in every]
-        assert stored_at_us == sorted(stored_at_us, reverse=True)
-        assert every[0] == retraction("e-1", 4)
-        assert every[1:] == [episode("e-1", n, s) for n, s in ((3, "final"), (2, "closed"), (1, "open"), (0, "open"))]
-        other = await api.client.get("/v1/episodes/e-2/revisions", params=cursor)
-        assert other.status_code == 422  # a cursor belongs to its episode
-
-    run(steps)
+        api.store(episode_record("e-1", revision, state), episode_record("e-2", revision))
+    first = api.client.get("/v1/episodes/e-1/revisions").json()
+    cursor = {"cursor": first["next_cursor"]}
+    rest = api.client.get("/v1/episodes/e-1/revisions", params=cursor).json()
+    assert rest["next_cursor"] is None
+    every = first["items"] + rest["items"]
+    assert len(first["items"]) == 3  # page_items
+    stored_at_us = [item.pop("stored_at_us") for item in every]
+    assert stored_at_us == sorted(stored_at_us, reverse=True)
+    assert every[0] == retraction("e-1", 4)
+    assert every[1:] == [episode("e-1", n, s) for n, s in ((3, "final"), (2, "closed"), (1, "open"), (0, "open"))]
+    other = api.client.get("/v1/episodes/e-2/revisions", params=cursor)
+    assert other.status_code == 422  # a cursor belongs to its episode
 
 
-def test_what_is_not_there(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        for path in ("/v1/episodes/e-1", "/v1/episodes/e-1/revisions"):
-            missing = await api.client.get(path)
-            assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
-            assert "'e-1'" in missing.json()["detail"]
-        assert (await api.client.get("/v1/episodes")).json()["items"] == []
-
-    run(steps)
+def test_what_is_not_there(api: Api) -> None:
+    for path in ("/v1/episodes/e-1", "/v1/episodes/e-1/revisions"):
+        missing = api.client.get(path)
+        assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
+        assert "'e-1'" in missing.json()["detail"]
+    assert api.client.get("/v1/episodes").json()["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -155,10 +106,7 @@ def test_what_is_not_there(run: Run) -> None:
         ("/v1/episodes/e-1/revisions?state=open", ["state"]),
     ],
 )
-def test_bad_parameters_are_named_with_their_value_and_what_is_allowed(run: Run, path: str, named: list[str]) -> None:
-    async def steps(api: Line) -> None:
-        response = await api.client.get(path)
-        assert (response.status_code, response.headers["content-type"]) == (422, "application/problem+json")
-        assert [word for word in named if word not in response.json()["detail"]] == []
-
-    run(steps)
+def test_bad_parameters_are_named_with_their_value_and_what_is_allowed(api: Api, path: str, named: list[str]) -> None:
+    response = api.client.get(path)
+    assert (response.status_code, response.headers["content-type"]) == (422, "application/problem+json")
+    assert [word for word in named if word not in response.json()["detail"]] == []

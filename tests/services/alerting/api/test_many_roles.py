@@ -1,18 +1,11 @@
 """Queries of more than two roles over REST: what is accepted, and each way to change a threshold."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
 import pytest
-from sqlalchemy import Engine
+from httpx2 import Response
 
-from services.alerting.kafka.storing import Intake
-from services.alerting.metrics import Metrics
-from tests.services.alerting.line import Line, line
-
-Run = Callable[[Callable[[Line], Awaitable[None]]], None]
+from tests.services.alerting.clients import Api
 
 BURST: dict[str, Any] = {
     "from": {"a": "seismic", "b": "seismic", "c": "acoustic"},
@@ -25,67 +18,46 @@ BURST: dict[str, Any] = {
 PATH = "/v1/queries/burst"
 
 
-@pytest.fixture
-def run(engine: Engine, intake: Intake, metrics: Metrics) -> Run:
-    def run(steps: Callable[[Line], Awaitable[None]]) -> None:
-        async def inside() -> None:
-            async with line(engine, intake, metrics) as api:
-                await steps(api)
-
-        asyncio.run(inside())
-
-    return run
+def patch(api: Api, **body: Any) -> Response:
+    return api.client.patch(f"{PATH}/threshold", json=body, headers={"If-Match": "*"})
 
 
-async def patch(api: Line, **body: Any) -> httpx.Response:
-    return await api.client.patch(f"{PATH}/threshold", json=body, headers={"If-Match": "*"})
-
-
-def thresholds(answer: httpx.Response) -> list[float | None]:
+def thresholds(answer: Response) -> list[float | None]:
     return [edge.get("threshold") for edge in answer.json()["query"]["within"]]
 
 
-def test_a_form_is_accepted_and_shown_edge_by_edge(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        created = await api.client.put(PATH, json=BURST)
-        assert created.status_code == 201
-        shown = created.json()["query"]
-        assert [edge["between"] for edge in shown["within"]] == [["a", "b"], ["a", "c"], ["b", "c"]]
-        assert {name: shown[name] for name in ("form", "joint_threshold", "at_least", "equal")} == {
-            name: BURST[name] for name in ("form", "joint_threshold", "at_least", "equal")
-        }
-        for same in (BURST, {**BURST, "within": shown["within"]}):
-            again = await api.client.put(PATH, json=same, headers={"If-Match": "*"})
-            assert (again.status_code, again.headers["etag"]) == (200, '"1"')
-
-    run(steps)
+def test_a_form_is_accepted_and_shown_edge_by_edge(api: Api) -> None:
+    created = api.client.put(PATH, json=BURST)
+    assert created.status_code == 201
+    shown = created.json()["query"]
+    assert [edge["between"] for edge in shown["within"]] == [["a", "b"], ["a", "c"], ["b", "c"]]
+    assert {name: shown[name] for name in ("form", "joint_threshold", "at_least", "equal")} == {
+        name: BURST[name] for name in ("form", "joint_threshold", "at_least", "equal")
+    }
+    for same in (BURST, {**BURST, "within": shown["within"]}):
+        again = api.client.put(PATH, json=same, headers={"If-Match": "*"})
+        assert (again.status_code, again.headers["etag"]) == (200, '"1"')
 
 
-def test_each_way_to_change_a_threshold(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        await api.client.put(PATH, json=BURST)
-        assert thresholds(await patch(api, threshold=0.3)) == [0.3, 0.3, 0.3]
-        assert thresholds(await patch(api, between=["c", "a"], threshold=0.5)) == [0.3, 0.5, 0.3]
-        joint = await patch(api, joint_threshold=0.1)
-        assert thresholds(joint) == [0.3, 0.5, 0.3]
-        assert joint.json()["query"]["joint_threshold"] == 0.1
-        assert joint.headers["etag"] == '"4"'
-        assert (await patch(api, joint_threshold=0.1)).headers["etag"] == '"4"'
-
-    run(steps)
+def test_each_way_to_change_a_threshold(api: Api) -> None:
+    api.client.put(PATH, json=BURST)
+    assert thresholds(patch(api, threshold=0.3)) == [0.3, 0.3, 0.3]
+    assert thresholds(patch(api, between=["c", "a"], threshold=0.5)) == [0.3, 0.5, 0.3]
+    joint = patch(api, joint_threshold=0.1)
+    assert thresholds(joint) == [0.3, 0.5, 0.3]
+    assert joint.json()["query"]["joint_threshold"] == 0.1
+    assert joint.headers["etag"] == '"4"'
+    assert (patch(api, joint_threshold=0.1)).headers["etag"] == '"4"'
 
 
-def test_a_joint_threshold_may_be_added_and_taken_away(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        pair = {"from": {"s": "seismic", "a": "acoustic"}, "within": [{"between": ["s", "a"], "window_s": 2}]}
-        assert (await api.client.put(PATH, json=pair)).status_code == 422
-        pair["within"] = [{"between": ["s", "a"], "window_s": 2, "threshold": 0.5}]
-        assert (await api.client.put(PATH, json=pair)).status_code == 201
-        assert (await patch(api, joint_threshold=0.6)).json()["query"]["joint_threshold"] == 0.6
-        merged = await api.client.patch(PATH, json={"joint_threshold": None}, headers={"If-Match": "*"})
-        assert "joint_threshold" not in merged.json()["query"]
-
-    run(steps)
+def test_a_joint_threshold_may_be_added_and_taken_away(api: Api) -> None:
+    pair = {"from": {"s": "seismic", "a": "acoustic"}, "within": [{"between": ["s", "a"], "window_s": 2}]}
+    assert api.client.put(PATH, json=pair).status_code == 422
+    pair["within"] = [{"between": ["s", "a"], "window_s": 2, "threshold": 0.5}]
+    assert api.client.put(PATH, json=pair).status_code == 201
+    assert (patch(api, joint_threshold=0.6)).json()["query"]["joint_threshold"] == 0.6
+    merged = api.client.patch(PATH, json={"joint_threshold": None}, headers={"If-Match": "*"})
+    assert "joint_threshold" not in merged.json()["query"]
 
 
 @pytest.mark.parametrize(
@@ -102,15 +74,12 @@ def test_a_joint_threshold_may_be_added_and_taken_away(run: Run) -> None:
         ({"between": ["a", "x"], "threshold": 0.5}, "there are ['a', 'b'], ['a', 'c'], ['b', 'c']"),
     ],
 )
-def test_what_names_no_threshold_is_refused(run: Run, body: dict[str, Any], named: str) -> None:
-    async def steps(api: Line) -> None:
-        await api.client.put(PATH, json=BURST)
-        answer = await patch(api, **body)
-        assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
-        assert named in answer.json()["detail"]
-        assert (await api.client.get(PATH)).json()["version"] == 1
-
-    run(steps)
+def test_what_names_no_threshold_is_refused(api: Api, body: dict[str, Any], named: str) -> None:
+    api.client.put(PATH, json=BURST)
+    answer = patch(api, **body)
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    assert named in answer.json()["detail"]
+    assert api.client.get(PATH).json()["version"] == 1
 
 
 @pytest.mark.parametrize(
@@ -125,10 +94,7 @@ def test_what_names_no_threshold_is_refused(run: Run, body: dict[str, Any], name
         ({"within": [{"between": ["a", "b"], "window_s": 1}, {"between": ["b", "c"], "window_s": 1}]}, "within"),
     ],
 )
-def test_a_query_that_makes_no_sense_is_refused_by_field(run: Run, changed: dict[str, Any], named: str) -> None:
-    async def steps(api: Line) -> None:
-        answer = await api.client.put(PATH, json={**BURST, **changed})
-        assert answer.status_code == 422
-        assert named in answer.json()["detail"]
-
-    run(steps)
+def test_a_query_that_makes_no_sense_is_refused_by_field(api: Api, changed: dict[str, Any], named: str) -> None:
+    answer = api.client.put(PATH, json={**BURST, **changed})
+    assert answer.status_code == 422
+    assert named in answer.json()["detail"]

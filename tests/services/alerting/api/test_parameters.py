@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from services.alerting.api.json_body import parse_json
 from services.alerting.api.pages import decode_cursor, encode_cursor, instant_us
+from services.alerting.api.queries import parse_json
 from services.alerting.queries.edits import merge_patch
 from services.alerting.queries.query_changes import Precondition
 from services.alerting.store.match_rows import MatchFilter

@@ -1,137 +1,106 @@
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
 
-from services.alerting.kafka.storing import Intake
-from services.alerting.metrics import Metrics
-from tests.services.alerting.line import Line, line
+from tests.services.alerting.clients import Api
 from tests.services.alerting.records import query, status_record
 
-Steps = Callable[[Line], Awaitable[None]]
-Run = Callable[[Steps], None]
+
+def test_the_life_of_a_query(api: Api) -> None:
+    created = api.client.put("/v1/queries/intruder", json=query())
+    assert (created.status_code, created.headers["etag"]) == (201, '"1"')
+    assert created.json()["applied_version"] is None
+
+    seen = {"If-Match": '"1"'}
+    changed = api.client.patch("/v1/queries/intruder/threshold", json={"threshold": 0.7}, headers=seen)
+    assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
+    assert changed.json()["query"]["within"][0] == {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.7}
+
+    api.store(status_record(0, {"intruder": 2}))
+    assert api.client.get("/v1/queries/intruder").json()["applied_version"] == 2
+
+    seen = {"If-Match": '"2"'}
+    assert api.client.post("/v1/queries/intruder/pause", headers=seen).json()["paused"] is True
+    replaced = api.client.put("/v1/queries/intruder", json=query(threshold=0.9), headers={"If-Match": '"3"'})
+    assert (replaced.status_code, replaced.json()["paused"], replaced.json()["version"]) == (200, True, 4)
+    resumed = api.client.post("/v1/queries/intruder/resume", headers={"If-Match": "*"})
+    assert resumed.json()["paused"] is False
+
+    patch = {"within": [{"between": ["s", "a"], "lo_s": -1, "hi_s": 9, "threshold": 1}], "sensors": "any"}
+    patched = api.client.patch(
+        "/v1/queries/intruder",
+        content=json.dumps(patch),
+        headers={"If-Match": '"5"', "Content-Type": "application/merge-patch+json"},
+    )
+    assert patched.json()["query"]["sensors"] == "any"
+    assert patched.json()["query"]["within"][0]["hi_s"] == 9
+
+    assert api.client.delete("/v1/queries/intruder", headers={"If-Match": '"6"'}).status_code == 204
+    assert api.client.get("/v1/queries/intruder").status_code == 404
+    assert api.client.get("/v1/queries").json() == {"items": []}
+
+    again = api.client.put("/v1/queries/intruder", json=query())
+    assert (again.status_code, again.json()["version"]) == (201, 8)  # 7 was the removal
+    history = api.client.get("/v1/queries/intruder/versions").json()["items"]
+    assert [version["version"] for version in history] == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert [version["version"] for version in history if version["removed"]] == [7]
+    removal = json.loads(api.kafka.topic[6].value or b"")
+    assert {**removal, "changed_at_us": 0} == {
+        "v": 1,
+        "id": "intruder",
+        "version": 7,
+        "removed": True,
+        "changed_at_us": 0,
+    }
 
 
-@pytest.fixture
-def run(engine: Engine, intake: Intake, metrics: Metrics) -> Run:
-    def run(steps: Steps) -> None:
-        async def inside() -> None:
-            async with line(engine, intake, metrics) as api:
-                await steps(api)
-
-        asyncio.run(inside())
-
-    return run
-
-
-def test_the_life_of_a_query(run: Run, intake: Intake) -> None:
-    async def steps(api: Line) -> None:
-        created = await api.client.put("/v1/queries/intruder", json=query())
-        assert (created.status_code, created.headers["etag"]) == (201, '"1"')
-        assert created.json()["applied_version"] is None
-
-        seen = {"If-Match": '"1"'}
-        changed = await api.client.patch("/v1/queries/intruder/threshold", json={"threshold": 0.7}, headers=seen)
-        assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
-        assert changed.json()["query"]["within"][0] == {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.7}
-
-        await asyncio.to_thread(intake.store, [status_record(0, {"intruder": 2})], [])
-        assert (await api.client.get("/v1/queries/intruder")).json()["applied_version"] == 2
-
-        seen = {"If-Match": '"2"'}
-        assert (await api.client.post("/v1/queries/intruder/pause", headers=seen)).json()["paused"] is True
-        replaced = await api.client.put("/v1/queries/intruder", json=query(threshold=0.9), headers={"If-Match": '"3"'})
-        assert (replaced.status_code, replaced.json()["paused"], replaced.json()["version"]) == (200, True, 4)
-        resumed = await api.client.post("/v1/queries/intruder/resume", headers={"If-Match": "*"})
-        assert resumed.json()["paused"] is False
-
-        patch = {"within": [{"between": ["s", "a"], "lo_s": -1, "hi_s": 9, "threshold": 1}], "sensors": "any"}
-        patched = await api.client.patch(
-            "/v1/queries/intruder",
-            content=json.dumps(patch),
-            headers={"If-Match": '"5"', "Content-Type": "application/merge-patch+json"},
-        )
-        assert patched.json()["query"]["sensors"] == "any"
-        assert patched.json()["query"]["within"][0]["hi_s"] == 9
-
-        assert (await api.client.delete("/v1/queries/intruder", headers={"If-Match": '"6"'})).status_code == 204
-        assert (await api.client.get("/v1/queries/intruder")).status_code == 404
-        assert (await api.client.get("/v1/queries")).json() == {"items": []}
-
-        again = await api.client.put("/v1/queries/intruder", json=query())
-        assert (again.status_code, again.json()["version"]) == (201, 8)  # 7 was the removal
-        history = (await api.client.get("/v1/queries/intruder/versions")).json()["items"]
-        assert [version["version"] for version in history] == [8, 7, 6, 5, 4, 3, 2, 1]
-        assert [version["version"] for version in history if version["removed"]] == [7]
-        removal = json.loads(api.kafka.topic[6].value or b"")
-        assert {**removal, "changed_at_us": 0} == {
-            "v": 1,
-            "id": "intruder",
-            "version": 7,
-            "removed": True,
-            "changed_at_us": 0,
-        }
-
-    run(steps)
+def test_a_change_that_changes_nothing_makes_no_version(api: Api) -> None:
+    api.client.put("/v1/queries/intruder", json=query())
+    for request in (
+        api.client.put("/v1/queries/intruder", json=query(), headers={"If-Match": '"1"'}),
+        api.client.patch("/v1/queries/intruder", json={}, headers={"If-Match": '"1"'}),
+        api.client.post("/v1/queries/intruder/resume", headers={"If-Match": '"1"'}),
+    ):
+        response = request
+        assert (response.status_code, response.headers["etag"]) == (200, '"1"')
+    assert len(api.kafka.topic) == 1
 
 
-def test_a_change_that_changes_nothing_makes_no_version(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        await api.client.put("/v1/queries/intruder", json=query())
-        for request in (
-            api.client.put("/v1/queries/intruder", json=query(), headers={"If-Match": '"1"'}),
-            api.client.patch("/v1/queries/intruder", json={}, headers={"If-Match": '"1"'}),
-            api.client.post("/v1/queries/intruder/resume", headers={"If-Match": '"1"'}),
-        ):
-            response = await request
-            assert (response.status_code, response.headers["etag"]) == (200, '"1"')
-        assert len(api.kafka.topic) == 1
-
-    run(steps)
-
-
-def test_nobody_overwrites_what_they_have_not_seen(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        await api.client.put("/v1/queries/intruder", json=query())
-        calls = [
-            ("PUT", "/v1/queries/intruder", query(threshold=0.1)),
-            ("PATCH", "/v1/queries/intruder", {"sensors": "any"}),
-            ("PATCH", "/v1/queries/intruder/threshold", {"threshold": 0.1}),
-            ("POST", "/v1/queries/intruder/pause", None),
-            ("POST", "/v1/queries/intruder/resume", None),
-            ("DELETE", "/v1/queries/intruder", None),
-        ]
-        for method, path, body in calls:
-            unseen = await api.client.request(method, path, json=body)
-            stale = await api.client.request(method, path, json=body, headers={"If-Match": '"9"'})
-            assert (unseen.status_code, stale.status_code) == (428, 412), path
-            assert unseen.headers["etag"] == stale.headers["etag"] == '"1"'
-        only_new = await api.client.put("/v1/queries/intruder", json=query(), headers={"If-None-Match": "*"})
-        assert only_new.status_code == 412
-        missing = await api.client.put("/v1/queries/other", json=query("other"), headers={"If-Match": '"1"'})
-        assert missing.status_code == 412
-        assert len(api.kafka.topic) == 1
-
-    run(steps)
+def test_nobody_overwrites_what_they_have_not_seen(api: Api) -> None:
+    api.client.put("/v1/queries/intruder", json=query())
+    calls = [
+        ("PUT", "/v1/queries/intruder", query(threshold=0.1)),
+        ("PATCH", "/v1/queries/intruder", {"sensors": "any"}),
+        ("PATCH", "/v1/queries/intruder/threshold", {"threshold": 0.1}),
+        ("POST", "/v1/queries/intruder/pause", None),
+        ("POST", "/v1/queries/intruder/resume", None),
+        ("DELETE", "/v1/queries/intruder", None),
+    ]
+    for method, path, body in calls:
+        unseen = api.client.request(method, path, json=body)
+        stale = api.client.request(method, path, json=body, headers={"If-Match": '"9"'})
+        assert (unseen.status_code, stale.status_code) == (428, 412), path
+        assert unseen.headers["etag"] == stale.headers["etag"] == '"1"'
+    only_new = api.client.put("/v1/queries/intruder", json=query(), headers={"If-None-Match": "*"})
+    assert only_new.status_code == 412
+    missing = api.client.put("/v1/queries/other", json=query("other"), headers={"If-Match": '"1"'})
+    assert missing.status_code == 412
+    assert len(api.kafka.topic) == 1
 
 
-def test_of_two_changes_at_once_one_wins(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        await api.client.put("/v1/queries/intruder", json=query())
-        seen = {"If-Match": '"1"'}
-        answers = await asyncio.gather(
-            *(
-                api.client.patch("/v1/queries/intruder/threshold", json={"threshold": t / 10}, headers=seen)
-                for t in range(1, 6)
-            )
-        )
-        assert sorted(answer.status_code for answer in answers) == [200, 412, 412, 412, 412]
-        assert len(api.kafka.topic) == 2
+def test_of_two_changes_at_once_one_wins(api: Api) -> None:
+    api.client.put("/v1/queries/intruder", json=query())
+    seen = {"If-Match": '"1"'}
 
-    run(steps)
+    def lower(threshold: float) -> int:
+        body = {"threshold": threshold}
+        return api.client.patch("/v1/queries/intruder/threshold", json=body, headers=seen).status_code
+
+    with ThreadPoolExecutor(5) as callers:
+        assert sorted(callers.map(lower, (0.1, 0.2, 0.3, 0.4, 0.5))) == [200, 412, 412, 412, 412]
+    assert len(api.kafka.topic) == 2
 
 
 BAD_QUERIES: list[tuple[Any, str]] = [
@@ -148,75 +117,57 @@ BAD_QUERIES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("document", "named"), BAD_QUERIES)
-def test_a_query_that_is_not_whole_is_refused(run: Run, document: Any, named: str) -> None:
-    async def steps(api: Line) -> None:
-        response = await api.client.put("/v1/queries/intruder", json=document)
-        assert response.status_code == 422
-        assert response.headers["content-type"] == "application/problem+json"
-        assert named in response.json()["detail"]
-        assert api.kafka.topic == []
-
-    run(steps)
+def test_a_query_that_is_not_whole_is_refused(api: Api, document: Any, named: str) -> None:
+    response = api.client.put("/v1/queries/intruder", json=document)
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+    assert named in response.json()["detail"]
+    assert api.kafka.topic == []
 
 
-def test_bodies_that_cannot_be_read_are_refused(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        async def status(content: bytes, media_type: str = "application/json") -> int:
-            headers = {"Content-Type": media_type}
-            return (await api.client.put("/v1/queries/q", content=content, headers=headers)).status_code
+def test_bodies_that_cannot_be_read_are_refused(api: Api) -> None:
+    def status(content: bytes, media_type: str = "application/json") -> int:
+        headers = {"Content-Type": media_type}
+        return api.client.put("/v1/queries/q", content=content, headers=headers).status_code
 
-        assert await status(b"{") == 422
-        assert await status(b"id=q", "application/x-www-form-urlencoded") == 415
-        assert await status(b'{"id":"' + b"q" * 70_000 + b'"}') == 413
-        for threshold in (b'{"threshold":"0.5"}', b'{"threshold":NaN}', b'{"threshold":true}', b"{}", b'{"a":1}', b"x"):
-            response = await api.client.patch(
-                "/v1/queries/q/threshold", content=threshold, headers={"Content-Type": "application/json"}
-            )
-            assert response.status_code == 422, threshold
-        assert (await api.client.patch("/v1/queries/q/threshold", json={"threshold": 0.5})).status_code == 404
-        assert (await api.client.post("/v1/queries/q/pause")).status_code == 404
-        assert (await api.client.delete("/v1/queries/q")).status_code == 404
-        assert (await api.client.get("/v1/queries/q/versions")).status_code == 404
-
-    run(steps)
+    assert status(b"{") == 422
+    assert status(b"id=q", "application/x-www-form-urlencoded") == 415
+    assert status(b'{"id":"' + b"q" * 70_000 + b'"}') == 413
+    for threshold in (b'{"threshold":"0.5"}', b'{"threshold":NaN}', b'{"threshold":true}', b"{}", b'{"a":1}', b"x"):
+        response = api.client.patch(
+            "/v1/queries/q/threshold", content=threshold, headers={"Content-Type": "application/json"}
+        )
+        assert response.status_code == 422, threshold
+    assert api.client.patch("/v1/queries/q/threshold", json={"threshold": 0.5}).status_code == 404
+    assert api.client.post("/v1/queries/q/pause").status_code == 404
+    assert api.client.delete("/v1/queries/q").status_code == 404
+    assert api.client.get("/v1/queries/q/versions").status_code == 404
 
 
-def test_there_are_only_so_many_queries(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        statuses = [(await api.client.put(f"/v1/queries/q{n}", json=query(f"q{n}"))).status_code for n in range(4)]
-        assert statuses == [201, 201, 201, 409]
-        assert (await api.client.delete("/v1/queries/q0", headers={"If-Match": "*"})).status_code == 204
-        assert (await api.client.put("/v1/queries/q3", json=query("q3"))).status_code == 201
-
-    run(steps)
+def test_there_are_only_so_many_queries(api: Api) -> None:
+    statuses = [api.client.put(f"/v1/queries/q{n}", json=query(f"q{n}")).status_code for n in range(4)]
+    assert statuses == [201, 201, 201, 409]
+    assert api.client.delete("/v1/queries/q0", headers={"If-Match": "*"}).status_code == 204
+    assert api.client.put("/v1/queries/q3", json=query("q3")).status_code == 201
 
 
-def test_with_kafka_away_nothing_is_accepted_and_no_version_is_given_twice(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        await api.client.put("/v1/queries/intruder", json=query())
-        api.kafka.is_away = True
-        refused = await api.client.put("/v1/queries/intruder", json=query(threshold=0.1), headers={"If-Match": '"1"'})
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
-        api.kafka.is_away = False
-        accepted = await api.client.put("/v1/queries/intruder", json=query(threshold=0.2), headers={"If-Match": '"1"'})
-        assert accepted.json()["version"] == 3  # 2 may still be on its way
-
-    run(steps)
+def test_with_kafka_away_nothing_is_accepted_and_no_version_is_given_twice(api: Api) -> None:
+    api.client.put("/v1/queries/intruder", json=query())
+    api.kafka.is_away = True
+    refused = api.client.put("/v1/queries/intruder", json=query(threshold=0.1), headers={"If-Match": '"1"'})
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+    api.kafka.is_away = False
+    accepted = api.client.put("/v1/queries/intruder", json=query(threshold=0.2), headers={"If-Match": '"1"'})
+    assert accepted.json()["version"] == 3  # 2 may still be on its way
 
 
-def test_a_change_is_not_answered_before_the_projection_holds_it(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        api.kafka.is_read = False
-        assert (await api.client.put("/v1/queries/intruder", json=query())).status_code == 503
-        assert len(api.kafka.topic) == 1
-
-    run(steps)
+def test_a_change_is_not_answered_before_the_projection_holds_it(api: Api) -> None:
+    api.kafka.is_read = False
+    assert api.client.put("/v1/queries/intruder", json=query()).status_code == 503
+    assert len(api.kafka.topic) == 1
 
 
-def test_before_the_queries_have_caught_up_nothing_is_accepted(run: Run) -> None:
-    async def steps(api: Line) -> None:
-        api.progress._caught_up = False
-        assert (await api.client.put("/v1/queries/intruder", json=query())).status_code == 503
-        assert api.kafka.topic == []
-
-    run(steps)
+def test_before_the_queries_have_caught_up_nothing_is_accepted(api: Api) -> None:
+    api.progress._caught_up = False
+    assert api.client.put("/v1/queries/intruder", json=query()).status_code == 503
+    assert api.kafka.topic == []

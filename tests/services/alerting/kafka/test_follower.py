@@ -16,14 +16,14 @@ from services.alerting.kafka.follower import Follower, Listeners
 from services.alerting.kafka.follower_progress import Progress
 from services.alerting.kafka.kafka_session import KafkaSession
 from services.alerting.kafka.projection import Seed
-from services.alerting.kafka.query_publisher import Publisher, encode
+from services.alerting.kafka.query_publisher import QueryPublisher, encode
 from services.alerting.kafka.records import QueryChange
 from services.alerting.metrics import Metrics
 from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.position_rows import Position
-from services.alerting.store.sequence import Stored
-from tests.services.alerting.records import TOPICS, Record, change_record, match_record, query
+from services.alerting.store.sequence import StoredRow
+from tests.services.alerting.records import TOPICS, Record, change_record, counted, match_record, query
 
 DEADLINE_S = 20.0
 
@@ -81,7 +81,7 @@ class ListSession(KafkaSession):
         pass
 
 
-class LogPublisher(Publisher):
+class LogPublisher(QueryPublisher):
     def __init__(self, log: Log) -> None:
         super().__init__("nowhere:1", TOPICS.queries, 1.0)
         self._log = log
@@ -94,13 +94,16 @@ class LogPublisher(Publisher):
 class Following:
     def __init__(self, log: Log, engine: Engine, metrics: Metrics, seeded: Sequence[Query]) -> None:
         self.progress = Progress(silence_s=60.0)
-        self.told: list[Stored] = []
+        self.rows: list[StoredRow] = []
         expiry = Expiry(engine, metrics, (1e9, 1e9), 100, 60.0)
         seed = Seed(seeded, LogPublisher(log), engine)
-        listeners = Listeners(self.told.extend, self.progress.reached)
+        listeners = Listeners(self.rows.extend, self.progress.reached)
         self.thread = Follower(
             lambda: ListSession(log), engine, TOPICS, metrics, self.progress, expiry, listeners, seed
         )
+
+    def until_ready(self) -> None:
+        until(lambda: self.progress.not_ready_because() == [])
 
 
 @contextmanager
@@ -121,10 +124,6 @@ def until(condition: Callable[[], bool]) -> None:
         threading.Event().wait(0.005)
 
 
-def is_ready(run: Following) -> bool:
-    return run.progress.not_ready_because() == []
-
-
 def versions(engine: Engine) -> dict[str, int]:
     with engine.connect() as connection:
         return {state.id: state.version for state in query_rows.read_queries(connection)}
@@ -134,37 +133,37 @@ def test_what_comes_is_stored_and_told_once(engine: Engine, metrics: Metrics) ->
     log = Log()
     log.append(match_record("m-1"))
     with following(log, engine, metrics) as run:
-        until(lambda: len(run.told) == 1)
+        until(lambda: len(run.rows) == 1)
         log.append(match_record("m-1"), match_record("m-2"))
-        until(lambda: len(run.told) == 2)
+        until(lambda: len(run.rows) == 2)
     log.append(match_record("m-3"))
     with following(log, engine, metrics) as run:  # goes on from the positions in the database
-        until(lambda: len(run.told) == 1)
-    assert metrics.registry.get_sample_value("coincide_alerting_records_consumed_total", {"topic": TOPICS.matches}) == 4
+        until(lambda: len(run.rows) == 1)
+    assert counted(metrics, "records_consumed_total", topic=TOPICS.matches) == 4
 
 
 def test_a_topic_made_anew_is_read_from_its_beginning(engine: Engine, metrics: Metrics) -> None:
     log = Log()
     log.append(*(match_record(f"m-{n}") for n in range(5)))
     with following(log, engine, metrics) as run:
-        until(lambda: len(run.told) == 5)
+        until(lambda: len(run.rows) == 5)
     log.topics[TOPICS.matches].clear()
     log.topic_id = "second"
     log.append(match_record("new-1"))
     with following(log, engine, metrics) as run:
-        until(lambda: len(run.told) == 1)
+        until(lambda: len(run.rows) == 1)
 
 
 def test_the_queries_are_those_of_the_topic_and_not_of_the_database(engine: Engine, metrics: Metrics) -> None:
     log = Log()
     log.append(change_record("kept", 1), change_record("kept", 2), change_record("lost", 7))
     with following(log, engine, metrics) as run:
-        until(lambda: is_ready(run))
+        run.until_ready()
         assert versions(engine) == {"kept": 2, "lost": 7}
     log.topics[TOPICS.queries].clear()
     log.append(change_record("kept", 1))
     with following(log, engine, metrics) as run:
-        until(lambda: is_ready(run))
+        run.until_ready()
         assert versions(engine) == {"kept": 1}
 
 
@@ -172,15 +171,15 @@ def test_seeds_only_an_empty_topic_and_never_with_a_version_that_was(engine: Eng
     log = Log()
     seeded = [Query.from_json(query("intruder"))]
     with following(log, engine, metrics, seeded) as run:
-        until(lambda: is_ready(run))
+        run.until_ready()
         assert versions(engine) == {"intruder": 1}
     log.append(change_record("intruder", 2, removed=True))
     with following(log, engine, metrics, seeded) as run:
-        until(lambda: is_ready(run))
+        run.until_ready()
         assert versions(engine) == {}
     log.topics[TOPICS.queries].clear()
     with following(log, engine, metrics, seeded) as run:
-        until(lambda: is_ready(run))
+        run.until_ready()
         assert versions(engine) == {"intruder": 3}
 
 
@@ -191,25 +190,25 @@ def test_whatever_fails_it_begins_again(engine: Engine, metrics: Metrics) -> Non
         until(lambda: "nothing listens" in "".join(run.progress.not_ready_because()))
         log.is_away = False
         log.append(match_record("m-1"))
-        until(lambda: len(run.told) == 1)
+        until(lambda: len(run.rows) == 1)
         log.is_away = True
-        until(lambda: metrics.registry.get_sample_value("coincide_alerting_kafka_up") == 0.0)
+        until(lambda: counted(metrics, "kafka_up") == 0.0)
         log.is_away = False
         log.append(match_record("m-2"))
-        until(lambda: len(run.told) == 2)
+        until(lambda: len(run.rows) == 2)
     assert log.sessions >= 2
 
 
 def test_a_database_that_cannot_be_written_loses_nothing(engine: Engine, metrics: Metrics) -> None:
     log = Log()
     with following(log, engine, metrics) as run:
-        until(lambda: is_ready(run))
+        run.until_ready()
         with engine.connect() as other:
             other.exec_driver_sql("ROLLBACK")
             other.exec_driver_sql("ALTER TABLE matches RENAME TO hidden")
             log.append(match_record("m-1"))
-            until(lambda: (metrics.registry.get_sample_value("coincide_alerting_follower_failures_total") or 0) > 0)
-            assert run.told == []
+            until(lambda: counted(metrics, "follower_failures_total") > 0)
+            assert run.rows == []
             other.exec_driver_sql("ALTER TABLE hidden RENAME TO matches")
             other.exec_driver_sql("BEGIN")
-        until(lambda: len(run.told) == 1)
+        until(lambda: len(run.rows) == 1)

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
-from services.alerting.kafka.storing import Intake
+from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.store import query_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter, read_newest_first
@@ -14,6 +14,7 @@ from services.alerting.store.position_rows import Position, read_positions
 from tests.services.alerting.records import (
     TOPICS,
     change_record,
+    counted,
     dead_letter_record,
     episode,
     match,
@@ -66,33 +67,35 @@ MALFORMED: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("topic", "value"), MALFORMED)
 def test_a_malformed_record_is_counted_and_stops_nothing(
-    intake: Intake, metrics: Metrics, topic: str, value: Any
+    storage: Storage, metrics: Metrics, topic: str, value: Any
 ) -> None:
-    stored = intake.store([match_record("m-1"), record(topic, value), match_record("m-2")], [])
+    stored = storage.store([match_record("m-1"), record(topic, value), match_record("m-2")], [])
     assert len(stored) == 2
-    assert _counted(metrics, "records_malformed_total", topic) == 1
+    assert counted(metrics, "records_malformed_total", topic=topic) == 1
 
 
-def test_a_query_record_whose_key_is_not_its_id_is_malformed(engine: Engine, intake: Intake, metrics: Metrics) -> None:
-    intake.store([change_record("a", 1)._replace(key=b"b")], [])
-    assert _counted(metrics, "records_malformed_total", TOPICS.queries) == 1
+def test_a_query_record_whose_key_is_not_its_id_is_malformed(
+    engine: Engine, storage: Storage, metrics: Metrics
+) -> None:
+    storage.store([change_record("a", 1)._replace(key=b"b")], [])
+    assert counted(metrics, "records_malformed_total", topic=TOPICS.queries) == 1
     with engine.connect() as connection:
         assert query_rows.read_queries(connection) == []
 
 
-def test_what_alerting_does_not_look_at_is_kept(engine: Engine, intake: Intake) -> None:
+def test_what_alerting_does_not_look_at_is_kept(engine: Engine, storage: Storage) -> None:
     said: dict[str, Any] = {
         "occurred": {"mean_us": 1, "std_s": 0.5, "p05_us": 0, "p95_us": 2},
         "chance_rate_hz": 1.25e-05,
         "not_known_yet": [None],
     }
-    intake.store([match_record("m-1", **said)], [])
+    storage.store([match_record("m-1", **said)], [])
     with engine.connect() as connection:
         assert json.loads(read_match(connection, "m-1") or "") == match("m-1", **said)
 
 
-def test_what_is_stored_stands_on_one_line(engine: Engine, intake: Intake) -> None:
-    intake.store([record(TOPICS.matches, json.dumps(match(area="a\nb"), indent=2).replace("\n", "\r\n").encode())], [])
+def test_what_is_stored_stands_on_one_line(engine: Engine, storage: Storage) -> None:
+    storage.store([record(TOPICS.matches, json.dumps(match(area="a\nb"), indent=2).replace("\n", "\r\n").encode())], [])
     with engine.connect() as connection:
         body = read_match(connection, "m-1") or ""
     assert "\n" not in body
@@ -100,8 +103,8 @@ def test_what_is_stored_stands_on_one_line(engine: Engine, intake: Intake) -> No
     assert json.loads(body)["area"] == "a\nb"
 
 
-def test_positions_move_together_with_the_rows(engine: Engine, intake: Intake) -> None:
-    intake.store([match_record("m-1")], [Position(TOPICS.matches, 0, "t", 5)])
+def test_positions_move_together_with_the_rows(engine: Engine, storage: Storage) -> None:
+    storage.store([match_record("m-1")], [Position(TOPICS.matches, 0, "t", 5)])
 
     @event.listens_for(engine, "before_cursor_execute")
     def fail(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
@@ -109,7 +112,7 @@ def test_positions_move_together_with_the_rows(engine: Engine, intake: Intake) -
             raise OperationalError(statement, {}, Exception("disk full"))
 
     with pytest.raises(OperationalError):
-        intake.store([match_record("m-2")], [Position(TOPICS.matches, 0, "t", 6)])
+        storage.store([match_record("m-2")], [Position(TOPICS.matches, 0, "t", 6)])
     event.remove(engine, "before_cursor_execute", fail)
     with engine.connect() as connection:
         assert read_positions(connection) == [Position(TOPICS.matches, 0, "t", 5)]
@@ -117,31 +120,31 @@ def test_positions_move_together_with_the_rows(engine: Engine, intake: Intake) -
 
 
 def test_a_record_that_the_database_refuses_does_not_stop_the_others(
-    engine: Engine, intake: Intake, metrics: Metrics
+    engine: Engine, storage: Storage, metrics: Metrics
 ) -> None:
     with engine.begin() as connection:
         connection.exec_driver_sql(
             "CREATE TRIGGER no BEFORE INSERT ON matches WHEN new.id = 'm-2' BEGIN SELECT RAISE(ABORT, 'no'); END"
         )
-    stored = intake.store([match_record(f"m-{n}") for n in (1, 2, 3)], [Position(TOPICS.matches, 0, "t", 3)])
+    stored = storage.store([match_record(f"m-{n}") for n in (1, 2, 3)], [Position(TOPICS.matches, 0, "t", 3)])
     assert len(stored) == 2
-    assert _counted(metrics, "records_malformed_total", TOPICS.matches) == 1
+    assert counted(metrics, "records_malformed_total", topic=TOPICS.matches) == 1
     with engine.connect() as connection:
         assert [position.next_offset for position in read_positions(connection)] == [3]
 
 
-def test_dead_letters_are_stored_once_with_or_without_an_id(engine: Engine, intake: Intake, metrics: Metrics) -> None:
-    intake.store([dead_letter_record("d-1"), dead_letter_record("d-1"), dead_letter_record(None)], [])
-    intake.store([dead_letter_record(None), dead_letter_record(None, reason="malformed_frame")], [])
+def test_dead_letters_are_stored_once_with_or_without_an_id(engine: Engine, storage: Storage, metrics: Metrics) -> None:
+    storage.store([dead_letter_record("d-1"), dead_letter_record("d-1"), dead_letter_record(None)], [])
+    storage.store([dead_letter_record(None), dead_letter_record(None, reason="malformed_frame")], [])
     with engine.connect() as connection:
         rows = read_newest_first(connection, DeadLetterFilter(), None, 10)
     assert len({row.id for row in rows}) == len(rows) == 3
-    assert _counted(metrics, "records_duplicate_total", TOPICS.dead_letters) == 2
+    assert counted(metrics, "records_duplicate_total", topic=TOPICS.dead_letters) == 2
 
 
-def test_a_record_that_came_out_of_order_is_history_but_not_the_state(engine: Engine, intake: Intake) -> None:
-    intake.store([change_record("q", 1), change_record("q", 3, paused=True), change_record("q", 2)], [])
-    intake.store([change_record("q", 1)], [])
+def test_a_record_that_came_out_of_order_is_history_but_not_the_state(engine: Engine, storage: Storage) -> None:
+    storage.store([change_record("q", 1), change_record("q", 3, paused=True), change_record("q", 2)], [])
+    storage.store([change_record("q", 1)], [])
     with engine.connect() as connection:
         state = query_rows.read_query(connection, "q")
         assert state is not None
@@ -149,8 +152,8 @@ def test_a_record_that_came_out_of_order_is_history_but_not_the_state(engine: En
         assert [version.version for version in query_rows.read_versions(connection, "q")] == [3, 2, 1]
 
 
-def test_a_removed_query_is_gone_but_its_versions_stay(engine: Engine, intake: Intake) -> None:
-    intake.store([change_record("q", 1), change_record("q", 2, removed=True)], [])
+def test_a_removed_query_is_gone_but_its_versions_stay(engine: Engine, storage: Storage) -> None:
+    storage.store([change_record("q", 1), change_record("q", 2, removed=True)], [])
     with engine.connect() as connection:
         assert query_rows.read_query(connection, "q") is None
         assert query_rows.read_queries(connection) == []
@@ -158,20 +161,16 @@ def test_a_removed_query_is_gone_but_its_versions_stay(engine: Engine, intake: I
         assert query_rows.read_versions(connection, "q")[1].query == query("q")
 
 
-def test_applied_is_what_every_shard_has_applied(engine: Engine, intake: Intake) -> None:
+def test_applied_is_what_every_shard_has_applied(engine: Engine, storage: Storage) -> None:
     def applied(id_: str) -> int | None:
         with engine.connect() as connection:
             return query_rows.applied_version(query_rows.read_status(connection), id_)
 
     assert applied("q") is None
-    intake.store([status_record(0, {"q": 3, "r": 1}), status_record(1, {"q": 2})], [])
+    storage.store([status_record(0, {"q": 3, "r": 1}), status_record(1, {"q": 2})], [])
     assert applied("q") == 2
     assert applied("r") is None
-    intake.store([status_record(1, {"q": 3, "r": 1})], [])
+    storage.store([status_record(1, {"q": 3, "r": 1})], [])
     assert applied("q") == 3
-    intake.store([status_record(1, {"q": 1}), record(TOPICS.status, None, key=b"shard-1")], [])
+    storage.store([status_record(1, {"q": 1}), record(TOPICS.status, None, key=b"shard-1")], [])
     assert applied("q") == 3  # shard 1 is no more
-
-
-def _counted(metrics: Metrics, name: str, topic: str) -> float:
-    return metrics.registry.get_sample_value(f"coincide_alerting_{name}", {"topic": topic}) or 0.0

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, select
 
 from services.alerting.kafka.records import STATES
-from services.alerting.kafka.storing import Intake
+from services.alerting.kafka.storing import Storage
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, read_newest_first
 from services.alerting.store.tables import episodes
-from tests.services.alerting.episode_views import current, revisions
-from tests.services.alerting.records import Record, episode_record
+from tests.services.alerting.records import Record, current, episode_record, revisions
 
 #: One of a few episodes, a revision of it, and the state there.
 Step = tuple[str, int, str]
@@ -26,10 +25,10 @@ _examples = itertools.count()
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_no_order_batching_or_repetition_matters(engine: Engine, intake: Intake, data: st.DataObject) -> None:
+def test_no_order_batching_or_repetition_matters(engine: Engine, storage: Storage, data: st.DataObject) -> None:
     prefix = f"e-{next(_examples)}-"  # one database for all examples, each with episodes of its own
     steps = data.draw(STEPS)
-    told = _store_anyhow(intake, prefix, steps, data)
+    told = _store_anyhow(storage, prefix, steps, data)
     view = {each.id: json.loads(each.body) for each in told}  # what a reader of the live stream has in the end
     for name in {name for name, _, _ in steps}:
         id_ = prefix + name
@@ -42,13 +41,13 @@ def test_no_order_batching_or_repetition_matters(engine: Engine, intake: Intake,
         assert kept[-1] == (revision, rank)
 
 
-def _store_anyhow(intake: Intake, prefix: str, steps: list[Step], data: st.DataObject) -> list[StoredEpisode]:
+def _store_anyhow(storage: Storage, prefix: str, steps: list[Step], data: st.DataObject) -> list[StoredEpisode]:
     again = data.draw(st.lists(st.sampled_from(steps), max_size=6))
     sent = data.draw(st.permutations(steps + again))
     told: list[StoredEpisode] = []
     while sent:
         size = data.draw(st.integers(1, len(sent)))
-        stored = intake.store([_record(prefix, step) for step in sent[:size]], [])
+        stored = storage.store([_record(prefix, step) for step in sent[:size]], [])
         told += [each for each in stored if isinstance(each, StoredEpisode)]
         sent = sent[size:]
     return told
@@ -68,11 +67,11 @@ def _columns(engine: Engine, id_: str) -> list[object]:
         return list(connection.execute(asked).one())
 
 
-def test_an_episode_keeps_its_place_in_the_list_when_it_changes(engine: Engine, intake: Intake) -> None:
-    intake.store([episode_record(f"e-{n}", 1) for n in range(3)], [])
-    intake.store([episode_record("e-0", 2), episode_record("e-3", 2), episode_record("e-1", 3, "retracted")], [])
-    intake.store([episode_record("e-1", 4), episode_record("e-4", 4), episode_record("e-5", 4)], [])
-    intake.store([episode_record("e-6", 5), episode_record("e-7", 5), episode_record("e-6", 6)], [])
+def test_an_episode_keeps_its_place_in_the_list_when_it_changes(engine: Engine, storage: Storage) -> None:
+    storage.store([episode_record(f"e-{n}", 1) for n in range(3)], [])
+    storage.store([episode_record("e-0", 2), episode_record("e-3", 2), episode_record("e-1", 3, "retracted")], [])
+    storage.store([episode_record("e-1", 4), episode_record("e-4", 4), episode_record("e-5", 4)], [])
+    storage.store([episode_record("e-6", 5), episode_record("e-7", 5), episode_record("e-6", 6)], [])
     with engine.connect() as connection:
         listed = read_newest_first(connection, EpisodeFilter(), None, 10)
     assert [json.loads(row.body)["id"] for row in listed] == [f"e-{n}" for n in (7, 6, 5, 4, 3, 2, 1, 0)]

@@ -2,45 +2,45 @@ import json
 import random
 from typing import Any
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Engine
 
-from services.alerting.kafka.storing import Intake
-from services.alerting.store.expiry import delete_old_matches
+from services.alerting.kafka.storing import Storage
+from services.alerting.store.expiry import delete_old
 from services.alerting.store.match_rows import MatchFilter, newest_sequence, read_after, read_newest_first
-from services.alerting.store.tables import match_sensors
-from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, match, match_record, record
+from services.alerting.store.tables import matches
+from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, match, match_record, record, rows
 
 
-def test_storing_the_same_matches_again_changes_nothing(engine: Engine, intake: Intake) -> None:
-    first = intake.store([match_record("m-1"), match_record("m-2")], [])
-    again = intake.store([match_record("m-2"), match_record("m-3"), match_record("m-3")], [])
+def test_storing_the_same_matches_again_changes_nothing(engine: Engine, storage: Storage) -> None:
+    first = storage.store([match_record("m-1"), match_record("m-2")], [])
+    again = storage.store([match_record("m-2"), match_record("m-3"), match_record("m-3")], [])
     assert [stored.sequence for stored in first] == sorted(stored.sequence for stored in first)
     assert len(again) == 1
     with engine.connect() as connection:
         assert len(read_after(connection, MatchFilter(), 0, 10)) == 3
-        assert connection.execute(select(func.count()).select_from(match_sensors)).scalar() == 3 * 2
+    assert rows(engine, "match_sensors") == 3 * 2
 
 
-def test_the_first_of_two_matches_with_one_id_wins(engine: Engine, intake: Intake) -> None:
-    intake.store([match_record("m-1", probability=0.5)], [])
-    intake.store([match_record("m-1", probability=0.9)], [])
+def test_the_first_of_two_matches_with_one_id_wins(engine: Engine, storage: Storage) -> None:
+    storage.store([match_record("m-1", probability=0.5)], [])
+    storage.store([match_record("m-1", probability=0.9)], [])
     with engine.connect() as connection:
         assert read_after(connection, MatchFilter(min_probability=0.6), 0, 10) == []
 
 
-def test_filters_agree_with_their_definition(engine: Engine, intake: Intake) -> None:
+def test_filters_agree_with_their_definition(engine: Engine, storage: Storage) -> None:
     chance = random.Random(1987)
-    matches = [_random_match(chance, number) for number in range(120)]
-    intake.store([record(TOPICS.matches, m) for m in matches], [])
-    superseded = {id_ for m in matches for id_ in m["supersedes"]}
+    written = [_random_match(chance, number) for number in range(120)]
+    storage.store([record(TOPICS.matches, m) for m in written], [])
+    superseded = {id_ for m in written for id_ in m["supersedes"]}
     seen = 0
     for _ in range(200):
         wanted = _random_filter(chance)
         with engine.connect() as connection:
-            rows = read_newest_first(connection, wanted, None, 1000)
+            backward = read_newest_first(connection, wanted, None, 1000)
             forward = read_after(connection, wanted, 0, 1000)
-        expected = [m["id"] for m in matches if _passes(m, wanted, m["id"] in superseded)]
-        assert [_id(row.body) for row in reversed(rows)] == expected
+        expected = [m["id"] for m in written if _passes(m, wanted, m["id"] in superseded)]
+        assert [_id(row.body) for row in reversed(backward)] == expected
         assert [_id(stored.body) for stored in forward] == expected
         seen += len(expected)
     assert seen > 200  # the filters do not refuse everything
@@ -92,21 +92,21 @@ def _id(body: str) -> str:
     return str(json.loads(body)["id"])
 
 
-def test_retention_deletes_in_chunks_and_a_sequence_never_comes_back(engine: Engine, intake: Intake) -> None:
-    stored = intake.store([match_record(f"m-{n}") for n in range(5)], [])
+def test_retention_deletes_in_chunks_and_a_sequence_never_comes_back(engine: Engine, storage: Storage) -> None:
+    stored = storage.store([match_record(f"m-{n}") for n in range(5)], [])
     cutoff_us = RECEIVED_AT_MS * 1000 + 1
     deleted: list[int] = []
     while not deleted or deleted[-1]:
         with engine.begin() as connection:
-            deleted.append(delete_old_matches(connection, cutoff_us, limit=2))
+            deleted.append(delete_old(connection, matches, cutoff_us, limit=2))
     assert deleted == [2, 2, 1, 0]
     with engine.connect() as connection:
         assert newest_sequence(connection) == 0
-        assert connection.execute(select(func.count()).select_from(match_sensors)).scalar() == 0
-    assert intake.store([match_record("m-9")], [])[0].sequence > stored[-1].sequence
+    assert rows(engine, "match_sensors") == 0
+    assert storage.store([match_record("m-9")], [])[0].sequence > stored[-1].sequence
 
 
-def test_retention_keeps_what_is_young(engine: Engine, intake: Intake) -> None:
-    intake.store([match_record("m-1")], [])
+def test_retention_keeps_what_is_young(engine: Engine, storage: Storage) -> None:
+    storage.store([match_record("m-1")], [])
     with engine.begin() as connection:
-        assert delete_old_matches(connection, RECEIVED_AT_MS * 1000, limit=10) == 0
+        assert delete_old(connection, matches, RECEIVED_AT_MS * 1000, limit=10) == 0

@@ -2,19 +2,16 @@ import threading
 from pathlib import Path
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, insert
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.schema import CreateTable
 
-from services.alerting.kafka.storing import Intake
-from services.alerting.store.dialect import MIGRATIONS, migrate, open_engine, reserve_sequences, upsert
-from services.alerting.store.match_rows import MatchFilter, read_after
+from services.alerting.kafka.storing import Storage
+from services.alerting.store.dialect import migrate, open_engine, reserve_sequences, upsert
 from services.alerting.store.tables import matches, metadata, positions
-from tests.services.alerting.records import episode_record, match_record
+from tests.services.alerting.records import match_record
 
 
 def test_the_migrations_lead_to_the_tables(engine: Engine) -> None:
@@ -42,45 +39,21 @@ def test_several_processes_may_start_on_a_new_database_together(tmp_path: Path) 
     assert faults == []
 
 
-def test_migrating_again_keeps_what_is_stored(engine: Engine, intake: Intake) -> None:
-    intake.store([match_record()], [])
+def test_migrating_again_keeps_what_is_stored(engine: Engine, storage: Storage) -> None:
+    storage.store([match_record()], [])
     migrate(engine)
-    assert intake.store([match_record()], []) == []
+    assert storage.store([match_record()], []) == []
 
 
-def downgrade(engine: Engine, revision: str) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, revision)
-
-
-def test_episodes_come_after_the_matches_stored_before_they_were_known(engine: Engine, intake: Intake) -> None:
-    [before] = intake.store([match_record()], [])
-    downgrade(engine, "0002")
-    migrate(engine)
-    [episode, match] = [intake.store([each], [])[0] for each in (episode_record(), match_record("m-2"))]
-    assert before.sequence < episode.sequence < match.sequence
-
-
-def test_numbers_are_taken_out_of_use_in_one_go(engine: Engine, intake: Intake) -> None:
-    [before] = intake.store([match_record()], [])
+def test_numbers_are_taken_out_of_use_in_one_go(engine: Engine, storage: Storage) -> None:
+    [before] = storage.store([match_record()], [])
     with engine.begin() as connection:
         assert reserve_sequences(connection, matches, 5) == before.sequence + 1
-    assert intake.store([match_record("m-2")], [])[0].sequence == before.sequence + 6
+    assert storage.store([match_record("m-2")], [])[0].sequence == before.sequence + 6
 
 
-def test_matches_stored_before_supersession_was_known_stay_and_are_live(engine: Engine, intake: Intake) -> None:
-    intake.store([match_record()], [])
-    downgrade(engine, "0001")
-    migrate(engine)
-    with engine.connect() as connection:
-        assert len(read_after(connection, MatchFilter(superseded=False), 0, 10)) == 1
-
-
-def test_a_database_made_anew_goes_on_above_the_old_sequences(tmp_path: Path, engine: Engine, intake: Intake) -> None:
-    old = intake.store([match_record(f"m-{n}") for n in range(100)], [])[-1].sequence
+def test_a_database_made_anew_goes_on_above_the_old_sequences(tmp_path: Path, engine: Engine, storage: Storage) -> None:
+    old = storage.store([match_record(f"m-{n}") for n in range(100)], [])[-1].sequence
     later = open_engine(f"sqlite:///{tmp_path / 'later.sqlite3'}")
     migrate(later)
     with later.begin() as connection:

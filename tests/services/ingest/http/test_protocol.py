@@ -8,7 +8,6 @@ from contextlib import suppress
 import pytest
 import uvicorn
 
-from services.ingest.http import protocol as http_protocol
 from services.ingest.http.protocol import BoundedHttpProtocol
 from tests.services.ingest.building import Ingest
 
@@ -16,10 +15,13 @@ GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
 TIMEOUT_S = 0.5
 
 
+class ImpatientProtocol(BoundedHttpProtocol):
+    headers_timeout_s = TIMEOUT_S
+
+
 @pytest.fixture
-def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(http_protocol, "HEADERS_TIMEOUT_S", TIMEOUT_S)
-    config = uvicorn.Config(Ingest().app, port=0, http=BoundedHttpProtocol, log_config=None, lifespan="off")
+def port() -> Iterator[int]:
+    config = uvicorn.Config(Ingest().app, port=0, http=ImpatientProtocol, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     started = threading.Event()
 

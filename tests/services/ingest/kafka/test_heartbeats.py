@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from services.ingest.kafka.heartbeats import Heartbeats
-from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.settings import Settings
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.rows.decoding import heartbeat_us
-from tests.services.ingest.building import NOW_US
+from tests.services.ingest.building import NOW_US, KeepingPublisher
+
+pytestmark = pytest.mark.anyio
 
 
-class Everywhere:
-    """Keeps what it is given; `lands` None: Kafka is away. A beat is settled when `settled` is set."""
+@pytest.fixture
+def publisher() -> KeepingPublisher:
+    return KeepingPublisher()
 
-    def __init__(self, *, lands: bool | None = True) -> None:
-        self.lands = lands
-        self.sent: list[tuple[bytes, int]] = []
-        self.settled = asyncio.Event()
-        self.settled.set()
 
-    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
-        if self.lands is None:
-            raise PublisherBusyError("Kafka is away")
-        self.sent.append((value, received_at_us))
-        await self.settled.wait()
-        return self.lands
+@pytest.fixture
+def metrics() -> IngestMetrics:
+    return IngestMetrics(CollectorRegistry())
 
 
 def counted(metrics: IngestMetrics) -> tuple[float | None, float | None]:
@@ -39,45 +34,43 @@ def counted(metrics: IngestMetrics) -> tuple[float | None, float | None]:
     return sample("coincide_ingest_heartbeats_total"), sample("coincide_ingest_heartbeats_failed_total")
 
 
-def test_a_beat_says_what_time_it_is_and_fusion_reads_it() -> None:
-    publisher, metrics = Everywhere(), IngestMetrics(CollectorRegistry())
-    asyncio.run(Heartbeats(publisher, metrics, 5, clock_us=lambda: NOW_US).beat())
-    [(value, received_at_us)] = publisher.sent
+async def test_a_beat_says_what_time_it_is_and_fusion_reads_it(
+    publisher: KeepingPublisher, metrics: IngestMetrics
+) -> None:
+    await Heartbeats(publisher, metrics, 5, clock_us=lambda: NOW_US).beat()
+    [(value, received_at_us)] = publisher.heartbeats
     assert json.loads(value) == {"v": 1, "heartbeat": True, "received_at_us": NOW_US}
     assert received_at_us == NOW_US
     assert heartbeat_us(InputRecord("detections", 7, 0, None, value)) == NOW_US
     assert counted(metrics) == (1, 0)
 
 
-@pytest.mark.parametrize("lands", [False, None])
-def test_a_beat_that_does_not_land_is_counted_and_ends_nothing(lands: bool | None) -> None:
-    async def run() -> None:
-        publisher, metrics = Everywhere(lands=lands), IngestMetrics(CollectorRegistry())
-        heartbeats = Heartbeats(publisher, metrics, 5)
-        await heartbeats.beat()
-        publisher.lands = True
-        await heartbeats.beat()
-        assert counted(metrics) == (1, 1)
+@pytest.mark.parametrize("fault", [{"lands": False}, {"busy": "Kafka is away"}])
+async def test_a_beat_that_does_not_land_is_counted_and_ends_nothing(
+    publisher: KeepingPublisher, metrics: IngestMetrics, fault: dict[str, Any]
+) -> None:
+    vars(publisher).update(fault)
+    heartbeats = Heartbeats(publisher, metrics, 5)
+    await heartbeats.beat()
+    publisher.lands, publisher.busy = True, None
+    await heartbeats.beat()
+    assert counted(metrics) == (1, 1)
 
-    asyncio.run(run())
 
-
-def test_while_one_beat_is_not_settled_there_is_no_other() -> None:
-    async def run() -> None:
-        publisher, metrics = Everywhere(), IngestMetrics(CollectorRegistry())
-        publisher.settled.clear()
-        beating = asyncio.create_task(Heartbeats(publisher, metrics, 0.001).run())
-        await asyncio.wait([beating], timeout=0.1)  # time for many
-        assert len(publisher.sent) == 1
-        publisher.settled.set()
-        async with asyncio.timeout(5):
-            while len(publisher.sent) < 3:  # noqa: ASYNC110
-                await asyncio.sleep(0.001)
-        beating.cancel()
-        await asyncio.wait([beating])
-        assert beating.cancelled()
-
-    asyncio.run(run())
+async def test_while_one_beat_is_not_settled_there_is_no_other(
+    publisher: KeepingPublisher, metrics: IngestMetrics
+) -> None:
+    publisher.settled.clear()
+    beating = asyncio.create_task(Heartbeats(publisher, metrics, 0.001).run())
+    await asyncio.wait([beating], timeout=0.1)  # time for many
+    assert len(publisher.heartbeats) == 1
+    publisher.settled.set()
+    async with asyncio.timeout(5):
+        while len(publisher.heartbeats) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    beating.cancel()
+    await asyncio.wait([beating])
+    assert beating.cancelled()
 
 
 @pytest.mark.parametrize("heartbeat_s", [0, -5, 0.01, 61])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
@@ -13,11 +14,12 @@ from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.future import Future
 from prometheus_client import CollectorRegistry
 
-from services.ingest.kafka import publisher as kafka_publisher
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.producer import Completions
 from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
+
+pytestmark = pytest.mark.anyio
 
 FRAME = Frame(b"bay", b"x" * 1000, [0])
 DEADLINE_S = 5.0
@@ -73,17 +75,16 @@ class Cluster:
         return cast("KafkaProducer", next_up)
 
 
-def with_publisher(cluster: Cluster, scenario: Callable[[KafkaPublisher], Awaitable[None]], **options: Any) -> None:
-    async def run() -> None:
-        metrics = IngestMetrics(CollectorRegistry())
-        publisher = KafkaPublisher(cluster, metrics, **{"timeout_s": 0.0, "most_bytes": 10_000, **options})
-        publisher.start()
-        try:
-            await scenario(publisher)
-        finally:
-            await asyncio.to_thread(publisher.stop)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def publishing(*producers: Producer | Exception, **options: Any) -> AsyncIterator[KafkaPublisher]:
+    """A publisher that gets these `producers` one after the other; it waits little."""
+    chosen = {"timeout_s": 0.0, "most_bytes": 10_000, "grace_s": 0.2, "retry_s": 0.02, **options}
+    publisher = KafkaPublisher(Cluster(*producers), IngestMetrics(CollectorRegistry()), **chosen)
+    publisher.start()
+    try:
+        yield publisher
+    finally:
+        await asyncio.to_thread(publisher.stop)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -92,39 +93,27 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_publisher, "GRACE_S", 0.2)
-    monkeypatch.setattr(kafka_publisher, "RETRY_S", 0.02)
-
-
-def test_frames_are_sent_keyed_by_area_and_acknowledged() -> None:
+async def test_frames_are_sent_keyed_by_area_and_acknowledged() -> None:
     producer = Producer()
-
-    async def scenario(publisher: KafkaPublisher) -> None:
+    async with publishing(producer) as publisher:
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME, FRAME], 5_000) == [True, True]
         assert producer.sent == [("coincide.detections", b"bay", FRAME.value)] * 2
-
-    with_publisher(Cluster(producer), scenario)
     assert producer.closed.is_set()
 
 
-def test_without_kafka_nothing_is_sent_and_it_is_found_when_it_comes() -> None:
-    async def scenario(publisher: KafkaPublisher) -> None:
+async def test_without_kafka_nothing_is_sent_and_it_is_found_when_it_comes() -> None:
+    async with publishing(KafkaTimeoutError(), KafkaTimeoutError(), Producer()) as publisher:
         with pytest.raises(PublisherBusyError):
             await publisher.publish([FRAME], 0)
         assert not publisher.send_dead_letter(b"", b"x")
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
 
-    with_publisher(Cluster(KafkaTimeoutError(), KafkaTimeoutError(), Producer()), scenario)
 
-
-def test_one_frame_failing_does_not_fail_its_neighbour() -> None:
+async def test_one_frame_failing_does_not_fail_its_neighbour() -> None:
     producer = Producer(settles=False)
-
-    async def scenario(publisher: KafkaPublisher) -> None:
+    async with publishing(producer, timeout_s=DEADLINE_S) as publisher:
         await until(lambda: publisher.connected)
         posting = asyncio.create_task(publisher.publish([FRAME, FRAME], 0))
         await until(lambda: len(producer.unsettled) == 2)
@@ -132,13 +121,10 @@ def test_one_frame_failing_does_not_fail_its_neighbour() -> None:
         await asyncio.to_thread(producer.unsettled[1].success, None)
         assert await posting == [False, True]
 
-    with_publisher(Cluster(producer), scenario, timeout_s=DEADLINE_S)
 
-
-def test_a_producer_that_leaves_frames_unsettled_is_replaced() -> None:
+async def test_a_producer_that_leaves_frames_unsettled_is_replaced() -> None:
     wedged, fresh = Producer(settles=False), Producer()
-
-    async def scenario(publisher: KafkaPublisher) -> None:
+    async with publishing(wedged, fresh) as publisher:
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [False]
         await until(lambda: publisher.connected)
@@ -149,23 +135,18 @@ def test_a_producer_that_leaves_frames_unsettled_is_replaced() -> None:
         await asyncio.sleep(0.05)
         assert await publisher.publish([FRAME], 0) == [True]
 
-    with_publisher(Cluster(wedged, fresh), scenario)
 
-
-def test_a_producer_that_refuses_a_record_is_replaced() -> None:
-    async def scenario(publisher: KafkaPublisher) -> None:
+async def test_a_producer_that_refuses_a_record_is_replaced() -> None:
+    async with publishing(Producer(refuses=MessageSizeTooLargeError()), Producer()) as publisher:
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [False]
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
 
-    with_publisher(Cluster(Producer(refuses=MessageSizeTooLargeError()), Producer()), scenario)
 
-
-def test_bytes_in_flight_are_capped_and_given_back() -> None:
+async def test_bytes_in_flight_are_capped_and_given_back() -> None:
     producer = Producer(settles=False)
-
-    async def scenario(publisher: KafkaPublisher) -> None:
+    async with publishing(producer, most_bytes=2999, timeout_s=DEADLINE_S) as publisher:
         await until(lambda: publisher.connected)
         posting = asyncio.create_task(publisher.publish([FRAME] * 2, 0))
         await until(lambda: len(producer.unsettled) == 2)
@@ -177,25 +158,19 @@ def test_bytes_in_flight_are_capped_and_given_back() -> None:
         producer.settles = True
         assert await publisher.publish([FRAME], 0) == [True]
 
-    with_publisher(Cluster(producer), scenario, most_bytes=2999, timeout_s=DEADLINE_S)
 
-
-def test_what_goes_everywhere_is_sent_without_a_key_to_each_partition() -> None:
+async def test_what_goes_everywhere_is_sent_without_a_key_to_each_partition() -> None:
     producer = Producer()
-
-    async def scenario(publisher: KafkaPublisher) -> None:
+    async with publishing(producer) as publisher:
         await until(lambda: publisher.connected)
         assert await publisher.publish_everywhere(b"beat", 5_000)
         assert producer.sent == [("coincide.detections", None, b"beat")] * 3
         assert producer.partitions == [0, 1, 2]
 
-    with_publisher(Cluster(producer), scenario)
 
-
-def test_what_goes_everywhere_takes_no_room_from_frames() -> None:
+async def test_what_goes_everywhere_takes_no_room_from_frames() -> None:
     producer = Producer(settles=False)
-
-    async def scenario(publisher: KafkaPublisher) -> None:
+    async with publishing(producer, most_bytes=1999, timeout_s=DEADLINE_S) as publisher:
         await until(lambda: publisher.connected)
         beating = asyncio.create_task(publisher.publish_everywhere(b"beat", 0))
         await until(lambda: len(producer.unsettled) == 3)
@@ -206,63 +181,49 @@ def test_what_goes_everywhere_takes_no_room_from_frames() -> None:
         producer.unsettled[2].failure(KafkaTimeoutError())
         assert not await beating
 
-    with_publisher(Cluster(producer), scenario, most_bytes=1999, timeout_s=DEADLINE_S)
 
-
-def test_nothing_goes_everywhere_while_kafka_is_away() -> None:
-    async def scenario(publisher: KafkaPublisher) -> None:
+async def test_nothing_goes_everywhere_while_kafka_is_away() -> None:
+    async with publishing() as publisher:
         with pytest.raises(PublisherBusyError, match="Kafka is away"):
             await publisher.publish_everywhere(b"beat", 0)
 
-    with_publisher(Cluster(), scenario)
 
-
-def test_dead_letters_in_flight_are_capped_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_publisher, "DEAD_LETTER_BYTES_IN_FLIGHT", 10)
+async def test_dead_letters_in_flight_are_capped_and_given_back() -> None:
     producer = Producer(settles=False)
-
-    async def scenario(publisher: KafkaPublisher) -> None:
+    async with publishing(producer, most_dead_letter_bytes=10) as publisher:
         await until(lambda: publisher.connected)
         assert publisher.send_dead_letter(b"", b"12345678")
         assert not publisher.send_dead_letter(b"", b"12345678")
         producer.unsettled[0].failure(KafkaTimeoutError())
         await until(lambda: publisher.send_dead_letter(b"", b"12345678"))
 
-    with_publisher(Cluster(producer), scenario)
+
+async def test_a_burst_of_completions_shares_one_wake_up() -> None:
+    loop = asyncio.get_running_loop()
+    completions, done, wake_ups = Completions(loop), [], []
+    call_soon_threadsafe = loop.call_soon_threadsafe
+
+    def counted(*arguments: Any) -> Any:
+        wake_ups.append(1)
+        return call_soon_threadsafe(*arguments)
+
+    loop.call_soon_threadsafe = counted  # type: ignore[method-assign, assignment]
+    for n in range(100):
+        completions.put(lambda n=n: done.append(n))  # type: ignore[misc]
+    await until(lambda: len(done) == 100)
+    assert done == list(range(100))
+    assert len(wake_ups) == 1
 
 
-def test_a_burst_of_completions_shares_one_wake_up() -> None:
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        completions, done, wake_ups = Completions(loop), [], []
-        call_soon_threadsafe = loop.call_soon_threadsafe
+async def test_completions_from_many_threads_are_all_run() -> None:
+    completions, done = Completions(asyncio.get_running_loop()), []
 
-        def counted(*arguments: Any) -> Any:
-            wake_ups.append(1)
-            return call_soon_threadsafe(*arguments)
+    def put_many() -> None:
+        for _ in range(2000):
+            completions.put(lambda: done.append(1))
 
-        loop.call_soon_threadsafe = counted  # type: ignore[method-assign, assignment]
-        for n in range(100):
-            completions.put(lambda n=n: done.append(n))  # type: ignore[misc]
-        await until(lambda: len(done) == 100)
-        assert done == list(range(100))
-        assert len(wake_ups) == 1
-
-    asyncio.run(run())
-
-
-def test_completions_from_many_threads_are_all_run() -> None:
-    async def run() -> None:
-        completions, done = Completions(asyncio.get_running_loop()), []
-
-        def put_many() -> None:
-            for _ in range(2000):
-                completions.put(lambda: done.append(1))
-
-        await asyncio.gather(*(asyncio.to_thread(put_many) for _ in range(4)))
-        await until(lambda: len(done) == 8000)
-
-    asyncio.run(run())
+    await asyncio.gather(*(asyncio.to_thread(put_many) for _ in range(4)))
+    await until(lambda: len(done) == 8000)
 
 
 def test_completions_after_the_loop_has_closed_are_forgotten() -> None:

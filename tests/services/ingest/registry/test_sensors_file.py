@@ -60,9 +60,9 @@ def test_forms_of_templates(tmp_path: Path, form: str, template: Histogram) -> N
         (GOOD.replace("seismic", "tidal") % "{point: true}", "stream 'tidal' is not declared"),
         (GOOD.replace("seismic: clock", "seismic: other") % "{point: true}", "template 'other'"),
         (GOOD % "{point: true}" + "  - {id: geo, area: bay, streams: {seismic: clock}}", "declared twice"),
-        (GOOD.replace("id: geo", "id: 5") % "{point: true}", "valid string"),
+        (GOOD.replace("id: geo", "id: 5") % "{point: true}", "Expected `str`, got `int` - at `$.sensors[0].id`"),
         (GOOD.replace("area: bay", "site: bay") % "{point: true}", "site"),
-        ("[]", "valid"),
+        ("[]", "Expected `object`, got `array`"),
         ("sensors: []", "templates"),
     ],
 )

@@ -1,24 +1,99 @@
-"""A live stream and its readers, without a network in between."""
+"""Clients of alerting without a network in between: of its API, with a list for Kafka, and of its live stream."""
 
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 from starlette.types import Message
 
-from services.alerting.kafka.storing import Intake
+from coincide import Stream
+from services.alerting.app import create_app
+from services.alerting.kafka.follower_progress import Progress
+from services.alerting.kafka.query_publisher import KafkaAwayError, QueryPublisher, encode
+from services.alerting.kafka.records import QueryChange
+from services.alerting.kafka.storing import Storage
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
-from services.alerting.store.sequence import Stored
-from tests.services.alerting.records import Record, match_record
+from services.alerting.queries.query_changes import QueryChanges
+from services.alerting.settings import Settings
+from services.alerting.store.sequence import StoredRow
+from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, Record, counted, match_record
+
+STREAMS = {name: Stream(name) for name in ("seismic", "acoustic")}
+SETTINGS = Settings(page_items=3, page_items_max=50, queries_max=3)
+
+
+class ListPublisher(QueryPublisher):
+    """Kafka's queries topic as a list: `is_away` acknowledges nothing, without `is_read` the follower lags behind."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, storage: Storage, progress: Progress) -> None:
+        super().__init__("nowhere:1", TOPICS.queries, 1.0)
+        self._storage = storage
+        self._progress = progress
+        self.topic: list[Record] = []
+        self.is_away = False
+        self.is_read = True
+
+    def publish(self, change: QueryChange) -> int:
+        if self.is_away:
+            raise KafkaAwayError("not acknowledged")
+        offset = len(self.topic)
+        self.topic.append(Record(TOPICS.queries, 0, offset, RECEIVED_AT_MS, change.id.encode(), encode(change)))
+        if self.is_read:
+            self._storage.store(self.topic[-1:], [])
+            self.loop.call_soon_threadsafe(self._progress.reached, offset + 1)
+        return offset
+
+
+@dataclass
+class Api:
+    """The API over a database, its Kafka, and a client."""
+
+    client: TestClient
+    kafka: ListPublisher
+    progress: Progress
+    storage: Storage
+
+    def store(self, *records: Record) -> list[StoredRow]:
+        """Store `records` as the follower does."""
+        return self.storage.store(records, [])
+
+    def items(self, path: str, **filters: str) -> list[dict[str, Any]]:
+        """Return the items of one page."""
+        items: list[dict[str, Any]] = self.client.get(path, params=filters).json()["items"]
+        return items
+
+
+@contextmanager
+def running_api(engine: Engine, storage: Storage, metrics: Metrics) -> Iterator[Api]:
+    """Run the API; Kafka answers and the queries have caught up."""
+    progress = Progress(silence_s=60.0)
+    progress.heard()
+    progress.caught_up()
+    kafka = ListPublisher(storage, progress)
+    changes = QueryChanges(engine, kafka, progress, metrics, timeout_s=0.2, queries_max=SETTINGS.queries_max)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        kafka.loop = asyncio.get_running_loop()
+        yield
+
+    hub = LiveHub(metrics, SETTINGS.live_readers_max, SETTINGS.live_queue_matches)
+    app = create_app(SETTINGS, STREAMS, engine, metrics, progress, changes, hub, lifespan=lifespan)
+    with TestClient(app) as client:
+        yield Api(client, kafka, progress, storage)
+
 
 DEADLINE_S = 20.0
-
-OpenLive = Callable[..., AbstractAsyncContextManager["Live"]]
 
 
 class Event(NamedTuple):
@@ -86,23 +161,25 @@ def _fields(block: str) -> list[tuple[str, str]]:
 
 
 class Live:
-    def __init__(self, engine: Engine, intake: Intake, metrics: Metrics, readers_max: int, queue_matches: int) -> None:
+    def __init__(
+        self, engine: Engine, storage: Storage, metrics: Metrics, readers_max: int, queue_matches: int
+    ) -> None:
         self.hub = LiveHub(metrics, readers_max, queue_matches)
         self.metrics = metrics
         self._engine = engine
-        self._intake = intake
+        self._storage = storage
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.get_running_loop()
 
     def client(
         self,
         after: int | None = None,
-        wanted: LiveFilter | None = None,
+        filter_: LiveFilter | None = None,
         heartbeat_s: float = 60.0,
         send_timeout_s: float = 60.0,
     ) -> Client:
         stream = LiveStream(
-            wanted or LiveFilter(),
+            filter_ or LiveFilter(),
             after,
             self.hub,
             self._engine,
@@ -114,12 +191,12 @@ class Live:
         self._tasks.append(asyncio.create_task(client.run()))
         return client
 
-    def store(self, *ids: str, query: str = "q") -> list[Stored]:
+    def store(self, *ids: str, query: str = "q") -> list[StoredRow]:
         return self.store_records([match_record(id_, query=query) for id_ in ids])
 
-    def store_records(self, records: list[Record]) -> list[Stored]:
+    def store_records(self, records: list[Record]) -> list[StoredRow]:
         """Store and hand over, as the follower's thread does."""
-        stored = self._intake.store(records, [])
+        stored = self._storage.store(records, [])
         if stored:
             self._loop.call_soon_threadsafe(self.hub.publish, stored)
         return stored
@@ -129,7 +206,7 @@ class Live:
             await asyncio.gather(*self._tasks)
 
     def sample(self, name: str) -> float:
-        return self.metrics.registry.get_sample_value(f"coincide_alerting_{name}") or 0.0
+        return counted(self.metrics, name)
 
 
 async def is_open(client: Client) -> Client:

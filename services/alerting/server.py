@@ -1,0 +1,113 @@
+"""The process: settings to a running server, with the thread that follows Kafka started and stopped in order."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Sequence
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+from starlette.concurrency import run_in_threadpool
+
+from services.alerting.app import create_app
+from services.alerting.kafka.follower import Follower, Listeners
+from services.alerting.kafka.follower_progress import Progress
+from services.alerting.kafka.kafka_session import KafkaSession
+from services.alerting.kafka.projection import Seed
+from services.alerting.kafka.query_publisher import QueryPublisher
+from services.alerting.kafka.records import Topics
+from services.alerting.live.hub import LiveHub
+from services.alerting.metrics import Metrics
+from services.alerting.queries.query_changes import QueryChanges
+from services.alerting.queries.query_documents import load_queries
+from services.alerting.settings import Settings
+from services.alerting.store.dialect import migrate, open_engine
+from services.alerting.store.expiry import Expiry
+from services.alerting.store.sequence import StoredRow, newest_sequence
+from services.common.declared_streams import load_streams
+
+GRACE_S = 5
+
+
+def build_app(settings: Settings) -> FastAPI:
+    """Return the application wired to Kafka and its database; it connects to both when it starts.
+
+    Raises
+    ------
+    services.common.settings.SettingsError
+        The declared streams or the queries to seed cannot be used.
+    ValueError
+        The database URL cannot be used.
+    """
+    topics = Topics()
+    streams = load_streams(settings.streams_path)
+    queries = load_queries(settings.queries_path, streams)
+    engine = open_engine(settings.database_url)
+    metrics = Metrics(CollectorRegistry())
+    progress = Progress(settings.kafka_silence_s)
+    publisher = QueryPublisher(settings.kafka_bootstrap, topics.queries, settings.kafka_timeout_s)
+    changes = QueryChanges(
+        engine, publisher, progress, metrics, timeout_s=settings.kafka_timeout_s, queries_max=settings.queries_max
+    )
+    hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
+    kept_s = (settings.matches_kept_s, settings.dead_letters_kept_s)
+    expiry = Expiry(engine, metrics, kept_s, settings.retention_chunk_rows, settings.retention_every_s)
+    seed = Seed(queries, publisher, engine)
+
+    def connect() -> KafkaSession:
+        return KafkaSession(settings.kafka_bootstrap, settings.kafka_group, topics.names(), settings.batch_records)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(migrate, engine)
+        with engine.connect() as connection:
+            hub.newest_sequence = newest_sequence(connection)
+        listeners = _listeners(hub, progress, asyncio.get_running_loop())
+        follower = Follower(connect, engine, topics, metrics, progress, expiry, listeners, seed)
+        follower.start()
+        yield
+        hub.close()
+        await run_in_threadpool(follower.stop)
+        await run_in_threadpool(publisher.close)
+        engine.dispose()
+
+    return create_app(settings, streams, engine, metrics, progress, changes, hub, lifespan=lifespan)
+
+
+def _listeners(hub: LiveHub, progress: Progress, loop: asyncio.AbstractEventLoop) -> Listeners:
+    def stored_rows(rows: Sequence[StoredRow]) -> None:
+        loop.call_soon_threadsafe(hub.publish, rows)
+
+    def queries_offset(offset: int) -> None:
+        loop.call_soon_threadsafe(progress.reached, offset)
+
+    return Listeners(stored_rows, queries_offset)
+
+
+class Server(uvicorn.Server):
+    """uvicorn waits for every response before it stops; this server also ends the live streams, which never end."""
+
+    def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
+        """Begin to stop; called as a signal handler, in the midst of whatever the event loop does."""
+        app = self.config.app
+        assert isinstance(app, FastAPI)  # noqa: S101 - `serve` gives it one
+        with contextlib.suppress(RuntimeError):  # no loop runs yet, or any more
+            asyncio.get_running_loop().call_soon_threadsafe(app.state.end_live_streams)
+        # Not the base class's way, which raises the signal again at the end: a stop in order is no failure.
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+def serve(app: FastAPI, settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    config = uvicorn.Config(
+        app,
+        settings.host,
+        settings.port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    Server(config).run()

@@ -1,0 +1,25 @@
+"""Instants as people and gateways write them: RFC 3339, or microseconds since 1970 from 1980 on."""
+
+import re
+from datetime import UTC, datetime
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+YEAR_1980_US = 315_532_800_000_000
+LAST_US = 253_402_300_799_999_999  # the end of the year 9999
+
+# datetime.fromisoformat also takes naive times, week dates and commas, which RFC 3339 does not.
+_has_form = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch
+
+
+def rfc_3339_us(text: str) -> int | None:
+    """Return microseconds since 1970 UTC, parts of one cut off; None where `text` has not the form of RFC 3339.
+
+    Raises
+    ------
+    ValueError
+        There is no such time, as with a month 13.
+    """
+    if not _has_form(text):
+        return None
+    since = datetime.fromisoformat(text.upper()) - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
