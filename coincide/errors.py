@@ -1,28 +1,38 @@
-"""The one tree of errors that the library raises when its input cannot be used.
+"""The one tree of errors that the library raises when it cannot use its input; each is a ValueError.
 
 ::
 
-    ValueError
-    └── CoincideError
-        ├── HistogramError      edges, masses or parameters of a template
-        ├── WindowError         bounds of a window
-        ├── ThresholdError      a confidence threshold outside (0, 1]
-        ├── OffsetError         an offset that is not finite, or at which no match is possible
-        ├── RateError           a rate of detections
-        ├── DetectionsError     a column of a frame, or one that does not fit the other frames (coincide.detections)
-        ├── StreamError         a stream's name, delay, longest template or bound (coincide.stream)
-        ├── GraphError          streams and constraints that make no graph (coincide.window_join)
-        ├── CostError           a cost, probability or weight of the cost model (coincide.coalescing.costs.units)
-        ├── IntervalError       an interval, window, duration or fact that cannot be used (coincide.temporal)
-        ├── SensorRuleError     a rule of sensors that does not exist or cannot be applied (coincide.timing_join)
-        └── CoalescingError     rows, an equivalence or a window extent that cannot be coalesced (coincide.coalescing)
+    CoincideError
+    ├── HistogramError      edges, masses, samples or parameters of a template
+    ├── WindowError         bounds of a window
+    ├── ThresholdError      a confidence threshold outside (0, 1]
+    ├── OffsetError         an offset that is not finite, or at which no match is possible
+    ├── RateError           a rate of detections
+    ├── DetectionsError     a column of detections, or one that does not fit the other batches
+    ├── StreamError         a stream's name, delay, longest template or bound
+    ├── GraphError          roles and constraints that make no graph
+    ├── SensorRuleError     a rule of sensors that does not exist or cannot be applied
+    ├── CostError           a cost, probability or weight of the cost model
+    ├── IntervalError       an interval, window, duration or fact
+    ├── CoalescingError     a time, group, value, equivalence or window extent
+    └── QueryError          a field of a continuous query
 """
 
 from __future__ import annotations
 
 
 class CoincideError(ValueError):
-    """A value that the library cannot use: which field, what was given, what is allowed."""
+    """A value that the library cannot use.
+
+    Attributes
+    ----------
+    field : str
+        The argument, or the path of a query's field, such as ``within[0].threshold``.
+    value : object
+        What was given.
+    allowed : str
+        What is allowed instead.
+    """
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
         super().__init__(f"{field} is {value!r}: {allowed}")
@@ -30,12 +40,17 @@ class CoincideError(ValueError):
         self.value = value
         self.allowed = allowed
 
-    def __reduce__(self) -> tuple[type[CoincideError], tuple[str, object, str]]:
+    def __reduce__(self) -> tuple[type[CoincideError], tuple[object, ...]]:
         return type(self), (self.field, self.value, self.allowed)
+
+    @property
+    def message(self) -> str:
+        """What is wrong with the field and what is allowed, without the field's name."""
+        return f"is {self.value!r}: {self.allowed}"
 
 
 class HistogramError(CoincideError):
-    """Edges, masses or parameters that make no probability distribution."""
+    """Edges, masses, samples or parameters that make no probability distribution."""
 
 
 class WindowError(CoincideError):
@@ -55,15 +70,19 @@ class RateError(CoincideError):
 
 
 class DetectionsError(CoincideError):
-    """A column of a frame that cannot be used."""
+    """A column of detections that cannot be used."""
 
 
 class StreamError(CoincideError):
-    """A stream's name, delay, longest template or bound on its buffer cannot be used."""
+    """A stream's name, delay, longest template or bound on its buffer that cannot be used."""
 
 
 class GraphError(CoincideError):
-    """Streams and constraints that make no graph a window join can follow."""
+    """Roles and constraints that make no graph a window join can follow."""
+
+
+class SensorRuleError(CoincideError):
+    """A rule other than different, same and any, or one that cannot be applied."""
 
 
 class CostError(CoincideError):
@@ -74,29 +93,33 @@ class IntervalError(CoincideError):
     """An interval, a window, a duration or a fact that cannot be used."""
 
 
-class SensorRuleError(CoincideError):
-    """A rule other than different, same and any, or one that cannot be applied."""
-
-
 class CoalescingError(CoincideError):
     """A time, group, value, equivalence or window extent that cannot be used."""
 
 
-class QueryError(ValueError):
-    """A query that cannot be used.
+class QueryError(CoincideError):
+    """A field of a continuous query that cannot be used.
 
-    Attributes
-    ----------
-    field : str
-        Path of the field, such as ``within[0].threshold``.
-    message : str
-        What is wrong with it and what is allowed.
+    A query may also lack a field or name one twice. So `message` says in words what is wrong, `allowed` repeats it,
+    and `value` is None.
+
+    Examples
+    --------
+    >>> error = QueryError("within[0].threshold", "is 2: above 0 and at most 1")
+    >>> print(error)
+    within[0].threshold is 2: above 0 and at most 1
+    >>> error.field, error.message
+    ('within[0].threshold', 'is 2: above 0 and at most 1')
     """
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
-        self.message = message
+        super().__init__(field, None, message)
+        self.args = (f"{field} {message}",)
 
-    def __reduce__(self) -> tuple[type[QueryError], tuple[str, str]]:
-        return type(self), (self.field, self.message)
+    def __reduce__(self) -> tuple[type[CoincideError], tuple[object, ...]]:
+        return type(self), (self.field, self.allowed)
+
+    @property
+    def message(self) -> str:
+        """What is wrong with the field and what is allowed, without the field's name."""
+        return self.allowed

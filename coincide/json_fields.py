@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coincide.arrays.numbers import is_number
+from coincide.constraints.window import is_threshold
 from coincide.errors import QueryError
-
-
-def is_number(value: object) -> bool:
-    """Whether `value` is an int or float, finite, of any sane size; a bool is none."""
-    return not isinstance(value, bool) and isinstance(value, int | float) and -1e300 < value < 1e300
 
 
 def refuse_unless_probability(field: str, value: object) -> None:
     """Refuse what is no number above 0 and at most 1."""
-    if not is_number(value) or not 0 < value <= 1:  # type: ignore[operator]
+    if not is_threshold(value):
         raise QueryError(field, f"is {value!r}: above 0 and at most 1")
 
 
@@ -47,9 +44,8 @@ def given_fields(path: str, obj: object, known: Sequence[str], required: Sequenc
         It is no object, a field is not among `known` or null, or one of `required` is missing.
     """
     fields = dict(object_fields(path, obj))
+    refuse_unknown(fields, known, inside(path, ""))
     for name, value in fields.items():
-        if name not in known:
-            raise QueryError(inside(path, name), f"is unknown: one of {', '.join(known)}")
         if value is None:
             raise QueryError(inside(path, name), "is null: leave it out")
     for name in required:

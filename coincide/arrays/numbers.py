@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array
 from coincide.errors import CoincideError, HistogramError
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a real number of any sane size; neither True, NaN nor an infinity is one.
+
+    Examples
+    --------
+    >>> is_number(1.5), is_number(True), is_number(float("nan")), is_number(10**400)
+    (True, False, False, False)
+    """
+    return not isinstance(value, bool) and isinstance(value, Real) and bool(value < 1e300 and not value <= -1e300)
+
+
+def is_whole(value: object) -> bool:
+    """Whether `value` is an integer, Python's or numpy's; True is none."""
+    return not isinstance(value, bool) and isinstance(value, Integral)
 
 
 def real_numbers(field: str, values: npt.ArrayLike, allowed: str, error: type[CoincideError]) -> FloatArray:

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import BoolArray
+from coincide.arrays.numbers import is_number
 from coincide.errors import CoalescingError
-from coincide.templates.bucket_checks import is_number
 
 
 class Equivalence(ABC):

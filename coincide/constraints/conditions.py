@@ -42,17 +42,9 @@ def allowed(rule: SensorRule, one: CodeArray, other: CodeArray) -> BoolArray | N
 class MemberRules:
     """Which events may be members of one tuple, whatever their times.
 
-    Attributes
-    ----------
-    sensors : SensorRule
-    since_ref : int
-        Events with a smaller ref do not count.
-    twins : tuple of (int, int)
-        Pairs of roles, the first before the second, that one stream plays: their members are different events.
-    twins_in_order : bool
-        Twins play no part of their own: the member of the first role is the one that is sorted before the other.
-    root_arrived_last : bool
-        Only tuples whose root has the greatest ref count.
+    Events with a ref below `since_ref` do not count. `twins` are pairs of roles, the first before the second, that one
+    stream plays: their members are different events. With `twins_in_order` the member of the first role is the one
+    sorted before the other. With `root_arrived_last` only tuples whose root has the greatest ref count.
     """
 
     sensors: SensorRule = "any"

@@ -211,7 +211,7 @@ class ConstraintGraph:
         )
 
     def neighbours(self, role: str) -> list[str]:
-        """Streams that share an edge with this one, in their order."""
+        """Roles that share an edge with this one, in their order."""
         return [other for other in self.roles if any(edge.pair == {role, other} for edge in self.edges)]
 
     @property
@@ -229,7 +229,7 @@ class ConstraintGraph:
         return upper
 
     def _apart(self) -> set[str]:
-        """Streams that no chain of edges connects with the first one."""
+        """Roles that no chain of edges connects with the first one."""
         reached, waiting = set(), [self.roles[0]]
         while waiting:
             role = waiting.pop()

@@ -137,11 +137,18 @@ def _finite(field: str, seconds: object) -> float:
     return float(seconds)
 
 
+def is_threshold(value: object) -> bool:
+    """Whether `value` is a number above 0 and at most 1."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return bool(value <= 1 and not value <= 0)
+
+
 def checked_threshold(threshold: object) -> float:
     """Return `threshold` as a float if it is in (0, 1], else raise ThresholdError."""
-    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not threshold <= 1 or threshold <= 0:
+    if not is_threshold(threshold):
         raise ThresholdError("threshold", threshold, "a number above 0 and at most 1")
-    return float(threshold)
+    return float(threshold)  # type: ignore[arg-type]
 
 
 def checked_window(window: object) -> Window:

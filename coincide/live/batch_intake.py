@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import Int64Array
+from coincide.arrays.numbers import is_whole
 from coincide.constraints.conditions import SensorRule
 from coincide.errors import DetectionsError, SensorRuleError, StreamError
 from coincide.joins.detections import Detections, checked_batch
@@ -18,7 +19,6 @@ from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.watermark import BEFORE_ALL_US, Watermark, late_by_us
 from coincide.stream import Stream
-from coincide.templates.bucket_checks import is_whole
 from coincide.templates.histogram import Histogram
 
 EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew

@@ -4,8 +4,8 @@ The density of Xv - Xu is piecewise linear. It bends at every difference of two 
 densities' jumps there. The sums cancel where buckets are short: good for guesses, and for a verdict where it is
 further off than the bound.
 
-Between neighbouring knots the cdf is a parabola. Running sums over the sorted knots give its value, density and slope
-at each of them: K log K for all K knots, where `Knots` sums all K again for every probe.
+Between neighbouring bends the cdf is a parabola. Running sums over the sorted bends give its value, density and slope
+at each of them: K log K for all K bends, where `DensityBends` sums all K again for every time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, seconds_of, window_end_minus
-from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array, OffsetArray
+from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array, OffsetArray
 from coincide.constraints.window import Window
 from coincide.probability.trapezoids import in_steps
 from coincide.templates.template_columns import TemplateColumns
@@ -24,27 +24,21 @@ ULP = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Knots:
-    """Bends of the density of Xv - Xu for many template pairs without atoms, one a column.
+class DensityBends:
+    """Bends of the density of Xv - Xu for many template pairs without atoms; arrays of shape (bends, n).
 
-    Attributes
-    ----------
-    at_s : ndarray of float64, shape (knots, n)
-        Where the density bends, in no order.
-    bend : ndarray of float64, shape (knots, n)
-        By how much its slope changes there, per s^2.
+    It bends at `at_s`, in no order; its slope changes there by `bend`, per s^2.
     """
 
     at_s: FloatArray
     bend: FloatArray
 
     @classmethod
-    def of(cls, u: TemplateColumns, v: TemplateColumns) -> Knots:
+    def of(cls, u: TemplateColumns, v: TemplateColumns) -> DensityBends:
         """Combine column n of `u` with column n of `v`."""
-        at_s = v.edges_s[None] - u.edges_s[:, None]
+        at_s = where_density_bends_s(u.edges_s, v.edges_s)
         bend = -_jumps(u.density)[:, None] * _jumps(v.density)[None]
-        shape = (-1, at_s.shape[2])
-        return cls(at_s.reshape(shape), bend.reshape(shape))
+        return cls(at_s, bend.reshape(at_s.shape))
 
     def cdf_and_density(self, x_s: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P(Xv - Xu <= x) and its derivative, each of shape (n,)."""
@@ -56,33 +50,38 @@ class Knots:
         return 0.5 * terms.sum(axis=0), density
 
 
-def cdf_error(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
-    """Bound on how far the sums of `Knots` are off up to the greatest knot, shape (n,); infinite where there are atoms.
+def where_density_bends_s(u_edges_s: FloatArray, v_edges_s: FloatArray) -> FloatArray:
+    """Return the differences of all edges of two templates, one pair of templates a column, shape (bends, n)."""
+    shape = (len(u_edges_s) * len(v_edges_s), u_edges_s.shape[1])
+    return (v_edges_s[None] - u_edges_s[:, None]).reshape(shape)
 
-    Each of K knots k adds bend (x - k)^2 / 2 with x - k at most the spread S of Xv - Xu. The difference is off by the
-    rounding of times of up to M, the term by a few units in its last place, their sum by K of them.
+
+def cdf_error(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
+    """Bound on how far the sums of `DensityBends` are off up to the greatest bend, shape (n,); infinite with atoms.
+
+    Each of K bends at k adds bend (x - k)^2 / 2, with x - k at most the length S of Xv - Xu. The difference is off by
+    the rounding of times of up to M, the term by a few units in its last place, their sum by K of them.
     """
-    spread = spread_s(u, v)
-    knots = len(u.edges_s) * len(v.edges_s)
-    bound: FloatArray = ULP * cdf_bends(u, v) * spread * (spread * (knots + 8) + 8 * greatest_s(u, v))
+    length, bends = length_s(u, v), len(u.edges_s) * len(v.edges_s)
+    bound: FloatArray = ULP * total_bend(u, v) * length * (length * (bends + 8) + 8 * greatest_s(u, v))
     bound[u.has_atoms | v.has_atoms] = np.inf
     return bound
 
 
-def cdf_bends(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
+def total_bend(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
     """Sum of all bends of the density of Xv - Xu, whatever their sign, per s^2, shape (n,)."""
     bends: FloatArray = np.abs(_jumps(u.density)).sum(axis=0) * np.abs(_jumps(v.density)).sum(axis=0)
     return bends
 
 
-def spread_s(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
-    """Greatest knot less the least, shape (n,)."""
-    spread: FloatArray = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0]
-    return spread
+def length_s(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
+    """Greatest possible Xv - Xu less the least, shape (n,)."""
+    length: FloatArray = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0]
+    return length
 
 
 def greatest_s(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
-    """Bound on the knots, whatever their sign, shape (n,)."""
+    """Bound on Xv - Xu, whatever their sign, shape (n,)."""
     greatest: FloatArray = np.abs(u.edges_s).max(axis=0) + np.abs(v.edges_s).max(axis=0)
     return greatest
 
@@ -93,21 +92,16 @@ def _jumps(density: FloatArray) -> FloatArray:
     return np.diff(density, axis=0, prepend=nothing, append=nothing)
 
 
-CELLS = 2**40  # of each pair's spread; a knot in the cell of x, on its wrong side, puts the cdf 1e-24 of its bend off
+CELLS = 2**40  # of each pair's length; a bend in the cell of x, on its wrong side, puts the cdf 1e-24 of its bend off
 ROUNDING = 3.0  # running sums of sums: times the error of the plain ones
 
 
 @dataclass(frozen=True, eq=False)
-class SortedKnots:
-    """Pieces of the cdf for many template pairs without atoms.
+class CdfPieces:
+    """Pieces of the cdf for many template pairs without atoms, pair by pair.
 
-    Attributes
-    ----------
-    pieces : ndarray of float64, shape (n * knots, 4)
-        Where each piece begins (s), and the cdf, its density and the density's slope there; pair by pair.
-    cells : ndarray of int64, shape (n * knots,)
-        Where each piece begins in cells, those of one pair after those of all before.
-    first_s, cells_per_s : ndarray of float64, shape (n,)
+    `pieces`, shape (n * bends, 4), tells where each piece begins (s), and the cdf, its density and the density's slope
+    there. `cells` tells where it begins in cells; those of one pair come after those of all before.
     """
 
     pieces: FloatArray
@@ -116,24 +110,24 @@ class SortedKnots:
     cells_per_s: FloatArray
 
     @classmethod
-    def of(cls, u: TemplateColumns, v: TemplateColumns) -> SortedKnots:
+    def of(cls, u: TemplateColumns, v: TemplateColumns) -> CdfPieces:
         """Combine column n of `u` with column n of `v`."""
-        knots = Knots.of(u, v)
-        order = np.argsort(knots.at_s.T, axis=1)
-        at_s, bend = (np.take_along_axis(values.T, order, axis=1) for values in (knots.at_s, knots.bend))
+        bends = DensityBends.of(u, v)
+        order = np.argsort(bends.at_s.T, axis=1)
+        at_s, bend = (np.take_along_axis(values.T, order, axis=1) for values in (bends.at_s, bends.bend))
         gap_s = np.diff(at_s, axis=1)
         slope = np.cumsum(bend, axis=1)
         density, cdf = np.zeros_like(at_s), np.zeros_like(at_s)
         np.cumsum(slope[:, :-1] * gap_s, axis=1, out=density[:, 1:])
         np.cumsum(gap_s * (density[:, :-1] + 0.5 * slope[:, :-1] * gap_s), axis=1, out=cdf[:, 1:])
-        spread_s = at_s[:, -1] - at_s[:, 0]
-        cells_per_s = np.divide(CELLS, spread_s, out=np.zeros_like(spread_s), where=spread_s > 0)
+        range_s = at_s[:, -1] - at_s[:, 0]
+        cells_per_s = np.divide(CELLS, range_s, out=np.zeros_like(range_s), where=range_s > 0)
         cells = _cells(np.arange(len(at_s))[:, None], at_s - at_s[:, :1], cells_per_s[:, None])
         pieces = np.stack((at_s, cdf, density, slope), axis=-1).reshape(-1, 4)
         return cls(pieces, cells.ravel(), at_s[:, 0], cells_per_s)
 
     def cdf(self, pair: IndexArray, x_s: FloatArray) -> FloatArray:
-        """P(Xv - Xu <= x) of each pair named, shape (m,), for x up to its greatest knot."""
+        """P(Xv - Xu <= x) of each pair named, shape (m,), for x up to its greatest bend."""
         beyond_s = np.maximum(x_s - self.first_s[pair], 0.0)
         at = np.searchsorted(self.cells, _cells(pair, beyond_s, self.cells_per_s[pair]), side="right") - 1
         begin_s, cdf, density, slope = self.pieces[at].T
@@ -142,11 +136,11 @@ class SortedKnots:
         return result
 
 
-def sorted_cdf_error(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
-    """Bound on how far `SortedKnots.cdf` is off, shape (n,); infinite where there are atoms.
+def pieces_error(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
+    """Bound on how far `CdfPieces.cdf` is off, shape (n,); infinite where there are atoms.
 
     In units of `cdf_error`'s for the plain sum: the slopes are off by the rounding of K sums, the densities by that
-    times the spread and K more, the cdf by all that times the spread and K more.
+    times the length and K more, the cdf by all that times the length and K more.
     """
     return ROUNDING * cdf_error(u, v)
 
@@ -160,59 +154,63 @@ def _cells(pair: IndexArray, beyond_s: FloatArray, cells_per_s: FloatArray) -> I
 USEFUL_ERROR = 1e-9  # beyond it the sums decide too little to be worth having
 
 
-class WindowProbe:
-    """F(hi - o) and F(lo - o) at offsets o of the template pairs of one block; P(o) is their difference.
+@dataclass(frozen=True, eq=False)
+class EndCdfs:
+    """F(hi - o) and F(lo - o) at offsets o, each of shape (n,); P(o) is their difference."""
 
-    Parameters
-    ----------
-    u, v : TemplateColumns
-    window : Window
-    enough : ndarray of float64, shape (n,)
-        Least P that qualifies, by template pair.
+    at_hi: FloatArray
+    at_lo: FloatArray
 
-    Attributes
-    ----------
-    error : ndarray of float64, shape (n,)
-        How far either may be off, by template pair; 0 where they are exact.
+    def where(self, chosen: BoolArray) -> EndCdfs:
+        """Return the chosen ones."""
+        return EndCdfs(self.at_hi[chosen], self.at_lo[chosen])
+
+    def followed_by(self, others: EndCdfs) -> EndCdfs:
+        """Concatenate."""
+        return EndCdfs(np.concatenate((self.at_hi, others.at_hi)), np.concatenate((self.at_lo, others.at_lo)))
+
+
+class CdfsAtEnds:
+    """`EndCdfs` for the template pairs of one block, of which `enough` is the least P that qualifies, shape (n,).
+
+    Either cdf may be off by `error`, shape (n,), which is 0 where they are exact.
     """
 
     def __init__(self, u: TemplateColumns, v: TemplateColumns, window: Window, enough: FloatArray) -> None:
         self._u, self._v, self._window, self._enough = u, v, window, enough
-        error = sorted_cdf_error(u, v)
-        self._knots = SortedKnots.of(u, v)
+        error = pieces_error(u, v)
+        self._pieces = CdfPieces.of(u, v)
         self._is_fast = error <= USEFUL_ERROR
         self.error: FloatArray = np.where(self._is_fast, error, 0.0)
         self._latest_s = v.edges_s[-1] - u.edges_s[0]
 
-    def at(self, pair: IndexArray, offset: OffsetArray) -> tuple[FloatArray, FloatArray]:
-        """Return F(hi - o) and F(lo - o), shape (m,): near enough for their difference to tell whether o qualifies."""
+    def at(self, pair: IndexArray, offset: OffsetArray) -> EndCdfs:
+        """Return the cdfs at offsets of pairs, near enough for their difference to tell whether each qualifies."""
         seconds = seconds_of(offset)
-        up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
+        at_hi, at_lo = np.empty(len(pair)), np.empty(len(pair))
         is_fast = self._is_fast[pair]
         fast = np.flatnonzero(is_fast)
-        up_to_hi[fast], before_lo[fast] = self._summed(pair[fast], seconds.take(fast))
-        excess = up_to_hi - before_lo - self._enough[pair]
+        at_hi[fast], at_lo[fast] = self._summed(pair[fast], seconds.take(fast))
+        excess = at_hi - at_lo - self._enough[pair]
         unsure = np.flatnonzero(~is_fast | (np.abs(excess) <= 2 * self.error[pair]))
-        up_to_hi[unsure], before_lo[unsure] = self._exact(pair[unsure], seconds.take(unsure))
-        return up_to_hi, before_lo
+        at_hi[unsure], at_lo[unsure] = self._exact(pair[unsure], seconds.take(unsure))
+        return EndCdfs(at_hi, at_lo)
 
-    def excess_at(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
-        """Return P(o) less what is enough, to the last digits."""
-        up_to_hi, before_lo = self._exact(pair, seconds_of(offset))
-        excess: FloatArray = up_to_hi - before_lo - self._enough[pair]
-        return excess
+    def exactly_at(self, pair: IndexArray, offset: OffsetArray) -> EndCdfs:
+        """Return the cdfs at offsets of pairs, to the last digits."""
+        return EndCdfs(*self._exact(pair, seconds_of(offset)))
 
     def _summed(self, pair: IndexArray, seconds: ExactSum) -> tuple[FloatArray, FloatArray]:
         latest_s = self._latest_s[pair]
         hi_s, lo_s = (
-            np.minimum(window_end_minus(end_s, seconds).high, latest_s)  # the sums cancel beyond the last knot
+            np.minimum(window_end_minus(end_s, seconds).high, latest_s)  # the sums cancel beyond the last bend
             for end_s in (self._window.hi_s, self._window.lo_s)
         )
-        return self._knots.cdf(pair, hi_s), self._knots.cdf(pair, lo_s)
+        return self._pieces.cdf(pair, hi_s), self._pieces.cdf(pair, lo_s)
 
     def _exact(self, pair: IndexArray, seconds: ExactSum) -> tuple[FloatArray, FloatArray]:
-        up_to_hi, before_lo = np.empty(len(pair)), np.empty(len(pair))
+        at_hi, at_lo = np.empty(len(pair)), np.empty(len(pair))
         for rows, terms in in_steps(self._u, self._v, pair):
-            up_to_hi[rows] = terms.at_most(window_end_minus(self._window.hi_s, seconds.take(rows)))
-            before_lo[rows] = terms.below(window_end_minus(self._window.lo_s, seconds.take(rows)))
-        return up_to_hi, before_lo
+            at_hi[rows] = terms.at_most(window_end_minus(self._window.hi_s, seconds.take(rows)))
+            at_lo[rows] = terms.below(window_end_minus(self._window.lo_s, seconds.take(rows)))
+        return at_hi, at_lo

@@ -29,7 +29,7 @@ ROOM_SHARE = 8  # beyond the bound this share of it is dropped too, so that not 
 
 @dataclass(frozen=True)
 class LookUps:
-    """What a cache has done so far; a pair asked for several times in one call counts once.
+    """What a cache has done so far; a pair that several events of one call have counts once.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class LookUps:
 
 
 class OffsetCache:
-    """Verdicts for one window and threshold by pair of template codes; the least recently asked pairs go first.
+    """Verdicts for one window and threshold by pair of template codes; the pairs looked up longest ago go first.
 
     Codes stand for content, so events with equal templates share an entry, and `recode` must tell of every code that
     changes its meaning.
@@ -96,7 +96,7 @@ class OffsetCache:
         possible = np.flatnonzero(self._possible(u, v, offset_us))
         offset = offset_us[possible]
         pairs, nth, counts = np.unique(pairs_of(u[possible], v[possible]), return_inverse=True, return_counts=True)
-        at = self._asked(pairs, counts)[nth]
+        at = self._entry_of(pairs, counts)[nth]
         known = self._entries.has_offsets[at]
         inside = np.empty(len(possible), np.bool_)
         inside[known] = self._entries.contain(at[known], offset[known])
@@ -119,23 +119,23 @@ class OffsetCache:
         )
         return possible
 
-    def _asked(self, pairs: Int64Array, events: PositionArray) -> PositionArray:
+    def _entry_of(self, pairs: Int64Array, events: PositionArray) -> PositionArray:
         """Return the positions of the pairs' entries; those worth it have their offsets then."""
         self._calls += 1
-        at = self._entries.ask(pairs, events, self._calls)
+        at = self._entries.look_up(pairs, events, self._calls)
         known = self._entries.has_offsets[at]
         self._hits += int(np.count_nonzero(known))
         self._misses += int(np.count_nonzero(~known))
         # certainty is about supports, of which a probability that rounds to 1 says nothing; to compare them is cheap
         is_certainty = self.threshold == 1.0
-        asked = self._entries.events[at]
-        new = np.flatnonzero(~known & (is_certainty | (asked >= LONG_WINDOW_EVALUATIONS)))
+        events_so_far = self._entries.events[at]
+        new = np.flatnonzero(~known & (is_certainty | (events_so_far >= LONG_WINDOW_EVALUATIONS)))
         if len(new):
             named = self._template_pairs(*codes_of(pairs[new]))
-            is_worth = is_certainty | (asked[new] >= offsets_in_evaluations(named, self.window))
+            is_worth = is_certainty | (events_so_far[new] >= offsets_in_evaluations(named, self.window))
             worth = np.flatnonzero(is_worth)
-            found = offset_ranges(named.take(worth), self.window, self.threshold)
-            self._entries.set_offsets(at[new[worth]], found)
+            ranges = offset_ranges(named.take(worth), self.window, self.threshold)
+            self._entries.set_offsets(at[new[worth]], ranges)
         return at
 
     def _evaluated(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:

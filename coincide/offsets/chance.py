@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray
+from coincide.arrays.numbers import is_number
 from coincide.constraints.conditions import SensorRule, checked_sensor_rule
 from coincide.constraints.window import MICROSECONDS_PER_SECOND, Window, checked_threshold, checked_window
 from coincide.errors import RateError, WindowError
 from coincide.offsets.satisfying import offset_ranges
-from coincide.templates.bucket_checks import is_number
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs, checked_template
 
@@ -131,8 +131,8 @@ def offset_lengths_s(pairs: TemplatePairs, window: Window, threshold: float | Fl
     >>> offset_lengths_s(pairs, Window(5), np.array([0.5, 1])).tolist()
     [10.000001, 6.000001]
     """
-    found = offset_ranges(pairs, window, threshold)
-    microseconds = np.bincount(found.pair, weights=found.right - found.left + 1, minlength=len(pairs))
+    ranges = offset_ranges(pairs, window, threshold)
+    microseconds = np.bincount(ranges.pair, weights=ranges.right - ranges.left + 1, minlength=len(pairs))
     return microseconds / MICROSECONDS_PER_SECOND
 
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, OffsetArray
-from coincide.offsets.bends import Knots
+from coincide.offsets.bends import DensityBends, length_s
 from coincide.probability.trapezoids import ATOM_TOLERANCE_S, Trapezoids, in_steps, steepest_density
 from coincide.templates.template_columns import TemplateColumns, TemplatePairs
 
 ROUNDS = (3, 2, 10)  # for all, then twice for those that have not settled
-SETTLED = 1e-3  # of the spread: how far the last step went; the next would go about the square of that
-ELEMENTS_PER_STEP = 16_384  # knots times template pairs: arrays that stay in the processor's cache
+SETTLED = 1e-3  # of the length of Xv - Xu: how far the last step went; the next would go about the square of that
+ELEMENTS_PER_STEP = 16_384  # bends times template pairs: arrays that stay in the processor's cache
 
 
 def closer_quantiles(
@@ -28,25 +28,28 @@ def closer_quantiles(
 ) -> FloatArray:
     """Improve guesses by Newton's method, shape (n,), one per column; those of templates with atoms stay."""
     closer_s = guess_s.copy()
-    spread_s = u.edges_s[-1] - u.edges_s[0] + v.edges_s[-1] - v.edges_s[0]
     columns = np.flatnonzero(~(u.has_atoms | v.has_atoms))
     step = max(1, ELEMENTS_PER_STEP // (len(u.edges_s) * len(v.edges_s)))
     for rounds in ROUNDS:
         step_s = np.zeros(len(guess_s))
         for first in range(0, len(columns), step):
             at = columns[first : first + step]
-            closer_s[at], step_s[at] = _newton(Knots.of(u.take(at), v.take(at)), probability[at], closer_s[at], rounds)
-        columns = np.flatnonzero(np.abs(step_s) > SETTLED * spread_s)
+            closer_s[at], step_s[at] = _newton(
+                DensityBends.of(u.take(at), v.take(at)), probability[at], closer_s[at], rounds
+            )
+        columns = np.flatnonzero(np.abs(step_s) > SETTLED * length_s(u, v))
     return closer_s
 
 
-def _newton(knots: Knots, probability: FloatArray, guess_s: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:
+def _newton(
+    bends: DensityBends, probability: FloatArray, guess_s: FloatArray, rounds: int
+) -> tuple[FloatArray, FloatArray]:
     """Return the guesses after some rounds and how far the last went; a step out of the bracket bisects it."""
-    least_s, greatest_s = knots.at_s.min(axis=0), knots.at_s.max(axis=0)
+    least_s, greatest_s = bends.at_s.min(axis=0), bends.at_s.max(axis=0)
     before_s = guess_s
     for _ in range(rounds):
         before_s = guess_s
-        cdf, density = knots.cdf_and_density(guess_s)
+        cdf, density = bends.cdf_and_density(guess_s)
         excess = cdf - probability
         least_s, greatest_s = np.where(excess < 0, guess_s, least_s), np.where(excess < 0, greatest_s, guess_s)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -24,15 +24,9 @@ def codes_of(pairs: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 class PairEntries:
-    """One entry a pair: when it was last asked for, for how many events, and its qualifying offsets if worked out.
+    """One entry a pair, by ascending `pairs`: when it was last looked up, for how many `events`, and its offsets.
 
-    Attributes
-    ----------
-    pairs : ndarray of int64, shape (n,)
-        In ascending order.
-    events : ndarray of int64, shape (n,)
-        How often it has been asked for.
-    has_offsets : ndarray of bool, shape (n,)
+    `has_offsets` tells where the qualifying offsets have been worked out. Arrays have shape (n,).
     """
 
     def __init__(self) -> None:
@@ -40,14 +34,14 @@ class PairEntries:
         self.events = np.empty(0, np.int64)
         self.has_offsets = np.empty(0, np.bool_)
         self._hulls_us = np.empty((0, 2), np.int64)
-        self._asked = np.empty(0, np.int64)
+        self._last_call = np.empty(0, np.int64)
         self._gapped: dict[int, Int64Array] = {}
 
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def ask(self, pairs: Int64Array, events: Int64Array, now: int) -> PositionArray:
-        """Return the positions of these pairs, distinct and in order, asked for so many events each; add new ones."""
+    def look_up(self, pairs: Int64Array, events: Int64Array, call: int) -> PositionArray:
+        """Return the positions of these pairs, distinct and in order, looked up for so many events; add new ones."""
         at = np.searchsorted(self.pairs, pairs)
         new = np.ones(len(pairs), np.bool_)
         inside = at < len(self)
@@ -55,21 +49,21 @@ class PairEntries:
         if new.any():
             self._insert(pairs[new])
             at = np.searchsorted(self.pairs, pairs)
-        self._asked[at] = now
+        self._last_call[at] = call
         self.events[at] += events
         return at
 
-    def set_offsets(self, at: PositionArray, found: Ranges) -> None:
-        """Note the qualifying offsets of the entries at these positions; ``found.pair`` counts within them."""
+    def set_offsets(self, at: PositionArray, ranges: Ranges) -> None:
+        """Note the qualifying offsets of the entries at these positions; ``ranges.pair`` counts within them."""
         hulls = np.tile(np.array([NEVER_US, -NEVER_US]), (len(at), 1))
-        np.minimum.at(hulls[:, 0], found.pair, found.left)
-        np.maximum.at(hulls[:, 1], found.pair, found.right)
+        np.minimum.at(hulls[:, 0], ranges.pair, ranges.left)
+        np.maximum.at(hulls[:, 1], ranges.pair, ranges.right)
         self._hulls_us[at], self.has_offsets[at] = hulls, True
-        counts = np.bincount(found.pair, minlength=len(at))
+        counts = np.bincount(ranges.pair, minlength=len(at))
         ends = np.cumsum(counts)  # the intervals come in the order of their pairs
         for nth in np.flatnonzero(counts > 1).tolist():
             own = slice(ends[nth] - counts[nth], ends[nth])
-            self._gapped[int(self.pairs[at[nth]])] = np.column_stack((found.left[own], found.right[own]))
+            self._gapped[int(self.pairs[at[nth]])] = np.column_stack((ranges.left[own], ranges.right[own]))
 
     def contain(self, at: PositionArray, offset_us: Int64Array) -> BoolArray:
         """Whether each offset qualifies by the offsets of the entry at its position, which are known."""
@@ -79,8 +73,8 @@ class PairEntries:
         return inside
 
     def keep_latest(self, count: int) -> None:
-        """Forget all but the entries asked for last."""
-        stay = np.argsort(self._asked, kind="stable")[len(self) - count :]
+        """Forget all but the entries looked up last."""
+        stay = np.argsort(self._last_call, kind="stable")[len(self) - count :]
         self._keep(np.sort(stay), {pair: pair for pair in self._gapped})
 
     def recode(self, u_code: CodeArray, v_code: CodeArray) -> None:
@@ -100,17 +94,17 @@ class PairEntries:
         empty = np.zeros((len(new), 2), np.int64)
         self.pairs = merged[order]
         self._hulls_us = np.concatenate((self._hulls_us, empty))[order]
-        self._asked = np.concatenate((self._asked, empty[:, 0]))[order]
+        self._last_call = np.concatenate((self._last_call, empty[:, 0]))[order]
         self.events = np.concatenate((self.events, empty[:, 0]))[order]
         self.has_offsets = np.concatenate((self.has_offsets, np.zeros(len(new), np.bool_)))[order]
 
     def _keep(self, stay: PositionArray, new_of: dict[int, int]) -> None:
-        """Keep the entries at these positions, and of the intervals those whose new pair is still held."""
+        """Keep the entries at these positions, and of the intervals those whose new pair is kept."""
         self.pairs, self._hulls_us = self.pairs[stay], self._hulls_us[stay]
-        self._asked, self.events = self._asked[stay], self.events[stay]
+        self._last_call, self.events = self._last_call[stay], self.events[stay]
         self.has_offsets = self.has_offsets[stay]
-        held = set(self.pairs.tolist()) if self._gapped else set()
-        self._gapped = {new_of[pair]: each for pair, each in self._gapped.items() if new_of[pair] in held}
+        kept = set(self.pairs.tolist()) if self._gapped else set()
+        self._gapped = {new_of[pair]: each for pair, each in self._gapped.items() if new_of[pair] in kept}
 
     def _of_gapped(self, at: PositionArray) -> Iterator[tuple[PositionArray, Int64Array]]:
         """Yield the rows of each entry that has several intervals, and these."""

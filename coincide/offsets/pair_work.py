@@ -20,6 +20,7 @@ from coincide.templates.template_columns import TemplatePairs
 BESIDES_TERMS = 25.0  # bucket pairs
 LONG_WINDOW_EVALUATIONS = 4.0
 SHORT_WINDOW_EVALUATIONS = 24.0
+LEAST_WORK = (BESIDES_TERMS + 1) * LONG_WINDOW_EVALUATIONS  # of any template pair's satisfaction offsets
 
 
 def offsets_in_evaluations(pairs: TemplatePairs, window: Window) -> FloatArray:

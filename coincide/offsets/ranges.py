@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,16 +11,9 @@ from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, OffsetArray
 from coincide.arrays.order import stable_order_by
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ranges:
-    """Closed ranges of offsets, each of one template pair.
-
-    Attributes
-    ----------
-    pair : ndarray of int64, shape (n,)
-    left, right : ndarray of int64, shape (n,)
-        Offsets in microseconds; in the search over break points, their ranks.
-    """
+    """Closed ranges of offsets in microseconds (in the search over break points, of their ranks), each of one pair."""
 
     pair: IndexArray
     left: OffsetArray
@@ -38,38 +32,58 @@ class Ranges:
         return Ranges(self.pair[order], self.left[order], self.right[order])
 
 
-def joined(*parts: Ranges) -> Ranges:
-    """Concatenate."""
-    return Ranges(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("pair", "left", "right")))
-
-
-@dataclass(frozen=True)
-class Probes:
-    """Probed offsets, each once, in order of (pair, offset).
-
-    Attributes
-    ----------
-    pair : ndarray of int64, shape (n,)
-    offset : ndarray of int64, shape (n,)
-    excess : ndarray of float64, shape (n,)
-        Probability above what it must reach; at least 0 where the offset qualifies.
-    """
+@dataclass(frozen=True, eq=False)
+class JudgedOffsets:
+    """Offsets of template pairs in microseconds, each with the excess of its probability over what it must reach."""
 
     pair: IndexArray
     offset: OffsetArray
     excess: FloatArray
 
-    def changes_apart(self) -> IndexArray:
-        """Return the positions of probes whose next differs in verdict and lies more than a microsecond away."""
-        qualifies, same_pair = self.excess >= 0, np.diff(self.pair) == 0
-        return np.flatnonzero(same_pair & (qualifies[1:] != qualifies[:-1]) & (np.diff(self.offset) > 1))
+    @property
+    def qualifies(self) -> BoolArray:
+        """Whether each offset qualifies, shape (n,)."""
+        qualifies: BoolArray = self.excess >= 0
+        return qualifies
+
+    def take(self, chosen: BoolArray | IndexArray) -> JudgedOffsets:
+        """Return the chosen offsets."""
+        return JudgedOffsets(self.pair[chosen], self.offset[chosen], self.excess[chosen])
+
+    def moved_to(self, others: JudgedOffsets, chosen: BoolArray) -> JudgedOffsets:
+        """Return the offsets with those chosen replaced by the others', of the same pairs."""
+        offset = np.where(chosen, others.offset, self.offset)
+        return JudgedOffsets(self.pair, offset, np.where(chosen, others.excess, self.excess))
+
+    def in_order(self) -> JudgedOffsets:
+        """Sort by (pair, offset); of offsets judged several times keep the first."""
+        order = stable_order_by(self.pair, self.offset)
+        repeated = (np.diff(self.pair[order], prepend=-1) == 0) & (np.diff(self.offset[order], prepend=0) == 0)
+        return self.take(order[~repeated])
+
+    def brackets(self) -> tuple[JudgedOffsets, JudgedOffsets]:
+        """Return the neighbours, once in order, that differ in verdict and lie more than a microsecond apart."""
+        qualifies, same_pair = self.qualifies, np.diff(self.pair) == 0
+        at = np.flatnonzero(same_pair & (qualifies[1:] != qualifies[:-1]) & (np.diff(self.offset) > 1))
+        return self.take(at), self.take(at + 1)
 
     def intervals(self) -> Ranges:
-        """Return the runs of probes that qualify."""
-        qualifies = self.excess >= 0
+        """Return the runs of offsets, once in order, that qualify."""
+        qualifies = self.qualifies
         new_pair = np.diff(self.pair, prepend=-1) != 0
         last_of_pair = np.diff(self.pair, append=-1) != 0
         before = np.concatenate(([False], qualifies[:-1])) & ~new_pair
         after = np.concatenate((qualifies[1:], [False])) & ~last_of_pair
         start, end = qualifies & ~before, qualifies & ~after
         return Ranges(self.pair[start], self.offset[start], self.offset[end])
+
+
+NONE_JUDGED = JudgedOffsets(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+Rows = TypeVar("Rows", Ranges, JudgedOffsets)
+
+
+def joined(*parts: Rows) -> Rows:
+    """Concatenate parts of one kind."""
+    kind, names = type(parts[0]), [field.name for field in fields(parts[0])]
+    return kind(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

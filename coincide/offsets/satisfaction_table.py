@@ -73,8 +73,8 @@ class SatisfactionTable:
         checked_window(window)
         u_tuple, v_tuple = checked_templates("us", us), checked_templates("vs", vs)
         every_pair = np.arange(len(u_tuple) * len(v_tuple))
-        found = _ranges_at(u_tuple, v_tuple, every_pair, window, threshold)
-        return cls._of(u_tuple, v_tuple, window, threshold, found)
+        ranges = _ranges_at(u_tuple, v_tuple, every_pair, window, threshold)
+        return cls._of(u_tuple, v_tuple, window, threshold, ranges)
 
     def extend(self, us: Sequence[Histogram] = (), vs: Sequence[Histogram] = ()) -> SatisfactionTable:
         """Return a table with `us` and `vs` appended; only the new pairs are computed, positions stay.
@@ -94,14 +94,14 @@ class SatisfactionTable:
 
     @classmethod
     def _of(
-        cls, us: tuple[Histogram, ...], vs: tuple[Histogram, ...], window: Window, threshold: float, found: Ranges
+        cls, us: tuple[Histogram, ...], vs: tuple[Histogram, ...], window: Window, threshold: float, ranges: Ranges
     ) -> SatisfactionTable:
         shape = (len(us), len(vs))
-        counts = np.bincount(found.pair, minlength=len(us) * len(vs))
+        counts = np.bincount(ranges.pair, minlength=len(us) * len(vs))
         lo, hi = np.full(shape, NEVER_LO_US), np.full(shape, NEVER_HI_US)
-        np.minimum.at(lo.ravel(), found.pair, found.left)
-        np.maximum.at(hi.ravel(), found.pair, found.right)
-        intervals, starts = np.column_stack((found.left, found.right)), np.concatenate(([0], np.cumsum(counts)))
+        np.minimum.at(lo.ravel(), ranges.pair, ranges.left)
+        np.maximum.at(hi.ravel(), ranges.pair, ranges.right)
+        intervals, starts = np.column_stack((ranges.left, ranges.right)), np.concatenate(([0], np.cumsum(counts)))
         for array in (intervals, starts, lo, hi):
             array.flags.writeable = False
         return cls(us, vs, window, threshold, intervals, starts, lo, hi, is_single=bool((counts <= 1).all()))
@@ -113,13 +113,13 @@ class SatisfactionTable:
         if self.is_single:
             return np.asarray(inside)
         pair = i * len(self.vs) + j
-        found = np.zeros(offset.shape, dtype=np.bool_)
+        is_inside = np.zeros(offset.shape, dtype=np.bool_)
         for nth in range(int(np.diff(self.starts).max())):
             at = self.starts[pair] + nth
             exists = inside & (at < self.starts[pair + 1])
             lo, hi = self.intervals_us[np.where(exists, at, 0)].T.reshape((2, *offset.shape))
-            found |= exists & (lo <= offset) & (offset <= hi)
-        return found
+            is_inside |= exists & (lo <= offset) & (offset <= hi)
+        return is_inside
 
 
 def _ranges_at(
@@ -127,5 +127,5 @@ def _ranges_at(
 ) -> Ranges:
     """Compute the intervals of the pairs at these positions of the table, row by row."""
     u_index, v_index = np.divmod(pair, max(1, len(vs)))
-    found = offset_ranges(TemplatePairs(us, vs, u_index, v_index), window, threshold)
-    return Ranges(pair[found.pair], found.left, found.right)
+    ranges = offset_ranges(TemplatePairs(us, vs, u_index, v_index), window, threshold)
+    return Ranges(pair[ranges.pair], ranges.left, ranges.right)

@@ -15,7 +15,7 @@ from coincide.arrays.kinds import FloatArray, IndexArray, OffsetArray
 from coincide.constraints.window import Window, checked_threshold, checked_window
 from coincide.offsets.long_windows import greatest_offsets
 from coincide.offsets.ranges import Ranges, joined
-from coincide.offsets.short_windows import AnyWindowSearch
+from coincide.offsets.short_windows import ShortWindowSearch
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs, checked_template
 
@@ -63,8 +63,8 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
     """
     only = np.zeros(1, dtype=np.int64)
     pairs = TemplatePairs([checked_template("u", u)], [checked_template("v", v)], only, only)
-    found = offset_ranges(pairs, checked_window(window), checked_threshold(threshold))
-    return np.column_stack((found.left, found.right))
+    ranges = offset_ranges(pairs, checked_window(window), checked_threshold(threshold))
+    return np.column_stack((ranges.left, ranges.right))
 
 
 def offset_ranges(pairs: TemplatePairs, window: Window, threshold: float | FloatArray) -> Ranges:
@@ -94,6 +94,5 @@ def _in_short_windows(
 ) -> Iterator[Ranges]:
     for block, u, v in pairs.take(open_rows).blocks(ELEMENTS_PER_SEARCH):
         rows = open_rows[block]
-        search = AnyWindowSearch(u, v, window, threshold[rows])
-        found = search.run(least[rows], greatest[rows])
-        yield Ranges(rows[found.pair], found.left, found.right)
+        ranges = ShortWindowSearch(u, v, window, threshold[rows]).offsets(least[rows], greatest[rows])
+        yield Ranges(rows[ranges.pair], ranges.left, ranges.right)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coincide.arrays.numbers import is_whole
 from coincide.constraints.window import Window
 from coincide.errors import OffsetError
 from coincide.probability.onset_columns import FURTHEST_TIME_US, occurrence_columns
-from coincide.templates.bucket_checks import is_whole
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_templates
 
@@ -99,10 +99,10 @@ def occurred(templates: Sequence[Histogram], detected_at_us: Sequence[int], wind
         raise OffsetError("detected_at_us", detected_at_us, "whole microseconds, below 2**62 either way")
     index = np.zeros((len(templates), 1), dtype=np.int64)
     times = np.array(detected_at_us, dtype=np.int64)[:, None]
-    found = occurrence_columns([[template] for template in templates], index, times, window)
-    if not found.probability[0] > 0:
+    onset = occurrence_columns([[template] for template in templates], index, times, window)
+    if not onset.probability[0] > 0:
         raise OffsetError("detected_at_us", list(detected_at_us), "times at which the members can lie in the window")
     [mean], [std], [p05], [p95], [probability] = (
-        getattr(found, name).tolist() for name in ("mean_us", "std_s", "p05_us", "p95_us", "probability")
+        getattr(onset, name).tolist() for name in ("mean_us", "std_s", "p05_us", "p95_us", "probability")
     )
     return Occurred(mean, std, p05, p95, probability)

@@ -17,7 +17,7 @@ from coincide.probability.difference import EXACT_OFFSET_US
 from coincide.probability.onset_pieces import PosteriorPieces
 from coincide.probability.onset_terms import Members
 from coincide.templates.histogram import Histogram
-from coincide.templates.template_columns import StackedTemplates, checked_templates
+from coincide.templates.template_columns import StackedTemplates, checked_templates, rows_alike
 
 ELEMENTS_PER_STEP = 32_768  # break points times matches: temporaries that stay in the processor's cache
 FURTHEST_TIME_US = 2**62  # differences of two such times fit into int64
@@ -79,8 +79,8 @@ def occurrence_columns(
     Examples
     --------
     >>> points, spreads = [Histogram.point()], [Histogram.uniform(-4, 0), Histogram.uniform(-2, 0)]
-    >>> found = occurrence_columns([points, spreads], [[0, 0], [0, 1]], [[0, 10_000_000], [0, 11_000_000]], Window(1))
-    >>> found.probability.tolist(), found.mean_us.tolist()
+    >>> onsets = occurrence_columns([points, spreads], [[0, 0], [0, 1]], [[0, 10_000_000], [0, 11_000_000]], Window(1))
+    >>> onsets.probability.tolist(), onsets.mean_us.tolist()
     ([0.25, 1.0], [-500000, 9750000])
     """
     if not isinstance(templates, Sequence):
@@ -136,11 +136,7 @@ def _blocks(
     """Yield matches whose templates have the same numbers of buckets, a cacheful at a time."""
     stacks = [StackedTemplates(side) for side in templates]
     buckets = np.array([stack.buckets[which] for stack, which in zip(stacks, index, strict=True)])
-    shape = np.zeros(index.shape[1], dtype=np.int64)
-    for own in buckets:
-        shape = shape * (1 + own.max(initial=0)) + own
-    for each in np.unique(shape):
-        alike = np.flatnonzero(shape == each)
+    for alike in rows_alike(list(buckets)):
         counts = buckets[:, alike[0]].tolist()
         step = max(1, ELEMENTS_PER_STEP // (2 * sum(count + 1 for count in counts)))
         for first in range(0, len(alike), step):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray, PositionArray
-from coincide.probability.onset_terms import BreakPoints, Members, Term, taken
+from coincide.probability.onset_terms import AnchorDensities, AnchorDensity, Members
+from coincide.probability.piecewise import gauss_legendre, in_rows, total
 
 NEWTON_ROUNDS = 60  # many more than it takes: by then the bracket has shrunk to nothing even by halving
 SETTLED_S = 1e-9
@@ -23,16 +24,17 @@ class PosteriorPieces:
     """
 
     def __init__(self, members: Members) -> None:
-        points = BreakPoints(members)
-        self._time_s = points.time.high
-        self._middle_s = points.time.high[:-1] + (points.time.low[:-1] + points.width_s / 2)
-        self._pieces = _Pieces(points.terms(), points.width_s, _nodes(len(members.templates)))
-        self._atoms = points.atoms()
+        densities = AnchorDensities(members)
+        breaks = densities.breaks
+        self._time_s = breaks.time.high
+        self._middle_s = breaks.middle.high + breaks.middle.low
+        self._pieces = _Pieces(densities.spread(), breaks.width_s, _nodes(len(members.templates)))
+        self._atoms = densities.atoms()
 
     @cached_property
     def mass(self) -> FloatArray:
         """The joint probability of the members."""
-        return _total(self._piece_mass) + (0.0 if self._atoms is None else _total(self._atoms))
+        return total(self._piece_mass) + (0.0 if self._atoms is None else total(self._atoms))
 
     @cached_property
     def mean_s(self) -> FloatArray:
@@ -49,9 +51,9 @@ class PosteriorPieces:
         before, up_to = self._cumulative
         target = np.multiply.outer(np.array(p), self.mass)
         piece = np.minimum((up_to[:, None] < target).sum(axis=0), len(up_to) - 1)
-        wanted = target - taken(before, piece)
+        wanted = target - in_rows(before, piece)
         share = self._pieces.take(piece).share_with_mass(wanted)
-        quantiles_s: FloatArray = taken(self._middle_s, piece) + (share - 0.5) * taken(self._pieces.width_s, piece)
+        quantiles_s: FloatArray = in_rows(self._middle_s, piece) + (share - 0.5) * in_rows(self._pieces.width_s, piece)
         return quantiles_s
 
     @cached_property
@@ -70,9 +72,9 @@ class PosteriorPieces:
 
     def _expected(self, middle_s: FloatArray, time_s: FloatArray, power: int) -> FloatArray:
         """Return the moment of what is `middle_s` in the middle of a piece and `time_s` at a break point."""
-        moment = _total(self._pieces.moment(middle_s, power))
+        moment = total(self._pieces.moment(middle_s, power))
         if self._atoms is not None:
-            moment = moment + _total(self._atoms * time_s**power)
+            moment = moment + total(self._atoms * time_s**power)
         expected: FloatArray = moment / self.mass
         return expected
 
@@ -81,17 +83,17 @@ class PosteriorPieces:
 class _Pieces:
     """Polynomials on pieces, of shape (pieces, n); some of each column are chosen by `take`."""
 
-    terms: list[Term]
+    anchors: list[AnchorDensity]
     width_s: FloatArray
     nodes: list[tuple[float, float]]  # position from -1/2 to 1/2 in the piece, weight
 
     def take(self, piece: PositionArray) -> _Pieces:
-        return _Pieces([term.take(piece) for term in self.terms], taken(self.width_s, piece), self.nodes)
+        return _Pieces([each.take(piece) for each in self.anchors], in_rows(self.width_s, piece), self.nodes)
 
     def density(self, from_middle_s: FloatArray) -> FloatArray:
-        first, *rest = (term.at(from_middle_s) for term in self.terms)
-        for term in rest:
-            first = first + term
+        first, *rest = (each.at(from_middle_s) for each in self.anchors)
+        for other in rest:
+            first = first + other
         return first
 
     def moment(self, middle_s: FloatArray, power: int) -> FloatArray:
@@ -128,14 +130,7 @@ class _Pieces:
         return share
 
 
-@cache
 def _nodes(members: int) -> list[tuple[float, float]]:
-    """Gauss-Legendre for degree k + 1, that of the second moment."""
-    nodes, weights = np.polynomial.legendre.leggauss((members + 3) // 2)
-    return list(zip((nodes / 2).tolist(), (weights / 2).tolist(), strict=True))
-
-
-def _total(terms: FloatArray) -> FloatArray:
-    """Sum over the rows from first to last, so that a column's result does not depend on its neighbours."""
-    total: FloatArray = np.add.accumulate(terms, axis=0)[-1]
-    return total
+    """Return nodes for degree k + 1, that of the second moment, and their weights."""
+    nodes, weights = gauss_legendre(members + 1)
+    return [(node / 2, weight / 2) for node, weight in zip(nodes, weights, strict=True)]

@@ -14,22 +14,17 @@ import numpy as np
 from coincide.arrays.exact_sums import ExactSum, difference_of
 from coincide.arrays.kinds import FloatArray, PositionArray
 from coincide.constraints.window import Window
+from coincide.probability.piecewise import BreakPoints, in_rows
 from coincide.probability.trapezoids import ATOM_TOLERANCE_S
 from coincide.templates.template_columns import TemplateColumns
 
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The members of n matches, role by role: templates and reported times.
+    """The members of n matches, role by role: templates of n columns, and reported times in seconds from any origin.
 
-    Attributes
-    ----------
-    templates : list of TemplateColumns of length n
-    reported : list of ExactSum of shape (n,)
-        Reported times in seconds, from any common origin.
-    window : Window
-        Symmetric: no two members occur further apart than its half-width. Otherwise of the second member minus the
-        first, and there are exactly two.
+    In a symmetric window no two members occur further apart than its half-width. Another window is that of the second
+    member minus the first, and there are exactly two.
     """
 
     templates: Sequence[TemplateColumns]
@@ -59,17 +54,10 @@ class Members:
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
-    """One anchor's part of the density, on pieces of time; arrays of shape (pieces, n).
+class AnchorDensity:
+    """One anchor's part of the density per second, on pieces of time; arrays of shape (pieces, n).
 
-    Attributes
-    ----------
-    density : ndarray
-        The anchor's, per second.
-    fit : list of ndarray
-        Chance that each other member fits an anchor in the middle of the piece.
-    slope : list of ndarray
-        Its change per second.
+    `fit` is the chance that each other member fits an anchor in the middle of the piece, `slope` its change per second.
     """
 
     density: FloatArray
@@ -77,27 +65,20 @@ class Term:
     slope: list[FloatArray]
 
     def at(self, from_middle_s: FloatArray) -> FloatArray:
-        """Return the term at a time in each piece, counted from its middle."""
+        """Return the density at a time in each piece, counted from its middle."""
         value = self.density
         for fit, slope in zip(self.fit, self.slope, strict=True):
             value = value * np.maximum(fit + slope * from_middle_s, 0.0)
         return value
 
-    def take(self, piece: PositionArray) -> Term:
-        """Return the term on chosen pieces of each column, given as an array of shape (chosen, n)."""
-        fit, slope = ([taken(each, piece) for each in factors] for factors in (self.fit, self.slope))
-        return Term(taken(self.density, piece), fit, slope)
+    def take(self, piece: PositionArray) -> AnchorDensity:
+        """Return the density on chosen pieces of each column, given as an array of shape (chosen, n)."""
+        fit, slope = ([in_rows(each, piece) for each in factors] for factors in (self.fit, self.slope))
+        return AnchorDensity(in_rows(self.density, piece), fit, slope)
 
 
-class BreakPoints:
-    """The times at which a density bends, sorted; what each member's density is between them.
-
-    Attributes
-    ----------
-    time : ExactSum of shape (m, n)
-    width_s : ndarray of float64, shape (m - 1, n)
-        Lengths of the pieces; right to the last digits.
-    """
+class AnchorDensities:
+    """The `breaks` at which the density of a match's time bends, and what each anchor adds to it between them."""
 
     def __init__(self, members: Members) -> None:
         lo_s, hi_s = members.reach_s
@@ -106,65 +87,43 @@ class BreakPoints:
             (other, by_s) for anchor in members.anchors for other in members.others(anchor) for by_s in (lo_s, hi_s)
         }
         self._members = members
-        self._sets = {key: members.edges_before(*key) for key in sorted(shifts)}
-        high, low = (np.concatenate([getattr(each, part) for each in self._sets.values()]) for part in ("high", "low"))
-        self._order = np.lexsort((low, high), axis=0)
-        self.time = ExactSum(self.sorted(high), self.sorted(low))
-        self.width_s: FloatArray = np.diff(self.time.high, axis=0) + np.diff(self.time.low, axis=0)
-        self._half = ExactSum(self.time.high[:-1], self.time.low[:-1] + self.width_s / 2)
+        self._edges = {shift: members.edges_before(*shift) for shift in sorted(shifts)}
+        self._number = {shift: number for number, shift in enumerate(self._edges)}
+        self.breaks = BreakPoints(list(self._edges.values()))
 
-    def sorted(self, of_edges: FloatArray) -> FloatArray:
-        """Put values given set by set, edge by edge, into the order of time; shape (m, n)."""
-        return np.take_along_axis(of_edges, self._order, axis=0)
-
-    def rows(self, member: int, by_s: float) -> slice:
-        """Return where `sorted` expects the member's edges, earlier by `by_s`."""
-        start = 0
-        for key, edges in self._sets.items():
-            if key == (member, by_s):
-                return slice(start, start + len(edges.high))
-            start += len(edges.high)
-        raise KeyError((member, by_s))
-
-    def edges(self, member: int, by_s: float) -> ExactSum:
-        """Return the times `by_s` before the member's edges, shape (k + 1, n)."""
-        return self._sets[member, by_s]
-
-    def density(self, member: int, by_s: float) -> FloatArray:
-        """Return the member's density `by_s` after each piece, shape (m - 1, n)."""
-        own = self.rows(member, by_s)
-        passed = np.cumsum((self._order >= own.start) & (self._order < own.stop), axis=0)[:-1]
-        nothing = np.zeros((1, passed.shape[1]))
-        density = np.concatenate((nothing, self._members.templates[member].density, nothing))
-        return np.take_along_axis(density, passed, axis=0)
-
-    def terms(self) -> list[Term]:
-        """Return the term of every anchor."""
+    def spread(self) -> list[AnchorDensity]:
+        """Return the density of every anchor."""
         lo_s, hi_s = self._members.reach_s
         fits: dict[int, tuple[FloatArray, FloatArray]] = {}
         for other in sorted({other for anchor in self._members.anchors for other in self._members.others(anchor)}):
-            slope = self.density(other, hi_s) - self.density(other, lo_s)
-            fits[other] = self._fit(other, self._half), slope
-        terms = []
+            slope = self._density(other, hi_s) - self._density(other, lo_s)
+            fits[other] = self._fit(other, self.breaks.middle), slope
+        densities = []
         for anchor in self._members.anchors:
             own = [fits[other] for other in self._members.others(anchor)]
-            terms.append(Term(self.density(anchor, 0.0), [fit for fit, _ in own], [slope for _, slope in own]))
-        return terms
+            fit, slopes = [fit for fit, _ in own], [slope for _, slope in own]
+            densities.append(AnchorDensity(self._density(anchor, 0.0), fit, slopes))
+        return densities
 
     def atoms(self) -> FloatArray | None:
         """Mass of the anchors' exact times at each break point, shape (m, n); None if there is none."""
         members = self._members
         if not any(members.templates[anchor].has_atoms.any() for anchor in members.anchors):
             return None
-        mass = np.zeros_like(self.time.high)
+        mass = np.zeros_like(self.breaks.time.high)
         for anchor in members.anchors:
-            rows, edges, template = self.rows(anchor, 0.0), self.edges(anchor, 0.0), members.templates[anchor]
+            edges, template = self._edges[anchor, 0.0], members.templates[anchor]
             start = ExactSum(edges.high[:-1], edges.low[:-1])
             value = np.where(template.length_s == 0, template.mass, 0.0)
             for other in members.others(anchor):
                 value = value * self._fit(other, start, atoms_after=members.window.is_symmetric and other < anchor)
-            mass[rows.start : rows.stop - 1] += value
-        return self.sorted(mass)
+            part = self.breaks.part(self._number[anchor, 0.0])
+            mass[part.start : part.stop - 1] += value
+        return self.breaks.sorted(mass)
+
+    def _density(self, member: int, by_s: float) -> FloatArray:
+        """Return the member's density `by_s` after each piece, shape (m - 1, n)."""
+        return self.breaks.between(self._number[member, by_s], self._members.templates[member].density)
 
     def _fit(self, other: int, time: ExactSum, *, atoms_after: bool | None = None) -> FloatArray:
         """P(lo <= X of `other` - time <= hi), shape of `time`.
@@ -174,7 +133,7 @@ class BreakPoints:
         """
         lo_s, hi_s = self._members.reach_s
         template = self._members.templates[other]
-        until_end, since_start = self.edges(other, lo_s), self.edges(other, hi_s)
+        until_end, since_start = self._edges[other, lo_s], self._edges[other, hi_s]
         fit = np.zeros_like(time.high)
         for bucket in range(len(template.mass)):  # sums of what is not negative: nothing cancels
             ahead = ExactSum(until_end.high[bucket + 1], until_end.low[bucket + 1]).minus(time)
@@ -191,8 +150,3 @@ class BreakPoints:
                 atom = np.where(template.length_s[bucket] == 0, template.mass[bucket], 0.0)
                 fit += atom * (reached & (past >= -slack))
         return fit
-
-
-def taken(values: FloatArray, piece: PositionArray) -> FloatArray:
-    """Return chosen rows of each column, in the shape of `piece`, (chosen, n)."""
-    return np.take_along_axis(values, piece, axis=0)

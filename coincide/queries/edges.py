@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, Literal
 
+from coincide.arrays.numbers import is_number
 from coincide.constraints.window import Window
 from coincide.errors import QueryError, WindowError
-from coincide.json_fields import as_float, is_number, object_fields, refuse_unknown, refuse_unless_probability
+from coincide.json_fields import as_float, object_fields, refuse_unknown, refuse_unless_probability
 
 EDGE_FIELDS = ("between", "window_s", "lo_s", "hi_s", "threshold")
 

@@ -7,8 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from coincide.arrays.numbers import is_number
 from coincide.errors import QueryError
-from coincide.json_fields import as_float, given_fields, is_number
+from coincide.json_fields import as_float, given_fields
 from coincide.queries.checks import ATTRIBUTES
 from coincide.stream import LONGEST_NAME
 

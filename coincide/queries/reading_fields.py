@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from coincide.arrays.numbers import is_number
 from coincide.coalescing.equivalences import (
     NUMBERED_EQUIVALENCES,
     PLAIN_EQUIVALENCES,
@@ -16,7 +17,7 @@ from coincide.coalescing.equivalences import (
     Quantised,
 )
 from coincide.errors import CoalescingError, QueryError
-from coincide.json_fields import as_float, given_fields, is_number
+from coincide.json_fields import as_float, given_fields
 from coincide.sliding.questions import Lasting, Longest, Question, Similar, ValueLimits
 from coincide.stream import LONGEST_DELAY_S
 

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
 
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray
+from coincide.arrays.numbers import is_whole
 from coincide.errors import HistogramError
 
 MASS_TOLERANCE = 1e-6  # a sum further from 1 is a mistake, not rounding
 SHORTEST_BUCKET_S = 1e-6  # time is counted in microseconds; what is shorter is an atom
 FURTHEST_EDGE_S = 1e9
+MOST_BUCKETS = 1000
 
 
-def is_number(value: object) -> bool:
-    """Whether `value` is a finite real number."""
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
-
-
-def is_whole(value: object) -> bool:
-    """Whether `value` is an integer, Python's or numpy's."""
-    return not isinstance(value, bool) and isinstance(value, Integral)
+def refuse_unless_count_of_buckets(buckets: object) -> None:
+    """Refuse what is no whole number from 1 to 1000."""
+    if not is_whole(buckets) or not 1 <= buckets <= MOST_BUCKETS:  # type: ignore[operator]
+        raise HistogramError("buckets", buckets, f"a whole number from 1 to {MOST_BUCKETS}")
 
 
 def _finite_floats(field: str, values: Sequence[float] | FloatArray) -> FloatArray:

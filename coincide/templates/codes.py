@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from coincide.arrays.codes import Codes
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.templates.histogram import Histogram
 
@@ -27,38 +28,48 @@ class CodedTemplates(Protocol):
 
 
 class TemplatesInOrder:
-    """A frame's templates: the code of each is its position."""
-
-    def __init__(self, templates: Sequence[Histogram]) -> None:
-        self._templates = templates
-        self._earliest_us = np.array([template.earliest_us for template in templates], dtype=np.int64)
-        self._latest_us = np.array([template.latest_us for template in templates], dtype=np.int64)
-
-    def histogram(self, code: int) -> Histogram:
-        """Return the template at a position."""
-        return self._templates[code]
-
-    @property
-    def earliest_us(self) -> Int64Array:
-        """Earliest occurrence of each template, relative to the reported time, rounded down."""
-        return self._earliest_us
-
-    @property
-    def latest_us(self) -> Int64Array:
-        """Latest occurrence of each template, relative to the reported time, rounded up."""
-        return self._latest_us
-
-
-SMALLEST_CAPACITY = 16
-
-
-class TemplateRegistry:
-    """Templates by code: equal histograms share one. Grows by `codes`, shrinks by `keep_only`.
+    """Templates whose code is their position.
 
     Attributes
     ----------
     templates : list of Histogram
         By code.
+    """
+
+    def __init__(self, templates: Iterable[Histogram] = ()) -> None:
+        self.templates = list(templates)
+        self._known_bounds_us = np.empty((2, 0), np.int64)
+
+    def __len__(self) -> int:
+        return len(self.templates)
+
+    def histogram(self, code: int) -> Histogram:
+        """Return the template of a code."""
+        return self.templates[code]
+
+    @property
+    def earliest_us(self) -> Int64Array:
+        """Earliest occurrence of each code, relative to the reported time, rounded down; int64 (codes,)."""
+        earliest: Int64Array = self._bounds_us[0]
+        return earliest
+
+    @property
+    def latest_us(self) -> Int64Array:
+        """Latest occurrence of each code, relative to the reported time, rounded up; int64 (codes,)."""
+        latest: Int64Array = self._bounds_us[1]
+        return latest
+
+    @property
+    def _bounds_us(self) -> Int64Array:
+        new = self.templates[self._known_bounds_us.shape[1] :]
+        if new:
+            earliest, latest = [each.earliest_us for each in new], [each.latest_us for each in new]
+            self._known_bounds_us = np.concatenate((self._known_bounds_us, np.array((earliest, latest))), axis=1)
+        return self._known_bounds_us
+
+
+class TemplateRegistry(TemplatesInOrder):
+    """Templates by code: equal histograms share one. Grows by `codes`, shrinks by `keep_only`.
 
     Examples
     --------
@@ -68,17 +79,13 @@ class TemplateRegistry:
     """
 
     def __init__(self) -> None:
-        self.templates: list[Histogram] = []
-        self._code_of: dict[Histogram, int] = {}
+        super().__init__()
+        self._codes: Codes[Histogram] = Codes()
         self._last: tuple[Sequence[Histogram], CodeArray] = ((), np.empty(0, np.int32))
-        self._bounds = np.zeros((2, SMALLEST_CAPACITY), np.int64)
-
-    def __len__(self) -> int:
-        return len(self.templates)
 
     def codes(self, templates: Sequence[Histogram]) -> CodeArray:
         """Return the code of each template, new ones included, int32 (n,)."""
-        if templates is self._last[0] and isinstance(templates, tuple):
+        if templates is self._last[0] and isinstance(templates, tuple):  # as most batches of a stream name the same
             return self._last[1]
         codes = np.array([self._code(template) for template in templates], dtype=np.int32)
         self._last = (templates, codes)
@@ -88,9 +95,9 @@ class TemplateRegistry:
         """Forget the other codes; return new codes by old code (-1: forgotten). `used` is sorted."""
         new_code = np.full(len(self), -1, np.int32)
         new_code[used] = np.arange(len(used))
+        self._known_bounds_us = self._bounds_us[:, used]
         self.templates = [self.templates[code] for code in used]
-        self._code_of = {template: code for code, template in enumerate(self.templates)}
-        self._bounds = np.concatenate((self._bounds[:, used], np.zeros((2, SMALLEST_CAPACITY), np.int64)), axis=1)
+        self._codes = Codes(self.templates)
         self._last = ((), np.empty(0, np.int32))
         return new_code
 
@@ -99,27 +106,8 @@ class TemplateRegistry:
         """Latest possible occurrence over all templates, relative to the reported time; 0 if there are none."""
         return int(self.latest_us.max()) if self.templates else 0
 
-    @property
-    def earliest_us(self) -> Int64Array:
-        """Earliest occurrence of each code, relative to the reported time, rounded down; int64 (codes,)."""
-        earliest: Int64Array = self._bounds[0, : len(self)]
-        return earliest
-
-    @property
-    def latest_us(self) -> Int64Array:
-        """Latest occurrence of each code, relative to the reported time, rounded up; int64 (codes,)."""
-        latest: Int64Array = self._bounds[1, : len(self)]
-        return latest
-
-    def histogram(self, code: int) -> Histogram:
-        """Return the template of a code."""
-        return self.templates[code]
-
     def _code(self, template: Histogram) -> int:
-        code = self._code_of.setdefault(template, len(self.templates))
-        if code == len(self.templates):
+        code = self._codes.code(template)
+        if code == len(self):
             self.templates.append(template)
-            if code == self._bounds.shape[1]:
-                self._bounds = np.concatenate((self._bounds, np.zeros_like(self._bounds)), axis=1)
-            self._bounds[:, code] = template.earliest_us, template.latest_us
         return code

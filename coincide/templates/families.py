@@ -10,11 +10,11 @@ from statistics import NormalDist
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray
+from coincide.arrays.numbers import is_number
 from coincide.errors import HistogramError
-from coincide.templates.bucket_checks import is_number, is_whole
+from coincide.templates.bucket_checks import refuse_unless_count_of_buckets
 
 FURTHEST_SIGMA = 4.0
-MOST_BUCKETS = 1000
 
 
 def normal_buckets(sigma_s: float, buckets: int) -> tuple[FloatArray, FloatArray]:
@@ -33,8 +33,7 @@ def normal_buckets(sigma_s: float, buckets: int) -> tuple[FloatArray, FloatArray
     """
     if not is_number(sigma_s) or not sigma_s > 0:
         raise HistogramError("sigma_s", sigma_s, "a finite number of seconds above 0")
-    if not is_whole(buckets) or not 1 <= buckets <= MOST_BUCKETS:
-        raise HistogramError("buckets", buckets, f"a whole number from 1 to {MOST_BUCKETS}")
+    refuse_unless_count_of_buckets(buckets)
     edges_sigma = np.linspace(-FURTHEST_SIGMA, FURTHEST_SIGMA, buckets + 1)
     mass = np.diff([NormalDist().cdf(edge) for edge in edges_sigma])
     return edges_sigma * sigma_s, mass / mass.sum()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray
+from coincide.arrays.numbers import is_whole
 from coincide.errors import HistogramError
-from coincide.templates.bucket_checks import is_whole
 from coincide.templates.histogram import Histogram
 from coincide.templates.learning import checked_samples
 from coincide.templates.template_columns import checked_template

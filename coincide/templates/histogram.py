@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray, read_only
+from coincide.arrays.numbers import is_number
 from coincide.errors import HistogramError
-from coincide.templates.bucket_checks import checked_edges, checked_mass, is_number, normalised, trimmed
+from coincide.templates.bucket_checks import checked_edges, checked_mass, normalised, trimmed
 from coincide.templates.distribution import BucketDistribution
 from coincide.templates.families import latency_buckets, normal_buckets
 from coincide.templates.learning import bayesian_blocks
+from coincide.templates.pictures import figures_of, histogram_html
+
+MOST_SHOWN_BUCKETS = 12
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -196,4 +200,10 @@ class Histogram(BucketDistribution):
         return hash(self.id)
 
     def __repr__(self) -> str:
-        return f"Histogram(edges_s={self.edges_s.tolist()}, mass={self.mass.tolist()})"
+        if len(self.mass) <= MOST_SHOWN_BUCKETS:
+            return f"Histogram(edges_s={self.edges_s.tolist()}, mass={self.mass.tolist()})"
+        return f"<Histogram {self.id}: {figures_of(self)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a picture for notebooks."""
+        return histogram_html(self, self.id)

@@ -14,7 +14,7 @@ import numpy as np
 
 from coincide.arrays.kinds import FloatArray, IndexArray
 from coincide.errors import HistogramError
-from coincide.templates.bucket_checks import FURTHEST_EDGE_S, is_whole
+from coincide.templates.bucket_checks import FURTHEST_EDGE_S, refuse_unless_count_of_buckets
 from coincide.templates.sample_cells import SHORTEST_CELL_S, SampleCells
 
 LEAST_SAMPLES = 30  # the next one lies outside the range of n with probability 2 / (n + 1): 1 in 16
@@ -35,8 +35,7 @@ def bayesian_blocks(samples_s: Sequence[float] | FloatArray, buckets: int) -> tu
     >>> edges_s.tolist(), mass.tolist()
     ([0.0, 0.0, 6.0], [0.4, 0.6])
     """
-    if not is_whole(buckets) or not 1 <= buckets <= 1000:
-        raise HistogramError("buckets", buckets, "a whole number from 1 to 1000")
+    refuse_unless_count_of_buckets(buckets)
     ordered = np.sort(checked_samples(samples_s, LEAST_SAMPLES))
     if ordered[-1] - ordered[0] < SHORTEST_CELL_S:
         return ordered[[len(ordered) // 2] * 2], np.ones(1)

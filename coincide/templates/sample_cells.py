@@ -25,13 +25,8 @@ class SampleCells:
     neighbouring value, or beside a gap ten times the median one, or if the values are few: at most 8, and all fit into
     the buckets as atoms (n of them take 2 n - 1). Values that are merely rounded, many and evenly far apart, do not.
 
-    Edges lie midway between samples, so a cell across a long gap has the samples on either side of it.
-
-    Attributes
-    ----------
-    edges_s : ndarray of float64, shape (cells + 1,)
-        Equal neighbours bound an atom; all others lie 2 us apart.
-    samples_below : ndarray of int64, shape (cells + 1,)
+    Edges lie midway between samples, so a cell across a long gap has the samples on either side of it. Equal neighbours
+    bound an atom; all others lie 2 us apart.
     """
 
     edges_s: FloatArray

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, difference_of
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray
+from coincide.arrays.order import stable_order
 from coincide.errors import HistogramError
 from coincide.templates.histogram import Histogram
 
@@ -148,16 +150,33 @@ class TemplatePairs:
             return
         u_stacks, v_stacks = StackedTemplates(self.us), StackedTemplates(self.vs)
         u_buckets, v_buckets = u_stacks.buckets[self.u_index], v_stacks.buckets[self.v_index]
-        shape = u_buckets * (v_buckets.max(initial=0) + 1) + v_buckets
-        order = np.argsort(shape, kind="stable")
-        ends = np.flatnonzero(np.diff(shape[order], append=-1)) + 1
-        for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-            ku, kv = int(u_buckets[order[start]]), int(v_buckets[order[start]])
+        for alike in rows_alike([u_buckets, v_buckets]):
+            ku, kv = int(u_buckets[alike[0]]), int(v_buckets[alike[0]])
             step = max(1, elements // (ku * kv))
-            for first in range(start, end, step):
-                rows = order[first : min(first + step, end)]
+            for first in range(0, len(alike), step):
+                rows = alike[first : first + step]
                 u, v = u_stacks.columns(ku, self.u_index[rows]), v_stacks.columns(kv, self.v_index[rows])
                 yield rows, u, v
+
+
+def rows_alike(columns: Sequence[IndexArray]) -> Iterator[IndexArray]:
+    """Yield, in ascending order, the rows that have the same whole numbers from 0 on in every column.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in rows_alike([np.array([2, 1, 2, 2]), np.array([0, 0, 0, 3])])]
+    [[1], [0, 2], [3]]
+    """
+    number = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        values = int(column.max(initial=0)) + 1
+        if number.max(initial=0) >= 2**62 // values:
+            number = np.unique(number, return_inverse=True)[1]
+        number = number * values + column
+    order = stable_order(number)
+    ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
+    for start, end in pairwise([0, *ends.tolist()]):
+        yield order[start:end]
 
 
 class StackedTemplates:

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import Int64Array
-from coincide.arrays.numbers import whole_numbers
+from coincide.arrays.numbers import is_whole, whole_numbers
 from coincide.errors import IntervalError
-from coincide.templates.bucket_checks import is_whole
 from coincide.temporal.intervals import Intervals
 
 UNITS_US = MappingProxyType(

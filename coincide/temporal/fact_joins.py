@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.arrays.numbers import is_number
 from coincide.arrays.range_expansion import expanded_range_blocks
 from coincide.errors import IntervalError
-from coincide.templates.bucket_checks import is_number
 from coincide.temporal.durations import checked_duration
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import Intervals

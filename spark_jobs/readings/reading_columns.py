@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from coincide.arrays.kinds import PositionArray
-from coincide.json_fields import is_number
+from coincide.arrays.numbers import is_number
 from coincide.queries import ReadingsQuery
 from coincide.queries.readings_query import SENSOR
 from coincide.sliding.readings import Readings, Ref

@@ -15,7 +15,7 @@ MODULES = sorted(module.name for module in pkgutil.walk_packages(coincide.__path
 def test_the_examples_in_the_docstrings_run(name: str) -> None:
     module = importlib.import_module(name)
     # numpy's types say numpy.float64(...) in a repr: examples show plain numbers and lists
-    names = {**vars(coincide), **vars(module)}
+    names = {**{public: getattr(coincide, public) for public in coincide.__all__}, **vars(module)}
     assert doctest.testmod(module, extraglobs=names).failed == 0
 
 

@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import FloatArray
-from coincide.arrays.numbers import real_numbers
+from coincide.arrays.numbers import is_whole, real_numbers
 from coincide.coalescing.costs.units import UnitCosts
 from coincide.errors import CostError
-from coincide.templates.bucket_checks import is_whole
 
 
 def runs_in_extent(cp: npt.ArrayLike, w: int) -> FloatArray:

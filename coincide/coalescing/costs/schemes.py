@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray
+from coincide.arrays.numbers import is_whole
 from coincide.coalescing.costs.model import eager_memory, eager_scan, eager_update, lazy_memory, lazy_scan, lazy_update
 from coincide.coalescing.costs.units import UnitCosts, refuse_unless_costs
 from coincide.errors import CostError
-from coincide.templates.bucket_checks import is_whole
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray
+from coincide.arrays.numbers import is_number
 from coincide.errors import CostError
-from coincide.templates.bucket_checks import is_number
 
 
 def refuse_unless_costs(costs: Any, what: str, above_0: Collection[str] = ()) -> None:

@@ -17,6 +17,7 @@ from coincide.joins.events import Events, SortedEvents, sorted_events
 from coincide.joins.pairs.matching import Block, Probe, matching_pairs
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.offsets.cache import LookUps, OffsetCache, PairLimits
+from coincide.offsets.judge import judge_of
 from coincide.offsets.pair_work import mean_evaluation_work, table_work
 from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.probability.difference import match_probabilities
@@ -142,9 +143,8 @@ class InstalledJoin:
         if self.cache is not None:
             return self._with_cache(self.cache)
         window, threshold = self.condition.window, self.condition.threshold
-        if table_work(a.templates, b.templates, window) > self.limits.table:
-            return self._with_cache(OffsetCache(window, threshold, a, b, self.limits.cached))
-        return self._with_table(self.table.extend(a.templates[len(self.table.us) :], b.templates[len(self.table.vs) :]))
+        judge = judge_of(window, threshold, a, b, self.limits, self.table)
+        return self._with_table(judge) if isinstance(judge, SatisfactionTable) else self._with_cache(judge)
 
     def renewed(
         self, a: TemplateRegistry, b: TemplateRegistry, a_code: CodeArray | None, b_code: CodeArray | None

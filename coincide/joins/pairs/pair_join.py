@@ -19,7 +19,8 @@ from coincide.joins.labels import effective_rule
 from coincide.joins.pairs.expansion import PairColumns, expanded_blocks, expanded_columns, pairs_in, sorted_inside
 from coincide.joins.pairs.matching import Block, Probe, candidates, matching_pairs_among
 from coincide.joins.probe_bounds import ProbeBounds
-from coincide.offsets.cache import TABLE_WORK, OffsetCache
+from coincide.offsets.cache import USUAL_LIMITS, OffsetCache, PairLimits
+from coincide.offsets.judge import judge_of
 from coincide.offsets.pair_work import mean_evaluation_work, table_work
 from coincide.offsets.satisfaction_table import NEVER_HI_US, SatisfactionTable
 from coincide.probability.difference import match_probabilities
@@ -59,7 +60,13 @@ class BatchJoin:
 
     @classmethod
     def of(
-        cls, a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule
+        cls,
+        a: Detections,
+        b: Detections | None,
+        window: Window,
+        threshold: float,
+        sensors: SensorRule,
+        limits: PairLimits = USUAL_LIMITS,
     ) -> BatchJoin:
         """Judge the templates, by a table or as pairs meet: whichever is less work."""
         checked_window(window)
@@ -71,17 +78,16 @@ class BatchJoin:
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
         least_us = 0 if unordered else NEVER_HI_US
-        may_have_table = len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
-        work = table_work(us, vs, window) if may_have_table else np.inf
-        if work > TABLE_WORK:
-            cache = OffsetCache(window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
-            bounds = ProbeBounds.possible_of_a(cache, least_us)
+        judge = judge_of(window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs), limits)
+        if isinstance(judge, OffsetCache):
+            bounds = ProbeBounds.possible_of_a(judge, least_us)
             join = cls(a, partner, empty, Probe(events, others, bounds, rule), as_given, b is None)
-            if not (may_have_table and work <= join.evaluation_work()):
+            may_have_table = limits.table > 0 and len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
+            if not (may_have_table and table_work(us, vs, window) <= join.evaluation_work()):
                 return join
-        table = SatisfactionTable.build(us, vs, window, threshold)
-        probe = Probe(events, others, ProbeBounds.of_a(table, least_us), rule)
-        return cls(a, partner, table, probe, as_given, b is None)
+            judge = SatisfactionTable.build(us, vs, window, threshold)
+        probe = Probe(events, others, ProbeBounds.of_a(judge, least_us), rule)
+        return cls(a, partner, judge, probe, as_given, b is None)
 
     def evaluation_work(self) -> float:
         """Work of evaluating every pair of events that can meet: a table pays where it is no more."""

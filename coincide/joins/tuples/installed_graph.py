@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.arrays.numbers import is_whole
 from coincide.constraints.conditions import JoinCondition, MemberRules, SensorRule
 from coincide.constraints.graph import ConstraintGraph
 from coincide.errors import GraphError
@@ -22,7 +23,6 @@ from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import Enumeration, PartialTuples
 from coincide.joins.tuples.members import MemberColumns
 from coincide.offsets.cache import LookUps, PairLimits
-from coincide.templates.bucket_checks import is_whole
 from coincide.templates.codes import TemplateRegistry
 
 

@@ -9,8 +9,7 @@ from coincide.constraints.window import checked_threshold
 from coincide.errors import GraphError
 from coincide.joins.detections import Detections
 from coincide.joins.probe_bounds import ProbeBounds
-from coincide.offsets.cache import USUAL_LIMITS, OffsetCache
-from coincide.offsets.pair_work import table_work
+from coincide.offsets.judge import judge_of
 from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.templates.codes import TemplatesInOrder
 from coincide.templates.histogram import Histogram
@@ -65,8 +64,7 @@ def _threshold(edge: Edge, least: float, *, is_exact: bool) -> float:
 def _judged(
     edge: Edge, us: Sequence[Histogram], vs: Sequence[Histogram], threshold: float
 ) -> tuple[ProbeBounds, ProbeBounds]:
-    if table_work(us, vs, edge.window) <= USUAL_LIMITS.table:
-        table = SatisfactionTable.build(us, vs, edge.window, threshold)
-        return ProbeBounds.of_a(table), ProbeBounds.of_b(table)
-    cache = OffsetCache(edge.window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
-    return ProbeBounds.possible_of_a(cache), ProbeBounds.possible_of_b(cache)
+    judge = judge_of(edge.window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs))
+    if isinstance(judge, SatisfactionTable):
+        return ProbeBounds.of_a(judge), ProbeBounds.of_b(judge)
+    return ProbeBounds.possible_of_a(judge), ProbeBounds.possible_of_b(judge)

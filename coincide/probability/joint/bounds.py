@@ -33,12 +33,7 @@ def edge_probabilities(graph: ConstraintGraph, tuples: EventTuples) -> FloatArra
 def tree_bounds(graph: ConstraintGraph, tuples: EventTuples, of_edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper bounds, shape (n,), by each tuple's tree of the least probable edges.
 
-    Parameters
-    ----------
-    graph : ConstraintGraph
-    tuples : EventTuples
-    of_edges : ndarray of float64, shape (edges, n)
-        `edge_probabilities`.
+    `of_edges` are the `edge_probabilities`, shape (edges, n).
     """
     in_tree = least_spanning_trees(graph, of_edges)
     tree = np.empty(len(tuples))

@@ -23,7 +23,7 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.probability.joint.conditioning import ELEMENTS_PER_STEP, Condition, exact_s, shifts
 from coincide.probability.joint.nodes import Pieces, Shift, atom_nodes
-from coincide.probability.joint.placed_members import Estimate, PlacedMember
+from coincide.probability.joint.placed_members import Estimate, PlacedMember, estimated_in_steps
 
 FEW_CELLS = 4096
 
@@ -32,14 +32,8 @@ FEW_CELLS = 4096
 class Cells:
     """A condition that trades accuracy for time.
 
-    Attributes
-    ----------
-    condition : Condition
-        Used as it is where so many cells would cost more.
-    radius : float
-        How far off the sum over the cells may be, in addition to what the rest's plan is.
-    exact_times : bool
-        Whether any other member can be at exact times.
+    The sum over the cells may be off by `radius`, in addition to what the rest's plan is. Where so many cells would
+    cost more, `condition` is used as it is. `exact_times` tells whether any other member can be at exact times.
     """
 
     condition: Condition
@@ -48,14 +42,8 @@ class Cells:
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """P(all windows hold), no further off than allowed."""
-        count = len(members[self.condition.member])
-        value, radius = np.zeros(count), np.zeros(count)
         step = max(1, ELEMENTS_PER_STEP // (2 * sum(len(each.edges.high) for each in members.values())))
-        for first in range(0, count, step):
-            columns = slice(first, min(first + step, count))
-            found = self._step({i: each.take(columns) for i, each in members.items()})
-            value[columns], radius[columns] = found.value, found.radius
-        return Estimate(value, radius)
+        return estimated_in_steps(members, step, self._step)
 
     def _step(self, members: Mapping[int, PlacedMember]) -> Estimate:
         member = members[self.condition.member]
@@ -65,12 +53,12 @@ class Cells:
         cells = np.bincount(pieces.column, count, len(member)).astype(np.int64)
         dear = self._dearer_than_exact(members, cells)
         count[dear[pieces.column]] = 0
-        found = self.condition.integral(members, [*atom_nodes(member), pieces.cells(count)])
-        radius = found.radius + np.bincount(pieces.column, off / np.maximum(count, 1) ** 2, len(member))
+        estimate = self.condition.integral(members, [*atom_nodes(member), pieces.cells(count)])
+        radius = estimate.radius + np.bincount(pieces.column, off / np.maximum(count, 1) ** 2, len(member))
         if dear.any():
             exact = self.condition.estimate({i: each.take(np.flatnonzero(dear)) for i, each in members.items()})
-            found.value[dear], radius[dear] = exact.value, exact.radius
-        return Estimate(found.value, radius)
+            estimate.value[dear], radius[dear] = exact.value, exact.radius
+        return Estimate(estimate.value, radius)
 
     def _dearer_than_exact(self, members: Mapping[int, PlacedMember], count: Int64Array) -> BoolArray:
         """Whether the cells of each tuple are more than all nodes that make it exact, shape (n,)."""

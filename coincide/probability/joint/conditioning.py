@@ -18,7 +18,7 @@ from coincide.arrays.exact_sums import ExactSum
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.probability.joint.member_links import Links, Reach
 from coincide.probability.joint.nodes import Nodes, Pieces, Shift, atom_nodes
-from coincide.probability.joint.placed_members import Estimate, PlacedMember, Plan, moved_s
+from coincide.probability.joint.placed_members import Estimate, PlacedMember, Plan, estimated_in_steps, moved_s
 
 ELEMENTS_PER_STEP = 32_768  # break points times tuples
 NODES_PER_STEP = 65_536
@@ -26,16 +26,7 @@ NODES_PER_STEP = 65_536
 
 @dataclass(frozen=True)
 class Condition:
-    """One member fixed at all times that matter; the rest by a plan of its own.
-
-    Attributes
-    ----------
-    links : Links
-        Of the member and all others.
-    member : int
-    rest : Plan
-        For the others.
-    """
+    """One member fixed at all times that matter; `rest` is the plan for the others, `links` ties all of them."""
 
     links: Links
     member: int
@@ -43,15 +34,8 @@ class Condition:
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """P(all windows hold): as good as the rest's."""
-        count = len(members[self.member])
-        value, radius = np.zeros(count), np.zeros(count)
         step = max(1, ELEMENTS_PER_STEP // self.break_points(members))
-        for first in range(0, count, step):
-            columns = slice(first, min(first + step, count))
-            part = {i: each.take(columns) for i, each in members.items()}
-            found = self.integral(part, self._nodes(part))
-            value[columns], radius[columns] = found.value, found.radius
-        return Estimate(value, radius)
+        return estimated_in_steps(members, step, lambda some: self.integral(some, self._nodes(some)))
 
     def integral(self, members: Mapping[int, PlacedMember], nodes: list[Nodes]) -> Estimate:
         """Add up the chance that the rest fits, over the nodes."""
@@ -60,9 +44,9 @@ class Condition:
         for each in (part for some in nodes for part in some.parts(NODES_PER_STEP)):
             column, weight, rest = self._fixed(members, each)
             if len(column):
-                found = self.rest.estimate(rest)
-                np.add.at(value, column, weight * found.value)  # one after the other, whatever the steps
-                np.add.at(radius, column, weight * found.radius)
+                estimate = self.rest.estimate(rest)
+                np.add.at(value, column, weight * estimate.value)  # one after the other, whatever the steps
+                np.add.at(radius, column, weight * estimate.radius)
         return Estimate(value, radius)
 
     def break_points(self, members: Mapping[int, PlacedMember]) -> int:

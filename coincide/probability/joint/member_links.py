@@ -15,13 +15,7 @@ Reach = tuple[float, float]
 
 @dataclass(frozen=True)
 class Links:
-    """Who is tied to whom.
-
-    Attributes
-    ----------
-    reach : dict of int to dict of int to Reach
-        `reach[i][j]` bounds t_j - t_i; what it says of i and j it says of j and i too.
-    """
+    """Who is tied to whom: `reach[i][j]` bounds t_j - t_i, and what it says of i and j it says of j and i too."""
 
     reach: dict[int, dict[int, Reach]]
 
@@ -53,14 +47,14 @@ class Links:
         """Members that chains of edges connect; the smallest first in each."""
         apart, left = [], set(self.reach)
         while left:
-            found, waiting = set(), [min(left)]
+            group, waiting = set(), [min(left)]
             while waiting:
                 member = waiting.pop()
-                if member not in found:
-                    found.add(member)
+                if member not in group:
+                    group.add(member)
                     waiting += self.reach[member]
-            apart.append(sorted(found))
-            left -= found
+            apart.append(sorted(group))
+            left -= group
         return apart
 
     @property
@@ -106,16 +100,9 @@ class Links:
 
 
 def break_points(links: Links, edges: Sequence[int], root: int, parent: int | None = None) -> int:
-    """Return how many break points meet at a root: its own edges, and twice those of each member below it.
+    """Return how many break points meet at the root of a tree: its own edges, and twice those of each member below it.
 
-    Parameters
-    ----------
-    links : Links
-        A tree.
-    edges : sequence of int
-        Number of bucket bounds of each member.
-    root, parent : int
-        Members; what lies beyond the parent does not count.
+    `edges` is the number of bucket bounds of each member. What lies beyond the parent does not count.
     """
     below = (break_points(links, edges, child, root) for child in links.reach[root] if child != parent)
     return edges[root] + 2 * sum(below)

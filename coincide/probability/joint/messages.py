@@ -15,8 +15,8 @@ import numpy as np
 from coincide.arrays.exact_sums import ExactSum
 from coincide.arrays.kinds import FloatArray, PositionArray
 from coincide.probability.joint.member_links import Links, Reach, break_points, centre
-from coincide.probability.joint.placed_members import Estimate, PlacedMember, moved_s, total
-from coincide.probability.joint.polynomials import MergedBreaks, antiderivative, gauss_legendre, taken, taken_counts
+from coincide.probability.joint.placed_members import Estimate, PlacedMember, estimated_in_steps, moved_s
+from coincide.probability.piecewise import BreakPoints, antiderivative, gauss_legendre, in_rows, total
 from coincide.probability.trapezoids import ATOM_TOLERANCE_S
 
 
@@ -24,16 +24,9 @@ from coincide.probability.trapezoids import ATOM_TOLERANCE_S
 class Subtree:
     """The mass of one member and all below it, by when that member occurs; n tuples in columns.
 
-    Attributes
-    ----------
-    time : ExactSum of shape (m, n)
-        Break points.
-    per_half_width : ndarray of float64, shape (m + 1, n)
-        2 / length of each piece; 0 for the ends without end and for pieces without length.
-    running : list of ndarray of float64, shape (m + 1, n)
-        Coefficients of the mass up to z, from -1 at the start of a piece to 1 at its end; lowest power first.
-    atom_time : ExactSum of shape (a, n)
-    atom_mass : ndarray of float64, shape (a, n)
+    `time` has m break points, so arrays of pieces have shape (m + 1, n): the first and the last have no end.
+    `per_half_width` is 2 / length, or 0 for a piece without length. `running` has the coefficients, lowest power first,
+    of the mass up to z, from -1 at the start of a piece to 1 at its end. Exact times have `atom_mass` at `atom_time`.
     """
 
     time: ExactSum
@@ -57,12 +50,7 @@ class Subtree:
 class Message:
     """The mass of a subtree between t + lo and t + hi, as a function of t.
 
-    Attributes
-    ----------
-    subtree : Subtree
-    reach : Reach
-    breaks : pair of ExactSum of shape (m, n)
-        The subtree's break points, earlier by lo and by hi.
+    `breaks` are the subtree's break points, earlier by lo and by hi.
     """
 
     subtree: Subtree
@@ -80,9 +68,11 @@ class Message:
 
     def _end(self, breaks: ExactSum, behind: PositionArray, time: ExactSum, half_width_s: FloatArray) -> End:
         row = np.maximum(behind - 1, 0)
-        since_s = time.minus(ExactSum(taken(breaks.high, row), taken(breaks.low, row)))
-        per_half = taken(self.subtree.per_half_width, behind)
-        return End(per_half * since_s - 1.0, per_half * half_width_s, [taken(c, behind) for c in self.subtree.running])
+        since_s = time.minus(ExactSum(in_rows(breaks.high, row), in_rows(breaks.low, row)))
+        per_half = in_rows(self.subtree.per_half_width, behind)
+        return End(
+            per_half * since_s - 1.0, per_half * half_width_s, [in_rows(c, behind) for c in self.subtree.running]
+        )
 
     def _atoms(self, time: ExactSum, slack_s: float) -> FloatArray | float:
         """Mass of the exact times in reach of each time."""
@@ -131,8 +121,8 @@ class Meeting:
 
     def __init__(self, member: PlacedMember, messages: list[Message]) -> None:
         self._member, self._messages = member, messages
-        self._breaks = MergedBreaks([member.edges, *(breaks for each in messages for breaks in each.breaks)])
-        self._behind = [self._breaks.behind(which) for which in range(1 + 2 * len(messages))]
+        self._breaks = BreakPoints([member.edges, *(breaks for each in messages for breaks in each.breaks)])
+        self._behind = [self._breaks.behind(which) for which in range(1, 1 + 2 * len(messages))]
         self._degree = sum(each.subtree.degree for each in messages)
 
     @property
@@ -160,11 +150,10 @@ class Meeting:
 
     def _densities(self, nodes: list[float]) -> list[FloatArray]:
         """Return the density at positions in each piece, from -1 to 1."""
-        nothing = np.zeros((1, len(self._member)))
-        own = taken(np.concatenate((nothing, self._member.density, nothing)), self._behind[0][:-1])
+        own = self._breaks.between(0, self._member.density)
         middle, half_width_s = self._breaks.middle, self._breaks.width_s / 2
         pieces = [
-            each.on(middle, (self._behind[2 * at + 1][:-1], self._behind[2 * at + 2][:-1]), half_width_s, 0.0)
+            each.on(middle, (self._behind[2 * at][:-1], self._behind[2 * at + 1][:-1]), half_width_s, 0.0)
             for at, each in enumerate(self._messages)
         ]
         return [_product(own, [piece.at(node) for piece in pieces]) for node in nodes]
@@ -178,7 +167,7 @@ class Meeting:
         no_width = np.zeros_like(member.atom_mass)
         fits = []
         for at, each in enumerate(self._messages):
-            behind = (taken_counts(self._behind[2 * at + 1], rows), taken_counts(self._behind[2 * at + 2], rows))
+            behind = (in_rows(self._behind[2 * at], rows), in_rows(self._behind[2 * at + 1], rows))
             fits.append(each.on(member.start, behind, no_width, ATOM_TOLERANCE_S).at(0.0))
         return _product(member.atom_mass, fits)
 
@@ -201,37 +190,25 @@ ELEMENTS_PER_STEP = 16_384  # break points times tuples: temporaries that stay i
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees of members; what nothing ties together multiplies.
-
-    Attributes
-    ----------
-    links : Links
-    edges : sequence of int
-        Number of bucket bounds of each member.
-    """
+    """Trees of members with so many bucket bounds each (`edges`); what nothing ties together multiplies."""
 
     links: Links
     edges: Sequence[int]
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """P(all windows hold), exact, as many tuples at a time as the cache holds."""
-        count = len(next(iter(members.values())))
-        probability = np.empty(count)
         step = max(1, ELEMENTS_PER_STEP // sum(break_points(self.links, self.edges, root) for root in self._roots))
-        for first in range(0, count, step):
-            columns = slice(first, min(first + step, count))
-            probability[columns] = self._probability({i: each.take(columns) for i, each in members.items()})
-        return Estimate.exact(probability)
+        return estimated_in_steps(members, step, self._probability)
 
     @cached_property
     def _roots(self) -> list[int]:
         return [centre(self.links, self.edges, component) for component in self.links.components]
 
-    def _probability(self, members: Mapping[int, PlacedMember]) -> FloatArray:
+    def _probability(self, members: Mapping[int, PlacedMember]) -> Estimate:
         first, *rest = (self._tree_probability(members, root) for root in self._roots)
         for probability in rest:
             first = first * probability
-        return first
+        return Estimate.exact(first)
 
     def _tree_probability(self, members: Mapping[int, PlacedMember], root: int) -> FloatArray:
         return self._meeting(members, root, None).mass if self.links.reach[root] else members[root].mass

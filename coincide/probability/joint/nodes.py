@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.arrays.exact_sums import ExactSum, difference_of
+from coincide.arrays.exact_sums import ExactSum
 from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.probability.joint.placed_members import PlacedMember, moved
-from coincide.probability.joint.polynomials import MergedBreaks, gauss_legendre, taken
+from coincide.probability.piecewise import BreakPoints, gauss_legendre
 from coincide.probability.trapezoids import ATOM_TOLERANCE_S
 
 Shift = tuple[int, ExactSum]
@@ -21,15 +21,8 @@ Shift = tuple[int, ExactSum]
 class Nodes:
     """Times of one member, any number of them in each of n tuples; arrays of shape (nodes,).
 
-    Attributes
-    ----------
-    column : ndarray of int64
-        In which tuple.
-    time : ExactSum
-    weight : ndarray of float64
-        Probability that the node stands for.
-    slack_s : float
-        How far beyond a window's end an exact time still lies on it.
+    `column` tells in which tuple a node is, `weight` for which probability it stands. An exact time still lies on a
+    window's end `slack_s` beyond it.
     """
 
     column: Int64Array
@@ -47,16 +40,12 @@ class Nodes:
 class Pieces:
     """The times at which one member may be, cut at its own edges and at shifted edges of others.
 
-    Attributes
-    ----------
-    column : ndarray of int64, shape (pieces,)
-        In which of the n tuples. Pieces without density or length are left out.
-    width_s, density : ndarray of float64, shape (pieces,)
+    Arrays have shape (pieces,); `column` tells in which of the n tuples. Pieces without density or length are left out.
     """
 
     def __init__(self, member: PlacedMember, others: Mapping[int, PlacedMember], shifts: Sequence[Shift]) -> None:
         self._members = [member, *(others[other] for other, _ in shifts)]
-        self._breaks = MergedBreaks([member.edges, *(moved(others[other].edges, by) for other, by in shifts)])
+        self._breaks = BreakPoints([member.edges, *(moved(others[other].edges, by) for other, by in shifts)])
         density = self._densities(0)
         self._chosen = ((density > 0) & (self._breaks.width_s > 0)).nonzero()
         self.column: Int64Array = self._chosen[1]
@@ -89,9 +78,7 @@ class Pieces:
         return ExactSum(self._breaks.middle.high[self._chosen], self._breaks.middle.low[self._chosen])
 
     def _densities(self, which: int) -> FloatArray:
-        member = self._members[which]
-        nothing = np.zeros((1, len(member)))
-        return taken(np.concatenate((nothing, member.density, nothing)), self._breaks.behind(which)[:-1])
+        return self._breaks.between(which, self._members[which].density)
 
 
 def atom_nodes(member: PlacedMember) -> list[Nodes]:
@@ -105,5 +92,4 @@ def atom_nodes(member: PlacedMember) -> list[Nodes]:
 
 
 def _beside(time: ExactSum, by_s: FloatArray) -> ExactSum:
-    high = difference_of(time.high, -by_s)
-    return difference_of(high.high, -(high.low + time.low))
+    return moved(time, ExactSum(by_s, np.zeros_like(by_s)))

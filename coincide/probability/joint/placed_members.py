@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from coincide.arrays.exact_sums import ExactSum, difference_of
 from coincide.arrays.kinds import FloatArray
+from coincide.probability.piecewise import total
 from coincide.templates.template_columns import TemplateColumns
 
 ColumnIndex = npt.NDArray[np.int64] | slice
@@ -92,12 +93,6 @@ def moved_s(time: ExactSum, by_s: float) -> ExactSum:
     return moved(time, ExactSum(np.array(by_s), np.array(0.0)))
 
 
-def total(terms: FloatArray) -> FloatArray:
-    """Sum over the rows from first to last, so that a column's result does not depend on its neighbours."""
-    sums: FloatArray = np.add.accumulate(terms, axis=0)[-1]
-    return sums
-
-
 def _later(a: ExactSum, b: ExactSum) -> ExactSum:
     use_a = a.minus(b) >= 0
     return ExactSum(np.where(use_a, a.high, b.high), np.where(use_a, a.low, b.low))
@@ -135,3 +130,16 @@ class Plan(Protocol):
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """Return P(all windows hold) for n tuples."""
+
+
+def estimated_in_steps(
+    members: Mapping[int, PlacedMember], step: int, estimate: Callable[[dict[int, PlacedMember]], Estimate]
+) -> Estimate:
+    """Estimate so many tuples at a time."""
+    count = len(next(iter(members.values())))
+    value, radius = np.empty(count), np.empty(count)
+    for first in range(0, count, step):
+        columns = slice(first, min(first + step, count))
+        part = estimate({i: each.take(columns) for i, each in members.items()})
+        value[columns], radius[columns] = part.value, part.radius
+    return Estimate(value, radius)

@@ -11,12 +11,11 @@ from coincide.arrays.kinds import Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import checked_threshold
 from coincide.errors import OffsetError
+from coincide.probability.difference import EXACT_OFFSET_US
 from coincide.probability.joint.bounds import edge_probabilities, tree_bounds
 from coincide.probability.joint.refinement import WIDEST, JointProbability, refined
 from coincide.probability.joint.tuples import EventTuples
 from coincide.templates.histogram import Histogram
-
-FURTHEST_US = 2**53  # beyond it microseconds are no exact floats
 
 
 def checked_tuples(
@@ -36,7 +35,7 @@ def checked_tuples(
     for stream, side, row in zip(graph.roles, templates, index, strict=True):
         if not ((row >= 0) & (row < len(side))).all():
             raise OffsetError("template_index", stream, f"numbers of its templates, from 0 to {len(side) - 1}")
-    if index.size and (np.ptp(times_us.astype(np.float64), axis=0) >= FURTHEST_US).any():
+    if index.size and (np.ptp(times_us.astype(np.float64), axis=0) >= EXACT_OFFSET_US).any():
         raise OffsetError("detected_at_us", times_us.shape, "times of one tuple less than 2**53 microseconds apart")
     return EventTuples(templates, index, times_us)
 

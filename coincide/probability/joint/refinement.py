@@ -35,14 +35,8 @@ class Product:
 def plan(links: Links, shape: TupleShape, radius: float) -> Plan:
     """Return the cheapest way known to compute the joint probability of tuples of one shape.
 
-    Members at exact times are fixed first, which costs nothing, then the others that close cycles.
-
-    Parameters
-    ----------
-    links : Links
-    shape : TupleShape
-    radius : float
-        How far off the estimate may be; it is exact if one member whose time is not closes all cycles.
+    Members at exact times are fixed first, which costs nothing, then the others that close cycles. The estimate may be
+    off by `radius`; it is exact if one member whose time is not closes all cycles.
     """
     if links.is_forest:
         return Forest(links, shape.edges)
@@ -102,11 +96,11 @@ def refined(graph: ConstraintGraph, tuples: EventTuples, widest: float = WIDEST)
     lower, upper = tree_bounds(graph, tuples, edge_probabilities(graph, tuples))
     value = (lower + upper) / 2
     wide = np.flatnonzero(upper - lower > widest)
-    found = plans.estimate(tuples.take(wide))
-    least = np.maximum(lower[wide], found.value - found.radius)
-    most = np.minimum(upper[wide], found.value + found.radius)
+    estimate = plans.estimate(tuples.take(wide))
+    least = np.maximum(lower[wide], estimate.value - estimate.radius)
+    most = np.minimum(upper[wide], estimate.value + estimate.radius)
     lower[wide], upper[wide] = np.minimum(least, most), np.maximum(least, most)  # exact ones may have crossed: rounding
-    value[wide] = np.clip(found.value, lower[wide], upper[wide])
+    value[wide] = np.clip(estimate.value, lower[wide], upper[wide])
     return JointProbability(lower, upper, value)
 
 
@@ -125,8 +119,8 @@ class _Plans:
     def estimate(self, tuples: EventTuples) -> Estimate:
         value, radius = np.empty(len(tuples)), np.empty(len(tuples))
         for block in tuples.blocks():
-            found = self._block(block)
-            value[block.rows], radius[block.rows] = found.value, found.radius
+            estimate = self._block(block)
+            value[block.rows], radius[block.rows] = estimate.value, estimate.radius
         return Estimate(value, radius)
 
     def _block(self, block: TupleBlock) -> Estimate:

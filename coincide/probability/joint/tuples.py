@@ -11,7 +11,7 @@ from coincide.arrays.exact_sums import ExactSum, seconds_of
 from coincide.arrays.kinds import Int64Array
 from coincide.probability.joint.placed_members import PlacedMember
 from coincide.templates.histogram import Histogram
-from coincide.templates.template_columns import StackedTemplates, TemplateColumns
+from coincide.templates.template_columns import StackedTemplates, TemplateColumns, rows_alike
 
 ELEMENTS_PER_BLOCK = 16_384  # bucket bounds times tuples
 SPREAD, EXACT, POINT = range(3)  # no exact time, some, nothing else
@@ -21,14 +21,8 @@ SPREAD, EXACT, POINT = range(3)  # no exact time, some, nothing else
 class TupleShape:
     """What tuples must have in common to be arrays together.
 
-    Attributes
-    ----------
-    edges : tuple of int
-        Number of bucket bounds of each member.
-    exact : frozenset of int
-        Members whose templates have exact times in them.
-    points : frozenset of int
-        Members whose templates are one exact time and nothing else.
+    It has the number of bucket bounds of each member, the members whose templates have exact times in them, and those
+    whose templates are one exact time and nothing else.
     """
 
     edges: tuple[int, ...]
@@ -38,17 +32,7 @@ class TupleShape:
 
 @dataclass(frozen=True, eq=False)
 class TupleBlock:
-    """Some tuples of one shape, one per column.
-
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n,)
-        Which tuples.
-    shape : TupleShape
-    templates : list of k TemplateColumns of n columns
-    reported : list of k ExactSum of shape (n,)
-        Reported times in seconds since the first member's.
-    """
+    """Some tuples (`rows`) of one shape, one per column: templates, and times in seconds since the first member's."""
 
     rows: Int64Array
     shape: TupleShape
@@ -63,16 +47,7 @@ class TupleBlock:
 
 @dataclass(frozen=True, eq=False)
 class EventTuples:
-    """n tuples of k members each.
-
-    Attributes
-    ----------
-    templates : sequence of k sequences of Histogram
-        Templates of each role.
-    template_index : ndarray of int64, shape (k, n)
-        Which template of its role each member has.
-    detected_at_us : ndarray of int64, shape (k, n)
-    """
+    """n tuples of k members each; the arrays have shape (k, n), and `templates` are those of each role."""
 
     templates: Sequence[Sequence[Histogram]]
     template_index: Int64Array
@@ -106,11 +81,7 @@ class EventTuples:
     def _alike(self, stacks: Sequence[StackedTemplates]) -> Iterator[tuple[Int64Array, TupleShape]]:
         buckets = np.array([stack.buckets[which] for stack, which in zip(stacks, self.template_index, strict=True)])
         kinds = np.array([_kinds(side)[which] for side, which in zip(self.templates, self.template_index, strict=True)])
-        number = np.zeros(len(self), dtype=np.int64)
-        for own in 3 * buckets + kinds:  # numbered anew each time, so that the numbers stay small
-            number = np.unique(number * (1 + own.max(initial=0)) + own, return_inverse=True)[1]
-        for each in range(number.max(initial=-1) + 1):
-            alike = np.flatnonzero(number == each)
+        for alike in rows_alike([*buckets, *kinds]):
             edges, kind = buckets[:, alike[0]] + 1, kinds[:, alike[0]]
             exact, points = (frozenset(np.flatnonzero(kind >= least).tolist()) for least in (EXACT, POINT))
             yield alike, TupleShape(tuple(edges.tolist()), exact, points)

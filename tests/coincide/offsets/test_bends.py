@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coincide import Histogram
 from coincide.arrays.exact_sums import ExactSum
-from coincide.offsets.bends import SortedKnots, sorted_cdf_error
+from coincide.offsets.bends import CdfPieces, pieces_error
 from coincide.probability.trapezoids import Trapezoids
 from coincide.templates.template_columns import TemplateColumns
 
@@ -33,20 +33,20 @@ def test_a_cdf_is_off_by_no_more_than_its_bound(pairs: list[tuple[Histogram, His
     pair = np.arange(len(pairs)).repeat(len(shares))
     first_s, last_s = v.edges_s[0] - u.edges_s[-1], v.edges_s[-1] - u.edges_s[0]
     x_s = np.minimum(first_s[pair] + np.tile(shares, len(pairs)) * (last_s - first_s)[pair], last_s[pair])
-    said = SortedKnots.of(u, v).cdf(pair, x_s)
+    said = CdfPieces.of(u, v).cdf(pair, x_s)
     exact = Trapezoids.of(u.take(pair), v.take(pair)).at_most(ExactSum(x_s, np.zeros_like(x_s)))
-    assert (np.abs(said - exact) <= sorted_cdf_error(u, v)[pair] + 1e-14).all()
+    assert (np.abs(said - exact) <= pieces_error(u, v)[pair] + 1e-14).all()
 
 
-def test_at_the_knots_themselves_it_is_as_good() -> None:
+def test_at_the_bends_themselves_it_is_as_good() -> None:
     us, vs = [Histogram.normal(1.0, 64)], [Histogram.normal(0.3, 48)]
     u, v = TemplateColumns.of(us, 64), TemplateColumns.of(vs, 48)
     x_s = np.sort((v.edges_s[None] - u.edges_s[:, None]).ravel())
     pair = np.zeros(len(x_s), np.int64)
-    error = sorted_cdf_error(u, v)[0]
+    error = pieces_error(u, v)[0]
     assert error < 1e-8
     exact = Trapezoids.of(u.take(pair), v.take(pair)).at_most(ExactSum(x_s, np.zeros_like(x_s)))
-    said = SortedKnots.of(u, v).cdf(pair, x_s)
+    said = CdfPieces.of(u, v).cdf(pair, x_s)
     assert np.abs(said - exact).max() < error
     assert said[0] == 0.0
     assert said[-1] == pytest.approx(1.0, abs=error)

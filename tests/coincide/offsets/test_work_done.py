@@ -10,7 +10,7 @@ import pytest
 from coincide import Detections, Histogram, SatisfactionTable, Stream, TimingJoin, Window, timing_join
 from coincide.joins import timing_join_blocks
 from coincide.offsets import cache as offset_cache
-from coincide.offsets.bends import Knots, SortedKnots
+from coincide.offsets.bends import CdfPieces, DensityBends
 from coincide.offsets.cache import OffsetCache
 from coincide.offsets.pair_work import SHORT_WINDOW_EVALUATIONS
 from coincide.probability import match_probabilities
@@ -28,8 +28,8 @@ def evaluated(counts: CallCounts) -> CallCounts:
     counts.watch(Trapezoids, "at_most", "exact", lambda cdf, *_: cdf.size)
     counts.watch(Trapezoids, "below", "exact", lambda cdf, *_: cdf.size)
     counts.watch(Trapezoids, "at_most_and_density", "exact", lambda both, *_: both[0].size)
-    counts.watch(Knots, "cdf_and_density", "summed", lambda both, *_: both[0].size)
-    counts.watch(SortedKnots, "cdf", "summed", lambda cdf, *_: cdf.size)
+    counts.watch(DensityBends, "cdf_and_density", "summed", lambda both, *_: both[0].size)
+    counts.watch(CdfPieces, "cdf", "summed", lambda cdf, *_: cdf.size)
     return counts
 
 

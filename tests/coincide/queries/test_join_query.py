@@ -302,4 +302,4 @@ def test_what_cannot_be_used_is_refused_with_the_field(obj: object, field: str) 
 
 def test_an_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(QueryError("within", "is wrong")))
-    assert (error.field, error.message, str(error)) == ("within", "is wrong", "within: is wrong")
+    assert (error.field, error.message, str(error)) == ("within", "is wrong", "within is wrong")

@@ -8,6 +8,7 @@ import re
 import struct
 from statistics import NormalDist
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -212,3 +213,19 @@ def test_bad_parameters_are_refused_by_name(call: Any, field: str) -> None:
     with pytest.raises(HistogramError) as refusal:
         call()
     assert refusal.value.field == field
+
+
+@given(templates())
+def test_a_notebook_shows_a_picture_with_a_shape_for_each_occupied_bucket(template: Histogram) -> None:
+    figure = ElementTree.fromstring(template._repr_html_())
+    shapes = [shape for kind in ("rect", "line") for shape in figure.iter(kind)]
+    assert len(shapes) == np.count_nonzero(template.mass) + 1  # and the axis
+    assert all(0 <= float(shape.get("y", 0)) <= 80 for shape in shapes)
+    assert template.id in "".join(figure.itertext())
+
+
+def test_a_short_template_reads_as_code_and_a_long_one_as_figures() -> None:
+    short = Histogram([0, 1, 3], [0.25, 0.75])
+    assert eval(repr(short), {"Histogram": Histogram}) == short
+    long = Histogram.normal(1.0, 64)
+    assert repr(long).startswith(f"<Histogram {long.id}: 64 buckets from -4 to 4 s, mean ")
