@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.offsets.cache import OffsetCache
 from coincide.offsets.satisfaction_table import NEVER_HI_US, NEVER_LO_US, SatisfactionTable
+
+
+class OffsetJudge(Protocol):
+    """Tells which offsets qualify for their templates, as an `OffsetCache` does."""
+
+    def contain(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        """Whether each offset tb - ta qualifies for its templates; arrays of shape (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +38,7 @@ class ProbeBounds:
         Judges too where some pair has more than one interval; else None.
     probes_with_b : bool
         Whether the probing events are the b side of `table` or `cache`.
-    cache : OffsetCache or None
+    cache : OffsetJudge or None
         Judges in place of the hulls, which are then one for each probing template, whatever the stored one.
     """
 
@@ -42,7 +50,7 @@ class ProbeBounds:
     sure_hi_us: Int64Array
     table: SatisfactionTable | None
     probes_with_b: bool
-    cache: OffsetCache | None = None
+    cache: OffsetJudge | None = None
 
     @classmethod
     def of_a(cls, table: SatisfactionTable, least_us: int = NEVER_HI_US) -> ProbeBounds:
@@ -74,7 +82,7 @@ class ProbeBounds:
         window, us, vs = cache.window, cache.us, cache.vs
         lo_us = window.lo_us - 1 + us.earliest_us - vs.latest_us.max(initial=NEVER_HI_US)
         hi_us = window.hi_us + 1 + us.latest_us - vs.earliest_us.min(initial=NEVER_LO_US)
-        return cls._possible(np.maximum(lo_us, least_us), hi_us, cache, probes_with_b=False)
+        return cls.possible(np.maximum(lo_us, least_us), hi_us, cache, probes_with_b=False)
 
     @classmethod
     def possible_of_b(cls, cache: OffsetCache, least_us: int = NEVER_HI_US) -> ProbeBounds:
@@ -82,10 +90,13 @@ class ProbeBounds:
         window, us, vs = cache.window, cache.us, cache.vs
         lo_us = window.lo_us - 1 + us.earliest_us.min(initial=NEVER_LO_US) - vs.latest_us
         hi_us = window.hi_us + 1 + us.latest_us.max(initial=NEVER_HI_US) - vs.earliest_us
-        return cls._possible(-hi_us, -np.maximum(lo_us, least_us), cache, probes_with_b=True)
+        return cls.possible(-hi_us, -np.maximum(lo_us, least_us), cache, probes_with_b=True)
 
     @classmethod
-    def _possible(cls, lo_us: Int64Array, hi_us: Int64Array, cache: OffsetCache, *, probes_with_b: bool) -> ProbeBounds:
+    def possible(
+        cls, lo_us: Int64Array, hi_us: Int64Array, cache: OffsetJudge | None, *, probes_with_b: bool
+    ) -> ProbeBounds:
+        """Bounds by probing template beyond which no stored template matches; what they leave `cache` judges."""
         none = np.full_like(lo_us, NEVER_LO_US), np.full_like(lo_us, NEVER_HI_US)
         return cls(lo_us[:, None], hi_us[:, None], lo_us, hi_us, *none, None, probes_with_b, cache)
 

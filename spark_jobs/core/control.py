@@ -12,10 +12,10 @@ from msgspec import Meta, Raw, Struct, json
 from coincide import Stream
 from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
+from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings, in_force
 from spark_jobs.core.limits import Limits
-from spark_jobs.readings.reading_columns import ActiveReadings
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import DeadLetter, as_record
+from spark_jobs.records.refusals import DeadLetterRecord, as_record
 from spark_jobs.rows.decoding import UNREADABLE, Microseconds, Name
 
 REMEMBERED_REMOVALS = 10_000
@@ -42,38 +42,6 @@ class ControlError(ValueError):
 
 
 @dataclass
-class ActiveQuery:
-    """A query in force.
-
-    Attributes
-    ----------
-    activation_seq : int
-        A pair counts if both its members have this sequence number or a later one: it is set when the query is
-        created, and when its roles, streams, window or sensors change; a change of threshold or a pause keeps it.
-    matches : int
-        How many matches it has given, in all its versions.
-    episodes : int
-        How many records of episodes.
-    """
-
-    query: Query
-    version: int
-    paused: bool
-    activation_seq: int
-    matches: int = 0
-    episodes: int = 0
-
-
-def in_force(
-    query: Query | ReadingsQuery, version: int, paused: bool, activation_seq: int, matches: int = 0, episodes: int = 0
-) -> ActiveQuery | ActiveReadings:
-    """Return a query of either kind as it is in force."""
-    if isinstance(query, ReadingsQuery):
-        return ActiveReadings(query, version, paused, activation_seq, matches, episodes)
-    return ActiveQuery(query, version, paused, activation_seq, matches, episodes)
-
-
-@dataclass
 class Control:
     """Queries in force by id, and the last versions of removed ones, so that none comes back by a replay.
 
@@ -92,7 +60,7 @@ class Control:
     removed: dict[str, int] = field(default_factory=dict)
     offset: int | None = None
 
-    def apply(self, record: InputRecord, next_seq: int) -> DeadLetter | None:
+    def apply(self, record: InputRecord, next_seq: int) -> DeadLetterRecord | None:
         """Apply one record; what is older than the version known is ignored, what is unusable gives a letter.
 
         Parameters
@@ -108,7 +76,7 @@ class Control:
         try:
             self._apply(_decode(record, self.limits), next_seq)
         except ControlError as error:
-            return DeadLetter(reason=error.reason, detail=str(error), record=as_record(record.value))
+            return DeadLetterRecord(reason=error.reason, detail=str(error), record=as_record(record.value))
         return None
 
     def _apply(self, change: QueryRecord, next_seq: int) -> None:

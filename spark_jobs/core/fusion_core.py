@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from coincide import Stream
 from coincide.joins.watermark import BEFORE_ALL_US
+from spark_jobs.core.answers import coalescing, matches_and_episodes, window_answers
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
-from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, sweep
-from spark_jobs.matching.emitting import matches
-from spark_jobs.readings.answering import coalescing, window_answers
-from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
-from spark_jobs.records.refusals import DeadLetter
-from spark_jobs.records.status import QueryStatus, Status, TemplatePairs, WatermarkRange
-from spark_jobs.rows.accepted import Arrived
-from spark_jobs.rows.admission import Intake
+from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep
+from spark_jobs.readings.sliding_queries import CHEAPEST
+from spark_jobs.readings.source import Choose
+from spark_jobs.records.kafka_records import InputRecord, Output
+from spark_jobs.records.refusals import DeadLetterRecord
+from spark_jobs.records.status import PairCounts, QueryStatus, StatusRecord, WatermarkRange
+from spark_jobs.rows.admission import RowAdmission
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.saving.header import Header
 from spark_jobs.saving.journal import SlotWriter
 from spark_jobs.saving.restoring import header_of, restored_state
-from spark_jobs.saving.slot_merging import merge_sparse_slots
 
 
 class FusionCore:
@@ -38,10 +36,12 @@ class FusionCore:
         Bounds on what is read and kept.
     shard : int
         Number of the shard, at least 0; it names the status record.
+    choose : callable
+        Chooses how the readings of each rule are coalesced; any choice gives the same answers.
     """
 
-    def __init__(self, streams: Mapping[str, Stream], limits: Limits, shard: int) -> None:
-        self._adopt(ShardState.empty(streams, limits, shard))
+    def __init__(self, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose = CHEAPEST) -> None:
+        self._adopt(ShardState.empty(streams, limits, shard, choose))
 
     def _adopt(self, state: ShardState) -> None:
         self._state = state
@@ -55,14 +55,14 @@ class FusionCore:
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
         before_us = self._state.areas.watermark.state_us
-        intake = Intake(self._state)
-        arrived = intake.take([record for record in ordered if record.topic == "detections"])
-        found, episodes = self._answers(arrived)
-        episodes += window_answers(self._state, arrived.rows, before_us)
-        self._write_journal(arrived.rows)
+        admission = RowAdmission(self._state)
+        accepted = admission.take([record for record in ordered if record.topic == "detections"])
+        matches, episodes = matches_and_episodes(self._state, accepted)
+        episodes += window_answers(self._state, accepted.rows, before_us)
+        self._write_journal(accepted.rows)
         self._drop_needless()
-        letters += intake.letters_in_order()
-        return Output(self._status().to_record(), found, episodes, [letter.to_record() for letter in letters])
+        letters += admission.letters_in_order()
+        return Output(self._status().to_record(), matches, episodes, [letter.to_record() for letter in letters])
 
     def header(self) -> bytes:
         """Return the small part of the state: format version, counters, queries, watermarks, sequence numbers."""
@@ -100,20 +100,7 @@ class FusionCore:
         core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots))
         return core
 
-    def _answers(self, arrived: Arrived) -> tuple[list[OutputRecord], list[OutputRecord]]:
-        """Return the matches that the new rows complete, and the episodes that changed."""
-        state, active = self._state, self._state.control.active
-        state.finder.insert(arrived.rows, active.values())
-        state.episodes.begin(active.values())
-        found = matches(state, arrived)
-        told = state.episodes.told()
-        state.totals.episodes += len(told)
-        for query, records in Counter(record.query for record in told).items():
-            if query in active:
-                active[query].episodes += records
-        return found, [record.to_record() for record in told]
-
-    def _apply_control(self, records: Sequence[InputRecord]) -> list[DeadLetter]:
+    def _apply_control(self, records: Sequence[InputRecord]) -> list[DeadLetterRecord]:
         state = self._state
         letters = [state.control.apply(record, state.next_seq) for record in records]
         unusable = [letter for letter in letters if letter is not None]
@@ -135,7 +122,7 @@ class FusionCore:
             state.buffered[stream] += 1
 
     def _drop_needless(self) -> None:
-        """Sweep if it is due; slots that one push both writes and drops are never told of."""
+        """Sweep if it is due; a slot that one push both writes and drops never leaves it."""
         before = set(self._state.live_slots)
         if is_sweep_due(self._state):
             sweep(self._state)
@@ -145,11 +132,11 @@ class FusionCore:
         self._dropped = sorted(gone - self._journal.keys())
         self._journal = {number: slot for number, slot in self._journal.items() if number not in gone}
 
-    def _status(self) -> Status:
+    def _status(self) -> StatusRecord:
         state = self._state
         look_ups = state.finder.look_ups
         watermarks = [us for area in state.areas if (us := state.areas.watermark.us(area.code)) != BEFORE_ALL_US]
-        return Status(
+        return StatusRecord(
             shard=state.shard,
             queries={
                 active.query.id: QueryStatus(
@@ -159,7 +146,7 @@ class FusionCore:
             },
             totals=state.totals,
             buffered=dict(zip(state.streams, state.buffered, strict=True)),
-            template_pairs=TemplatePairs(look_ups.hits, look_ups.misses, look_ups.pairs),
+            template_pairs=PairCounts(look_ups.hits, look_ups.misses, look_ups.pairs),
             watermark_us=WatermarkRange(min(watermarks, default=None), max(watermarks, default=None)),
             control_offset=state.control.offset,
         )

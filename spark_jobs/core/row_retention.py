@@ -1,4 +1,4 @@
-"""Retention: which accepted detections may still become members of a match."""
+"""Retention: which accepted detections a query may still need (the law is in coincide/joins/retention.py)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from coincide import Stream
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.joins.retention import ROUNDING_US, reaches_us, set_reaches_us
-from coincide.queries import Query
-from spark_jobs.core.control import ActiveQuery
-from spark_jobs.readings.reading_columns import ActiveReadings
+from coincide.joins.watermark import late_by_us
+from coincide.queries import Query, ReadingsQuery
+from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings
 from spark_jobs.rows.event_table import EventColumns
 
 
@@ -21,10 +21,10 @@ def needed(
     streams: Mapping[str, Stream],
     queries: Iterable[ActiveQuery | ActiveReadings],
 ) -> BoolArray:
-    """Whether each row may still match something that is not late, hold in a window to come, or be remembered by id.
+    """Whether each row may still match something on time, hold in a window to come, or be remembered by its id.
 
-    A row is needed only by the queries whose activation is not after it, so this depends on the row, the watermark
-    of its area and the queries alone, and a row that is not needed never becomes needed again.
+    Only queries whose activation is not after a row need it. So the answer depends on the row, the watermark of its
+    area and the queries alone, and a row that is not needed never becomes needed again.
 
     Parameters
     ----------
@@ -34,51 +34,44 @@ def needed(
         Of each row's area.
     streams : mapping of name to Stream
         In the order of the stream codes.
-    queries : iterable of ActiveQuery
+    queries : iterable of ActiveQuery or ActiveReadings
         All in force, paused ones too.
     """
     by_activation = sorted(queries, key=lambda active: active.activation_seq)
-    none = -_delays_us(streams)
-    reach = np.minimum.accumulate([none, *(_reach_us(active, streams) for active in by_activation)])
+    reach = np.minimum.accumulate([-delays_us(streams), *(_reach_us(each.query, streams) for each in by_activation)])
     activations = np.array([active.activation_seq for active in by_activation], np.int64)
     of_queries = np.searchsorted(activations, rows.seq, side="right")
     keep: BoolArray = rows.latest_us >= watermark_us + reach[of_queries, rows.stream]
     return keep
 
 
-def horizon_us(query: Query, streams: Mapping[str, Stream]) -> int:
-    """How far behind an area's watermark the earliest possible instant of a match to come may lie, at most.
-
-    None of its members, those that have arrived already included, begins longer before.
-    """
-    reach = _join_reach_us(query, streams)
-    codes = {name: code for code, name in enumerate(streams)}
-    return max(streams[name].longest_template_us + ROUNDING_US - int(reach[codes[name]]) for name in query.streams)
-
-
 def late_by_now(rows: EventColumns, watermark_us: Int64Array, streams: Mapping[str, Stream]) -> BoolArray:
     """Whether each row would be late if it came now, so that its id need not be remembered."""
-    late: BoolArray = rows.latest_us < watermark_us - _delays_us(streams)[rows.stream]
+    late: BoolArray = late_by_us(watermark_us, rows.latest_us, delays_us(streams)[rows.stream]) > 0
     return late
 
 
-def _delays_us(streams: Mapping[str, Stream]) -> Int64Array:
+def delays_us(streams: Mapping[str, Stream]) -> Int64Array:
+    """Return how late detections may be, by stream code."""
     return np.array([stream.max_delay_us for stream in streams.values()], np.int64)
 
 
-def _reach_us(active: ActiveQuery | ActiveReadings, streams: Mapping[str, Stream]) -> Int64Array:
-    """How far behind the watermark one query needs events, by stream code; no nearer than they are on time."""
-    if isinstance(active, ActiveReadings):
-        reach = -_delays_us(streams)
-        reach[list(streams).index(active.query.stream)] -= active.query.reach_us
+def horizon_us(query: Query, streams: Mapping[str, Stream]) -> int:
+    """How far behind an area's watermark the earliest possible instant of a match to come may lie, at most.
+
+    None of its members begins earlier, not even one that has arrived already.
+    """
+    reach_us: dict[str, int] = dict(zip(streams, _reach_us(query, streams).tolist(), strict=True))
+    return max(streams[name].longest_template_us + ROUNDING_US - reach_us[name] for name in query.streams)
+
+
+def _reach_us(query: Query | ReadingsQuery, streams: Mapping[str, Stream]) -> Int64Array:
+    """How far behind the watermark one query needs rows, by stream code; never nearer than rows are on time."""
+    reach, codes = -delays_us(streams), {name: code for code, name in enumerate(streams)}
+    if isinstance(query, ReadingsQuery):
+        reach[codes[query.stream]] -= query.reach_us
         return reach
-    return _join_reach_us(active.query, streams)
-
-
-def _join_reach_us(query: Query, streams: Mapping[str, Stream]) -> Int64Array:
     played = {role: streams[stream] for role, stream in query.roles}
     of_roles = reaches_us(query.graph, played) if query.at_least is None else set_reaches_us(query.graph, played)
-    reach = -_delays_us(streams)
-    codes = {name: code for code, name in enumerate(streams)}
     np.minimum.at(reach, [codes[stream] for stream in query.streams], of_roles)
     return reach

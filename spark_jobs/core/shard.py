@@ -11,22 +11,20 @@ from spark_jobs.core.limits import Limits
 from spark_jobs.episodes.shard_episodes import Episodes
 from spark_jobs.matching.finder import Finder
 from spark_jobs.matching.pair_verdicts import RivalOffsets
-from spark_jobs.readings.sliding_queries import SlidingQueries
+from spark_jobs.readings.sliding_queries import CHEAPEST, SlidingQueries
+from spark_jobs.readings.source import Choose
 from spark_jobs.records.status import Totals
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventTable
-from spark_jobs.rows.template_codes import Templates
+from spark_jobs.rows.template_codes import VerifiedTemplates
 
 
 @dataclass
 class ShardState:
-    """State of one shard.
+    """State of one shard; the order of the declared streams gives the stream codes.
 
     Attributes
     ----------
-    streams : mapping of name to Stream
-        Declared streams; their order gives the stream codes.
-    stream_codes : dict of name to int
     next_seq, next_slot : int
         Number of the next accepted row and of the next journal slot.
     first_seq : int
@@ -45,7 +43,7 @@ class ShardState:
     limits: Limits
     shard: int
     areas: Areas
-    templates: Templates
+    templates: VerifiedTemplates
     table: EventTable
     finder: Finder
     sliding: SlidingQueries
@@ -63,10 +61,10 @@ class ShardState:
     swept_areas: int = 0
 
     @classmethod
-    def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int) -> ShardState:
-        """Return the state before the first push."""
+    def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose = CHEAPEST) -> ShardState:
+        """Return the state before the first push; `choose` is that of `SlidingQueries`."""
         codes = {name: code for code, name in enumerate(streams)}
-        areas, templates = Areas(), Templates(limits.max_template_buckets)
+        areas, templates = Areas(), VerifiedTemplates(limits.max_template_buckets)
         return cls(
             streams=streams,
             limits=limits,
@@ -75,7 +73,7 @@ class ShardState:
             templates=templates,
             table=EventTable(),
             finder=Finder(codes, areas, templates, limits.max_cached_pairs),
-            sliding=SlidingQueries(streams, areas),
+            sliding=SlidingQueries(streams, areas, choose),
             control=Control(streams, limits),
             episodes=Episodes(streams, areas),
             stream_codes=codes,

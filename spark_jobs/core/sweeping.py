@@ -1,4 +1,4 @@
-"""Dropping what no match to come can need, and evicting the oldest beyond the cap."""
+"""Sweeping: drop what no match to come can need, evict the oldest beyond the cap, write sparse slots anew."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from spark_jobs.core.row_retention import late_by_now, needed
 from spark_jobs.core.shard import ShardState
 from spark_jobs.rows.areas import Area
 from spark_jobs.rows.dedupe import forget
+from spark_jobs.saving.journal import SlotWriter
 
 SWEEP_SHARE = 8  # sweep once the rows accepted since are an eighth of those kept: a bounded cost for each row
 ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict
+TYPICAL_ROW_BYTES = 100
+SPARSE_BELOW = 1 / 4  # of a full slot
 
 
 def is_sweep_due(state: ShardState) -> bool:
@@ -32,8 +35,8 @@ def sweep(state: ShardState) -> None:
     watermark_us = state.areas.watermark.state_us[rows.area]
     forget(rows, ~keep | late_by_now(rows, watermark_us, state.streams), state.areas)
     state.table.keep(keep)
+    _forget_templates(state)
     rows = state.table.columns
-    state.finder.rebuild(rows, state.control.active.values())
     if state.totals.evicted > evicted or _idle_areas(state):
         state.sliding.rebuild(rows, state.control.sliding.values())
     else:
@@ -48,6 +51,30 @@ def forget_spare_templates(state: ShardState) -> None:
     """Forget unused templates once they are many: those of late and refused rows, which bring no sweep about."""
     if len(state.templates) - len(state.table) >= state.limits.sweep_after:
         _forget_templates(state)
+
+
+def merge_sparse_slots(state: ShardState, writer: SlotWriter) -> dict[int, bytes]:
+    """Move the rows of sparse slots into new ones if there are many such slots; return what was written.
+
+    Else areas in which little happens would pin many slots. Call it after a sweep: which slots are sparse then depends
+    only on what the saved state has too. A row is written anew a few times at most, since a merged slot is not sparse
+    for a while.
+    """
+    column = state.table.columns.slot
+    slots, rows_left = np.unique(column, return_counts=True)
+    sparse = slots[rows_left * TYPICAL_ROW_BYTES < SPARSE_BELOW * state.limits.max_slot_bytes]
+    if len(sparse) < state.limits.merge_slots_from:
+        return {}
+    moving = np.isin(column, sparse)
+    rows, target = state.table.columns.where(moving), column[moving]
+    written = {}
+    for part in writer.split(rows):
+        written[state.next_slot] = writer.encode(state.next_slot, rows, part)
+        target[part] = state.next_slot
+        state.next_slot += 1
+    column[moving] = target
+    state.live_slots = state.live_slots - set(sparse.tolist()) | written.keys()
+    return written
 
 
 def _kept_rows(state: ShardState) -> BoolArray:
@@ -77,9 +104,12 @@ def _forget_unused(state: ShardState) -> None:
     used = set(np.unique(rows.sensor).tolist())
     for area in areas:
         areas.forget_sensors(area, lambda sensor: sensor.code not in used)
-    _forget_templates(state)
 
 
 def _forget_templates(state: ShardState) -> None:
-    used = np.unique(state.table.columns.template)
-    state.finder.forget(state.templates.forget_all_but(used), state.control.active)
+    """Give the templates of the rows that are left new codes, and buffer the rows under these."""
+    rows = state.table.columns
+    used, position = np.unique(rows.template, return_inverse=True)
+    state.finder.recode(state.templates.keep_only(used), state.control.active)
+    rows.template[:] = position
+    state.finder.rebuild(rows, state.control.active.values())

@@ -1,1 +1,4 @@
-"""Episodes: the matches of a query, coalesced as they arrive and told as records that are revised and retracted."""
+"""Episodes: the matches of a query, coalesced as they arrive, as records that are revised and retracted.
+
+The core imports `Episodes`, the state its slots.
+"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,14 +9,15 @@ from msgspec import Raw, Struct, json
 
 from coincide.queries import EpisodeRule
 from coincide.queries.episode_rule import EpisodeInterval
+from services.common.content_ids import content_id
 from spark_jobs.records.kafka_records import OutputRecord
-from spark_jobs.records.match_records import Match
+from spark_jobs.records.match_records import MatchRecord
 from spark_jobs.rows.attributes import Scalar
 
 MOST_MEMBERS = 200
 
 
-class EpisodeMember(NamedTuple):
+class EpisodeRecordMember(NamedTuple):
     """One detection; members are put in order by these fields."""
 
     detected_at_us: int
@@ -37,7 +37,7 @@ class Part(Struct, array_like=True, frozen=True):
         Earliest possible instant of any member; before `start_us` where that is the one of the onset.
     revision : int
         Offset of the frame that completed the newest match.
-    members : sequence of EpisodeMember
+    members : sequence of EpisodeRecordMember
         In order, at most `MOST_MEMBERS`; `truncated` says whether there are more.
     """
 
@@ -49,11 +49,11 @@ class Part(Struct, array_like=True, frozen=True):
     revision: int
     query_version: int
     received_at_us: int
-    members: tuple[EpisodeMember, ...]
+    members: tuple[EpisodeRecordMember, ...]
     truncated: bool = False
 
 
-def part_of(match: Match, interval: EpisodeInterval, revision: int) -> Part:
+def part_of(match: MatchRecord, interval: EpisodeInterval, revision: int) -> Part:
     """Return the part that one match makes."""
     start_us, end_us = match.earliest_us, match.latest_us
     if interval == "occurred" and match.occurred is not None:
@@ -67,7 +67,7 @@ def part_of(match: Match, interval: EpisodeInterval, revision: int) -> Part:
         revision=revision,
         query_version=match.query_version,
         received_at_us=match.received_at_us,
-        members=tuple(sorted(EpisodeMember(m.detected_at_us, m.sensor, m.id, m.stream) for m in match.members)),
+        members=tuple(sorted(EpisodeRecordMember(m.detected_at_us, m.sensor, m.id, m.stream) for m in match.members)),
     )
 
 
@@ -107,7 +107,7 @@ class GroupKey(NamedTuple):
     values: bytes
 
 
-class Episode(Struct, frozen=True, kw_only=True):
+class EpisodeRecord(Struct, frozen=True, kw_only=True):
     """An episode as it is now; see docs/contracts/episodes.schema.json."""
 
     v: int = 1
@@ -132,7 +132,7 @@ class Episode(Struct, frozen=True, kw_only=True):
         return OutputRecord(self.area.encode(), json.encode(self))
 
 
-class Retraction(Struct, frozen=True, kw_only=True):
+class RetractionRecord(Struct, frozen=True, kw_only=True):
     """An episode that is no more, and those that now hold what it held."""
 
     v: int = 1
@@ -149,22 +149,21 @@ class Retraction(Struct, frozen=True, kw_only=True):
         return OutputRecord(self.area.encode(), json.encode(self))
 
 
-def episode_id(group: GroupKey, rule: EpisodeRule, earliest: EpisodeMember, start_us: int) -> str:
+def episode_id(group: GroupKey, rule: EpisodeRule, earliest: EpisodeRecordMember, start_us: int) -> str:
     """Return "e-" and 32 hex digits made of the rule, the group, the earliest member, and how far from it it starts.
 
-    They are the first 16 bytes of SHA-256 over the compact UTF-8 JSON
+    `content_id` makes them from
     ``[query,gap_us,interval,[label,..],area,[value,..],[detected_at_us,sensor,id,stream],steps]``. One detection may be
     the earliest of two episodes, which start more than a gap apart: `steps` is how many gaps (and a microsecond) the
     start lies behind the member's reported time, to the nearest whole number; nearly always 0.
 
     Examples
     --------
-    >>> rule, earliest = EpisodeRule(gap_s=5e-6), EpisodeMember(7, "geo-1", "g1", "seismic")
+    >>> rule, earliest = EpisodeRule(gap_s=5e-6), EpisodeRecordMember(7, "geo-1", "g1", "seismic")
     >>> episode_id(GroupKey("q", "bay", 0, b"[]"), rule, earliest, start_us=9)
     'e-bbed5290f507bf227b62ab3db84c62ad'
     """
     step_us = rule.gap_us + 1
     steps = (start_us - earliest.detected_at_us + step_us // 2) // step_us
     of_rule = (rule.gap_us, rule.interval, rule.by)
-    content = json.encode([group.query, *of_rule, group.area, Raw(group.values), list(earliest), steps])
-    return "e-" + hashlib.sha256(content).hexdigest()[:32]
+    return content_id("e", [group.query, *of_rule, group.area, Raw(group.values), list(earliest), steps])

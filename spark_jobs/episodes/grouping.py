@@ -11,10 +11,10 @@ from spark_jobs.episodes.episode_records import GroupKey, Part, united
 from spark_jobs.episodes.live_episode import LiveEpisode
 
 
-class Scars:
+class RemovedMatches:
     """Matches that are gone, each with the revision that it went with, by start.
 
-    An episode that they touched is revised by them, for together they may have held it and others as one.
+    An episode that they touched is revised by them, for together they may have made one episode of it and others.
     """
 
     def __init__(self, gone: Iterable[tuple[Part, int]], gap_us: int) -> None:
@@ -69,17 +69,9 @@ class Regrouped:
 def regrouped(
     group: GroupKey, known: Sequence[LiveEpisode], changes: GroupChanges, rule: EpisodeRule, settled_before_us: int
 ) -> Regrouped:
-    """Coalesce the matches of a group (Facts in docs/explanation/runs.md).
+    """Coalesce the matches of a group, whose `known` episodes were formed before the changes.
 
-    Parameters
-    ----------
-    group : GroupKey
-    known : sequence of LiveEpisode
-        As they were.
-    changes : GroupChanges
-    rule : EpisodeRule
-    settled_before_us : int
-        No match that begins before this can be removed any more.
+    No match that begins before `settled_before_us` can be removed any more.
     """
     loose = {match: part for episode in known for match, part in episode.loose.items()}
     gone = [*changes.gone, *((loose.pop(match), at) for match, at in changes.removed.items() if match in loose)]
@@ -87,14 +79,14 @@ def regrouped(
     entries = [*((None, part) for episode in known for part in episode.settled), *loose.items()]
     owner = {id(part): episode for episode in known for part in (*episode.settled, *episode.loose.values())}
     kept, new = [], []
-    scars_of = Scars(gone, rule.gap_us)
+    removed = RemovedMatches(gone, rule.gap_us)
     for run in _runs(entries, rule.gap_us):
-        scars = scars_of.touching(run[0][1].start_us, max(part.end_us for _, part in run)) if gone else []
+        revisions = removed.touching(run[0][1].start_us, max(part.end_us for _, part in run)) if gone else []
         before = owner.get(id(run[0][1]))
-        if before is not None and not scars and before.parts == len(run) == _owned(run, owner, before):
+        if before is not None and not revisions and before.parts == len(run) == _owned(run, owner, before):
             kept.append(before)
         else:
-            new.append(_episode(group, run, scars, rule, settled_before_us))
+            new.append(_episode(group, run, revisions, rule, settled_before_us))
     return Regrouped(kept, new)
 
 
@@ -122,9 +114,9 @@ def _owned(run: Iterable[Entry], owner: Mapping[int, LiveEpisode], episode: Live
 
 
 def _episode(
-    group: GroupKey, run: Sequence[Entry], scars: Sequence[int], rule: EpisodeRule, settled_before_us: int
+    group: GroupKey, run: Sequence[Entry], revisions: Sequence[int], rule: EpisodeRule, settled_before_us: int
 ) -> LiveEpisode:
     settled = [entry for entry in run if entry[0] is None or entry[1].earliest_us < settled_before_us]
     loose = {match: part for match, part in run if match is not None and part.earliest_us >= settled_before_us}
     parts = tuple(united([part for _, part in one]) for one in _runs(settled, rule.gap_us)) if settled else ()
-    return LiveEpisode(group, parts, loose, rule, max([*scars, *(part.revision for _, part in run)]))
+    return LiveEpisode(group, parts, loose, rule, max([*revisions, *(part.revision for _, part in run)]))

@@ -9,7 +9,7 @@ from enum import IntEnum
 from msgspec import json
 
 from coincide.queries import EpisodeRule
-from spark_jobs.episodes.episode_records import Episode, GroupKey, Part, Retraction, episode_id, united
+from spark_jobs.episodes.episode_records import EpisodeRecord, GroupKey, Part, RetractionRecord, episode_id, united
 
 
 class Phase(IntEnum):
@@ -64,10 +64,10 @@ class LiveEpisode:
             return Phase.FINAL
         return Phase.CLOSED if last_us < watermark_us else Phase.OPEN
 
-    def told(self) -> Episode:
+    def record(self) -> EpisodeRecord:
         """Return the record of the episode as it is."""
         whole, group = self.whole, self.group
-        return Episode(
+        return EpisodeRecord(
             id=self.id,
             query=group.query,
             query_version=whole.query_version,
@@ -85,9 +85,9 @@ class LiveEpisode:
             members_truncated=whole.truncated,
         )
 
-    def retracted(self, revision: int, replaced_by: Sequence[LiveEpisode]) -> Retraction:
+    def retraction(self, revision: int, replaced_by: Sequence[LiveEpisode]) -> RetractionRecord:
         """Return the record that takes it back, where others are in its place."""
-        return Retraction(
+        return RetractionRecord(
             id=self.id,
             query=self.group.query,
             query_version=self.whole.query_version,

@@ -11,16 +11,16 @@ from msgspec import json
 from coincide.queries import EpisodeRule, Query
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.episode_rule import LABEL
-from spark_jobs.core.control import ActiveQuery
-from spark_jobs.episodes.episode_records import Episode, GroupKey, Retraction, part_of
+from spark_jobs.core.active_queries import ActiveQuery
+from spark_jobs.episodes.episode_records import EpisodeRecord, GroupKey, RetractionRecord, part_of
 from spark_jobs.episodes.episode_slots import EpisodeSlots
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.episodes.live_episode import LiveEpisode, Phase
-from spark_jobs.records.match_records import Match, Member
+from spark_jobs.records.match_records import MatchRecord, RecordMember
 from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
 
 
-def labels_of(by: Sequence[str], members: Sequence[Member]) -> bytes:
+def labels_of(by: Sequence[str], members: Sequence[RecordMember]) -> bytes:
     """Return the value of each label as a JSON list: null where a role is absent or there is no such value.
 
     Values are strings, numbers by what they are worth, true or false.
@@ -28,30 +28,30 @@ def labels_of(by: Sequence[str], members: Sequence[Member]) -> bytes:
     Examples
     --------
     >>> from msgspec import Raw
-    >>> one = Member("s", "geo-1", "g1", "seismic", 0, 0, 0, "t", Raw(b'{"object":7.0}'))
+    >>> one = RecordMember("s", "geo-1", "g1", "seismic", 0, 0, 0, "t", Raw(b'{"object":7.0}'))
     >>> labels_of(["s.sensor", "s.attributes.object", "t.sensor", "attributes.object"], [one])
     b'["geo-1",7,null,7]'
     """
     return json.encode([_label(name, members) for name in by])
 
 
-def _label(label: str, members: Sequence[Member]) -> Scalar | None:
+def _label(label: str, members: Sequence[RecordMember]) -> Scalar | None:
     if label.startswith(ATTRIBUTES):  # the attribute that is equal in all members
         return _attribute(members[0], label)
-    found = LABEL.fullmatch(label)
-    assert found is not None, label  # noqa: S101 - EpisodeRule has checked it
+    matched = LABEL.fullmatch(label)
+    assert matched is not None, label  # noqa: S101 - EpisodeRule has checked it
     for member in members:
-        if member.role == found["role"]:
-            return member.sensor if found["name"] is None else _attribute(member, found["name"])
+        if member.role == matched["role"]:
+            return member.sensor if matched["name"] is None else _attribute(member, matched["name"])
     return None
 
 
-def _attribute(member: Member, name: str) -> Scalar | None:
+def _attribute(member: RecordMember, name: str) -> Scalar | None:
     value = attribute(attributes_of(member.attributes), name)
     return as_read(value) if isinstance(value, Scalar) else None
 
 
-Told = Episode | Retraction
+EpisodeChange = EpisodeRecord | RetractionRecord
 WatermarkOf = Callable[[GroupKey], int | None]  # of a group's area; None where it has been forgotten
 
 NEVER_US = 1 << 62
@@ -61,18 +61,8 @@ NEVER_US = 1 << 62
 class QueryEpisodes:
     """Episodes of one query, by group; the same whatever the batches were.
 
-    Attributes
-    ----------
-    query : Query
-        As it is in force now.
-    rule : EpisodeRule
-        Its `coalesce`, which stays as it is.
-    activation_seq : int
-        The query's, which stays as it is too: an activation anew begins with no episodes.
-    horizon_us : int
-        So far behind the watermark may the earliest member of a match to come begin.
-    slots : EpisodeSlots
-        Shared by all queries.
+    The query may change, but not its rule and its activation: another of these begins with no episodes. The earliest
+    member of a match to come may begin `horizon_us` behind the watermark. All queries share the slots.
     """
 
     query: Query
@@ -85,7 +75,7 @@ class QueryEpisodes:
     _seen_us: dict[GroupKey, int | None] = field(default_factory=dict)  # where a group's watermark was last time
     _loose: dict[tuple[str, str], GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
 
-    def add(self, match: Match, since: int, revision: int) -> None:
+    def add(self, match: MatchRecord, since: int, revision: int) -> None:
         """Take a match and let go of those that it supersedes.
 
         `since` is where its area begins, `revision` the offset of its newest frame.
@@ -102,10 +92,10 @@ class QueryEpisodes:
     def restore(self, episode: LiveEpisode, watermark_us: int | None) -> None:
         """Take an episode that was saved when its area's watermark was there."""
         phase = self._phase(episode, watermark_us)
-        episode.phase = Phase.CLOSED if phase is Phase.FINAL else phase  # nobody has been told that it is final
+        episode.phase = Phase.CLOSED if phase is Phase.FINAL else phase  # no record has said that it is final
         self._keep(episode)
 
-    def told(self, watermark_of: WatermarkOf) -> list[Told]:
+    def changes(self, watermark_of: WatermarkOf) -> list[EpisodeChange]:
         """Return what has changed since it was last asked, by group and start."""
         entries: list[_Entry] = []
         for group, changes in self._changes.items():
@@ -127,27 +117,27 @@ class QueryEpisodes:
         self.query, self.horizon_us = query, horizon_us
         self._seen_us = {}
 
-    def ended(self) -> list[Told]:
+    def ended(self) -> list[EpisodeChange]:
         """Return every episode as final, and keep none."""
-        return self.told(lambda _: None)
+        return self.changes(lambda _: None)
 
     def _regroup(self, group: GroupKey, changes: GroupChanges, watermark_us: int | None) -> Iterator[_Entry]:
         known = self._live.pop(group, [])
         for match in changes.added:
             self._loose.pop((group.area, match), None)
-        found = regrouped(group, known, changes, self.rule, self._settled_before_us(watermark_us))
-        kept = set(map(id, found.kept))
+        formed = regrouped(group, known, changes, self.rule, self._settled_before_us(watermark_us))
+        kept = set(map(id, formed.kept))
         gone = [episode for episode in known if id(episode) not in kept]
         self._forget(gone)
-        there = {episode.id for episode in found.new}
+        new_ids = {episode.id for episode in formed.new}
         for episode in gone:
-            if episode.id not in there:
-                yield _entry(episode, episode.retracted(changes.revision, _overlapping(episode, found.new)))
-        if found.kept:
-            self._live[group] = found.kept
-        for episode in found.new:
+            if episode.id not in new_ids:
+                yield _entry(episode, episode.retraction(changes.revision, _overlapping(episode, formed.new)))
+        if formed.kept:
+            self._live[group] = formed.kept
+        for episode in formed.new:
             episode.phase = self._phase(episode, watermark_us)
-            yield _entry(episode, episode.told())
+            yield _entry(episode, episode.record())
             if episode.phase is not Phase.FINAL:
                 self.slots.write(episode)
                 self._keep(episode)
@@ -158,7 +148,7 @@ class QueryEpisodes:
             phase = self._phase(episode, watermark_us)
             if phase is not episode.phase:
                 episode.phase = phase
-                yield _entry(episode, episode.told())
+                yield _entry(episode, episode.record())
         final = [episode for episode in self._live[group] if episode.phase is Phase.FINAL]
         if final:
             self._forget(final)
@@ -194,8 +184,8 @@ def _overlapping(episode: LiveEpisode, others: Sequence[LiveEpisode]) -> Sequenc
     return others[first:last]
 
 
-_Entry = tuple[str, bytes, int, str, Told]
+_Entry = tuple[str, bytes, int, str, EpisodeChange]
 
 
-def _entry(episode: LiveEpisode, record: Told) -> _Entry:
+def _entry(episode: LiveEpisode, record: EpisodeChange) -> _Entry:
     return episode.group.area, episode.group.values, episode.whole.start_us, episode.id, record

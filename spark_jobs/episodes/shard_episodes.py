@@ -1,4 +1,4 @@
-"""The episodes of all queries of a shard, and what is to be told of them after each batch."""
+"""The episodes of all queries of a shard, and how each batch changes them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from coincide import Stream
 from coincide.queries import Query
-from spark_jobs.core.control import ActiveQuery
+from spark_jobs.core.active_queries import ActiveQuery
 from spark_jobs.core.row_retention import horizon_us
 from spark_jobs.episodes.episode_records import GroupKey
 from spark_jobs.episodes.episode_slots import EpisodeSlot, EpisodeSlots
-from spark_jobs.episodes.query_episodes import QueryEpisodes, Told
-from spark_jobs.records.match_records import Match
+from spark_jobs.episodes.query_episodes import EpisodeChange, QueryEpisodes
+from spark_jobs.records.match_records import MatchRecord
 from spark_jobs.rows.areas import Areas
 
 
@@ -30,7 +30,7 @@ class Episodes:
     areas: Areas
     slots: EpisodeSlots = field(default_factory=EpisodeSlots)
     _by_query: dict[str, QueryEpisodes] = field(default_factory=dict)
-    _ended: list[Told] = field(default_factory=list)
+    _ended: list[EpisodeChange] = field(default_factory=list)
 
     def begin(self, queries: Iterable[ActiveQuery]) -> None:
         """Begin a batch with the queries in force; the episodes of others, and of other rules, are final."""
@@ -42,17 +42,17 @@ class Episodes:
         for active in wanted.values():
             self._follow(active.query, active.activation_seq)
 
-    def add(self, match: Match, revision: int) -> None:
+    def add(self, match: MatchRecord, revision: int) -> None:
         """Take a match of a query in force that coalesces; `revision` is the offset of the frame that completed it."""
         area = self.areas.area(match.area, 0)  # known, since its rows are
         self._by_query[match.query].add(match, area.since, revision)
 
-    def told(self) -> list[Told]:
+    def changes(self) -> list[EpisodeChange]:
         """Return what has changed in this batch, by query, group and start."""
-        told, self._ended = self._ended, []
+        changes, self._ended = self._ended, []
         for episodes in self._by_query.values():
-            told += episodes.told(self._watermark_us)
-        return told
+            changes += episodes.changes(self._watermark_us)
+        return changes
 
     def restore(self, queries: Iterable[ActiveQuery], saved: Iterable[EpisodeSlot]) -> None:
         """Take the episodes that were saved after the last batch, in which these queries were in force."""

@@ -1,1 +1,1 @@
-"""The fusion job around its core: Spark, checkpoint, restarts, metrics."""
+"""The fusion job around its core: Spark, checkpoint, restarts, metrics; only `spark_jobs.fusion` imports it."""

@@ -29,23 +29,10 @@ class LockError(Exception):
 
 
 def lock_checkpoint(jvm: Any, checkpoint: Path, wait_s: float) -> Any:
-    """Return the lock of ``checkpoint``, held until the Java process ends; keep the reference.
+    """Return the lock of ``checkpoint``, which the Java process keeps until it ends; keep the reference.
 
-    It is a POSIX record lock on the file ``<checkpoint>.lock`` beside it.
-
-    Parameters
-    ----------
-    jvm
-        py4j's view of the Java process.
-    checkpoint
-        Folder, which need not exist yet.
-    wait_s
-        How long to wait for a job that is ending.
-
-    Raises
-    ------
-    LockError
-        Another process still held it after ``wait_s`` seconds.
+    It is a POSIX record lock on the file ``<checkpoint>.lock`` beside the folder, which need not exist yet. A job that
+    is ending gets ``wait_s`` seconds to release it, then there is a `LockError`.
     """
     path = lock_path(checkpoint)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,23 +75,10 @@ class Declared:
 
 
 def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matches: Callable[[], bool]) -> str:
-    """Return the id of the checkpoint in ``folder``, made first where there is none.
+    """Return the id of the checkpoint in ``folder``, whose lock the caller has; make one where there is none.
 
-    Parameters
-    ----------
-    folder
-        The checkpoint; the caller holds its lock.
-    declared
-        What this start declares.
-    rebuild
-        Whether to delete what is there and begin anew.
-    has_matches
-        Tells whether matches were ever written; asked only where there is no checkpoint.
-
-    Raises
-    ------
-    CheckpointError
-        It was made for something else, or it is lost although matches were written.
+    ``rebuild`` deletes what is there. ``has_matches`` tells whether matches were ever written: without a checkpoint
+    they say that it was lost. That, and a checkpoint made for something else, is a `CheckpointError`.
     """
     if rebuild and folder.exists():
         _delete(folder)
@@ -132,20 +106,20 @@ def _create(folder: Path, identity: Path, declared: Declared) -> str:
 
 
 def _verify(folder: Path, identity: Path, declared: Declared) -> str:
-    found = _read(identity)
+    written = _read(identity)
     wanted = declared.to_json()
-    _compare(folder, found, wanted)
-    if found["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
-        _write(identity, {**found, **wanted})
-    return str(found["id"])
+    _compare(folder, written, wanted)
+    if written["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
+        _write(identity, {**written, **wanted})
+    return str(written["id"])
 
 
-def _compare(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _compare(folder: Path, written: dict[str, Any], wanted: dict[str, Any]) -> None:
     for name in ("state_format", "shards"):
-        if found[name] != wanted[name]:
-            was, now = found[name], wanted[name]
+        if written[name] != wanted[name]:
+            was, now = written[name], wanted[name]
             raise CheckpointError(f"the checkpoint in {folder} was made with {name} {was}, not {now}: {_REBUILD}")
-    for stream, declaration in found["streams"].items():
+    for stream, declaration in written["streams"].items():
         if wanted["streams"].get(stream) != declaration:
             raise CheckpointError(
                 f"the checkpoint in {folder} was made with stream {stream!r} declared as {declaration}, "
@@ -155,8 +129,8 @@ def _compare(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> Non
 
 def _read(identity: Path) -> dict[str, Any]:
     try:
-        found = json.loads(identity.read_text(encoding="utf-8"))
-        return {name: found[name] for name in ("id", "state_format", "shards", "streams")}
+        written = json.loads(identity.read_text(encoding="utf-8"))
+        return {name: written[name] for name in ("id", "state_format", "shards", "streams")}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{identity} cannot be read ({error!r}): {_REBUILD}") from error
 

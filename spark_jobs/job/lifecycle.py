@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 
 from prometheus_client import CollectorRegistry
@@ -48,6 +48,7 @@ class FusionJob:
         self._cores = cores
         self._declared = Declared(settings.shards, streams)
         self._stopping = stopping
+        self._checkpoint_id: str | None = None
         self._liveliness = Liveliness(settings.stale_after_s)
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
@@ -80,66 +81,43 @@ class FusionJob:
             _lock = lock_checkpoint(spark._jvm, self._settings.checkpoint_path, self._settings.lock_wait_s)
             spark.streams.addListener(BatchListener(self._metrics, self._liveliness, self._lag.processed))
             KafkaFollower(self._settings, self._status, self._lag, self._stopping).start()
-            self._keep_running(spark, _Start(spark, self._settings, self._cores, self._declared, rebuild))
-
-    def _keep_running(self, spark: SparkSession, start: Callable[[], StreamingQuery]) -> None:
-        query = keep_running(
-            _surviving_session(spark, start),
-            self._liveliness,
-            Backoff(self._settings.restart_delay_s, self._settings.restart_delay_max_s),
-            self._stopping,
-            fatal=(CheckpointError, SessionError),
-            raise_if_in_vain=self._refuse_unusable_state,
-            on_restart=self._metrics.restarts.inc,
-        )
-        if query is not None:
-            _stop(query, self._settings.stop_timeout_s)
-
-    def _refuse_unusable_state(self, error: Exception) -> None:
-        reason = unusable_state(error)
-        if reason is not None:
-            raise CheckpointError(f"the state in {self._settings.checkpoint_path} cannot be used: {reason}")
-
-
-class _Start:
-    """Starts the query; the checkpoint is looked at until it was found fit once, for that may need Kafka."""
-
-    def __init__(
-        self, spark: SparkSession, settings: Settings, cores: CoreFactory, declared: Declared, rebuild: bool
-    ) -> None:
-        self._spark = spark
-        self._settings = settings
-        self._cores = cores
-        self._declared = declared
-        self._rebuild = rebuild
-        self._checkpoint_id: str | None = None
-
-    def __call__(self) -> StreamingQuery:
-        if self._checkpoint_id is None:
-            if self._rebuild:
-                retire_status(self._settings)
-            self._checkpoint_id = open_checkpoint(
-                self._settings.checkpoint_path, self._declared, rebuild=self._rebuild, has_matches=self._has_matches
+            query = keep_running(
+                lambda: self._start(spark, rebuild),
+                self._liveliness,
+                Backoff(self._settings.restart_delay_s, self._settings.restart_delay_max_s),
+                self._stopping,
+                fatal=(CheckpointError, SessionError),
+                raise_if_in_vain=self._refuse_unusable_state,
+                on_restart=self._metrics.restarts.inc,
             )
-        return stateful_query(self._spark, self._settings, self._cores, self._checkpoint_id).start()
+            if query is not None:
+                _stop(query, self._settings.stop_timeout_s)
 
-    def _has_matches(self) -> bool:
-        with KafkaReader(self._settings) as reader:
-            return any(reader.end_offsets([self._settings.topic("matches")]).values())
-
-
-def _surviving_session(spark: SparkSession, start: Callable[[], StreamingQuery]) -> Callable[[], StreamingQuery]:
-    """Return ``start``, its errors turned into `SessionError` where trying again would be in vain."""
-
-    def checked() -> StreamingQuery:
+    def _start(self, spark: SparkSession, rebuild: bool) -> StreamingQuery:
+        """Start the query; a `SessionError` says that Spark is lost, so that trying again would be in vain."""
         try:
-            return start()
+            if self._checkpoint_id is None:  # it is looked at until it was found fit once, for that may need Kafka
+                self._checkpoint_id = self._open_checkpoint(rebuild)
+            return stateful_query(spark, self._settings, self._cores, self._checkpoint_id).start()
         except Exception as error:
             if not is_lost(spark):
                 raise
             raise SessionError("Spark's Java process or its cluster is gone: start the job again") from error
 
-    return checked
+    def _open_checkpoint(self, rebuild: bool) -> str:
+        if rebuild:
+            retire_status(self._settings)
+        folder = self._settings.checkpoint_path
+        return open_checkpoint(folder, self._declared, rebuild=rebuild, has_matches=self._has_matches)
+
+    def _has_matches(self) -> bool:
+        with KafkaReader(self._settings) as reader:
+            return any(reader.end_offsets([self._settings.topic("matches")]).values())
+
+    def _refuse_unusable_state(self, error: Exception) -> None:
+        reason = unusable_state(error)
+        if reason is not None:
+            raise CheckpointError(f"the state in {self._settings.checkpoint_path} cannot be used: {reason}")
 
 
 def _stop(query: StreamingQuery, timeout_s: float) -> None:

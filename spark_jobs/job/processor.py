@@ -78,16 +78,8 @@ _cached_cores: dict[tuple[str, int], tuple[int, bytes, Core]] = {}
 class FusionProcessor(StatefulProcessor):
     """Feeds each batch of a shard to its core, and keeps the core's header and journal in Spark's state.
 
-    Parameters
-    ----------
-    cores
-        Makes the cores.
-    checkpoint_id
-        Tells checkpoints apart that one worker process may serve one after the other.
-    shard_keys
-        Grouping key of each shard.
-    topics
-        Full name of each output topic: matches, episodes, dead-letters, status.
+    The checkpoint's id tells apart checkpoints that one worker process serves one after the other. Each shard has a
+    grouping key, each output topic (matches, episodes, dead-letters, status) a full name.
     """
 
     def __init__(
@@ -114,7 +106,7 @@ class FusionProcessor(StatefulProcessor):
         version, core = self._load(shard)
         output = core.push([record for chunk in rows for record in _records(chunk)])
         self._save(shard, version + 1, core)
-        yield self._frame(output)
+        yield self._output_rows(output)
 
     def close(self) -> None:
         """Nothing to close: Spark owns the state, and the core stays for the next batch."""
@@ -138,7 +130,7 @@ class FusionProcessor(StatefulProcessor):
         self._header.update((version, header))
         _cached_cores[self._checkpoint_id, shard] = (version, header, core)
 
-    def _frame(self, output: Output) -> pd.DataFrame:
+    def _output_rows(self, output: Output) -> pd.DataFrame:
         written = [
             *((self._topics["matches"], *record) for record in output.matches),
             *((self._topics["episodes"], *record) for record in output.episodes),

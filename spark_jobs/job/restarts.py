@@ -9,17 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.2
+
 
 class Liveliness:
-    """Thread-safe record of the query's signs of life.
-
-    Parameters
-    ----------
-    stale_after_s
-        A query silent for longer than this is not ready.
-    clock_s
-        Monotonic seconds.
-    """
+    """Thread-safe record of the query's signs of life; after `stale_after_s` of silence it is not ready."""
 
     def __init__(self, stale_after_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._stale_after_s = stale_after_s
@@ -63,12 +59,7 @@ class Liveliness:
             self._reason = reason
 
 
-logger = logging.getLogger(__name__)
-
-POLL_S = 0.2
-
-
-class Query(Protocol):
+class RunningQuery(Protocol):
     """What is needed of a running streaming query."""
 
     @property
@@ -79,7 +70,7 @@ class Query(Protocol):
         """Why it ended, None if it runs or was stopped."""
 
 
-Q = TypeVar("Q", bound=Query)
+Q = TypeVar("Q", bound=RunningQuery)
 
 
 @dataclass(frozen=True)

@@ -138,13 +138,13 @@ def connector_jars(folder: Path) -> list[Path]:
     return jars
 
 
-PACKAGES = ("coincide", "spark_jobs")
+SHIPPED = ("coincide/**/*.py", "services/__init__.py", "services/common/**/*.py", "spark_jobs/**/*.py")
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
 def shipped_code(spark: SparkSession) -> Iterator[None]:
-    """Let the workers import `PACKAGES`; they fetch them from this process, so the archive is kept until the end."""
+    """Let the workers import what is `SHIPPED`; they fetch it from this process, so the archive stays until the end."""
     with tempfile.TemporaryDirectory(prefix="coincide-") as folder:
         archive = Path(folder) / "coincide-jobs.zip"
         write_archive(archive)
@@ -153,7 +153,7 @@ def shipped_code(spark: SparkSession) -> Iterator[None]:
 
 
 def write_archive(archive: Path) -> None:
-    """Write every module of `PACKAGES` into the zip file ``archive``."""
+    """Write every `SHIPPED` module into the zip file ``archive``."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as content:
-        for module in sorted(path for package in PACKAGES for path in (_ROOT / package).rglob("*.py")):
+        for module in sorted(path for pattern in SHIPPED for path in _ROOT.glob(pattern)):
             content.write(module, module.relative_to(_ROOT))

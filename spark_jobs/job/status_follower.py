@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaConnectionError, KafkaError
+from kafka import KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
 
+from services.common.kafka import create_consumer, create_producer
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.job.shards import MOST_SHARDS
 from spark_jobs.job.status_metrics import StatusMetrics
 from spark_jobs.settings import Settings
 
-CONNECT_TIMEOUT_S = 2.0
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.5
+RECONNECT_S = 2.0
 
 
 class KafkaReader:
@@ -31,16 +34,7 @@ class KafkaReader:
 
     def __init__(self, settings: Settings) -> None:
         self._timeout_ms = round(settings.kafka_timeout_s * 1_000)
-        _refuse_unless_listening(settings.kafka_bootstrap)
-        self._consumer = KafkaConsumer(
-            bootstrap_servers=settings.kafka_bootstrap.split(","),
-            bootstrap_timeout_ms=self._timeout_ms,
-            request_timeout_ms=self._timeout_ms,
-            # The default grows to 30 s between attempts, which is how long a returned broker would go unnoticed.
-            reconnect_backoff_max_ms=1_000,
-            enable_auto_commit=False,
-            allow_auto_create_topics=False,
-        )
+        self._consumer = create_consumer(settings.kafka_bootstrap, request_timeout_ms=self._timeout_ms)
 
     def __enter__(self) -> KafkaReader:
         return self
@@ -69,26 +63,6 @@ class KafkaReader:
         if not found:
             raise KafkaError(f"there is no topic {topic}: `python -m services.common.topics` creates it")
         return [TopicPartition(topic, partition) for partition in sorted(found)]
-
-
-def _refuse_unless_listening(bootstrap: str) -> None:
-    """Raise KafkaConnectionError at once: the client would leave a thread behind with every try (as in services)."""
-    faults = []
-    for address in bootstrap.split(","):
-        host, _, port = address.strip().rpartition(":")
-        try:
-            socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
-        except OSError as error:
-            faults.append(f"{address.strip()}: {error}")
-        else:
-            return
-    raise KafkaConnectionError(f"nothing listens ({'; '.join(faults)})")
-
-
-logger = logging.getLogger(__name__)
-
-POLL_S = 0.5
-RECONNECT_S = 2.0
 
 
 class KafkaFollower(threading.Thread):
@@ -123,7 +97,7 @@ class KafkaFollower(threading.Thread):
                 measured_s = time.monotonic()
 
 
-def retire_status(settings: Settings, connect: Callable[..., KafkaProducer] = KafkaProducer) -> None:
+def retire_status(settings: Settings, connect: Callable[..., KafkaProducer] = create_producer) -> None:
     """Write a tombstone for every shard that ``settings`` does not have; call it when the job begins anew.
 
     Else a job rebuilt with fewer shards would be counted together with its predecessor's, and a query's applied
@@ -136,14 +110,10 @@ def retire_status(settings: Settings, connect: Callable[..., KafkaProducer] = Ka
     """
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     producer = connect(
-        bootstrap_servers=settings.kafka_bootstrap.split(","),
-        bootstrap_timeout_ms=timeout_ms,
+        settings.kafka_bootstrap,
+        delivery_timeout_ms=3 * timeout_ms,
         request_timeout_ms=timeout_ms,
         max_block_ms=timeout_ms,
-        delivery_timeout_ms=3 * timeout_ms,
-        acks="all",
-        enable_idempotence=False,  # the idempotent producer never comes back from a broker that hung
-        allow_auto_create_topics=False,
     )
     try:
         keys = [f"shard-{shard}".encode() for shard in range(settings.shards, MOST_SHARDS)]

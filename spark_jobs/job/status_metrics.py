@@ -15,34 +15,6 @@ from prometheus_client.registry import Collector
 SCHEMES = ("eager", "lazy")
 
 
-def coalescing_metrics(prefix: str, shards: list[dict[str, Any]]) -> Iterator[Metric]:
-    """Yield how many shards coalesce each query by each scheme, and the most that a slide costs a shard by either."""
-    chosen = GaugeMetricFamily(
-        prefix + "coalescing_shards", "Shards that coalesce a query's readings so.", labels=["query", "scheme"]
-    )
-    cost = GaugeMetricFamily(
-        prefix + "coalescing_slide_seconds",
-        "What a slide would cost by each scheme, with the updates before it, by the cost model; of the dearest shard.",
-        labels=["query", "scheme"],
-    )
-    for query, said in sorted(_coalescing_metrics_by_query(shards).items()):
-        for scheme in SCHEMES:
-            chosen.add_metric([query, scheme], sum(each["scheme"] == scheme for each in said))
-            costs = [spent for each in said if (spent := each[f"{scheme}_cost_s"]) is not None]
-            if costs:
-                cost.add_metric([query, scheme], max(costs))
-    yield from (chosen, cost)
-
-
-def _coalescing_metrics_by_query(shards: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    said: dict[str, list[dict[str, Any]]] = {}
-    for shard in shards:
-        for query, status in shard.get("queries", {}).items():
-            if "coalescing" in status:
-                said.setdefault(query, []).append(status["coalescing"])
-    return said
-
-
 PREFIX = "coincide_fusion_"
 
 TOTALS = {
@@ -91,8 +63,8 @@ class StatusMetrics(Collector):
         with self._lock:
             shards = list(self._shards.values())
         yield from _totals(shards)
-        yield from _status_metrics_by_query(shards)
-        yield from coalescing_metrics(PREFIX, shards)
+        yield from _query_metrics(shards)
+        yield from _coalescing_metrics(shards)
         yield _buffered(shards)
         yield from _template_pairs(shards)
         yield self._watermark_lag(shards)
@@ -116,23 +88,23 @@ def _totals(shards: list[dict[str, Any]]) -> Iterator[Metric]:
         yield CounterMetricFamily(PREFIX + name, sentence, value=total)
 
 
-def _status_metrics_by_query(shards: list[dict[str, Any]]) -> Iterator[Metric]:
+def _query_metrics(shards: list[dict[str, Any]]) -> Iterator[Metric]:
     matches = CounterMetricFamily(PREFIX + "matches", "Matches written, by query.", labels=["query"])
     episodes = CounterMetricFamily(PREFIX + "episodes", "Records of episodes written, by query.", labels=["query"])
     version = GaugeMetricFamily(
         PREFIX + "query_version", "Version of the query that every shard has applied.", labels=["query"]
     )
     counted: Counter[str] = Counter()
-    told: Counter[str] = Counter()
+    records: Counter[str] = Counter()
     applied: dict[str, int] = {}
     for shard in shards:
         for query, status in shard.get("queries", {}).items():
             counted[query] += status["matches"]
-            told[query] += status.get("episodes", 0)
+            records[query] += status.get("episodes", 0)
             applied[query] = min(status["version"], applied.get(query, status["version"]))
     for query in sorted(applied):
         matches.add_metric([query], counted[query])
-        episodes.add_metric([query], told[query])
+        episodes.add_metric([query], records[query])
         version.add_metric([query], applied[query])
     yield from (matches, episodes, version)
 
@@ -161,3 +133,31 @@ def _template_pairs(shards: list[dict[str, Any]]) -> Iterator[Metric]:
     yield CounterMetricFamily(PREFIX + "template_pair_misses", misses, value=total("misses"))
     kept = "Template pairs remembered, over all queries."
     yield GaugeMetricFamily(PREFIX + "template_pairs", kept, value=total("kept"))
+
+
+def _coalescing_metrics(shards: list[dict[str, Any]]) -> Iterator[Metric]:
+    """Yield how many shards coalesce each query by each scheme, and the most that a slide costs a shard by either."""
+    chosen = GaugeMetricFamily(
+        PREFIX + "coalescing_shards", "Shards that coalesce a query's readings so.", labels=["query", "scheme"]
+    )
+    cost = GaugeMetricFamily(
+        PREFIX + "coalescing_slide_seconds",
+        "What a slide would cost by each scheme, with the updates before it, by the cost model; of the dearest shard.",
+        labels=["query", "scheme"],
+    )
+    for query, states in sorted(_coalescing_by_query(shards).items()):
+        for scheme in SCHEMES:
+            chosen.add_metric([query, scheme], sum(each["scheme"] == scheme for each in states))
+            costs = [spent for each in states if (spent := each[f"{scheme}_cost_s"]) is not None]
+            if costs:
+                cost.add_metric([query, scheme], max(costs))
+    yield from (chosen, cost)
+
+
+def _coalescing_by_query(shards: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    states: dict[str, list[dict[str, Any]]] = {}
+    for shard in shards:
+        for query, status in shard.get("queries", {}).items():
+            if "coalescing" in status:
+                states.setdefault(query, []).append(status["coalescing"])
+    return states

@@ -1,1 +1,4 @@
-"""Which accepted rows match, and what is said of each match."""
+"""Which accepted rows match, and what is said of each match.
+
+The core imports `Finder` and the judges; the rest is their search.
+"""

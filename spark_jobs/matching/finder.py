@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-import numpy as np
-
+from coincide.arrays.kinds import CodeArray
 from coincide.offsets.cache import MOST_PAIRS, LookUps
 from coincide.queries import Query
-from spark_jobs.core.control import ActiveQuery
-from spark_jobs.matching.match_verdicts import FoundTuples
+from spark_jobs.core.active_queries import ActiveQuery
+from spark_jobs.matching.match_verdicts import MatchTuples
 from spark_jobs.matching.role_edges import role_edges
 from spark_jobs.matching.row_buffers import Equal, RowBuffers
 from spark_jobs.matching.search import QueryOffsets, Search
-from spark_jobs.matching.set_search import sets_found
-from spark_jobs.matching.tuple_search import pairs_found, tuples_found
+from spark_jobs.matching.set_search import find_sets
+from spark_jobs.matching.tuple_search import find_pairs, find_tuples
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns, EventTable
-from spark_jobs.rows.template_codes import Templates
+from spark_jobs.rows.template_codes import VerifiedTemplates
 
 
 class Finder:
     """Searches the buffered rows for all queries; nothing that it keeps changes an answer."""
 
     def __init__(
-        self, streams: Mapping[str, int], areas: Areas, templates: Templates, most_pairs: int = MOST_PAIRS
+        self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates, most_pairs: int = MOST_PAIRS
     ) -> None:
         self._streams = streams
         self._areas = areas
@@ -44,14 +43,12 @@ class Finder:
         """Buffer exactly the given rows."""
         self._buffers.rebuild(rows, _groupings(queries))
 
-    def forget(self, templates: list[int], queries: Iterable[str]) -> None:
-        """Forget what was computed for template codes that no row has any more, and for all but these queries."""
+    def recode(self, new_code: CodeArray, queries: Iterable[str]) -> None:
+        """Follow new template codes by old code (-1: forgotten), and forget all but these queries; then `rebuild`."""
         for query in self._offsets.keys() - set(queries):
             self._retire(query)
-        code = np.arange(len(self._templates.histograms), dtype=np.int32)
-        code[templates] = -1
         for offsets in self._offsets.values():
-            offsets.recode(code)
+            offsets.recode(new_code)
 
     @property
     def look_ups(self) -> LookUps:
@@ -61,7 +58,7 @@ class Finder:
             total = total.plus(offsets.look_ups)
         return total
 
-    def find(self, active: ActiveQuery, table: EventTable) -> FoundTuples:
+    def find(self, active: ActiveQuery, table: EventTable) -> MatchTuples:
         """Find the matches whose last member is among the rows of the last insert, in the order of arrival."""
         search = Search(
             active,
@@ -94,10 +91,10 @@ def _groupings(queries: Iterable[ActiveQuery]) -> Collection[Equal]:
     return dict.fromkeys(active.query.equal for active in queries)
 
 
-def _matches_of(search: Search) -> FoundTuples:
+def _matches_of(search: Search) -> MatchTuples:
     roles = len(search.query.roles)
     if not any(len(search.new(role)) for role in range(roles)):
-        return FoundTuples.none(roles)
+        return MatchTuples.none(roles)
     if search.query.at_least is not None:
-        return sets_found(search)
-    return pairs_found(search) if roles == 2 else tuples_found(search)
+        return find_sets(search)
+    return find_pairs(search) if roles == 2 else find_tuples(search)

@@ -14,15 +14,15 @@ from coincide.constraints.graph import induced
 from coincide.joins.tuples.members import MemberColumns
 from coincide.probability import OccurrenceColumns, occurrence_columns
 from coincide.queries import Query
-from spark_jobs.records.match_records import EdgeProbability, WhenOccurred
+from spark_jobs.records.match_records import EdgeRecord, OccurrenceRecord
 from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.template_codes import Templates
+from spark_jobs.rows.template_codes import VerifiedTemplates
 
 ABSENT = -1
 
 
 @dataclass(frozen=True)
-class FoundTuples:
+class MatchTuples:
     """Tuples that one query found in a batch.
 
     Attributes
@@ -37,18 +37,18 @@ class FoundTuples:
     supersedes: PositionArray | None = None
 
     @classmethod
-    def none(cls, roles: int) -> FoundTuples:
+    def none(cls, roles: int) -> MatchTuples:
         """Return no tuples."""
         return cls(np.empty((0, roles), np.intp))
 
-    def in_order(self) -> FoundTuples:
+    def in_order(self) -> MatchTuples:
         """Sort by the arrival of the last member, then of the one before it and so on, then by role."""
         if len(self.members) < 2:
             return self
         by_arrival = np.sort(self.members, axis=1)[:, ::-1]
         order = np.lexsort([*self.members.T[::-1], *by_arrival.T[::-1]])  # its last key is the first to count
         supersedes = None if self.supersedes is None else self.supersedes[order]
-        return FoundTuples(self.members[order], supersedes)
+        return MatchTuples(self.members[order], supersedes)
 
 
 _induced = lru_cache(maxsize=1024)(induced)
@@ -58,15 +58,8 @@ _induced = lru_cache(maxsize=1024)(induced)
 class AlikeTuples:
     """Tuples with the same constraint graph between the members that are present.
 
-    Attributes
-    ----------
-    at : ndarray of intp, shape (n,)
-        Which of the tuples that were asked about they are.
-    graph : ConstraintGraph
-        Of m roles; in a uniform clique they stand for any m roles.
-    roles : ndarray of intp, shape (n, m)
-        Role of each member.
-    columns : MemberColumns
+    `at` says which of the tuples in question they are, `roles`, intp (n, m), the role of each member. In a uniform
+    clique the m roles of the graph stand for any m roles.
     """
 
     at: PositionArray
@@ -76,7 +69,7 @@ class AlikeTuples:
 
 
 def alike_tuples(
-    query: Query, members: PositionArray, rows: EventColumns, templates: Templates
+    query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates
 ) -> Iterator[AlikeTuples]:
     """Part tuples, (n, roles), by their constraint graph: the fewer parts, the faster they are judged."""
     is_present = members != ABSENT
@@ -91,7 +84,7 @@ def alike_tuples(
         yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
 
 
-def hold_jointly(query: Query, members: PositionArray, rows: EventColumns, templates: Templates) -> BoolArray:
+def hold_jointly(query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> BoolArray:
     """Whether each tuple, roles without a member `ABSENT`, reaches the query's joint threshold, bool (n,)."""
     holds = np.ones(len(members), np.bool_)
     if query.joint_threshold is None:
@@ -102,7 +95,7 @@ def hold_jointly(query: Query, members: PositionArray, rows: EventColumns, templ
     return holds
 
 
-def _columns_of(members: PositionArray, rows: EventColumns, templates: Templates) -> MemberColumns:
+def _columns_of(members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> MemberColumns:
     codes, index = np.unique(rows.template[members], return_inverse=True)
     histograms = [templates.histogram(code) for code in codes.tolist()]
     return MemberColumns(
@@ -119,9 +112,9 @@ class Verdicts:
     """One entry for each tuple."""
 
     probability: list[float]
-    occurred: list[WhenOccurred | None]
+    occurred: list[OccurrenceRecord | None]
     chance_rate_hz: list[float | None]
-    edges: list[list[EdgeProbability]]
+    edges: list[list[EdgeRecord]]
 
 
 @dataclass(frozen=True)
@@ -130,13 +123,13 @@ class TupleJudge:
 
     query: Query
     rows: EventColumns
-    templates: Templates
+    templates: VerifiedTemplates
 
     def verdicts(self, members: PositionArray) -> Verdicts:
         """Return what is said of each tuple, (n, roles); none of it depends on the other tuples."""
         probability = [0.0] * len(members)
-        occurred: list[WhenOccurred | None] = [None] * len(members)
-        edges: list[list[EdgeProbability]] = [[]] * len(members)
+        occurred: list[OccurrenceRecord | None] = [None] * len(members)
+        edges: list[list[EdgeRecord]] = [[]] * len(members)
         for alike in alike_tuples(self.query, members, self.rows, self.templates):
             of_all, when = _of_all(alike)
             of_edges = self._edges(alike)
@@ -144,21 +137,21 @@ class TupleJudge:
                 probability[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
         return Verdicts(probability, occurred, [None] * len(members), edges)
 
-    def _edges(self, alike: AlikeTuples) -> list[list[EdgeProbability]]:
+    def _edges(self, alike: AlikeTuples) -> list[list[EdgeRecord]]:
         """Return each tuple's edges in the order of the query's, named as it names them."""
         names = [role for role, _ in self.query.roles]
         between = {edge.pair: (nth, (edge.a, edge.b)) for nth, edge in enumerate(self.query.graph.edges)}
         ends = [[alike.graph.roles.index(name) for name in (edge.a, edge.b)] for edge in alike.graph.edges]
-        found = []
+        records = []
         probabilities = alike.columns.edge_probabilities(alike.graph).round(DECIMALS).tolist()
         for roles, of_edges in zip(alike.roles.tolist(), probabilities, strict=True):
             pairs = (frozenset(names[roles[end]] for end in each) for each in ends)
             in_order = sorted((*between[pair], each) for pair, each in zip(pairs, of_edges, strict=True))
-            found.append([EdgeProbability(named, each) for _, named, each in in_order])
-        return found
+            records.append([EdgeRecord(named, each) for _, named, each in in_order])
+        return records
 
 
-def _of_all(alike: AlikeTuples) -> tuple[list[float], Sequence[WhenOccurred | None]]:
+def _of_all(alike: AlikeTuples) -> tuple[list[float], Sequence[OccurrenceRecord | None]]:
     """Return the joint probability, and the onset that only a clique of one symmetric window has: its mass is it."""
     graph, columns = alike.graph, alike.columns
     window = graph.uniform_window
@@ -168,8 +161,8 @@ def _of_all(alike: AlikeTuples) -> tuple[list[float], Sequence[WhenOccurred | No
     return when.probability.round(DECIMALS).tolist(), as_recorded(when)
 
 
-def as_recorded(when: OccurrenceColumns) -> list[WhenOccurred]:
+def as_recorded(when: OccurrenceColumns) -> list[OccurrenceRecord]:
     """Return when each match occurred as its record says it."""
     std_s = when.std_s.round(NANOSECOND_DECIMALS)
     columns = (when.mean_us, std_s, when.p05_us, when.p95_us)
-    return [WhenOccurred(*fields) for fields in zip(*(column.tolist() for column in columns), strict=True)]
+    return [OccurrenceRecord(*fields) for fields in zip(*(column.tolist() for column in columns), strict=True)]

@@ -18,7 +18,7 @@ from spark_jobs.matching.match_verdicts import DECIMALS, Verdicts, as_recorded
 from spark_jobs.rows.backgrounds import Backgrounds
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.rates import Background
-from spark_jobs.rows.template_codes import Templates
+from spark_jobs.rows.template_codes import VerifiedTemplates
 
 LEVELS = 100  # probabilities are rounded down to a whole percent, so that few lengths are ever asked for
 AS_PROBABLE = 1e-12  # probabilities closer than this are equal
@@ -39,17 +39,8 @@ class RivalOffsets:
         """Return the length in seconds for each match, shape (n,); NaN where it would take too much work.
 
         That is judged from the templates and the window alone: two templates with a product of 2,000 buckets in a
-        window shorter than both together, of 12,000 in a longer one (ingest lets 64 of each in).
-
-        Parameters
-        ----------
-        pairs : TemplatePairs of length n
-            Templates of the two members.
-        window : Window
-        probability : ndarray of float64, shape (n,)
-            Of each match.
-        threshold : float
-            The query's: less probable pairs are no matches.
+        window shorter than both together, of 12,000 in a longer one (ingest lets 64 of each in). Pairs less probable
+        than the query's threshold are no matches.
         """
         level = np.maximum(np.floor((probability + AS_PROBABLE) * LEVELS) / LEVELS, threshold)
         distinct, row, nth = np.unique(
@@ -88,7 +79,7 @@ class PairJudge:
     query: Query
     streams: tuple[int, ...]
     rows: EventColumns
-    templates: Templates
+    templates: VerifiedTemplates
     backgrounds: Backgrounds
     rivals: RivalOffsets
 

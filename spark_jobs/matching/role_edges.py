@@ -1,4 +1,4 @@
-"""Edges between roles, the bounds on their times, and the order of roles that nothing tells apart."""
+"""Edges between roles, the bounds on their times, and the order of members whose roles are alike."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from coincide import Window
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
-from coincide.joins.probe_bounds import ProbeBounds
+from coincide.joins.probe_bounds import OffsetJudge, ProbeBounds
 from coincide.offsets.cache import OffsetCache
 from coincide.queries import Query
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.template_codes import Templates
+from spark_jobs.rows.template_codes import VerifiedTemplates
 
 
 @dataclass(frozen=True)
@@ -47,49 +47,43 @@ def role_edges(query: Query) -> list[RoleEdge]:
     return made
 
 
-def possible_bounds(edge: RoleEdge, templates: Templates, *, probing_first: bool) -> ProbeBounds:
-    """Return bounds of stored minus probing earliest time, by probing template; what lies within is judged later.
+def possible_bounds(
+    edge: RoleEdge, templates: VerifiedTemplates, *, probing_first: bool, judge: OffsetJudge | None = None
+) -> ProbeBounds:
+    """Return bounds of stored minus probing earliest time, by probing template.
 
-    `probing_first` tells whether the probing events play the edge's first role.
+    `probing_first` tells whether the probing events play the edge's first role; `judge` judges what lies within.
     """
     window = edge.window if probing_first else edge.window.swapped()
     length = templates.latest_us - templates.earliest_us
-    lo = np.full_like(length, window.lo_us - 1 - length.max())
-    hi = window.hi_us + 1 + length
-    return ProbeBounds(
-        lo_us=lo[:, None],
-        hi_us=hi[:, None],
-        outer_lo_us=lo,
-        outer_hi_us=hi,
-        sure_lo_us=hi,
-        sure_hi_us=lo,
-        table=None,
-        probes_with_b=not probing_first,
-    )
+    lo_us = np.full_like(length, window.lo_us - 1 - length.max())
+    hi_us = window.hi_us + 1 + length
+    return ProbeBounds.possible(lo_us, hi_us, judge, probes_with_b=not probing_first)
 
 
-def judged_bounds(edge: RoleEdge, templates: Templates, cache: OffsetCache, *, probing_first: bool) -> ProbeBounds:
-    """Return the same bounds; `cache` judges what lies within them by the reported times."""
-    possible = {**vars(possible_bounds(edge, templates, probing_first=probing_first)), "cache": cache}
-    return _JudgedBounds(**possible, judge=cache, earliest_us=templates.earliest_us, is_unordered=edge.is_unordered)
+@dataclass(frozen=True, eq=False)
+class EarliestOffsets:
+    """Judges an edge's offsets between earliest times, by which rows are buffered.
 
+    The cache knows those of the reported times. Where nothing tells the roles apart, the member reported first plays
+    the first one.
+    """
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _JudgedBounds(ProbeBounds):
-    judge: OffsetCache
+    cache: OffsetCache
     earliest_us: Int64Array
     is_unordered: bool
 
-    def qualify(self, probing: CodeArray, stored: CodeArray, offset_us: Int64Array) -> BoolArray:
-        reported_us = offset_us + self.earliest_us[probing] - self.earliest_us[stored]
+    def contain(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        """Whether offsets of v's earliest time minus u's qualify for their templates; arrays of shape (n,)."""
+        reported_us = offset_us + self.earliest_us[u] - self.earliest_us[v]
         if not self.is_unordered:
-            return super().qualify(probing, stored, reported_us)
+            return self.cache.contain(u, v, reported_us)
         is_later = reported_us < 0
-        one, other = np.where(is_later, stored, probing), np.where(is_later, probing, stored)
-        qualifies = self.judge.contain(one, other, np.abs(reported_us))
+        one, other = np.where(is_later, v, u), np.where(is_later, u, v)
+        qualifies = self.cache.contain(one, other, np.abs(reported_us))
         tied = np.flatnonzero(qualifies & (reported_us == 0))  # neither was first: which is called so must not matter
         if len(tied):
-            qualifies[tied] = self.judge.contain(other[tied], one[tied], reported_us[tied])
+            qualifies[tied] = self.cache.contain(other[tied], one[tied], reported_us[tied])
         return qualifies
 
 

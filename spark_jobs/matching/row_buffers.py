@@ -11,7 +11,7 @@ from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events, SortedEvents
 from spark_jobs.rows.attributes import NO_GROUP, AttributeGroups
 from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.template_codes import Templates
+from spark_jobs.rows.template_codes import VerifiedTemplates
 
 Equal = str | None  # the attribute that a query asks to be equal
 
@@ -23,7 +23,7 @@ class RowBuffers:
     how long templates are, which streams declare, and not on how far from the reported time one of them lies.
     """
 
-    def __init__(self, streams: int, templates: Templates) -> None:
+    def __init__(self, streams: int, templates: VerifiedTemplates) -> None:
         self._streams = streams
         self._templates = templates
         self._grouped: dict[Equal, _GroupedRows] = {}
@@ -59,7 +59,7 @@ class RowBuffers:
 
 
 class _GroupedRows:
-    def __init__(self, streams: int, templates: Templates, equal: Equal) -> None:
+    def __init__(self, streams: int, templates: VerifiedTemplates, equal: Equal) -> None:
         self._templates = templates
         self._groups = None if equal is None else AttributeGroups(equal)
         self.buffers = [Buffer() for _ in range(streams)]

@@ -13,27 +13,24 @@ from coincide.joins.events import Events, SortedEvents
 from coincide.joins.pairs.matching import Probe, matching_pairs
 from coincide.offsets.cache import LookUps, OffsetCache
 from coincide.queries import Query
-from spark_jobs.core.control import ActiveQuery
+from spark_jobs.core.active_queries import ActiveQuery
 from spark_jobs.matching.role_edges import RoleEdge, RoleOrder, possible_bounds
 from spark_jobs.matching.row_buffers import RowBuffers
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns, EventTable
-from spark_jobs.rows.template_codes import Templates
+from spark_jobs.rows.template_codes import VerifiedTemplates
 
 
 class QueryOffsets:
-    """Caches by window and threshold; all together remember at most `most_pairs`.
+    """Caches by window and threshold, which together remember at most `most_pairs`.
 
-    Attributes
-    ----------
-    held : dict of frozenset to bool
-        Whether sets of members hold jointly (see `set_search`).
+    `holds_jointly` says of sets of members whether they reach the joint threshold (see `set_search`).
     """
 
-    def __init__(self, query: Query, edges: Sequence[RoleEdge], templates: Templates, most_pairs: int) -> None:
+    def __init__(self, query: Query, edges: Sequence[RoleEdge], templates: VerifiedTemplates, most_pairs: int) -> None:
         self.query = query
         self.edges = edges
-        self.held: dict[frozenset[int], bool] = {}
+        self.holds_jointly: dict[frozenset[int], bool] = {}
         kinds = dict.fromkeys((edge.window, edge.threshold) for edge in edges)
         room = max(1, most_pairs // len(kinds))
         self._caches = {kind: OffsetCache(*kind, templates, templates, room) for kind in kinds}
@@ -63,18 +60,7 @@ class QueryOffsets:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """One query's search in one batch.
-
-    Attributes
-    ----------
-    active : ActiveQuery
-    offsets : QueryOffsets
-        The query's edges and what is known of template pairs.
-    buffers : RowBuffers
-        The new rows are in them already.
-    first_new_seq : int
-        Sequence number of the first new row.
-    """
+    """One query's search in one batch, whose rows are buffered already, from `first_new_seq` on."""
 
     active: ActiveQuery
     offsets: QueryOffsets
@@ -83,7 +69,7 @@ class Search:
     first_new_seq: int
     stream_codes: Mapping[str, int]
     areas: Areas
-    templates: Templates
+    templates: VerifiedTemplates
 
     @property
     def query(self) -> Query:
@@ -117,15 +103,8 @@ class Search:
     ) -> tuple[PositionArray, PositionArray]:
         """Find pairs along an edge, as positions of its first role's member and of its second's.
 
-        Parameters
-        ----------
-        edge : RoleEdge
-        probing : Events
-            Rows that look for partners.
-        probing_first : bool
-            Whether they play the edge's first role.
-        earlier_only : bool
-            Only partners that arrived before them.
+        The `probing` rows look for partners (with `earlier_only`, for those that arrived before them); with
+        `probing_first` they play the edge's first role.
         """
         probe = Probe(
             events=probing,
@@ -135,13 +114,13 @@ class Search:
             since_ref=self.active.activation_seq,
         )
         nothing = np.empty(0, np.intp)
-        found = [(nothing, nothing)]
+        pairs = [(nothing, nothing)]
         for row, at in matching_pairs(probe):
             one, other = probe.events.ref[row], probe.stored.ref[at]
             wanted = other < one if earlier_only else other != one
             one_at, other_at = self.table.positions(one[wanted]), self.table.positions(other[wanted])
-            found.append(self._qualified(edge, *((one_at, other_at) if probing_first else (other_at, one_at))))
-        firsts, seconds = zip(*found, strict=True)
+            pairs.append(self._qualified(edge, *((one_at, other_at) if probing_first else (other_at, one_at))))
+        firsts, seconds = zip(*pairs, strict=True)
         return np.concatenate(firsts), np.concatenate(seconds)
 
     def _qualified(

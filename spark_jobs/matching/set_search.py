@@ -1,8 +1,8 @@
 """Set search: maximal sets of at least so many members, judged anew from the buffered rows at every batch.
 
-A set is found when its last member arrives. It enlarges the set of all its other members if that one was maximal
-until then: whether it was, rows decide that fit its members and arrived before. So the rows that the new ones match,
-and all that these match, are taken in again in the order of their arrival; nothing that matters is remembered.
+A set is a match when its last member arrives. It enlarges the set of all its other members if that one was maximal
+until then. Rows that fit its members and arrived before decide whether it was. So every search takes in again, in the
+order of arrival, the rows that the new ones match and all rows that these match. It remembers nothing that matters.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.joins.events import Events
 from coincide.joins.tuples.maximal_sets import Growth, MaximalSets, MemberSet
-from spark_jobs.matching.match_verdicts import ABSENT, FoundTuples, hold_jointly
+from spark_jobs.matching.match_verdicts import ABSENT, MatchTuples, hold_jointly
 from spark_jobs.matching.role_edges import RoleEdge
 from spark_jobs.matching.search import Search
 
-MOST_HELD = 100_000  # sets remembered from batch to batch; a batch may add more
+MOST_REMEMBERED = 100_000  # sets remembered from batch to batch; a batch may add more
 
 
-def sets_found(search: Search) -> FoundTuples:
+def find_sets(search: Search) -> MatchTuples:
     """Find the maximal sets that the new rows complete, and what they supersede."""
-    return _SetSearch(search, search.query.alike).found()
+    return _SetSearch(search, search.query.alike).matches()
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,9 @@ class _SetSearch:
     groups: tuple[tuple[int, ...], ...]
     _unknown: set[MemberSet] = field(default_factory=set)
 
-    def found(self) -> FoundTuples:
-        if len(self.search.offsets.held) > MOST_HELD:
-            self.search.offsets.held.clear()
+    def matches(self) -> MatchTuples:
+        if len(self.search.offsets.holds_jointly) > MOST_REMEMBERED:
+            self.search.offsets.holds_jointly.clear()
         compatible = list(self._compatible())
         growths = self._growths(compatible)
         while self._unknown:
@@ -51,7 +51,7 @@ class _SetSearch:
         members = [self._as_members(grown) for grown, _ in growths]
         supersedes = [self._as_members(before or frozenset()) for _, before in growths]
         shape = (len(growths), len(self.search.query.roles))
-        return FoundTuples(np.array(members, np.intp).reshape(shape), np.array(supersedes, np.intp).reshape(shape))
+        return MatchTuples(np.array(members, np.intp).reshape(shape), np.array(supersedes, np.intp).reshape(shape))
 
     def _growths(self, compatible: list[tuple[int, list[int]]]) -> list[Growth]:
         query = self.search.query
@@ -90,11 +90,11 @@ class _SetSearch:
     def _pairs(self, edge: RoleEdge, groups: tuple[int, int], of: PositionArray | None = None) -> Int64Array:
         """Return pairs of nodes along an edge, (n, 2): of the new rows with earlier ones, or of old rows with all."""
         search = self.search
-        found = [search.pairs(edge, self._events(edge.first, of), probing_first=True, earlier_only=of is None)]
+        pairs = [search.pairs(edge, self._events(edge.first, of), probing_first=True, earlier_only=of is None)]
         if not edge.is_unordered:
             others = self._events(edge.second, of)
-            found.append(search.pairs(edge, others, probing_first=False, earlier_only=of is None))
-        positions = np.concatenate([np.column_stack(each) for each in found])
+            pairs.append(search.pairs(edge, others, probing_first=False, earlier_only=of is None))
+        positions = np.concatenate([np.column_stack(each) for each in pairs])
         nodes: Int64Array = search.rows.seq[positions] * len(self.groups) + np.array(groups)
         return nodes
 
@@ -121,7 +121,7 @@ class _SetSearch:
             return False
         if self.search.query.joint_threshold is None or len(nodes) < 3:
             return True
-        holds = self.search.offsets.held.get(nodes)
+        holds = self.search.offsets.holds_jointly.get(nodes)
         if holds is None:
             self._unknown.add(nodes)
         return holds is not False
@@ -133,10 +133,10 @@ class _SetSearch:
 
     def _learn(self) -> None:
         """Work out which of the sets hold jointly."""
-        search, held = self.search, self.search.offsets.held
+        search, known = self.search, self.search.offsets.holds_jointly
         unknown = list(self._unknown)
         members = np.array([self._as_members(nodes) for nodes in unknown], np.intp)
-        held.update(
+        known.update(
             zip(unknown, hold_jointly(search.query, members, search.rows, search.templates).tolist(), strict=True)
         )
         self._unknown.clear()

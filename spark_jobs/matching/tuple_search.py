@@ -1,4 +1,4 @@
-"""Matches with a member in every role, each found when its last member arrives."""
+"""Matches with a member in every role, each tuples when its last member arrives."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from coincide.joins.events import sorted_events
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import Enumeration
-from spark_jobs.matching.match_verdicts import FoundTuples, hold_jointly
-from spark_jobs.matching.role_edges import RoleEdge, judged_bounds
+from spark_jobs.matching.match_verdicts import MatchTuples, hold_jointly
+from spark_jobs.matching.role_edges import EarliestOffsets, RoleEdge, possible_bounds
 from spark_jobs.matching.search import Search
 
 
-def pairs_found(search: Search) -> FoundTuples:
+def find_pairs(search: Search) -> MatchTuples:
     """Find the pairs of a query of two roles."""
     [edge] = search.offsets.edges
-    found = [search.pairs(edge, search.new(edge.first), probing_first=True)]
+    pairs = [search.pairs(edge, search.new(edge.first), probing_first=True)]
     if not edge.is_unordered:  # there one orientation finds every pair
-        found.append(search.pairs(edge, search.new(edge.second), probing_first=False))
-    return FoundTuples(np.concatenate([np.array(pairs).T for pairs in found]))
+        pairs.append(search.pairs(edge, search.new(edge.second), probing_first=False))
+    return MatchTuples(np.concatenate([np.array(each).T for each in pairs]))
 
 
-def tuples_found(search: Search) -> FoundTuples:
+def find_tuples(search: Search) -> MatchTuples:
     """Find the tuples of any query; the last to arrive may play any role, of alike ones the first."""
     stored = {stream: RoleEvents(search.stored(role)) for role, stream in enumerate(search.query.streams)}
     roles = [stored[stream] for stream in search.query.streams]
     reach = RoleBounds.of(search.query.graph, [_bounds(search, edge) for edge in search.offsets.edges])
-    found = FoundTuples.none(len(roles)).members
+    tuples = MatchTuples.none(len(roles)).members
     for group in search.query.alike:
         enumeration = Enumeration(roles, reach, _rules(search, group[0]))
-        found = np.concatenate([found, *_tuples_with(search, enumeration, group[0])])
-    return FoundTuples(found)
+        tuples = np.concatenate([tuples, *_tuples_with(search, enumeration, group[0])])
+    return MatchTuples(tuples)
 
 
 def _tuples_with(search: Search, enumeration: Enumeration, root: int) -> Iterator[PositionArray]:
@@ -62,7 +62,7 @@ def _rules(search: Search, root: int) -> MemberRules:
 
 def _bounds(search: Search, edge: RoleEdge) -> tuple[ProbeBounds, ProbeBounds]:
     """Return the bounds for events of the a of the graph's edge, and of its b."""
-    cache, templates = search.offsets.of(edge), search.templates
-    first = judged_bounds(edge, templates, cache, probing_first=True)
-    second = judged_bounds(edge, templates, cache, probing_first=False)
+    judge = EarliestOffsets(search.offsets.of(edge), search.templates.earliest_us, edge.is_unordered)
+    first = possible_bounds(edge, search.templates, probing_first=True, judge=judge)
+    second = possible_bounds(edge, search.templates, probing_first=False, judge=judge)
     return (first, second) if edge.is_forward else (second, first)

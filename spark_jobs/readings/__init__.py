@@ -1,1 +1,4 @@
-"""Queries over readings: which windows are due, and their answers as records."""
+"""Queries over readings: which windows are due, and their answers as records.
+
+The core imports `SlidingQueries`.
+"""

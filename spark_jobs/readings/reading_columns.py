@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from coincide.arrays.kinds import PositionArray
 from coincide.arrays.numbers import is_number
-from coincide.queries import ReadingsQuery
 from coincide.queries.readings_query import SENSOR
 from coincide.sliding.readings import Readings, Ref
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
 from spark_jobs.rows.event_table import EventColumns
-
-
-@dataclass
-class ActiveReadings:
-    """A query over readings in force.
-
-    Attributes
-    ----------
-    activation_seq : int
-        Readings count from this sequence number on.
-    matches, episodes : int
-        How many it has given, in all its versions; of matches none.
-    """
-
-    query: ReadingsQuery
-    version: int
-    paused: bool
-    activation_seq: int
-    matches: int = 0
-    episodes: int = 0
-
 
 T = TypeVar("T", bound=Hashable)
 Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
@@ -43,14 +20,7 @@ Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
 class ReadingColumns:
     """Reads one attribute of detections; one without it, or without what it is grouped by, is no reading.
 
-    Parameters
-    ----------
-    by : tuple of str
-        "sensor", or "attributes." and a name.
-    value : str
-        "attributes." and a name.
-    is_number : bool
-        Whether only numbers are values.
+    Groups are by "sensor" or "attributes." and a name. With `is_number` only numbers are values.
     """
 
     def __init__(self, by: tuple[str, ...], value: str, *, is_number: bool) -> None:

@@ -12,7 +12,7 @@ from coincide.arrays.kinds import Int64Array
 from coincide.joins.watermark import BEFORE_ALL_US
 from coincide.sliding.choice import TYPICAL, SchemeChoice, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
-from spark_jobs.readings.reading_columns import ActiveReadings
+from spark_jobs.core.active_queries import ActiveReadings
 from spark_jobs.readings.source import Choose, ReadingSource, SourceKey
 from spark_jobs.readings.window_records import AnswerWriter, WindowAnswer
 from spark_jobs.rows.areas import Areas
@@ -24,16 +24,8 @@ CHEAPEST: Choose = partial(choose_schemes, costs=TYPICAL)
 class SlidingQueries:
     """Keeps the readings of all queries, coalesced by one scheme or the other.
 
-    All of it can be made anew from the rows that are kept, and no answer depends on how it is kept.
-
-    Parameters
-    ----------
-    streams : mapping of name to Stream
-        In the order of the stream codes.
-    areas : Areas
-        With their watermarks.
-    choose : callable
-        Chooses the scheme of each rule from what was measured; any choice gives the same answers.
+    All of it can be made anew from the rows that are kept, and no answer depends on how it is kept: `choose` chooses
+    the scheme of each rule from what was measured. The streams are in the order of the stream codes.
     """
 
     def __init__(self, streams: Mapping[str, Stream], areas: Areas, choose: Choose = CHEAPEST) -> None:
@@ -81,8 +73,8 @@ class SlidingQueries:
         in_time = zip(*(each[due].tolist() for each in (areas, after_us, until_us)), strict=True)
         named = ((self._areas.area_of(area).name, area, after, until) for area, after, until in in_time)
         for name, area, after, until in sorted(named):
-            found, extent, columns = source.answer(query, area, after, until)
-            yield from AnswerWriter(active, extent, columns, name).written(found)
+            answers, extent, columns = source.answer(query, area, after, until)
+            yield from AnswerWriter(active, extent, columns, name).written(answers)
 
     def decide(self) -> None:
         """Choose the scheme of each rule that was asked since the last decision."""

@@ -14,7 +14,8 @@ from coincide.sliding.counts import ArrivalCounts, ScanCounts, SlidingExtent
 from coincide.sliding.extents import SharedExtents
 from coincide.sliding.rules import RunRule, windows_due
 from coincide.sliding.window_answers import Answers, answers
-from spark_jobs.readings.reading_columns import ActiveReadings, ReadingColumns
+from spark_jobs.core.active_queries import ActiveReadings
+from spark_jobs.readings.reading_columns import ReadingColumns
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns
 
@@ -51,22 +52,14 @@ class _RuleState:
 
 
 class ReadingSource:
-    """Readings from an activation on, for one rule or more; how it keeps them changes no answer.
-
-    Parameters
-    ----------
-    key : SourceKey
-    stream : int
-        Code of the stream.
-    areas : Areas
-    """
+    """Readings from an activation on, for one rule or more; how it keeps them changes no answer."""
 
     def __init__(self, key: SourceKey, stream: int, areas: Areas) -> None:
         self._key = key
         self._stream = stream
         self._areas = areas
         self._rules: dict[RunRule, _RuleState] = {}
-        self._arrived = ArrivalCounts()
+        self._measured = ArrivalCounts()
         self._was_scanned = False
         self._columns = self._no_columns()
         self._extents: dict[int, SharedExtents] = {}
@@ -80,8 +73,8 @@ class ReadingSource:
     def take(self, new: EventColumns) -> None:
         """Take the readings among new rows."""
         readings, late = self._insert(new)
-        self._arrived.readings += readings
-        self._arrived.late += late
+        self._measured.readings += readings
+        self._measured.late += late
 
     def has_rules(self, rules: Collection[RunRule]) -> bool:
         """Whether it is kept for these rules."""
@@ -114,7 +107,7 @@ class ReadingSource:
         self._was_scanned = False
         states = list(self._rules.values())
         before = self._eager()
-        choices = choose(self._arrived, [each.scanned for each in states], [each.choice for each in states])
+        choices = choose(self._measured, [each.scanned for each in states], [each.choice for each in states])
         for state, choice in zip(states, choices, strict=True):
             state.choice = choice
         self._fade()
@@ -149,8 +142,8 @@ class ReadingSource:
 
     def _fade(self) -> None:
         scanned = [state.scanned for state in self._rules.values()]
-        if self._arrived.readings >= MANY_READINGS and max(each.scans for each in scanned) >= MANY_SCANS:
-            self._arrived.halve()
+        if self._measured.readings >= MANY_READINGS and max(each.scans for each in scanned) >= MANY_SCANS:
+            self._measured.halve()
             for each in scanned:
                 each.halve()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
@@ -12,7 +11,9 @@ from msgspec import Struct, json
 
 from coincide.sliding.counts import RunReadings, SlidingExtent
 from coincide.sliding.window_answers import Answers
-from spark_jobs.readings.reading_columns import ActiveReadings, ReadingColumns
+from services.common.content_ids import content_id
+from spark_jobs.core.active_queries import ActiveReadings
+from spark_jobs.readings.reading_columns import ReadingColumns
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.rows.attributes import Scalar
 
@@ -57,15 +58,14 @@ class WindowAnswer(Struct, frozen=True, kw_only=True):
 
 
 def answer_id(query: str, area: str, group: Mapping[str, Scalar], window_end_us: int, start_us: int) -> str:
-    """Return "e-" and 32 hex digits: the first 16 bytes of SHA-256 over the compact UTF-8 JSON of the arguments.
+    """Return "e-" and 32 hex digits that `content_id` makes from the arguments.
 
     Examples
     --------
     >>> answer_id("hot", "bay", {"sensor": "t1"}, 3_600_000_000, 0)
     'e-4add198ad3de945a3aced657fc9c577f'
     """
-    content = json.encode([query, area, group, window_end_us, start_us])
-    return "e-" + hashlib.sha256(content).hexdigest()[:32]
+    return content_id("e", [query, area, group, window_end_us, start_us])
 
 
 SIDES = ("a", "b")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from msgspec import UNSET, Raw, Struct, UnsetType, json
 
+from services.common.content_ids import content_id
 from spark_jobs.records.kafka_records import OutputRecord
 
 
-class Member(Struct, frozen=True):
+class RecordMember(Struct, frozen=True):
     """One detection of a match, in its role; times in microseconds since the epoch."""
 
     role: str
@@ -24,7 +24,7 @@ class Member(Struct, frozen=True):
     attributes: Raw
 
 
-class WhenOccurred(Struct, frozen=True):
+class OccurrenceRecord(Struct, frozen=True):
     """The posterior of when it happened: expected time, spread and central 90 %."""
 
     mean_us: int
@@ -33,14 +33,14 @@ class WhenOccurred(Struct, frozen=True):
     p95_us: int
 
 
-class EdgeProbability(Struct, frozen=True):
+class EdgeRecord(Struct, frozen=True):
     """How probable it is that the window between two roles holds."""
 
     between: tuple[str, str]
     probability: float
 
 
-class Match(Struct, frozen=True, kw_only=True):
+class MatchRecord(Struct, frozen=True, kw_only=True):
     """An immutable match.
 
     `earliest_us` and `latest_us` are the hull of the members' histogram timestamps: from the earliest possible
@@ -61,10 +61,10 @@ class Match(Struct, frozen=True, kw_only=True):
     earliest_us: int
     latest_us: int
     received_at_us: int
-    occurred: WhenOccurred | None
+    occurred: OccurrenceRecord | None
     chance_rate_hz: float | None
-    members: Sequence[Member]
-    edges: Sequence[EdgeProbability] | UnsetType = UNSET
+    members: Sequence[RecordMember]
+    edges: Sequence[EdgeRecord] | UnsetType = UNSET
     supersedes: Sequence[str] | UnsetType = UNSET
 
     def to_record(self) -> OutputRecord:
@@ -72,12 +72,11 @@ class Match(Struct, frozen=True, kw_only=True):
         return OutputRecord(self.area.encode(), json.encode(self))
 
 
-def match_id(query: str, members: Sequence[Member]) -> str:
+def match_id(query: str, members: Sequence[RecordMember]) -> str:
     """Return "m-" and 32 hex digits made of the query's id and each member's role, sensor, id and detected_at_us.
 
-    They are the first 16 bytes of SHA-256 over the compact UTF-8 JSON
-    ``[query,[role,sensor,id,detected_at_us],[role,sensor,id,detected_at_us]]``. The time is in it because a gateway
-    may count its ids anew after a restart: the later match is another one.
+    `content_id` makes them from ``[query,[role,sensor,id,detected_at_us],[role,sensor,id,detected_at_us]]``. The time
+    is in it because a gateway may count its ids anew after a restart: the later match is another one.
 
     Examples
     --------
@@ -85,5 +84,4 @@ def match_id(query: str, members: Sequence[Member]) -> str:
     'm-ecdcb213e02a9c3c73f2c376e5859024'
     """
     named = [[member.role, member.sensor, member.id, member.detected_at_us] for member in members]
-    content = json.encode([query, *named])
-    return "m-" + hashlib.sha256(content).hexdigest()[:32]
+    return content_id("m", [query, *named])

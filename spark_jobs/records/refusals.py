@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import msgspec
 from msgspec import Raw, Struct, json
 
+from services.common.content_ids import content_id
 from spark_jobs.records.kafka_records import OutputRecord
 
 LONGEST_RECORD_TEXT = 2048  # characters of a record that is no JSON object
 
 
-class DeadLetter(Struct, frozen=True, kw_only=True):
+class DeadLetterRecord(Struct, frozen=True, kw_only=True):
     """One unusable record or row, as it goes out on the dead-letter topic.
 
     `dead_id` depends on the content alone, so that writing a letter again is harmless. `record` is the offending
@@ -34,8 +33,7 @@ class DeadLetter(Struct, frozen=True, kw_only=True):
 
     def to_record(self) -> OutputRecord:
         """Return the record to write, keyed by area ("" if unknown)."""
-        digest = hashlib.sha256(json.encode(self)).hexdigest()
-        stamped = msgspec.structs.replace(self, dead_id=f"d-{digest[:32]}")
+        stamped = msgspec.structs.replace(self, dead_id=content_id("d", self))
         return OutputRecord((self.area or "").encode(), json.encode(stamped))
 
 

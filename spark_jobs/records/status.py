@@ -41,7 +41,7 @@ class Coalescing(Struct):
 class QueryStatus(Struct):
     """The version of a query that is in force, how many matches it has given in all its versions, and episodes.
 
-    An episode counts as often as a record told of it.
+    Each record of an episode counts.
     """
 
     version: int
@@ -58,7 +58,7 @@ class WatermarkRange(Struct):
     greatest: int | None
 
 
-class TemplatePairs(Struct):
+class PairCounts(Struct):
     """Template pairs asked for: known, computed, and remembered now. Of the process at work: a restart begins anew."""
 
     hits: int
@@ -66,7 +66,7 @@ class TemplatePairs(Struct):
     kept: int
 
 
-class Status(Struct, kw_only=True):
+class StatusRecord(Struct, kw_only=True):
     """The status record of a shard: totals, never increments, so that a replay cannot count twice."""
 
     v: int = 1
@@ -74,7 +74,7 @@ class Status(Struct, kw_only=True):
     queries: dict[str, QueryStatus]
     totals: Totals
     buffered: dict[str, int]
-    template_pairs: TemplatePairs
+    template_pairs: PairCounts
     watermark_us: WatermarkRange
     control_offset: int | None
 

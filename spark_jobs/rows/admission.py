@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array, PositionArray
+from coincide.joins.watermark import late_by_us
+from spark_jobs.core.row_retention import delays_us
 from spark_jobs.core.shard import ShardState
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import DeadLetter
-from spark_jobs.rows.accepted import Arrivals, ArrivalsBuilder, Arrived, faults
-from spark_jobs.rows.areas import Sensor
+from spark_jobs.records.refusals import DeadLetterRecord
+from spark_jobs.rows.areas import AreaSensor
 from spark_jobs.rows.backgrounds import count_detections
+from spark_jobs.rows.batch_rows import AcceptedRows, BatchRows, BatchRowsBuilder, faults
 from spark_jobs.rows.decoding import FrameError, decode_frame, heartbeat_us, malformed_frame, refusal
 from spark_jobs.rows.dedupe import conflicting, first_arrivals
 from spark_jobs.rows.event_table import EventColumns
@@ -23,7 +25,7 @@ NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded,
 
 
 @dataclass
-class Intake:
+class RowAdmission:
     """One batch of detections on its way into the state.
 
     Every row meets the same checks in the same order, whatever the batch: what is declared, then lateness against
@@ -31,38 +33,38 @@ class Intake:
     """
 
     state: ShardState
-    letters: list[tuple[int, int, DeadLetter]] = field(default_factory=list)
+    letters: list[tuple[int, int, DeadLetterRecord]] = field(default_factory=list)
     silence: Silence = field(init=False)
 
     def __post_init__(self) -> None:
         self.silence = Silence(self.state.areas, self.state.limits.quiet_us)
 
-    def take(self, records: Sequence[InputRecord]) -> Arrived:
+    def take(self, records: Sequence[InputRecord]) -> AcceptedRows:
         """Return what was accepted, which is in the table already.
 
         Records come in (partition, offset) order.
         """
-        arrivals = self._decode(records)
-        taken = self._accept(arrivals, records) if len(arrivals) else Arrived.none()
+        batch = self._decode(records)
+        taken = self._accept(batch, records) if len(batch) else AcceptedRows.none()
         self.state.areas.watermark.move_on(*self.silence.moved())
         return taken
 
-    def letters_in_order(self) -> list[DeadLetter]:
+    def letters_in_order(self) -> list[DeadLetterRecord]:
         """Return the letters in the order of their frames and rows."""
         return [letter for _, _, letter in sorted(self.letters, key=lambda entry: entry[:2])]
 
-    def _decode(self, records: Sequence[InputRecord]) -> Arrivals:
-        builder = ArrivalsBuilder(self.state.stream_codes, self.state.templates)
+    def _decode(self, records: Sequence[InputRecord]) -> BatchRows:
+        builder = BatchRowsBuilder(self.state.stream_codes, self.state.templates)
         for position, record in enumerate(records):
             try:
-                self._hear(builder, position, record)
+                self._take(builder, position, record)
             except FrameError as error:
                 self.state.totals.frames += 1
                 self.state.totals.malformed += 1
                 self.letters.append((position, NO_ROW, malformed_frame(record, error)))
         return builder.build()
 
-    def _hear(self, builder: ArrivalsBuilder, position: int, record: InputRecord) -> None:
+    def _take(self, builder: BatchRowsBuilder, position: int, record: InputRecord) -> None:
         """Take a heartbeat or a frame."""
         state, totals = self.state, self.state.totals
         beat_us = heartbeat_us(record)
@@ -78,109 +80,108 @@ class Intake:
         area = state.areas.area(frame.area, state.next_seq)
         builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
 
-    def _accept(self, arrivals: Arrivals, records: Sequence[InputRecord]) -> Arrived:
-        usable = self._refuse_faulty(arrivals)
-        on_time, watermark_us = self._refuse_late(arrivals, usable)
-        new, accepted = self._accept_new(arrivals, on_time, watermark_us)
+    def _accept(self, batch: BatchRows, records: Sequence[InputRecord]) -> AcceptedRows:
+        usable = self._refuse_faulty(batch)
+        on_time, watermark_us = self._refuse_late(batch, usable)
+        new, accepted = self._accept_new(batch, on_time, watermark_us)
         backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
         offset = np.array([record.offset for record in records], np.int64)
-        return Arrived(new, backgrounds, offset[arrivals.frame[on_time[accepted]]])
+        return AcceptedRows(new, backgrounds, offset[batch.frame[on_time[accepted]]])
 
-    def _refuse_faulty(self, arrivals: Arrivals) -> PositionArray:
-        found = faults(arrivals, self.state.templates, list(self.state.streams.values()))
-        for row, (reason, detail) in found.items():
-            self._refuse(arrivals, row, reason, detail)
-        self.state.totals.malformed += len(found)
-        usable = np.ones(len(arrivals), np.bool_)
-        usable[list(found)] = False
+    def _refuse_faulty(self, batch: BatchRows) -> PositionArray:
+        reasons = faults(batch, self.state.templates, list(self.state.streams.values()))
+        for row, (reason, detail) in reasons.items():
+            self._refuse(batch, row, reason, detail)
+        self.state.totals.malformed += len(reasons)
+        usable = np.ones(len(batch), np.bool_)
+        usable[list(reasons)] = False
         return np.flatnonzero(usable)
 
-    def _refuse_late(self, arrivals: Arrivals, rows: PositionArray) -> tuple[PositionArray, Int64Array]:
+    def _refuse_late(self, batch: BatchRows, rows: PositionArray) -> tuple[PositionArray, Int64Array]:
         """Return the rows that are on time, and the watermark at each of them.
 
         Heartbeats of the batch move a watermark by a sum, rows raise it to a maximum. Without what it was moved by it
         is a running maximum of rows without what it had been moved by before them.
         """
-        latest_us, moved_us = arrivals.latest_us[rows], arrivals.moved_us[rows]
+        latest_us, moved_us = batch.latest_us[rows], batch.moved_us[rows]
         watermark = self.state.areas.watermark
-        received_at_us = arrivals.received_at_us[rows] - moved_us
-        watermark_us = watermark.advance(arrivals.area[rows], latest_us - moved_us, received_at_us) + moved_us
-        delay_us = np.array([stream.max_delay_us for stream in self.state.streams.values()] or [0], np.int64)
-        late_by_us = watermark_us - delay_us[arrivals.stream[rows]] - latest_us
-        late = late_by_us > 0
-        for row, by_us in zip(rows[late].tolist(), late_by_us[late].tolist(), strict=True):
-            self._refuse(arrivals, row, "late", f"{by_us / 1e6:.6f} s later than its stream's delay allows", by_us)
+        received_at_us = batch.received_at_us[rows] - moved_us
+        watermark_us = watermark.advance(batch.area[rows], latest_us - moved_us, received_at_us) + moved_us
+        how_late_us = late_by_us(watermark_us, latest_us, delays_us(self.state.streams)[batch.stream[rows]])
+        late = how_late_us > 0
+        for row, by_us in zip(rows[late].tolist(), how_late_us[late].tolist(), strict=True):
+            self._refuse(batch, row, "late", f"{by_us / 1e6:.6f} s later than its stream's delay allows", by_us)
         self.state.totals.late += int(late.sum())
         return rows[~late], watermark_us[~late]
 
     def _accept_new(
-        self, arrivals: Arrivals, rows: PositionArray, watermark_us: Int64Array
+        self, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array
     ) -> tuple[EventColumns, list[int]]:
         """Return the rows whose id is new, and which of `rows` they are."""
         state = self.state
         at = rows.tolist()
-        sensors = [state.areas.sensor(arrivals.areas[row], arrivals.rows[row].sensor) for row in at]
-        ids = [arrivals.rows[row].id for row in at]
-        forgotten = _Forgotten(state, arrivals, rows, watermark_us)
-        accepted, repeated = first_arrivals(sensors, ids, state.next_seq, forgotten.would_be_late)
-        new = self._columns(arrivals, rows[accepted], [sensors[position] for position in accepted])
+        sensors = [state.areas.sensor(batch.areas[row], batch.rows[row].sensor) for row in at]
+        ids = [batch.rows[row].id for row in at]
+        known = _FirstRows(state, batch, rows, watermark_us)
+        accepted, repeated = first_arrivals(sensors, ids, state.next_seq, known.would_be_late)
+        new = self._columns(batch, rows[accepted], [sensors[position] for position in accepted])
         state.table.append(new)
         state.next_seq += len(new)
         state.totals.accepted += len(new)
         if repeated:
-            self._count_repeated(arrivals, rows, repeated)
+            self._count_repeated(batch, rows, repeated)
         return new, accepted
 
-    def _columns(self, arrivals: Arrivals, rows: PositionArray, sensors: Sequence[Sensor]) -> EventColumns:
-        chosen = [arrivals.rows[row] for row in rows.tolist()]
+    def _columns(self, batch: BatchRows, rows: PositionArray, sensors: Sequence[AreaSensor]) -> EventColumns:
+        chosen = [batch.rows[row] for row in rows.tolist()]
         return EventColumns(
             ids=[row.id for row in chosen],
             attributes=[bytes(row.attributes) for row in chosen],
             seq=self.state.next_seq + np.arange(len(rows)),
-            detected_at_us=arrivals.detected_at_us[rows],
-            latest_us=arrivals.latest_us[rows],
-            received_at_us=arrivals.received_at_us[rows],
-            area=arrivals.area[rows],
+            detected_at_us=batch.detected_at_us[rows],
+            latest_us=batch.latest_us[rows],
+            received_at_us=batch.received_at_us[rows],
+            area=batch.area[rows],
             sensor=np.array([sensor.code for sensor in sensors], np.int32),
-            template=arrivals.template[rows],
-            stream=arrivals.stream[rows],
+            template=batch.template[rows],
+            stream=batch.stream[rows],
             slot=np.zeros(len(rows), np.int32),
             remembered=np.ones(len(rows), np.bool_),
         )
 
-    def _count_repeated(self, arrivals: Arrivals, rows: PositionArray, repeated: list[tuple[int, int]]) -> None:
+    def _count_repeated(self, batch: BatchRows, rows: PositionArray, repeated: list[tuple[int, int]]) -> None:
         at = rows[[position for position, _ in repeated]]
         seq = np.array([first for _, first in repeated], np.int64)
-        again = [arrivals.rows[row] for row in at.tolist()]
-        conflicts = conflicting(again, arrivals.template[at], arrivals.stream[at], seq, self.state.table)
+        again = [batch.rows[row] for row in at.tolist()]
+        conflicts = conflicting(again, batch.template[at], batch.stream[at], seq, self.state.table)
         for row in at[conflicts].tolist():
-            self._refuse(arrivals, row, "conflict", "the sensor has sent another detection by this id; it stands")
+            self._refuse(batch, row, "conflict", "the sensor has sent another detection by this id; it stands")
         self.state.totals.conflicts += int(conflicts.sum())
         self.state.totals.duplicates += int((~conflicts).sum())
 
-    def _refuse(self, arrivals: Arrivals, row: int, reason: str, detail: str, late_by_us: int | None = None) -> None:
-        received_at_us = int(arrivals.received_at_us[row])
-        letter = refusal(reason, detail, arrivals.areas[row].name, received_at_us, arrivals.rows[row], late_by_us)
-        self.letters.append((int(arrivals.frame[row]), row, letter))
+    def _refuse(self, batch: BatchRows, row: int, reason: str, detail: str, late_by_us: int | None = None) -> None:
+        received_at_us = int(batch.received_at_us[row])
+        letter = refusal(reason, detail, batch.areas[row].name, received_at_us, batch.rows[row], late_by_us)
+        self.letters.append((int(batch.frame[row]), row, letter))
 
 
-class _Forgotten:
-    """Tells whether an id may be taken over, because its first detection would be late by now."""
+class _FirstRows:
+    """Tells whether an id may be taken over, because the first row that had it would be late by now."""
 
-    def __init__(self, state: ShardState, arrivals: Arrivals, rows: PositionArray, watermark_us: Int64Array) -> None:
+    def __init__(self, state: ShardState, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array) -> None:
         self._table = state.table
         self._known = state.table.columns
-        self._arrivals = arrivals
+        self._batch = batch
         self._rows = rows
         self._watermark_us = watermark_us
-        self._delay_us = [stream.max_delay_us for stream in state.streams.values()]
+        self._delays_us = delays_us(state.streams)
 
     def would_be_late(self, seq: int, first_position: int | None, position: int) -> bool:
         """Whether the row with that sequence number would be late at the position (both among `rows`)."""
         if first_position is None:
-            at = self._table.positions(np.array([seq]))[0]
-            latest_us, stream = self._known.latest_us[at], self._known.stream[at]
+            at, rows = self._table.positions(np.array([seq])), self._known
+            latest_us, stream = rows.latest_us[at], rows.stream[at]
         else:
-            first = self._rows[first_position]
-            latest_us, stream = self._arrivals.latest_us[first], self._arrivals.stream[first]
-        return bool(latest_us < self._watermark_us[position] - self._delay_us[stream])
+            at = self._rows[[first_position]]
+            latest_us, stream = self._batch.latest_us[at], self._batch.stream[at]
+        return bool(late_by_us(self._watermark_us[[position]], latest_us, self._delays_us[stream])[0] > 0)

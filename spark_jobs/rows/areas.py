@@ -50,7 +50,7 @@ NOT_SILENT_US = 2**62  # of an area before its first frame
 
 
 @dataclass(slots=True)
-class Sensor:
+class AreaSensor:
     """A sensor of one area; `remembered` maps the ids of its detections that are not late yet to sequence numbers."""
 
     code: int
@@ -73,7 +73,7 @@ class Area:
     partition: int = 0
     last_received_us: int = BEFORE_ALL_US
     silent_since_us: int = NOT_SILENT_US
-    sensors: dict[str, Sensor] = field(default_factory=dict)
+    sensors: dict[str, AreaSensor] = field(default_factory=dict)
     rates: DetectionRates = field(default_factory=DetectionRates)
 
 
@@ -93,7 +93,7 @@ class Areas:
         self.clocks: dict[int, PartitionClock] = {}
         self._by_name: dict[str, Area] = {}
         self._by_code: list[Area | None] = []
-        self._sensor_by_code: list[Sensor | None] = []
+        self._sensor_by_code: list[AreaSensor | None] = []
         self._free_areas: list[int] = []
         self._free_sensors: list[int] = []
 
@@ -116,13 +116,13 @@ class Areas:
         area = self._by_name[name] = self._by_code[code] = Area(code, name, next_seq)
         return area
 
-    def sensor(self, area: Area, name: str) -> Sensor:
+    def sensor(self, area: Area, name: str) -> AreaSensor:
         """Return the area's sensor of that name, known or new."""
         known = area.sensors.get(name)
         if known is not None:
             return known
         code = _free_code(self._free_sensors, self._sensor_by_code)
-        sensor = area.sensors[name] = self._sensor_by_code[code] = Sensor(code, name)
+        sensor = area.sensors[name] = self._sensor_by_code[code] = AreaSensor(code, name)
         return sensor
 
     def area_of(self, code: int) -> Area:
@@ -132,7 +132,7 @@ class Areas:
             raise LookupError(f"no area has the code {code}")
         return area
 
-    def sensor_of(self, code: int) -> Sensor:
+    def sensor_of(self, code: int) -> AreaSensor:
         """Return the sensor that has the code."""
         sensor = self._sensor_by_code[code]
         if sensor is None:
@@ -155,7 +155,7 @@ class Areas:
         self.watermark.put(area.code, BEFORE_ALL_US)
         self._free_areas.append(area.code)
 
-    def forget_sensors(self, area: Area, unused: Callable[[Sensor], bool]) -> None:
+    def forget_sensors(self, area: Area, unused: Callable[[AreaSensor], bool]) -> None:
         """Free those sensors of the area for which `unused` holds."""
         for sensor in [sensor for sensor in area.sensors.values() if unused(sensor)]:
             del area.sensors[sensor.name]

@@ -41,17 +41,7 @@ class Backgrounds:
 
 
 def count_detections(areas: Areas, rows: EventColumns, watermark_us: Int64Array) -> Backgrounds:
-    """Count accepted rows, in the order of their areas' event time.
-
-    Parameters
-    ----------
-    areas : Areas
-        Their rates are brought up to date.
-    rows : EventColumns
-        Accepted rows, in order.
-    watermark_us : ndarray of int64, shape (n,)
-        Of each row's area, at the row.
-    """
+    """Count accepted rows, in the order of their areas' event time, which is the area's watermark at each row."""
     minute = watermark_us // MINUTE_US
     of_minute: dict[tuple[int, int], Background | None] = {}
     for nth, count in zip(*_alike(rows, minute), strict=True):  # a sensor is of one area

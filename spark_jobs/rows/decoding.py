@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json
 from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import DeadLetter, as_record
+from spark_jobs.records.refusals import DeadLetterRecord, as_record
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
@@ -19,7 +19,7 @@ Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-class Detection(Struct, gc=False):
+class DetectionRow(Struct, gc=False):
     """One row of a frame; times in microseconds since the epoch, `attributes` a JSON object as it was written."""
 
     id: Name
@@ -40,7 +40,7 @@ class _Envelope(Struct):
 
 
 class _Frame(_Envelope):
-    detections: list[Detection]
+    detections: list[DetectionRow]
 
 
 class _RawFrame(_Envelope):
@@ -48,7 +48,7 @@ class _RawFrame(_Envelope):
 
 
 @dataclass
-class Frame:
+class DecodedFrame:
     """The usable part of one record, and letters for the rest.
 
     `templates` holds the JSON of each template by its claimed id, not yet verified.
@@ -57,8 +57,8 @@ class Frame:
     area: str
     received_at_us: int
     templates: dict[str, Raw]
-    detections: list[Detection]
-    refused: list[DeadLetter] = field(default_factory=list)
+    detections: list[DetectionRow]
+    refused: list[DeadLetterRecord] = field(default_factory=list)
 
 
 class FrameError(ValueError):
@@ -67,11 +67,11 @@ class FrameError(ValueError):
 
 _frame_decoder = json.Decoder(_Frame)
 _raw_frame_decoder = json.Decoder(_RawFrame)
-_detection_decoder = json.Decoder(Detection)
+_detection_decoder = json.Decoder(DetectionRow)
 _object_decoder = json.Decoder(dict[str, object])
 
 
-def decode_frame(record: InputRecord, limits: Limits) -> Frame:
+def decode_frame(record: InputRecord, limits: Limits) -> DecodedFrame:
     """Decode one record; a row that cannot be used is refused alone.
 
     Raises
@@ -93,16 +93,16 @@ def decode_frame(record: InputRecord, limits: Limits) -> Frame:
     return _refuse_bad_attributes(frame, limits)
 
 
-def malformed_frame(record: InputRecord, error: FrameError) -> DeadLetter:
+def malformed_frame(record: InputRecord, error: FrameError) -> DeadLetterRecord:
     """Return the letter for a record of which no row can be used."""
-    return DeadLetter(reason="malformed_frame", detail=str(error), record=as_record(record.value))
+    return DeadLetterRecord(reason="malformed_frame", detail=str(error), record=as_record(record.value))
 
 
 def refusal(
-    reason: str, detail: str, area: str, received_at_us: int, row: Detection, late_by_us: int | None = None
-) -> DeadLetter:
+    reason: str, detail: str, area: str, received_at_us: int, row: DetectionRow, late_by_us: int | None = None
+) -> DeadLetterRecord:
     """Return the letter for one row of an area's frame."""
-    return DeadLetter(
+    return DeadLetterRecord(
         reason=reason,
         detail=detail,
         received_at_us=received_at_us,
@@ -115,7 +115,7 @@ def refusal(
     )
 
 
-def _decode(value: bytes) -> Frame:
+def _decode(value: bytes) -> DecodedFrame:
     try:
         value.decode()  # msgspec does not look into the bytes that it passes on raw
         frame = _frame_decoder.decode(value)
@@ -123,15 +123,15 @@ def _decode(value: bytes) -> Frame:
         return _decode_row_by_row(value)
     except UNREADABLE as error:
         raise FrameError(f"no JSON: {error}") from None
-    return Frame(frame.area, frame.received_at_us, frame.templates, frame.detections)
+    return DecodedFrame(frame.area, frame.received_at_us, frame.templates, frame.detections)
 
 
-def _decode_row_by_row(value: bytes) -> Frame:
+def _decode_row_by_row(value: bytes) -> DecodedFrame:
     try:
         raw = _raw_frame_decoder.decode(value)
     except UNREADABLE as error:
         raise FrameError(f"no frame: {error}") from None
-    frame = Frame(raw.area, raw.received_at_us, raw.templates, [])
+    frame = DecodedFrame(raw.area, raw.received_at_us, raw.templates, [])
     for row in raw.detections:
         try:
             frame.detections.append(_detection_decoder.decode(row))
@@ -140,8 +140,8 @@ def _decode_row_by_row(value: bytes) -> Frame:
     return frame
 
 
-def _malformed_row(frame: Frame, detail: str, row: bytes) -> DeadLetter:
-    return DeadLetter(
+def _malformed_row(frame: DecodedFrame, detail: str, row: bytes) -> DeadLetterRecord:
+    return DeadLetterRecord(
         reason="malformed_detection",
         detail=detail,
         received_at_us=frame.received_at_us,
@@ -150,7 +150,7 @@ def _malformed_row(frame: Frame, detail: str, row: bytes) -> DeadLetter:
     )
 
 
-def _refuse_bad_attributes(frame: Frame, limits: Limits) -> Frame:
+def _refuse_bad_attributes(frame: DecodedFrame, limits: Limits) -> DecodedFrame:
     wrong = [_attributes_fault(bytes(row.attributes), limits) for row in frame.detections]
     if not any(wrong):
         return frame
@@ -174,7 +174,7 @@ def _attributes_fault(attributes: bytes, limits: Limits) -> str:
     return ""
 
 
-MOST_BYTES = 1_024  # a record any longer is no heartbeat
+LONGEST_HEARTBEAT_BYTES = 1_024
 
 
 class _Heartbeat(Struct, forbid_unknown_fields=True):
@@ -187,7 +187,7 @@ class _Peek(Struct):
     heartbeat: Raw | UnsetType = UNSET
 
 
-_decoder = json.Decoder(_Heartbeat)
+_heartbeat_decoder = json.Decoder(_Heartbeat)
 _peek_decoder = json.Decoder(_Peek)
 
 
@@ -200,10 +200,15 @@ def heartbeat_us(record: InputRecord) -> int | None:
         It has the member `heartbeat`, but cannot be used as one.
     """
     value = record.value
-    if record.key is not None or value is None or len(value) > MOST_BYTES or not _claims_to_be_one(value):
+    if (
+        record.key is not None
+        or value is None
+        or len(value) > LONGEST_HEARTBEAT_BYTES
+        or not _claims_to_be_heartbeat(value)
+    ):
         return None
     try:
-        heartbeat = _decoder.decode(value)
+        heartbeat = _heartbeat_decoder.decode(value)
     except UNREADABLE as error:
         raise FrameError(f"no heartbeat: {error}") from None
     if not heartbeat.heartbeat:
@@ -211,7 +216,7 @@ def heartbeat_us(record: InputRecord) -> int | None:
     return heartbeat.received_at_us
 
 
-def _claims_to_be_one(value: bytes) -> bool:
+def _claims_to_be_heartbeat(value: bytes) -> bool:
     try:
         return _peek_decoder.decode(value).heartbeat is not UNSET
     except UNREADABLE:

@@ -7,34 +7,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
-from spark_jobs.rows.areas import Areas, Sensor
-from spark_jobs.rows.decoding import Detection
+from spark_jobs.rows.areas import Areas, AreaSensor
+from spark_jobs.rows.decoding import DetectionRow
 from spark_jobs.rows.event_table import EventColumns, EventTable
 
 
 def first_arrivals(
-    sensors: Sequence[Sensor],
+    sensors: Sequence[AreaSensor],
     ids: Sequence[str],
     next_seq: int,
     would_be_late: Callable[[int, int | None, int], bool],
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """Give sequence numbers to the rows whose id their sensor does not remember, and let it remember them.
+    """Let sensors remember the ids that are new to them; return the new rows and the repeated ones.
 
-    Parameters
-    ----------
-    sensors, ids : sequence of length n
-    next_seq : int
-        Sequence number of the first new row.
-    would_be_late : callable of (seq, first_position, position) -> bool
-        Whether the row with that sequence number (at `first_position` of this batch, None if it came before) would
-        be late if it came at `position`: then it is forgotten, even if nobody has swept it away yet.
-
-    Returns
-    -------
-    accepted : list of int
-        Positions of the new rows; the i-th has the sequence number ``next_seq + i``.
-    repeated : list of (int, int)
-        Position of each other row and the sequence number of the row that came first.
+    The new rows are positions: the i-th has the sequence number ``next_seq + i``. A repeated row is a position and the
+    sequence number of the row that came first. `would_be_late` tells of the row with a sequence number (and its
+    position in this batch, None if it came before) whether it would be late at the position of another: then its id is
+    forgotten, even if no sweep has dropped it yet.
     """
     before = next_seq
     accepted: list[int] = []
@@ -53,7 +42,7 @@ def first_arrivals(
 
 
 def conflicting(
-    rows: Sequence[Detection],
+    rows: Sequence[DetectionRow],
     template: CodeArray,
     stream: CodeArray,
     seq: Int64Array,

@@ -14,7 +14,7 @@ from coincide.constraints import SensorRule
 MINUTE_US = 60_000_000
 KEPT_EACH_MINUTE = 2 ** (-1 / 60)  # a detection counts half after an hour
 FORGOTTEN_BELOW = 1e-3  # a count that has faded this far is that of a sensor gone for most of a night
-MOST_COUNTED = 1_000  # (sensor, stream) pairs of an area; those beyond share one count for each stream
+MOST_COUNTED = 1_000
 OTHERS = ""
 
 
@@ -45,7 +45,7 @@ class Background:
         return allowed / self.seconds**2
 
 
-class RatesState(Struct, array_like=True, frozen=True):
+class SavedRates(Struct, array_like=True, frozen=True):
     """Detection rates of an area as saved; `faded` and `running` are little-endian arrays as bytes."""
 
     minute: int
@@ -69,10 +69,13 @@ class DetectionRates:
         The one that is running, since the epoch; None before the first row.
     since : int
         The first that is counted.
+    most_counted : int
+        (sensor, stream) pairs; those beyond share one count for each stream.
     """
 
     minute: int | None = None
     since: int = 0
+    most_counted: int = MOST_COUNTED
     _entry_of: dict[tuple[str, int], int] = field(default_factory=dict)
     _faded: FloatArray = field(default_factory=lambda: np.zeros(0))
     _running: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -95,7 +98,7 @@ class DetectionRates:
         """Count detections of the running minute."""
         entry = self._entry_of.get((sensor, stream))
         if entry is None:
-            if len(self._entry_of) >= MOST_COUNTED and sensor != OTHERS:
+            if len(self._entry_of) >= self.most_counted and sensor != OTHERS:
                 self.count(OTHERS, stream, detections)
                 return
             entry = self._entry_of[sensor, stream] = len(self._faded)
@@ -114,17 +117,17 @@ class DetectionRates:
             self._background = Background(by_stream, seconds)
         return self._background
 
-    def saved(self, streams: Sequence[str]) -> RatesState | None:
+    def saved(self, streams: Sequence[str]) -> SavedRates | None:
         """Return what `restored` reads; None if there is nothing yet."""
         if self.minute is None:
             return None
         if len(self._counted) != len(self._entry_of):
             self._counted = [(sensor, streams[stream]) for sensor, stream in self._entry_of]
         faded, running = self._faded.astype("<f8").tobytes(), self._running.astype("<i8").tobytes()
-        return RatesState(self.minute, self.since, self._counted, faded, running)
+        return SavedRates(self.minute, self.since, self._counted, faded, running)
 
     @classmethod
-    def restored(cls, state: RatesState | None, stream_codes: dict[str, int]) -> DetectionRates:
+    def restored(cls, state: SavedRates | None, stream_codes: dict[str, int]) -> DetectionRates:
         """Return the rates that were saved, those of streams still declared."""
         if state is None:
             return cls()
@@ -132,7 +135,8 @@ class DetectionRates:
         keys = [(sensor, stream_codes[stream]) for sensor, stream in state.counted if stream in stream_codes]
         faded = np.frombuffer(state.faded, "<f8")[declared].astype(np.float64)
         running = np.frombuffer(state.running, "<i8")[declared].astype(np.int64)
-        return cls(state.minute, state.since, {key: nth for nth, key in enumerate(keys)}, faded, running)
+        entry_of = {key: nth for nth, key in enumerate(keys)}
+        return cls(state.minute, state.since, _entry_of=entry_of, _faded=faded, _running=running)
 
     def _keep(self, keep: BoolArray) -> None:
         kept = [key for key, stays in zip(self._entry_of, keep.tolist(), strict=True) if stays]

@@ -13,14 +13,8 @@ class Silence:
 
     A heartbeat moves the watermark of every area of its partition that has been silent for longer than `quiet_us` by
     all the time listened beyond that, once. What that comes to is worked out when the area's next frame comes, and for
-    all areas at the end of the batch: a batch without heartbeats costs nothing for areas that it has no frame of.
-
-    Parameters
-    ----------
-    areas : Areas
-        Their clocks and `silent_since_us` are brought up to date.
-    quiet_us : int or None
-        None: watermarks are never moved.
+    all areas at the end of the batch: a batch without heartbeats costs nothing for areas that it has no frame of. With
+    `quiet_us` None no watermark is ever moved.
     """
 
     def __init__(self, areas: Areas, quiet_us: int | None) -> None:
@@ -37,10 +31,7 @@ class Silence:
     def frame(self, area: Area, partition: int, received_at_us: int) -> int:
         """Take the next record of a partition, a frame, which ends its area's silence.
 
-        Returns
-        -------
-        int
-            By how many microseconds the heartbeats of this batch have moved the area's watermark before the frame.
+        Return by how many microseconds the heartbeats of this batch have moved the area's watermark before it.
         """
         self._settle(area)
         area.partition = partition

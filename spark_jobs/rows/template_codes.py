@@ -1,16 +1,16 @@
-"""Templates: the histograms that buffered detections are stamped with, verified and known by a small code."""
+"""VerifiedTemplates: the histograms that buffered detections are stamped with, verified and known by a small code."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
 import msgspec
-import numpy as np
 from msgspec import Raw, Struct, json
 
 from coincide import Histogram
-from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.kinds import CodeArray
 from coincide.errors import HistogramError
+from coincide.templates.codes import TemplateRegistry
 
 
 class Fault(IntEnum):
@@ -29,31 +29,20 @@ class _TemplateJson(Struct, forbid_unknown_fields=True):
 _decoder = json.Decoder(_TemplateJson)
 
 
-class Templates:
-    """Verified histograms by code; a code is used again once its template is forgotten.
-
-    Attributes
-    ----------
-    histograms : list of Histogram or None
-        By code; None where a code is free.
-    """
+class VerifiedTemplates(TemplateRegistry):
+    """A template registry that takes templates from frames, as JSON under the id that they claim to have."""
 
     def __init__(self, max_buckets: int) -> None:
-        self.histograms: list[Histogram | None] = []
+        super().__init__()
         self._max_buckets = max_buckets
-        self._code_of: dict[str, int] = {}
-        self._free: list[int] = []
-        self._bounds = np.zeros((2, 16), np.int64)
-
-    def __len__(self) -> int:
-        return len(self._code_of)
+        self._code_of_id: dict[str, int] = {}
 
     def code(self, claimed_id: str, content: Raw) -> int:
         """Return the code of a template that a frame carries, or a `Fault`.
 
-        What is known by that id already has been verified once; the frame's copy is then not looked at.
+        A template that is known by that id has been verified once; the frame's copy is then not looked at.
         """
-        known = self._code_of.get(claimed_id)
+        known = self._code_of_id.get(claimed_id)
         if known is not None:
             return known
         try:
@@ -67,48 +56,12 @@ class Templates:
 
     def add(self, histogram: Histogram) -> int:
         """Return the code of a histogram, known or new."""
-        known = self._code_of.get(histogram.id)
-        if known is not None:
-            return known
-        code = self._free.pop() if self._free else len(self.histograms)
-        if code == len(self.histograms):
-            self.histograms.append(None)
-        self.histograms[code] = histogram
-        self._code_of[histogram.id] = code
-        self._set_bounds(code, histogram)
-        return code
+        [code] = self.codes([histogram]).tolist()
+        self._code_of_id[histogram.id] = code
+        return int(code)
 
-    def histogram(self, code: int) -> Histogram:
-        """Return the histogram of a code in use."""
-        histogram = self.histograms[code]
-        if histogram is None:
-            raise LookupError(f"no template has the code {code}")
-        return histogram
-
-    @property
-    def earliest_us(self) -> Int64Array:
-        """Earliest occurrence of each code, relative to the reported time, rounded down."""
-        earliest: Int64Array = self._bounds[0]
-        return earliest
-
-    @property
-    def latest_us(self) -> Int64Array:
-        """Latest occurrence of each code, relative to the reported time, rounded up."""
-        latest: Int64Array = self._bounds[1]
-        return latest
-
-    def forget_all_but(self, used: CodeArray) -> list[int]:
-        """Free the codes that are not among `used`, and return them."""
-        keep = set(used.tolist())
-        gone = {template_id: code for template_id, code in self._code_of.items() if code not in keep}
-        for template_id, code in gone.items():
-            del self._code_of[template_id]
-            self.histograms[code] = None
-            self._bounds[:, code] = 0
-            self._free.append(code)
-        return list(gone.values())
-
-    def _set_bounds(self, code: int, histogram: Histogram) -> None:
-        if code >= self._bounds.shape[1]:
-            self._bounds = np.concatenate((self._bounds, np.zeros_like(self._bounds)), axis=1)
-        self._bounds[:, code] = histogram.earliest_us, histogram.latest_us
+    def keep_only(self, used: CodeArray) -> CodeArray:
+        """Forget the other codes; return new codes by old code (-1: forgotten). `used` is sorted."""
+        new_code = super().keep_only(used)
+        self._code_of_id = {histogram.id: code for code, histogram in enumerate(self.templates)}
+        return new_code

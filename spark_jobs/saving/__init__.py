@@ -1,1 +1,1 @@
-"""The state of a shard as bytes: a header, journal slots, and the version that both carry."""
+"""A shard's state as bytes: its header, the journal of rows in slots, and back; only the core imports it."""

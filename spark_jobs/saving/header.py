@@ -5,15 +5,14 @@ from __future__ import annotations
 from msgspec import Struct, json, msgpack
 
 from coincide.queries import query_from_json
-from spark_jobs.core.control import ActiveQuery, in_force
-from spark_jobs.readings.reading_columns import ActiveReadings
+from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings, in_force
 from spark_jobs.records.status import Totals
-from spark_jobs.rows.rates import RatesState
+from spark_jobs.rows.rates import SavedRates
 from spark_jobs.saving.state_format import StateError, decode_state
 
 
-class QueryState(Struct, array_like=True, frozen=True):
-    """A query in force; `query` is its JSON, `given` how many matches or answers it has given."""
+class SavedQuery(Struct, array_like=True, frozen=True):
+    """A query in force; `query` is its JSON."""
 
     version: int
     paused: bool
@@ -23,7 +22,7 @@ class QueryState(Struct, array_like=True, frozen=True):
     query: bytes
 
     @classmethod
-    def of(cls, active: ActiveQuery | ActiveReadings) -> QueryState:
+    def of(cls, active: ActiveQuery | ActiveReadings) -> SavedQuery:
         """Return the state of a query in force."""
         content = json.encode(active.query.to_json())
         counts = (active.matches, active.episodes)
@@ -35,7 +34,7 @@ class QueryState(Struct, array_like=True, frozen=True):
         return in_force(query, self.version, self.paused, self.activation_seq, self.matches, self.episodes)
 
 
-class AreaState(Struct, array_like=True, frozen=True):
+class SavedArea(Struct, array_like=True, frozen=True):
     """An area that is known."""
 
     name: str
@@ -44,10 +43,10 @@ class AreaState(Struct, array_like=True, frozen=True):
     watermark_us: int
     partition: int
     silent_since_us: int
-    rates: RatesState | None
+    rates: SavedRates | None
 
 
-class ClockState(Struct, array_like=True, frozen=True):
+class SavedClock(Struct, array_like=True, frozen=True):
     """The clock of a partition of the detections topic."""
 
     partition: int
@@ -56,23 +55,7 @@ class ClockState(Struct, array_like=True, frozen=True):
 
 
 class Header(Struct, array_like=True, frozen=True):
-    """Everything but the rows.
-
-    Attributes
-    ----------
-    next_seq, next_slot : int
-        Number of the next accepted row and of the next slot.
-    first_seq : int
-        Rows before it have been evicted by the cap.
-    swept_rows, swept_areas : int
-        How many rows and areas the last sweep left; the next comes when those since are many against them.
-    buffered : dict of str to int
-        Rows kept by stream, as the last sweep left them, and those accepted since.
-    live_slots : list of int
-        Slots that hold at least one row that is needed.
-    next_episode_slot, episode_slots : int, list of int
-        Number of the next episode's slot, and the slots that hold one.
-    """
+    """Everything of `ShardState` but rows and episodes, which have slots."""
 
     format: int
     shard: int
@@ -87,10 +70,10 @@ class Header(Struct, array_like=True, frozen=True):
     episode_slots: list[int]
     totals: Totals
     control_offset: int | None
-    queries: list[QueryState]
+    queries: list[SavedQuery]
     removed: dict[str, int]
-    areas: list[AreaState]
-    clocks: list[ClockState]
+    areas: list[SavedArea]
+    clocks: list[SavedClock]
 
     def encode(self) -> bytes:
         """Return the header as bytes."""

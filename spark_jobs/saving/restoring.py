@@ -7,15 +7,14 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from coincide import Stream
-from spark_jobs.core.control import ActiveQuery
+from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.episodes.episode_slots import EpisodeSlot
-from spark_jobs.readings.reading_columns import ActiveReadings
 from spark_jobs.rows.areas import PartitionClock
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.rates import DetectionRates
-from spark_jobs.saving.header import AreaState, ClockState, Header, QueryState
+from spark_jobs.saving.header import Header, SavedArea, SavedClock, SavedQuery
 from spark_jobs.saving.journal import Slot
 from spark_jobs.saving.state_format import FORMAT, StateError, number_of
 
@@ -37,10 +36,10 @@ def header_of(state: ShardState) -> Header:
         episode_slots=sorted(state.episodes.slots.live),
         totals=state.totals,
         control_offset=state.control.offset,
-        queries=[QueryState.of(active) for active in state.control.in_force()],
+        queries=[SavedQuery.of(active) for active in state.control.in_force()],
         removed=state.control.removed,
         areas=[
-            AreaState(
+            SavedArea(
                 area.name,
                 area.since,
                 area.last_received_us,
@@ -51,7 +50,7 @@ def header_of(state: ShardState) -> Header:
             )
             for area in state.areas
         ],
-        clocks=[ClockState(at, clock.heard_us, clock.missed_us) for at, clock in state.areas.clocks.items()],
+        clocks=[SavedClock(at, clock.heard_us, clock.missed_us) for at, clock in state.areas.clocks.items()],
     )
 
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
@@ -16,14 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from kafka import TopicPartition
 
 from coincide import Histogram
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import ROOT, free_ports, wait_until
-from services.common.kafka import create_admin, create_consumer, create_producer
-from services.common.topics import create_topics, load_topics
 
 READY_TIMEOUT_S = 240.0
 TEMPLATE = Histogram.uniform(-1, 1)
@@ -33,14 +29,6 @@ QUERY = {
     "from": {"s": "seismic", "a": "acoustic"},
     "within": [{"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}],
 }
-
-
-def create_prefixed_topics(bootstrap: str, prefix: str) -> None:
-    """Create every declared topic once more, under names of its own."""
-    declared = load_topics(ROOT / "config" / "topics.yaml")
-    admin = create_admin(bootstrap)
-    create_topics(admin, {prefix + name.removeprefix("coincide."): topic for name, topic in declared.items()})
-    admin.close()
 
 
 @dataclass
@@ -188,11 +176,6 @@ def acoustic(numbers: Iterable[int], areas: int = 16) -> list[tuple[bytes, bytes
     return [_one("acoustic", number, 500_000, areas) for number in numbers]
 
 
-def neutrinos(numbers: Iterable[int], areas: int = 16) -> list[tuple[bytes, bytes]]:
-    """Return the frames of a third detection with each of `seismic`'s: a quarter of a second later."""
-    return [_one("neutrino", number, 250_000, areas) for number in numbers]
-
-
 def _one(stream: str, number: int, later_us: int, areas: int) -> tuple[bytes, bytes]:
     area = f"area-{number % areas}"
     return area.encode(), frame(area, detection(stream, number, START_US + number * 1_000_000 + later_us))
@@ -201,26 +184,3 @@ def _one(stream: str, number: int, later_us: int, areas: int) -> tuple[bytes, by
 def query_record(version: int, **changes: Any) -> bytes:
     record = {"v": 1, "id": "intruder", "version": version, "paused": False, "changed_at_us": START_US, "query": QUERY}
     return json.dumps({**record, **changes}).encode()
-
-
-def send(bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes]]) -> None:
-    """Send ``records`` and return when all are acknowledged."""
-    producer = create_producer(bootstrap)
-    for sent in [producer.send(topic, key=key, value=value) for key, value in records]:
-        sent.get(timeout=30)
-    producer.close()
-
-
-def read_all(bootstrap: str, topic: str) -> list[dict[str, Any]]:
-    """Return every record of ``topic`` that is there now."""
-    consumer = create_consumer(bootstrap)
-    partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
-    consumer.assign(partitions)
-    ends = consumer.end_offsets(partitions)
-    found: list[dict[str, Any]] = []
-    deadline_s = time.monotonic() + 30
-    while any(consumer.position(partition) < ends[partition] for partition in partitions):
-        assert time.monotonic() < deadline_s, f"{topic} could not be read to its end"
-        found += [json.loads(record.value) for records in consumer.poll(200).values() for record in records]
-    consumer.close()
-    return found

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tests.integration.alerting_process import AlertingProcess
+from tests.integration.service_process import AlertingProcess
 
 DEADLINE_S = 60.0
 

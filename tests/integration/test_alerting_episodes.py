@@ -13,8 +13,8 @@ from kafka import KafkaProducer
 from deploy.local.broker import Broker
 from services.alerting.kafka.records import STATES, Topics
 from services.common.kafka import create_producer
-from tests.integration.alerting_process import AlertingProcess, running_alerting, until
 from tests.integration.live_reader import Event, LiveReader
+from tests.integration.service_process import AlertingProcess, running_alerting, until
 from tests.services.alerting.records import episode, match, retraction, state_of
 
 pytestmark = pytest.mark.jvm
@@ -130,11 +130,5 @@ def _served(alerting: AlertingProcess) -> dict[str, Record]:
 
 def _revisions(alerting: AlertingProcess, id_: str) -> list[Record]:
     """The revisions served of one episode, page by page, oldest first."""
-    items: list[Record] = []
-    cursor = ""
-    while True:
-        page = alerting.get(f"/v1/episodes/{id_}/revisions?limit=9{cursor}")
-        items += page["items"]
-        if page["next_cursor"] is None:
-            return [{name: item[name] for name in item if name != "stored_at_us"} for item in items[::-1]]
-        cursor = f"&cursor={page['next_cursor']}"
+    items = alerting.items(f"/v1/episodes/{id_}/revisions?limit=9")
+    return [{name: item[name] for name in item if name != "stored_at_us"} for item in items]

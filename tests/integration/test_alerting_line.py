@@ -1,7 +1,6 @@
 """Alerting on a real Kafka: nothing lost, nothing twice, whatever is killed."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +10,12 @@ import pytest
 from kafka import KafkaProducer
 
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT, free_ports
+from deploy.local.machine import free_ports
 from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
 from services.alerting.kafka.records import Topics
-from services.common.kafka import create_admin, create_producer
-from services.common.topics import create_topics, load_topics
-from tests.integration.alerting_process import running_alerting, until
-from tests.integration.live_reader import LiveReader
+from services.common.kafka import create_producer
+from tests.integration.service_process import AlertingProcess, running_alerting, until
+from tests.integration.topics import create_declared_topics
 from tests.services.alerting.records import dead_letter, match, query
 
 pytestmark = pytest.mark.jvm
@@ -32,9 +30,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker = Broker(tmp_path_factory.mktemp("kafka"), port, controller_port)
     broker.start()
     try:
-        admin = create_admin(broker.bootstrap)
-        create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
-        admin.close()
+        create_declared_topics(broker.bootstrap)
         yield broker
     finally:
         broker.resume()
@@ -55,17 +51,21 @@ def write(producer: KafkaProducer, topic: str, *values: Any) -> None:
     producer.flush(timeout=10)
 
 
+def match_ids(alerting: AlertingProcess) -> list[str]:
+    return sorted(match["id"] for match in alerting.items("/v1/matches?limit=1000"))
+
+
 def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path: Path) -> None:
     """One story, because every start of a process takes seconds."""
     written = [f"m-{n}" for n in range(50)]
     with running_alerting(broker.bootstrap, tmp_path) as alerting:
         alerting.wait_for("/readyz", 200)
         seeded = alerting.get("/v1/queries")["items"]
-        assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in ("bang", *QUERIES)]
+        assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in QUERIES]
 
         write(producer, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
         write(producer, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
-        until(lambda: sorted(alerting.match_ids()) == sorted(written))
+        until(lambda: match_ids(alerting) == sorted(written))
         until(lambda: len(alerting.get("/v1/dead-letters")["items"]) == 2)
 
         created = alerting.call("PUT", "/v1/queries/intruder", json=query())
@@ -81,18 +81,19 @@ def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path:
     written = [*written[1:], "m-50"]
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # what came meanwhile is read, and nothing twice
         alerting.wait_for("/readyz", 200)
-        until(lambda: sorted(alerting.match_ids()) == sorted(written))
-        assert alerting.terminate() == 0
+        until(lambda: match_ids(alerting) == sorted(written))
+        alerting.terminate()
+        assert alerting.wait() == 0
 
     for file in tmp_path.glob("alerting.sqlite3*"):
         file.unlink()
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
         alerting.wait_for("/readyz", 200)
-        bang, intruder, *others = alerting.get("/v1/queries")["items"]  # and what was removed is not seeded again
-        assert (bang["id"], intruder["id"], intruder["version"]) == ("bang", "intruder", 2)
+        intruder, *others = alerting.get("/v1/queries")["items"]  # and what was removed is not seeded again
+        assert (intruder["id"], intruder["version"]) == ("intruder", 2)
         assert intruder["query"]["within"][0]["threshold"] == 0.7
         assert [each["id"] for each in others] == [ALL_THREE, TWO_OF_THREE]
-        until(lambda: sorted(alerting.match_ids()) == sorted(written))
+        until(lambda: match_ids(alerting) == sorted(written))
         assert alerting.get("/v1/matches/m-51")["superseded_by"] == "m-50"
         recreated = alerting.call("PUT", "/v1/queries/sn1987a", json={**query("sn1987a")})
         assert recreated.json()["version"] == 3
@@ -129,26 +130,3 @@ def test_a_broker_that_hangs_or_goes_away_is_waited_for(
         versions = [item["version"] for item in alerting.get("/v1/queries/steady/versions")["items"]]
         assert len(set(versions)) == len(versions)
         assert versions[0] == changed.json()["version"] > before + 1  # the one given up is not given again
-
-
-def test_a_live_reader_sees_each_match_once_across_a_restart(
-    broker: Broker, producer: KafkaProducer, tmp_path: Path
-) -> None:
-    expected = [f"m-live-{n}" for n in range(200)]
-    reader = LiveReader("query=live")
-    writer = threading.Thread(target=_write_slowly, args=(producer, expected))
-    with running_alerting(broker.bootstrap, tmp_path) as alerting:
-        alerting.wait_for("/readyz", 200)
-        reader.read(alerting, until=lambda events: len(events) >= 0)
-        writer.start()
-        reader.read(alerting, until=lambda events: len(events) >= 80)
-        alerting.kill()
-    with running_alerting(broker.bootstrap, tmp_path) as alerting:
-        reader.read(alerting, until=lambda events: len(events) >= 200)
-    writer.join()
-    assert reader.ids == expected
-
-
-def _write_slowly(producer: KafkaProducer, ids: list[str]) -> None:
-    for id_ in ids:
-        write(producer, TOPICS.matches, match(id_, query="live"))

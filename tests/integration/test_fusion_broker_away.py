@@ -7,15 +7,8 @@ import pytest
 
 from deploy.local.broker import Broker
 from deploy.local.machine import free_ports, wait_until
-from tests.integration.fusion_process import (
-    FusionProcess,
-    acoustic,
-    create_prefixed_topics,
-    query_record,
-    read_all,
-    seismic,
-    send,
-)
+from tests.integration.fusion_process import FusionProcess, acoustic, query_record, seismic
+from tests.integration.topics import create_declared_topics, read_all, send
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
@@ -33,7 +26,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 @pytest.fixture
 def job(broker: Broker, tmp_path: Path) -> Iterator[FusionProcess]:
-    create_prefixed_topics(broker.bootstrap, "away.")
+    create_declared_topics(broker.bootstrap, "away.")
     job = FusionProcess(broker.bootstrap, "away.", tmp_path, IMPATIENT)
     yield job
     job.end()

@@ -15,15 +15,8 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.java import find_java
 from deploy.local.machine import free_ports, wait_until
-from tests.integration.fusion_process import (
-    FusionProcess,
-    acoustic,
-    create_prefixed_topics,
-    query_record,
-    read_all,
-    seismic,
-    send,
-)
+from tests.integration.fusion_process import FusionProcess, acoustic, query_record, seismic
+from tests.integration.topics import create_declared_topics, read_all, send
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
@@ -88,7 +81,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def job(kafka: Broker, cluster: Cluster, tmp_path: Path) -> Iterator[FusionProcess]:
-    create_prefixed_topics(kafka.bootstrap, "cluster.")
+    create_declared_topics(kafka.bootstrap, "cluster.")
     job = FusionProcess(
         kafka.bootstrap, "cluster.", tmp_path, {"shards": 2, "spark_conf": {"spark.executor.memory": "900m"}}
     )

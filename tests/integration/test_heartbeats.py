@@ -11,14 +11,13 @@ import pytest
 
 from coincide import Histogram, Stream
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT, free_ports, wait_until
-from services.common.kafka import create_admin
-from services.common.topics import create_topics, load_topics
+from deploy.local.machine import free_ports, wait_until
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 from spark_jobs.records.kafka_records import InputRecord
-from tests.integration.fusion_process import FusionProcess, read_all
-from tests.integration.ingest_process import IngestProcess, records_of, running_ingest
+from tests.integration.fusion_process import FusionProcess
+from tests.integration.service_process import IngestProcess, running_ingest
+from tests.integration.topics import create_declared_topics, read_all, records_of
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
 
@@ -36,9 +35,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker of this module's own: ingest writes to topics that no other test may write to."""
     broker = Broker(tmp_path_factory.mktemp("kafka"), *free_ports(2))
     broker.start()
-    admin = create_admin(broker.bootstrap)
-    create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
-    admin.close()
+    create_declared_topics(broker.bootstrap)
     seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
     yield broker
     broker.stop()
@@ -86,7 +83,7 @@ def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(
         job.start_and_wait()
         assert wait_until(lambda: has_been_moved(job), 120, every_s=0.5), job.tail()
         ingest.terminate()
-        assert ingest.process.wait(30) == 0
+        assert ingest.wait() == 0
     records = records_of(broker.bootstrap, DETECTIONS)
     heartbeats = [record for record in records if record.value.get("heartbeat")]
     assert {record.partition for record in heartbeats} == set(range(8))

@@ -12,12 +12,11 @@ import pytest
 
 from coincide import Histogram
 from deploy.local.broker import Broker
-from deploy.local.machine import ROOT, free_ports
-from services.common.kafka import create_admin
-from services.common.topics import create_topics, load_topics
+from deploy.local.machine import free_ports
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
-from tests.integration.ingest_process import IngestProcess, detection_ids, running_ingest, until
+from tests.integration.service_process import IngestProcess, running_ingest, until
+from tests.integration.topics import create_declared_topics, detections_of
 
 pytestmark = pytest.mark.jvm
 
@@ -41,6 +40,11 @@ def ingest(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("ingest")
     with running_ingest(broker.bootstrap, folder, kafka_timeout_s=KAFKA_TIMEOUT_S) as process:
         yield process
+
+
+def ids_in_kafka(broker: Broker) -> set[str]:
+    """Return the id of every detection that the topic has now."""
+    return {each["id"] for each in detections_of(broker.bootstrap)}
 
 
 class Gateway:
@@ -88,9 +92,7 @@ def test_it_starts_and_stays_up_without_kafka(ingest: IngestProcess, gateway: Ga
 
 def test_it_finds_kafka_when_it_comes(ingest: IngestProcess, broker: Broker, gateway: Gateway) -> None:
     broker.start()
-    admin = create_admin(broker.bootstrap)
-    create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
-    admin.close()
+    create_declared_topics(broker.bootstrap)
     seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
     ingest.wait_for("/readyz", 200)
     until(lambda: ingest.status_of("/v1/sensors/geo") == 200)
@@ -138,12 +140,12 @@ def test_a_broker_killed_under_load_loses_nothing_acknowledged(ingest: IngestPro
             done.set()
     assert all(each.result() == {202, 503} for each in posting)
     acknowledged = {identity for gateway in gateways for identity in gateway.acknowledged}
-    assert acknowledged <= set(detection_ids(broker.bootstrap))
+    assert acknowledged <= ids_in_kafka(broker)
 
 
 def test_every_acknowledged_detection_is_in_kafka(broker: Broker, gateway: Gateway) -> None:
     assert len(gateway.acknowledged) >= 3
-    assert set(gateway.acknowledged) <= set(detection_ids(broker.bootstrap))
+    assert set(gateway.acknowledged) <= ids_in_kafka(broker)
 
 
 def test_an_endless_body_is_cut_off(broker: Broker, tmp_path: Path) -> None:
@@ -165,5 +167,5 @@ def test_sigterm_finishes_the_post_in_work(ingest: IngestProcess, broker: Broker
         until(lambda: ingest.status_of("/livez") == 0)  # it takes no new connections
         connection.sendall(body[10:])
         assert connection.recv(4096).startswith(b"HTTP/1.1 202")
-    assert ingest.process.wait(20) == 0
-    assert "last" in detection_ids(broker.bootstrap)
+    assert ingest.wait() == 0
+    assert "last" in ids_in_kafka(broker)

@@ -11,7 +11,8 @@ from coincide import Histogram
 from deploy.local.broker import Broker
 from services.ingest.registry.seed import present_sensors, seed
 from services.ingest.registry.sensors import Sensor
-from tests.integration.ingest_process import IngestProcess, records_of, running_ingest, until
+from tests.integration.service_process import IngestProcess, running_ingest, until
+from tests.integration.topics import records_of
 
 pytestmark = pytest.mark.jvm
 

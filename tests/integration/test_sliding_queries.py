@@ -14,8 +14,9 @@ from deploy.local.machine import wait_until
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from tests.integration.fusion_process import FusionProcess, create_prefixed_topics, read_all, send
-from tests.spark_jobs.building import Row, frame, put
+from tests.integration.fusion_process import FusionProcess
+from tests.integration.topics import create_declared_topics, read_all, send
+from tests.spark_jobs.inputs import Row, frame, put
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
 
@@ -65,7 +66,7 @@ def by_id(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
-    create_prefixed_topics(kafka.bootstrap, "sliding.")
+    create_declared_topics(kafka.bootstrap, "sliding.")
     folder = tmp_path_factory.mktemp("sliding")
     streams = folder / "streams.yaml"
     streams.write_text(f"streams: {{{STREAM.name}: {{max_delay_s: {STREAM.max_delay_s}}}}}")

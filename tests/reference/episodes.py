@@ -34,17 +34,17 @@ class SlowEpisodes:
     def current(self) -> dict[str, Record]:
         """Every episode with its revision, by id."""
         return {
-            told["id"]: {
-                **told,
+            record["id"]: {
+                **record,
                 "revision": self.revisions[frozenset((match["area"], match["id"]) for match in episode)],
             }
             for episode in self._episodes()
-            for told in [self._told(episode)]
+            for record in [self._record(episode)]
         }
 
     def content(self) -> dict[str, Record]:
         """Return every episode by id, without a revision: the matches alone do not tell it."""
-        return {told["id"]: told for told in map(self._told, self._episodes())}
+        return {record["id"]: record for record in map(self._record, self._episodes())}
 
     def _episodes(self) -> list[list[Record]]:
         groups: dict[tuple[str, str], list[Record]] = {}
@@ -86,7 +86,7 @@ class SlowEpisodes:
             values.append(member and (member["sensor"] if is_sensor else member["attributes"].get(named)))
         return values
 
-    def _told(self, matches: list[Record]) -> Record:
+    def _record(self, matches: list[Record]) -> Record:
         members = sorted(
             {(m["detected_at_us"], m["sensor"], m["id"], m["stream"]) for match in matches for m in match["members"]}
         )

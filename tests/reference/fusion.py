@@ -11,13 +11,13 @@ from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion_query import Names, SlowQuery, SlowRow
 from tests.reference.silence import SlowSilence
 
-Found = tuple[str, str, int, str, Names, tuple[str, ...]]
+SlowMatch = tuple[str, str, int, str, Names, tuple[str, ...]]
 """Id of the match, query, version, area, (role, sensor, id) of each member, ids that it supersedes."""
 
 
 @dataclass
 class SlowFusion:
-    """Accepts only well-formed records; `found` lists the matches in the order in which they came to be."""
+    """Accepts only well-formed records; `matches` lists the matches in the order in which they came to be."""
 
     streams: dict[str, Stream]
     rows: list[SlowRow] = field(default_factory=list)
@@ -25,7 +25,7 @@ class SlowFusion:
     versions: dict[str, int] = field(default_factory=dict)
     watermark_us: dict[str, int] = field(default_factory=dict)
     silence: SlowSilence = field(default_factory=lambda: SlowSilence(None))
-    found: list[Found] = field(default_factory=list)
+    matches: list[SlowMatch] = field(default_factory=list)
     late: list[tuple[str, str, int]] = field(default_factory=list)
     duplicates: int = 0
     conflicts: int = 0
@@ -81,7 +81,7 @@ class SlowFusion:
         self.rows.append(row)
         for query in self.queries.values():
             if not query.paused:
-                self.found += [
+                self.matches += [
                     (identity, query.id, query.version, row.area, members, supersedes)
                     for identity, members, supersedes in query.completed_by(row, self.rows)
                 ]

@@ -51,7 +51,7 @@ class QueryDocument(BaseModel):
     coalesce: dict[str, Any] | None = Field(
         None,
         description="Matches that follow each other within gap_s become episodes; or, with from, the readings of a "
-        "stream are coalesced, and longest, lasting_s or join asks about sliding windows: docs/how-to/write-a-query.md.",
+        "stream are coalesced, and longest, lasting_s or join asks about windows: docs/how-to/write-a-query.md.",
     )
     longest: Literal[True] | None = Field(None, description="Over readings: the longest run of each group.")
     lasting_s: float | None = Field(None, gt=0, description="Over readings: every run that lasts so long.")

@@ -8,7 +8,7 @@ import pytest
 
 from deploy.local.machine import free_ports
 from services.alerting.__main__ import main
-from tests.integration.alerting_process import running_alerting
+from tests.integration.service_process import running_alerting
 from tests.services.alerting.records import query
 
 
@@ -27,7 +27,8 @@ def test_without_kafka_it_stays_up_says_so_and_stops_at_once(tmp_path: Path) -> 
             lines = live.iter_lines()
             assert next(lines) == ": open"
             began_s = time.monotonic()
-            assert alerting.terminate() == 0
+            alerting.terminate()
+            assert alerting.wait() == 0
             assert list(lines)[-1] == ""  # the stream ended whole: no error while it was read
             assert time.monotonic() - began_s < 4
     assert '"level": "error"' not in (tmp_path / "alerting.log").read_text()

@@ -16,30 +16,16 @@ from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.saving.state_format import FORMAT, StateError
-from tests.spark_jobs.building import (
-    STREAMS,
-    Row,
-    control,
-    frame,
-    letters,
-    matches,
-    pairs,
-    put,
-    query_json,
-    reasons,
-    removal,
-    status,
-)
+from tests.spark_jobs.inputs import STREAMS, Row, control, frame, put, query_json, removal, started
+from tests.spark_jobs.outputs import SavedCore, letters, matches, pairs, reasons, status
 
 
 def core(limits: Limits | None = None) -> FusionCore:
-    return FusionCore(STREAMS, limits or Limits(), shard=0)
+    return started(limits=limits)
 
 
 def with_query(**query: object) -> FusionCore:
-    made = core()
-    made.push([put(0, query_json(**query))])  # type: ignore[arg-type]
-    return made
+    return started(put(0, query_json(**query)))  # type: ignore[arg-type]
 
 
 P, S = Row("p1", 1000.0), Row("s1", 1001.0, stream="s", sensor="south")
@@ -320,15 +306,13 @@ def test_beyond_the_cap_the_oldest_are_evicted_and_counted() -> None:
 def test_what_no_match_needs_is_dropped_with_its_slots_templates_and_sensors() -> None:
     fused = core(Limits(sweep_after=1, merge_slots_from=1_000))
     fused.push([put(0, query_json())])
-    slots: dict[int, bytes] = {}
+    saved = SavedCore()
     for step in range(50):
         own = Histogram.uniform(-1 - step / 100, 0)  # every detection has its own sensor and template
         fused.push([frame(step, [Row(f"p{step}", 1000.0 + 10 * step, own, sensor=f"sensor-{step}")])])
-        slots |= fused.journal()
-        for number in fused.dropped_slots():
-            del slots[number]
+        saved.save(fused)
     # p needs W - 10 s (D of s) - 2 s (window) - 8 s (longest template of s), its id W - 20 s: the last three
-    assert slots.keys() == fused.live_slots() == {47, 48, 49}
+    assert saved.slots.keys() == {47, 48, 49}
     assert len(fused.header()) < 400 + 50 * 40  # how often a sensor reports is kept for some hours
 
 
@@ -382,20 +366,15 @@ def test_templates_of_late_detections_are_not_kept() -> None:
 
 
 def test_slots_with_few_rows_left_are_merged() -> None:
-    limits = Limits(sweep_after=1, merge_slots_from=4)
-    fused = core(limits)
-    slots: dict[int, bytes] = {}
+    saved = SavedCore(limits=Limits(sweep_after=1, merge_slots_from=4))
+    fused = core(saved.limits)
     for step in range(30):  # a slow area each, which keeps its row: nothing moves its watermark
         output = fused.push([put(0, query_json()), frame(step, [P], f"area-{step}", partition=step)])
-        slots |= fused.journal()
-        for number in fused.dropped_slots():
-            del slots[number]
-        assert slots.keys() == fused.live_slots()
-        assert len(slots) < 8
+        saved.save(fused)
+        assert len(saved.slots) < 8
     assert status(output)["buffered"] == {"p": 30, "s": 0}
     assert max(fused.live_slots()) < 45  # 30 slots for the batches, the rest merged: not one merge for each batch
-    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
-    assert pairs(restored.push([frame(30, [S], "area-0")])) == [("p1", "s1")]
+    assert pairs(saved.restored().push([frame(30, [S], "area-0")])) == [("p1", "s1")]
 
 
 def test_a_template_far_from_its_reported_time_does_not_widen_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -461,16 +440,10 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
     assert status(core().push([]))["watermark_us"] == {"least": None, "greatest": None}
 
 
-def saved() -> tuple[bytes, dict[int, bytes]]:
+def saved_core() -> tuple[bytes, dict[int, bytes]]:
     fused = with_query()
     fused.push([frame(0, [P])])
     return fused.header(), fused.journal()
-
-
-def test_a_restored_core_goes_on() -> None:
-    header, slots = saved()
-    fused = FusionCore.restore(STREAMS, Limits(), 0, header, slots.values())
-    assert pairs(fused.push([frame(1, [S])])) == [("p1", "s1")]
 
 
 @pytest.mark.parametrize(
@@ -483,13 +456,13 @@ def test_a_restored_core_goes_on() -> None:
     ],
 )
 def test_a_header_that_cannot_be_used_is_refused(header: bytes | None, shard: int, sentence: str) -> None:
-    good, slots = saved()
+    good, slots = saved_core()
     with pytest.raises(StateError, match=sentence):
         FusionCore.restore(STREAMS, Limits(), shard, good if header is None else header, slots.values())
 
 
 def test_slots_that_are_missing_or_damaged_are_refused() -> None:
-    header, slots = saved()
+    header, slots = saved_core()
     with pytest.raises(StateError, match="1 live journal slots are missing, the first is 0"):
         FusionCore.restore(STREAMS, Limits(), 0, header, [])
     with pytest.raises(StateError, match="a journal slot cannot be read"):
@@ -499,7 +472,7 @@ def test_slots_that_are_missing_or_damaged_are_refused() -> None:
 
 
 def test_a_stream_that_a_query_names_cannot_be_taken_away() -> None:
-    header, slots = saved()
+    header, slots = saved_core()
     with pytest.raises(StateError, match="names the stream 's'"):
         FusionCore.restore({"p": STREAMS["p"]}, Limits(), 0, header, slots.values())
 

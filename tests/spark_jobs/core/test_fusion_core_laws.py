@@ -8,10 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.records.kafka_records import InputRecord, Output
+from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion import SlowFusion
-from tests.spark_jobs.building import STREAMS, Row, control, frame, letters, put, query_json, status
-from tests.spark_jobs.comparing import but_for_template_pairs, found
+from tests.spark_jobs.inputs import STREAMS, Row, control, frame, put, query_json, started
+from tests.spark_jobs.outputs import (
+    assert_a_restart_changes_nothing,
+    late,
+    slow_matches,
+    status,
+)
 from tests.spark_jobs.strategies import (
     SHORT_SECONDS,
     SWEEPING,
@@ -24,37 +29,27 @@ from tests.spark_jobs.strategies import (
 )
 
 
-def started(*setup: InputRecord) -> FusionCore:
-    core = FusionCore(STREAMS, SWEEPING, 0)
-    core.push(list(setup))
-    return core
-
-
-def late(output: Output) -> list[tuple[str, str, int]]:
-    return [(it["sensor"], it["id"], it["late_by_us"]) for it in letters(output) if it["reason"] == "late"]
-
-
 @settings(max_examples=60, deadline=None)
 @given(runs())
 def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes) -> None:
     core, slow = FusionCore(STREAMS, SWEEPING, 0), SlowFusion(STREAMS)
     for batch in pushes:
-        known, known_late = len(slow.found), len(slow.late)
+        known, known_late = len(slow.matches), len(slow.late)
         output = core.push(batch)
         slow.push(batch)
-        assert sorted(found(output)) == sorted(slow.found[known:])
+        assert sorted(slow_matches(output)) == sorted(slow.matches[known:])
         assert sorted(late(output)) == sorted(slow.late[known_late:])
         totals = status(output)["totals"]
         assert totals["accepted"] == len(slow.rows)
-        assert totals["matches"] == len(slow.found)
+        assert totals["matches"] == len(slow.matches)
         assert (totals["duplicates"], totals["conflicts"]) == (slow.duplicates, slow.conflicts)
 
 
 @settings(max_examples=40, deadline=None)
 @given(frames_in_order(), queries, st.data())
 def test_batching_never_changes_a_match(frames: list[InputRecord], query: dict[str, Any], data: st.DataObject) -> None:
-    at_once = started(put(0, query)).push(frames)
-    core = started(put(0, query))
+    at_once = started(put(0, query), limits=SWEEPING).push(frames)
+    core = started(put(0, query), limits=SWEEPING)
     one_by_one = [match for batch in split(data.draw, frames, 4) for match in core.push(batch).matches]
     assert sorted(one_by_one) == sorted(at_once.matches)
 
@@ -69,9 +64,9 @@ def test_the_order_of_arrival_never_changes_a_match(
     members: list[Row], query: dict[str, Any], data: st.DataObject
 ) -> None:
     received_at_s = 1000.0
-    in_order = started(put(0, query)).push([frame(0, members, received_at_s=received_at_s)])
+    in_order = started(put(0, query), limits=SWEEPING).push([frame(0, members, received_at_s=received_at_s)])
     shuffled = data.draw(st.permutations(members))
-    core = started(put(0, query))
+    core = started(put(0, query), limits=SWEEPING)
     anyhow = [
         match
         for offset, row in enumerate(shuffled)
@@ -83,20 +78,7 @@ def test_the_order_of_arrival_never_changes_a_match(
 @settings(max_examples=40, deadline=None)
 @given(runs(), st.data())
 def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
-    never, restarted = FusionCore(STREAMS, SWEEPING, 0), FusionCore(STREAMS, SWEEPING, 0)
-    slots: dict[int, bytes] = {}
-    for batch in pushes:
-        assert but_for_template_pairs(restarted.push(batch)) == but_for_template_pairs(never.push(batch))
-        assert restarted.header() == never.header()
-        assert restarted.journal() == never.journal()
-        assert restarted.dropped_slots() == never.dropped_slots()
-        slots |= never.journal()
-        for number in never.dropped_slots():
-            del slots[number]
-        assert slots.keys() == never.live_slots()
-        if data.draw(st.booleans()):
-            kept = data.draw(st.permutations(list(slots.values())))
-            restarted = FusionCore.restore(STREAMS, SWEEPING, 0, never.header(), kept)
+    assert_a_restart_changes_nothing(pushes, data, SWEEPING)
 
 
 @settings(max_examples=40, deadline=None)
@@ -111,7 +93,7 @@ def test_records_that_come_twice_add_no_match(pushes: Pushes) -> None:
 
 def test_the_strategies_reach_what_they_are_for() -> None:
     """Guard against laws that hold because nothing ever happens."""
-    core = started(put(0, query_json(window_s=3.0, threshold=0.31)))
+    core = started(put(0, query_json(window_s=3.0, threshold=0.31)), limits=SWEEPING)
     output = core.push(
         [
             frame(0, [Row("a", 1000.0), Row("b", 1001.0, stream="s"), Row("a", 1000.0), Row("a", 1005.0)]),

@@ -10,11 +10,16 @@ from hypothesis import strategies as st
 
 from coincide.queries import Query
 from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.records.kafka_records import InputRecord, Output
+from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.episodes import SlowEpisodes
-from tests.spark_jobs.building import Row, frame, heartbeat, matches, put
-from tests.spark_jobs.comparing import but_for_template_pairs
-from tests.spark_jobs.episodes_told import Reader, episodes
+from tests.spark_jobs.inputs import Row, frame, heartbeat, put
+from tests.spark_jobs.inputs import started as started_with
+from tests.spark_jobs.outputs import (
+    EpisodeReader,
+    assert_a_restart_changes_nothing,
+    episodes,
+    matches,
+)
 from tests.spark_jobs.strategies import (
     BURST_SECONDS,
     SWEEPING,
@@ -55,15 +60,13 @@ def streams_of_frames(draw: st.DrawFn) -> list[InputRecord]:
 
 
 def started(query: dict[str, Any]) -> FusionCore:
-    core = FusionCore(THREE_STREAMS, SWEEPING, 0)
-    core.push([put(0, query)])
-    return core
+    return started_with(put(0, query), streams=THREE_STREAMS, limits=SWEEPING)
 
 
 @settings(max_examples=80, deadline=None)
 @given(streams_of_frames(), coalescing())
 def test_episodes_are_those_of_the_definition(frames: list[InputRecord], query: dict[str, Any]) -> None:
-    core, slow, reader = started(query), SlowEpisodes(query["coalesce"]), Reader()
+    core, slow, reader = started(query), SlowEpisodes(query["coalesce"]), EpisodeReader()
     final: set[str] = set()
     for each in frames:
         output = core.push([each])
@@ -84,7 +87,7 @@ def test_batching_never_changes_an_episode(
     frames: list[InputRecord], query: dict[str, Any], data: st.DataObject
 ) -> None:
     def read(batches: list[list[InputRecord]]) -> dict[str, Any]:
-        core, reader = started(query), Reader()
+        core, reader = started(query), EpisodeReader()
         for batch in batches:
             reader.read(core.push(batch))
         return reader.current
@@ -102,7 +105,7 @@ def test_the_order_of_arrival_never_changes_what_is_left(
     members: list[Row], query: dict[str, Any], data: st.DataObject
 ) -> None:
     def left(order: list[Row]) -> list[tuple[str, str]]:
-        core, reader = started(query), Reader()
+        core, reader = started(query), EpisodeReader()
         for offset, row in enumerate(order):
             reader.read(core.push([frame(offset, [row], received_at_s=1000.0)]))
         return sorted((id_, repr({**told, "revision": 0})) for id_, told in reader.content().items())
@@ -115,21 +118,9 @@ def test_the_order_of_arrival_never_changes_what_is_left(
 def test_a_restart_changes_nothing(
     frames: list[InputRecord], query: dict[str, Any], other: dict[str, Any], data: st.DataObject
 ) -> None:
-    def told(output: Output) -> list[dict[str, Any]]:
-        return [json.loads(record.value) for record in output.episodes]
-
-    never, restarted = started(query), started(query)
-    slots: dict[int, bytes] = {}
-    for nth, batch in enumerate(split(data.draw, frames, 5)):
-        changes = [put(nth, {**other, "id": query["id"]}, nth + 1)] if data.draw(st.integers(0, 4)) == 0 else []
-        one, same = never.push([*changes, *batch]), restarted.push([*changes, *batch])
-        assert but_for_template_pairs(same) == but_for_template_pairs(one)
-        assert told(same) == told(one)
-        assert restarted.header() == never.header()
-        slots |= never.journal()
-        for number in never.dropped_slots():
-            del slots[number]
-        assert slots.keys() == never.live_slots()
-        if data.draw(st.booleans()):
-            kept = data.draw(st.permutations(list(slots.values())))
-            restarted = FusionCore.restore(THREE_STREAMS, SWEEPING, 0, never.header(), kept)
+    batches = [
+        [*changes, *batch]
+        for nth, batch in enumerate(split(data.draw, frames, 5))
+        for changes in [[put(nth, {**other, "id": query["id"]}, nth + 1)] if data.draw(st.integers(0, 4)) == 0 else []]
+    ]
+    assert_a_restart_changes_nothing(batches, data, SWEEPING, put(0, query), streams=THREE_STREAMS)

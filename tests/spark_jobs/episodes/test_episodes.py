@@ -10,8 +10,8 @@ from coincide import Histogram
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from tests.spark_jobs.building import STREAMS, Row, frame, heartbeat, put, query_json, removal, status
-from tests.spark_jobs.episodes_told import Record, episodes
+from tests.spark_jobs.inputs import Row, frame, heartbeat, put, query_json, removal, started
+from tests.spark_jobs.outputs import Record, SavedCore, episodes, status
 
 RECEIVED_S = 1e9
 
@@ -22,9 +22,7 @@ def near(gap_s: float = 5, **rule: Any) -> dict[str, Any]:
 
 
 def core(query: dict[str, Any], limits: Limits | None = None) -> FusionCore:
-    fused = FusionCore(STREAMS, limits or Limits(), shard=0)
-    fused.push([put(0, query)])
-    return fused
+    return started(put(0, query), limits=limits)
 
 
 def both(offset: int, at_s: float, name: str = "", area: str = "bay") -> InputRecord:
@@ -226,26 +224,24 @@ def test_a_superseded_match_leaves_its_episode() -> None:
     assert (two["count"], three["count"], three["id"], three["revision"]) == (1, 1, two["id"], 1)
 
 
-def quiet(limits: Limits) -> tuple[FusionCore, dict[int, bytes], str]:
+def quiet(limits: Limits) -> tuple[FusionCore, SavedCore, str]:
     """An episode of an area that the last batch forgot, as saved, and its id."""
     fused = core(near(), limits)
-    slots: dict[int, bytes] = {}
+    saved = SavedCore(limits=limits)
     match = frame(0, [Row("p", 1000), Row("s", 1000, stream="s")], "quiet", received_at_s=1001.0)
     [episode] = episodes(fused.push([match]))
-    slots |= fused.journal()
+    saved.save(fused)
     fused.push([frame(1, [Row("p", 1000)], "bay", received_at_s=4602.0)])
-    slots |= fused.journal()
-    for number in fused.dropped_slots():
-        del slots[number]
-    return fused, slots, episode["id"]
+    saved.save(fused)
+    return fused, saved, episode["id"]
 
 
 @pytest.mark.parametrize("is_restored", [False, True])
 def test_the_end_of_a_forgotten_area_s_episodes_survives_a_restart(is_restored: bool) -> None:
     limits = Limits(sweep_after=1, forget_area_after_s=3600)
-    fused, slots, episode = quiet(limits)
+    fused, saved, episode = quiet(limits)
     if is_restored:
-        fused = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
+        fused = saved.restored()
     [final] = told(fused, frame(2, [Row("q", 1000)], "bay", received_at_s=4602.0))
     assert (final["id"], brief(final)[0]) == (episode, "final")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coincide.queries import EpisodeRule
-from spark_jobs.episodes.episode_records import EpisodeMember, GroupKey, Part
+from spark_jobs.episodes.episode_records import EpisodeRecordMember, GroupKey, Part
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.episodes.live_episode import LiveEpisode
 
@@ -13,7 +13,7 @@ RULE = EpisodeRule(gap_s=5e-6)
 
 
 def part(name: str, start_us: int, end_us: int, revision: int) -> Part:
-    member = EpisodeMember(start_us, "geo", name, "p")
+    member = EpisodeRecordMember(start_us, "geo", name, "p")
     return Part(start_us, end_us, start_us, 1, 0.5, revision, 1, 0, (member,))
 
 

@@ -16,7 +16,8 @@ from spark_jobs.core.limits import Limits
 from spark_jobs.matching.pair_verdicts import RivalOffsets
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
-from tests.spark_jobs.building import STREAMS, Row, frame, matches, put, query_json
+from tests.spark_jobs.inputs import STREAMS, Row, frame, put, query_json
+from tests.spark_jobs.outputs import matches
 
 LATE = Histogram([-3, -1, 0], [0.3, 0.7])
 GAPPED = Histogram([-2, -1, 1, 2], [0.5, 0, 0.5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -10,11 +11,16 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion import SlowFusion
-from tests.spark_jobs.building import Row, frame, matches, put
-from tests.spark_jobs.comparing import but_for_template_pairs, found
+from tests.spark_jobs.inputs import Row, frame, put
+from tests.spark_jobs.inputs import started as started_with
+from tests.spark_jobs.outputs import (
+    SavedCore,
+    assert_a_restart_changes_nothing,
+    matches,
+    slow_matches,
+)
 from tests.spark_jobs.strategies import (
     BURST_SECONDS,
     SWEEPING,
@@ -28,11 +34,7 @@ from tests.spark_jobs.strategies import (
     wide_runs,
 )
 
-
-def started(*setup: InputRecord) -> FusionCore:
-    core = FusionCore(THREE_STREAMS, SWEEPING, 0)
-    core.push(list(setup))
-    return core
+started = partial(started_with, streams=THREE_STREAMS, limits=SWEEPING)
 
 
 @settings(max_examples=40, deadline=None)
@@ -40,12 +42,12 @@ def started(*setup: InputRecord) -> FusionCore:
 def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes) -> None:
     core, slow = started(), SlowFusion(THREE_STREAMS)
     for batch in pushes:
-        known = len(slow.found)
+        known = len(slow.matches)
         output = core.push(batch)
         slow.push(batch)
-        assert sorted(found(output)) == sorted(slow.found[known:])
-    event(f"some match: {bool(slow.found)}")
-    event(f"some superseded: {any(match[-1] for match in slow.found)}")
+        assert sorted(slow_matches(output)) == sorted(slow.matches[known:])
+    event(f"some match: {bool(slow.matches)}")
+    event(f"some superseded: {any(match[-1] for match in slow.matches)}")
 
 
 @settings(max_examples=25, deadline=None)
@@ -83,17 +85,7 @@ def test_the_order_of_arrival_never_changes_what_is_left(
 @settings(max_examples=30, deadline=None)
 @given(wide_runs(), st.data())
 def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
-    never, restarted = started(), started()
-    slots: dict[int, bytes] = {}
-    for batch in pushes:
-        assert but_for_template_pairs(restarted.push(batch)) == but_for_template_pairs(never.push(batch))
-        assert restarted.header() == never.header()
-        slots |= never.journal()
-        for number in never.dropped_slots():
-            del slots[number]
-        if data.draw(st.booleans()):
-            kept = data.draw(st.permutations(list(slots.values())))
-            restarted = FusionCore.restore(THREE_STREAMS, SWEEPING, 0, never.header(), kept)
+    assert_a_restart_changes_nothing(pushes, data, SWEEPING, streams=THREE_STREAMS)
 
 
 def test_an_event_that_may_play_two_roles_enlarges_a_set_in_both() -> None:
@@ -144,19 +136,18 @@ def test_dense_streams_over_a_long_time(form: str, more: dict[str, Any], streams
     rng = np.random.default_rng(5)
     core, slow = started(put(0, query)), SlowFusion(THREE_STREAMS)
     slow.push([put(0, query)])
-    slots: dict[int, bytes] = {}
+    saved = SavedCore(THREE_STREAMS, SWEEPING)
     for step in range(20):
         at_s = 1000 + 2.5 * step
         batch = [frame(step, _burst(rng, step, at_s), received_at_s=at_s)]
-        known = len(slow.found)
+        known = len(slow.matches)
         slow.push(batch)
-        assert sorted(found(core.push(batch))) == sorted(slow.found[known:])
-        slots |= core.journal()
-        slots = {number: slot for number, slot in slots.items() if number in core.live_slots()}
+        assert sorted(slow_matches(core.push(batch))) == sorted(slow.matches[known:])
+        saved.save(core)
         if step % 4 == 3:
-            core = FusionCore.restore(THREE_STREAMS, SWEEPING, 0, core.header(), slots.values())
-    assert len(slow.found) > 20
-    assert "at_least" not in more or any(match[-1] for match in slow.found)
+            core = saved.restored()
+    assert len(slow.matches) > 20
+    assert "at_least" not in more or any(match[-1] for match in slow.matches)
     assert len(core._state.table) < 85  # of 100
 
 

@@ -13,9 +13,14 @@ from coincide.queries import Query
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from tests.spark_jobs.building import STREAMS, Row, frame, matches, pairs, put, reasons, status
+from tests.spark_jobs.inputs import STREAMS, Row, frame, put, started
+from tests.spark_jobs.outputs import SavedCore, matches, pairs, reasons, status
 
-THREE_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=20, longest_template_s=8)}
+FOUR_STREAMS = {
+    **STREAMS,
+    "t": Stream("t", max_delay_s=20, longest_template_s=8),
+    "neutrino": Stream("neutrino"),
+}
 P, S, T = Row("p1", 1000), Row("s1", 1001, stream="s", sensor="south"), Row("t1", 1002, stream="t", sensor="tower")
 KAMIOKANDE = Row("k1", 0.0, Histogram.uniform(-60, 60), "neutrino", "kamiokande-ii")
 IMB = Row("i1", 6.374, Histogram.uniform(-0.05, 0.05), "neutrino", "imb")
@@ -35,9 +40,7 @@ def burst(**more: Any) -> dict[str, Any]:
 
 
 def core(*queries: dict[str, Any], limits: Limits | None = None) -> FusionCore:
-    fused = FusionCore({**THREE_STREAMS, "neutrino": Stream("neutrino")}, limits or Limits(), shard=0)
-    fused.push([put(offset, query) for offset, query in enumerate(queries)])
-    return fused
+    return started(*(put(offset, query) for offset, query in enumerate(queries)), streams=FOUR_STREAMS, limits=limits)
 
 
 def ids(found: list[dict[str, Any]]) -> list[list[str]]:
@@ -207,15 +210,12 @@ def test_a_detection_without_the_attribute_matches_nothing_of_that_query_alone()
 
 
 def test_groups_of_equal_values_survive_sweeps_and_restarts() -> None:
-    limits = Limits(sweep_after=1)
-    fused = core(valley(2, equal="attributes.object"), limits=limits)
-    slots: dict[int, bytes] = {}
+    saved = SavedCore(FOUR_STREAMS, Limits(sweep_after=1))
+    fused = core(valley(2, equal="attributes.object"), limits=saved.limits)
     for nth, row in enumerate((of(P, object="x"), of(T, object="y"), of(S, object="x"))):
         fused.push([frame(nth, [row])])
-        slots |= fused.journal()
-    kept = [slots[number] for number in fused.live_slots()]
-    streams = {**THREE_STREAMS, "neutrino": Stream("neutrino")}
-    restored = FusionCore.restore(streams, limits, 0, fused.header(), kept)
+        saved.save(fused)
+    restored = saved.restored()
     last = Row("t2", 1002, stream="t", sensor="tower", attributes=(("object", "x"),))
     for either in (fused, restored):
         assert pairs(either.push([frame(3, [last])])) == [("p1", "s1", "t2")]

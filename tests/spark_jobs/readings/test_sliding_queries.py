@@ -12,8 +12,9 @@ import pytest
 from coincide import Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord, Output
-from tests.spark_jobs.building import Row, frame, heartbeat, put, reasons, removal, status
+from spark_jobs.records.kafka_records import InputRecord
+from tests.spark_jobs.inputs import Row, frame, heartbeat, put, removal, started
+from tests.spark_jobs.outputs import SavedCore, episodes, reasons, status
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 STREAMS = {
@@ -32,9 +33,7 @@ LONGEST_HOT = query({"longest": True}, where={"above": 100})
 
 
 def core(*queries: dict[str, Any], limits: Limits | None = None) -> FusionCore:
-    fused = FusionCore(STREAMS, limits or Limits(), 0)
-    fused.push([put(offset, each) for offset, each in enumerate(queries)])
-    return fused
+    return started(*(put(offset, each) for offset, each in enumerate(queries)), streams=STREAMS, limits=limits)
 
 
 def reading(at_s: float, value: Any, sensor: str = "north", stream: str = "temperature") -> Row:
@@ -47,11 +46,7 @@ def tick(at_s: float) -> Row:
 
 
 def pushed(fused: FusionCore, rows: Iterable[Row], offset: int = 0, **more: Any) -> list[dict[str, Any]]:
-    return answers(fused.push([frame(offset, sorted(rows, key=lambda row: row.at_s), **more)]))
-
-
-def answers(output: Output) -> list[dict[str, Any]]:
-    return [json.loads(record.value) for record in output.episodes]
+    return episodes(fused.push([frame(offset, sorted(rows, key=lambda row: row.at_s), **more)]))
 
 
 def by_window(found: Sequence[dict[str, Any]], unit_s: int) -> dict[int, list[tuple[Any, float]]]:
@@ -124,8 +119,8 @@ def test_a_record_holds_what_the_contract_says() -> None:
         Row("r1", 600, stream="temperature", attributes=(("is", 101.5), ("region", 7.0))),
         Row("r2", 1200, stream="temperature", attributes=(("is", 104), ("region", 7))),
     ]
-    assert answers(fused.push([frame(0, rows, received_at_s=1300)])) == []
-    [said] = answers(fused.push([frame(1, [tick(3660)], received_at_s=4000)]))
+    assert episodes(fused.push([frame(0, rows, received_at_s=1300)])) == []
+    [said] = episodes(fused.push([frame(1, [tick(3660)], received_at_s=4000)]))
     content = json.dumps(["hot", "bay", {"attributes.region": 7, "sensor": "north"}, 3600 * 10**6, 600 * 10**6])
     assert said == {
         "v": 1,
@@ -161,7 +156,7 @@ def test_a_window_is_answered_once_nothing_on_time_can_change_it() -> None:
 def test_the_last_windows_of_a_silent_area_are_answered_by_heartbeats() -> None:
     fused = core(LONGEST_HOT, limits=Limits(quiet_s=30))
     assert pushed(fused, [reading(0, 101)], received_at_s=0) == []
-    told = [answers(fused.push([heartbeat(number, 30 * number)])) for number in range(1, 125)]
+    told = [episodes(fused.push([heartbeat(number, 30 * number)])) for number in range(1, 125)]
     assert [number for number, found in enumerate(told, 1) if found] == [123]  # an hour, its delay, and half a minute
     assert told[122][0]["end_us"] == HOUR_S * 10**6
 
@@ -239,20 +234,20 @@ class TestChanges:
         fused = core()
         pushed(fused, [reading(0, 101)])
         output = fused.push([put(0, LONGEST_HOT), frame(1, [reading(1800, 101), tick(HOUR_S + 60)])])
-        [said] = answers(output)
+        [said] = episodes(output)
         assert (said["start_us"], said["count"]) == (1800 * 10**6, 1)
 
     def test_another_limit_keeps_the_readings(self) -> None:
         fused = core(LONGEST_HOT)
         pushed(fused, [reading(0, 95), reading(600, 101)])
         warm = query({"longest": True}, where={"above": 90})
-        [said] = answers(fused.push([put(1, warm, 2), frame(1, [tick(HOUR_S + 60)])]))
+        [said] = episodes(fused.push([put(1, warm, 2), frame(1, [tick(HOUR_S + 60)])]))
         assert (said["query_version"], said["start_us"], said["count"]) == (2, 0, 2)
 
     def test_windows_that_end_in_a_pause_are_never_answered(self) -> None:
         fused = core(LONGEST_HOT)
         fused.push([put(1, LONGEST_HOT, 2, paused=True), frame(0, [reading(0, 101), tick(HOUR_S + 60)])])
-        [said] = answers(fused.push([put(2, LONGEST_HOT, 3), frame(1, [tick(2 * HOUR_S + 60)])]))
+        [said] = episodes(fused.push([put(2, LONGEST_HOT, 3), frame(1, [tick(2 * HOUR_S + 60)])]))
         assert (said["window"]["end_us"], said["start_us"]) == (2 * HOUR_S * 10**6, 0)
 
     def test_a_query_may_become_one_of_the_other_kind_and_back(self) -> None:
@@ -260,9 +255,9 @@ class TestChanges:
         join = {"id": "hot", "from": {"a": "temperature", "b": "tick"}, "within": [edge]}
         fused = core(LONGEST_HOT)
         output = fused.push([put(1, join, 2), frame(0, [reading(10, 101), tick(11)])])
-        assert (len(output.matches), answers(output)) == (1, [])
+        assert (len(output.matches), episodes(output)) == (1, [])
         output = fused.push([put(2, LONGEST_HOT, 3), frame(1, [reading(20, 101), tick(HOUR_S + 60)])])
-        assert (len(output.matches), len(answers(output))) == (0, 1)
+        assert (len(output.matches), len(episodes(output))) == (0, 1)
         assert list(status(output)["queries"]) == ["hot"]
         assert status(fused.push([removal(3, "hot", 4)]))["queries"] == {}
 
@@ -333,16 +328,15 @@ class TestSchemes:
 
 def test_the_answers_outlive_a_restart() -> None:
     never = core(LONGEST_HOT, limits=Limits(sweep_after=1))
-    slots: dict[int, bytes] = {}
+    saved = SavedCore(STREAMS, Limits(sweep_after=1))
+    saved.save(never)
     records = [frame(hour, [reading(hour * HOUR_S, 99 + hour % 4), tick(hour * HOUR_S + 60)]) for hour in range(50)]
     for nth, each in enumerate(records):
-        restored = FusionCore.restore(STREAMS, Limits(sweep_after=1), 0, never.header(), slots.values())
+        restored = saved.restored()
         expected = never.push([each])
         assert restored.push([each]).episodes == expected.episodes
         assert bool(expected.episodes) is (nth > 2)
-        slots |= never.journal()
-        for number in never.dropped_slots():
-            del slots[number]
+        saved.save(never)
 
 
 def test_an_area_without_a_reading_is_swept_as_others_are() -> None:
@@ -362,7 +356,7 @@ def test_rows_of_other_areas_are_not_mixed() -> None:
         frame(0, [reading(0, 101)], "bay"),
         frame(0, [reading(0, 102), tick(HOUR_S + 60)], "hill", partition=1),
     ]
-    [said] = answers(fused.push(records))
+    [said] = episodes(fused.push(records))
     assert (said["area"], said["value"]) == ("hill", 102)
 
 
@@ -378,13 +372,11 @@ def test_attributes_of_any_name_are_read(name: str) -> None:
 
 
 def test_areas_are_answered_by_name_after_a_restart_too() -> None:
-    limits = Limits()
-    fused = core(LONGEST_HOT, limits=limits)
-    slots: dict[int, bytes] = {}
+    fused, saved = core(LONGEST_HOT), SavedCore(STREAMS)
     for offset, area in enumerate(["beta", "alpha"]):
         fused.push([frame(offset, [reading(HOUR_S, 101)], area)])
-        slots |= fused.journal()
-    restored = FusionCore.restore(STREAMS, limits, 0, fused.header(), slots.values())
+        saved.save(fused)
+    restored = saved.restored()
     last = [frame(2 + nth, [tick(2 * HOUR_S + 61)], area) for nth, area in enumerate(["beta", "alpha"])]
     for either in (fused, restored):
-        assert [each["area"] for each in answers(either.push(last))] == ["alpha", "beta"]
+        assert [each["area"] for each in episodes(either.push(last))] == ["alpha", "beta"]

@@ -12,19 +12,8 @@ from coincide import Histogram
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Output
-from tests.spark_jobs.building import (
-    STREAMS,
-    Row,
-    frame,
-    frame_json,
-    letters,
-    pairs,
-    put,
-    query_json,
-    reasons,
-    record,
-    status,
-)
+from tests.spark_jobs.inputs import STREAMS, Row, frame, frame_json, put, query_json, record
+from tests.spark_jobs.outputs import letters, pairs, reasons, status
 
 GOOD = [Row("p1", 1000.0), Row("s1", 1001.0, stream="s")]
 Damage = Callable[[dict[str, Any]], object]

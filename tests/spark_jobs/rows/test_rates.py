@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
-from spark_jobs.rows import rates as detection_rates
-from spark_jobs.rows.rates import DetectionRates, RatesState
+from spark_jobs.rows.rates import DetectionRates, SavedRates
 
 HALF_LIFE_MINUTES = 60
 STREAMS = ["p", "s"]
@@ -31,8 +30,8 @@ seen = st.builds(
 )
 
 
-def fed(history: list[Seen], start: int = 16) -> DetectionRates:
-    rates, minute = DetectionRates(), start
+def fed(history: list[Seen], start: int = 16, rates: DetectionRates | None = None) -> DetectionRates:
+    rates, minute = rates or DetectionRates(), start
     for each in history:
         minute += each.step
         rates.advance(minute)
@@ -67,7 +66,7 @@ def test_it_is_what_the_definition_says(history: list[Seen]) -> None:
 @given(st.lists(seen, max_size=20), st.lists(seen, max_size=20))
 def test_what_is_saved_goes_on_bit_for_bit(before: list[Seen], after: list[Seen]) -> None:
     never = fed(before)
-    state = msgpack.decode(msgpack.encode(never.saved(STREAMS)), type=RatesState | None)
+    state = msgpack.decode(msgpack.encode(never.saved(STREAMS)), type=SavedRates | None)
     restored = DetectionRates.restored(state, CODES)
     for rates in (never, restored):
         minute = rates.minute or 0
@@ -101,9 +100,9 @@ def test_pairs_of_sensors_by_hand() -> None:
     assert background.pair_rate_hz2(0, 0, "different") == pytest.approx(2 * 0.1 * 0.2)
 
 
-def test_sensors_beyond_the_cap_share_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detection_rates, "MOST_COUNTED", 2)
-    rates = fed([Seen(0, "x", 0), Seen(1, "a", 0), *(Seen(0, name, 0) for name in "bcde"), Seen(1, "a", 0)])
+def test_sensors_beyond_the_cap_share_a_count() -> None:
+    history = [Seen(0, "x", 0), Seen(1, "a", 0), *(Seen(0, name, 0) for name in "bcde"), Seen(1, "a", 0)]
+    rates = fed(history, rates=DetectionRates(most_counted=2))
     background = rates.background()
     assert background is not None
     assert background.count == {0: {"a": 1.0, "b": 1.0, "": 3.0}}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,24 +9,20 @@ from hypothesis import strategies as st
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.saving.header import ClockState, Header
+from spark_jobs.saving.header import Header, SavedClock
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
-from tests.spark_jobs.building import (
-    MICROSECONDS,
-    STREAMS,
-    Row,
-    frame,
-    heartbeat,
+from tests.spark_jobs.inputs import MICROSECONDS, STREAMS, Row, frame, heartbeat, put, query_json, record
+from tests.spark_jobs.outputs import (
+    SavedCore,
+    but_for_template_pairs,
+    late,
     letters,
     pairs,
-    put,
-    query_json,
     reasons,
-    record,
+    slow_matches,
     status,
 )
-from tests.spark_jobs.comparing import but_for_template_pairs, found
 from tests.spark_jobs.strategies import rows, split
 
 QUIET_S = 15
@@ -51,15 +45,11 @@ def lines(draw: st.DrawFn) -> list[InputRecord]:
     return made
 
 
-def late(core_letters: list[dict[str, Any]]) -> list[Any]:
-    return sorted((it["sensor"], it["id"], it["late_by_us"]) for it in core_letters if it["reason"] == "late")
-
-
 def header(core: FusionCore) -> Header:
     return Header.decode(core.header(), 0)
 
 
-def progress(of: Header) -> tuple[dict[str, tuple[int, int]], dict[int, ClockState]]:
+def progress(of: Header) -> tuple[dict[str, tuple[int, int]], dict[int, SavedClock]]:
     areas = {area.name: (area.watermark_us, area.silent_since_us) for area in of.areas}
     return areas, {clock.partition: clock for clock in of.clocks}
 
@@ -75,11 +65,11 @@ def test_rows_are_judged_by_the_definition(line: list[InputRecord], data: st.Dat
     slow = SlowFusion(STREAMS, silence=SlowSilence(QUIET_S * MICROSECONDS))
     for nth, part in enumerate(split(data.draw, line, 3)):
         batch = [QUERY, *part] if nth == 0 else part
-        known, known_late = len(slow.found), len(slow.late)
+        known, known_late = len(slow.matches), len(slow.late)
         output = core.push(batch)
         slow.push(batch)
-        assert sorted(found(output)) == sorted(slow.found[known:])
-        assert late(letters(output)) == sorted(slow.late[known_late:])
+        assert sorted(slow_matches(output)) == sorted(slow.matches[known:])
+        assert sorted(late(output)) == sorted(slow.late[known_late:])
         known_us = {area.name: area.watermark_us for area in header(core).areas if area.name in slow.watermark_us}
         assert known_us == slow.watermark_us
 
@@ -89,12 +79,12 @@ def test_rows_are_judged_by_the_definition(line: list[InputRecord], data: st.Dat
 def test_neither_batches_nor_restarts_change_anything(line: list[InputRecord], data: st.DataObject) -> None:
     at_once, parted = FusionCore(STREAMS, LIMITS, 0), FusionCore(STREAMS, LIMITS, 0)
     at_once.push(line)
-    slots: dict[int, bytes] = {}
+    saved = SavedCore(limits=LIMITS)
     for part in split(data.draw, line, 4):
         parted.push(part)
-        slots |= parted.journal()
+        saved.save(parted)
         if data.draw(st.booleans()):
-            parted = FusionCore.restore(STREAMS, LIMITS, 0, parted.header(), slots.values())
+            parted = saved.restored()
     one, other = header(at_once), header(parted)
     assert progress(one) == progress(other)
     assert one.totals == other.totals
@@ -125,7 +115,7 @@ def test_a_row_after_a_heartbeat_of_its_own_batch_is_judged_by_what_the_heartbea
     line = [QUERY, frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1040)]
     line.append(frame(1041, [Row("b", 1004.0, stream="s"), Row("c", 1005.0, stream="s")], received_at_s=1041))
     output = FusionCore(STREAMS, LIMITS, 0).push(line)
-    assert late(letters(output)) == [("north", "b", MICROSECONDS)]
+    assert late(output) == [("north", "b", MICROSECONDS)]
     assert status(output)["totals"]["accepted"] == 2
 
 

@@ -20,7 +20,7 @@ class ListProducer:
         self.sent: list[tuple[str, bytes, bytes | None]] = []
         self.is_closed = False
 
-    def connect(self, **options: Any) -> ListProducer:
+    def connect(self, _bootstrap: str, **options: Any) -> ListProducer:
         self.options = options
         return self
 

@@ -1,14 +1,16 @@
-"""Frames and query records for the fusion core's tests, written as ingest and alerting write them."""
+"""What the fusion core is fed in tests: frames and query records, as ingest and alerting write them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from coincide import Histogram, Stream
-from spark_jobs.records.kafka_records import InputRecord, Output
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord
 
 MICROSECONDS = 1_000_000
 
@@ -98,23 +100,9 @@ def removal(offset: int, name: str = "near", version: int = 2) -> InputRecord:
     return control(offset, {"v": 1, "id": name, "version": version, "removed": True, "changed_at_us": 0})
 
 
-def matches(output: Output) -> list[dict[str, Any]]:
-    return [json.loads(match.value) for match in output.matches]
-
-
-def pairs(output: Output) -> list[tuple[str, ...]]:
-    """Ids of the members of each match, in role order."""
-    return [tuple(member["id"] for member in match["members"]) for match in matches(output)]
-
-
-def letters(output: Output) -> list[dict[str, Any]]:
-    return [json.loads(letter.value) for letter in output.dead_letters]
-
-
-def reasons(output: Output) -> list[str]:
-    return [letter["reason"] for letter in letters(output)]
-
-
-def status(output: Output) -> dict[str, Any]:
-    decoded: dict[str, Any] = json.loads(output.status.value)
-    return decoded
+def started(*records: InputRecord, streams: Mapping[str, Stream] = STREAMS, limits: Limits | None = None) -> FusionCore:
+    """Return a core that has taken these records, if any, as one batch."""
+    core = FusionCore(streams, limits or Limits(), 0)
+    if records:
+        core.push(records)
+    return core

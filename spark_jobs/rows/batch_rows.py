@@ -14,18 +14,18 @@ from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.joins.retention import ROUNDING_US
 from spark_jobs.rows.areas import Area
 from spark_jobs.rows.backgrounds import Backgrounds
-from spark_jobs.rows.decoding import Detection, Frame
+from spark_jobs.rows.decoding import DecodedFrame, DetectionRow
 from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.template_codes import Fault, Templates
+from spark_jobs.rows.template_codes import Fault, VerifiedTemplates
 
 
 @dataclass
-class Arrivals:
-    """Rows in the order of arrival; arrays and lists of length n.
+class BatchRows:
+    """The rows of one batch in the order of arrival; arrays and lists have length n.
 
     Attributes
     ----------
-    rows : list of Detection
+    rows : list of DetectionRow
     areas : list of Area
     frame : ndarray of int64
         Position of the row's frame in the batch.
@@ -36,7 +36,7 @@ class Arrivals:
         Codes; `template` may be a `Fault` and `stream` -1 if it is not declared.
     """
 
-    rows: list[Detection]
+    rows: list[DetectionRow]
     areas: list[Area]
     frame: Int64Array
     received_at_us: Int64Array
@@ -53,17 +53,17 @@ class Arrivals:
 
 
 @dataclass
-class ArrivalsBuilder:
-    """Collects frames into `Arrivals`."""
+class BatchRowsBuilder:
+    """Collects frames into `BatchRows`."""
 
     streams: Mapping[str, int]
-    templates: Templates
-    _rows: list[Detection] = field(default_factory=list)
+    templates: VerifiedTemplates
+    _rows: list[DetectionRow] = field(default_factory=list)
     _areas: list[Area] = field(default_factory=list)
     _template: list[int] = field(default_factory=list)
     _per_frame: list[tuple[int, int, int, int, int]] = field(default_factory=list)
 
-    def add(self, position: int, frame: Frame, area: Area, moved_us: int) -> None:
+    def add(self, position: int, frame: DecodedFrame, area: Area, moved_us: int) -> None:
         """Add a frame of `area`, whose watermark the batch had moved by `moved_us` before."""
         area.last_received_us = max(area.last_received_us, frame.received_at_us)
         codes = {template_id: self.templates.code(template_id, raw) for template_id, raw in frame.templates.items()}
@@ -73,13 +73,13 @@ class ArrivalsBuilder:
         self._template += [codes.get(row.template, missing) for row in frame.detections]
         self._per_frame.append((len(frame.detections), position, frame.received_at_us, area.code, moved_us))
 
-    def build(self) -> Arrivals:
+    def build(self) -> BatchRows:
         """Return the rows of all frames added."""
         rows = self._rows
         per_frame = np.array(self._per_frame, np.int64).reshape(-1, 5)
         frame, received, area, moved = np.repeat(per_frame[:, 1:], per_frame[:, 0], axis=0).T
         codes = self.streams
-        return Arrivals(
+        return BatchRows(
             rows=rows,
             areas=self._areas,
             frame=frame,
@@ -94,31 +94,33 @@ class ArrivalsBuilder:
         )
 
 
-def faults(arrivals: Arrivals, templates: Templates, streams: Sequence[Stream]) -> dict[int, tuple[str, str]]:
+def faults(batch: BatchRows, templates: VerifiedTemplates, streams: Sequence[Stream]) -> dict[int, tuple[str, str]]:
     """Return (reason, detail) of each row that cannot be used, by position; the first fault of a row counts."""
-    found: dict[int, tuple[str, str]] = {}
-    for wrong, reason, detail in _checks(arrivals, templates, streams):
+    first: dict[int, tuple[str, str]] = {}
+    for wrong, reason, detail in _checks(batch, templates, streams):
         for row in np.flatnonzero(wrong).tolist():
-            found.setdefault(row, (reason, detail))
-    return found
+            first.setdefault(row, (reason, detail))
+    return first
 
 
-def _checks(arrivals: Arrivals, templates: Templates, streams: Sequence[Stream]) -> list[tuple[BoolArray, str, str]]:
-    known = arrivals.template >= 0
-    code = np.where(known, arrivals.template, 0)
-    earliest, latest = templates.earliest_us[code], templates.latest_us[code]
+def _checks(
+    batch: BatchRows, templates: VerifiedTemplates, streams: Sequence[Stream]
+) -> list[tuple[BoolArray, str, str]]:
+    known = batch.template >= 0
+    earliest, latest = np.zeros((2, len(batch)), np.int64)
+    earliest[known], latest[known] = (us[batch.template[known]] for us in (templates.earliest_us, templates.latest_us))
     longest = np.array([stream.longest_template_us for stream in streams] or [0], np.int64)
-    outside = (arrivals.detected_at_us + earliest != arrivals.earliest_us) | (
-        arrivals.detected_at_us + latest != arrivals.latest_us
+    outside = (batch.detected_at_us + earliest != batch.earliest_us) | (
+        batch.detected_at_us + latest != batch.latest_us
     )
-    beyond = (arrivals.earliest_us < EARLIEST_TIME_US) | (arrivals.latest_us > LATEST_TIME_US)
+    beyond = (batch.earliest_us < EARLIEST_TIME_US) | (batch.latest_us > LATEST_TIME_US)
     return [
-        (arrivals.stream < 0, "unknown_stream", "the stream is not declared"),
-        (arrivals.template == Fault.MISSING, "unknown_template", "the frame does not carry the row's template"),
-        (arrivals.template == Fault.MALFORMED, "malformed_template", "the row's template is no usable histogram"),
-        (arrivals.template == Fault.MISMATCH, "template_mismatch", "the template's id is not the hash of its content"),
+        (batch.stream < 0, "unknown_stream", "the stream is not declared"),
+        (batch.template == Fault.MISSING, "unknown_template", "the frame does not carry the row's template"),
+        (batch.template == Fault.MALFORMED, "malformed_template", "the row's template is no usable histogram"),
+        (batch.template == Fault.MISMATCH, "template_mismatch", "the template's id is not the hash of its content"),
         (
-            known & (latest - earliest > longest[arrivals.stream] + ROUNDING_US),
+            known & (latest - earliest > longest[batch.stream] + ROUNDING_US),
             "template_too_long",
             "the row's template is longer than its stream declares",
         ),
@@ -128,7 +130,7 @@ def _checks(arrivals: Arrivals, templates: Templates, streams: Sequence[Stream])
 
 
 @dataclass(frozen=True)
-class Arrived:
+class AcceptedRows:
     """The accepted rows of a batch, which are in the table already.
 
     Attributes
@@ -145,7 +147,7 @@ class Arrived:
     offset: Int64Array
 
     @classmethod
-    def none(cls) -> Arrived:
+    def none(cls) -> AcceptedRows:
         """Return no rows."""
         return cls(EventColumns.empty(), Backgrounds.none(), np.empty(0, np.int64))
 

@@ -1,0 +1,152 @@
+"""Answers: the accepted rows of a batch to match records, episode records and answers of windows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import UNSET, Raw, UnsetType
+
+from coincide.arrays.kinds import Int64Array, PositionArray
+from coincide.queries import Query
+from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings
+from spark_jobs.core.shard import ShardState
+from spark_jobs.matching.match_verdicts import ABSENT, TupleJudge, Verdicts
+from spark_jobs.matching.pair_verdicts import PairJudge
+from spark_jobs.records.kafka_records import OutputRecord
+from spark_jobs.records.match_records import MatchRecord, RecordMember, match_id
+from spark_jobs.records.status import Coalescing
+from spark_jobs.rows.backgrounds import Backgrounds
+from spark_jobs.rows.batch_rows import AcceptedRows
+from spark_jobs.rows.event_table import EventColumns
+
+
+def matches_and_episodes(state: ShardState, accepted: AcceptedRows) -> tuple[list[OutputRecord], list[OutputRecord]]:
+    """Return the matches that the new rows complete, and the episodes that changed.
+
+    Matches come by query in the order of the queries' creation, then in the order of arrival.
+    """
+    active = state.control.active
+    state.finder.insert(accepted.rows, active.values())
+    state.episodes.begin(active.values())
+    matches = [record for each in active.values() if not each.paused for record in _matches(state, each, accepted)]
+    changes = state.episodes.changes()
+    state.totals.matches += len(matches)
+    state.totals.episodes += len(changes)
+    for query, records in Counter(change.query for change in changes).items():
+        if query in active:
+            active[query].episodes += records
+    return matches, [change.to_record() for change in changes]
+
+
+def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) -> list[OutputRecord]:
+    """Return the answers of all windows whose end is past since the batch began, by query.
+
+    The end of a window is past once the watermark of its area is the stream's delay beyond it: from then on whatever
+    is on time lies at or after the end. So it does not matter at which row of a batch that happened, nor what moved
+    the watermark.
+
+    Parameters
+    ----------
+    state : ShardState
+        After the batch's rows were taken.
+    new : EventColumns
+        These rows.
+    before_us : ndarray of int64, shape (areas,)
+        The watermarks before it, by area code.
+    """
+    sliding = state.control.sliding
+    state.sliding.insert(new, state.table.columns, sliding.values())
+    records: list[OutputRecord] = []
+    for active in sliding.values():
+        if not active.paused:
+            answers = [answer.to_record() for answer in state.sliding.answers(active, before_us)]
+            active.episodes += len(answers)
+            records += answers
+    state.totals.episodes += len(records)
+    state.sliding.decide()
+    return records
+
+
+def coalescing(state: ShardState, active: ActiveQuery | ActiveReadings) -> Coalescing | UnsetType:
+    """Return how a query's readings are coalesced; UNSET for a join, which has none."""
+    if isinstance(active, ActiveQuery):
+        return UNSET
+    choice = state.sliding.choice(active)
+    return Coalescing(choice.scheme, choice.reason, choice.eager_cost_s, choice.lazy_cost_s)
+
+
+def _matches(state: ShardState, active: ActiveQuery, accepted: AcceptedRows) -> Iterator[OutputRecord]:
+    """Yield the matches of one query, and hand them to its episodes if it coalesces."""
+    for match, newest_seq in _match_records(state, active, accepted.backgrounds):
+        active.matches += 1
+        if active.query.coalesce is not None:
+            state.episodes.add(match, accepted.offset_of(newest_seq))
+        yield match.to_record()
+
+
+def _match_records(
+    state: ShardState, active: ActiveQuery, backgrounds: Backgrounds
+) -> Iterator[tuple[MatchRecord, int]]:
+    """Yield each match and the sequence number of its newest member."""
+    rows, query = state.table.columns, active.query
+    tuples = state.finder.find(active, state.table)
+    verdicts = _verdicts(state, active, tuples.members, backgrounds)
+    is_pair = len(query.roles) == 2
+    superseded = [()] * len(tuples.members) if tuples.supersedes is None else tuples.supersedes.tolist()
+    for nth, at in enumerate(tuples.members.tolist()):
+        members = _members(state, query, rows, at)
+        present = [each for each in at if each != ABSENT]
+        match = MatchRecord(
+            id=match_id(query.id, members),
+            query=query.id,
+            query_version=active.version,
+            area=state.areas.area_of(rows.area[present[0]]).name,
+            probability=verdicts.probability[nth],
+            earliest_us=min(member.earliest_us for member in members),
+            latest_us=max(member.latest_us for member in members),
+            received_at_us=int(max(rows.received_at_us[each] for each in present)),
+            occurred=verdicts.occurred[nth],
+            chance_rate_hz=verdicts.chance_rate_hz[nth],
+            members=members,
+            edges=UNSET if is_pair else verdicts.edges[nth],
+            supersedes=UNSET if is_pair else _ids(query, _members(state, query, rows, superseded[nth])),
+        )
+        yield match, int(rows.seq[max(present)])
+
+
+def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, backgrounds: Backgrounds) -> Verdicts:
+    rows, query = state.table.columns, active.query
+    if len(query.roles) > 2:
+        return TupleJudge(query, rows, state.templates).verdicts(members)
+    streams = tuple(state.stream_codes[stream] for stream in query.streams)
+    return PairJudge(query, streams, rows, state.templates, backgrounds, state.rivals).verdicts(members)
+
+
+def _ids(query: Query, members: Sequence[RecordMember]) -> list[str]:
+    """Return the id of the match of these members, if there are any."""
+    return [match_id(query.id, members)] if members else []
+
+
+def _members(state: ShardState, query: Query, rows: EventColumns, at: Sequence[int]) -> tuple[RecordMember, ...]:
+    """Return the members of a match, given one position for each role; no position at all gives no members."""
+    return tuple(
+        _member(state, rows, role, stream, each)
+        for (role, stream), each in zip(query.roles, at, strict=False)
+        if each != ABSENT
+    )
+
+
+def _member(state: ShardState, rows: EventColumns, role: str, stream: str, at: int) -> RecordMember:
+    code, detected_at_us = rows.template[at], int(rows.detected_at_us[at])
+    return RecordMember(
+        role=role,
+        sensor=state.areas.sensor_of(rows.sensor[at]).name,
+        id=rows.ids[at],
+        stream=stream,
+        detected_at_us=detected_at_us,
+        earliest_us=detected_at_us + int(state.templates.earliest_us[code]),
+        latest_us=int(rows.latest_us[at]),
+        template=state.templates.histogram(code).id,
+        attributes=Raw(rows.attributes[at]),
+    )

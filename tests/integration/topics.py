@@ -1,0 +1,61 @@
+"""Topics of a real broker: created as they are declared, written to, and read to their end."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from kafka import TopicPartition
+
+from deploy.local.machine import ROOT
+from services.common.kafka import create_admin, create_consumer, create_producer
+from services.common.topics import create_topics, load_topics
+
+READ_WITHIN_S = 30.0
+
+
+def create_declared_topics(bootstrap: str, prefix: str = "coincide.") -> None:
+    """Create every declared topic, under names that begin with ``prefix``."""
+    declared = load_topics(ROOT / "config" / "topics.yaml")
+    admin = create_admin(bootstrap)
+    create_topics(admin, {prefix + name.removeprefix("coincide."): topic for name, topic in declared.items()})
+    admin.close()
+
+
+def send(bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes]]) -> None:
+    """Send ``records`` and return when all are acknowledged."""
+    producer = create_producer(bootstrap)
+    for sent in [producer.send(topic, key=key, value=value) for key, value in records]:
+        sent.get(timeout=30)
+    producer.close()
+
+
+def records_of(bootstrap: str, topic: str) -> list[Any]:
+    """Return every record now on ``topic``, values read as JSON."""
+    consumer = create_consumer(bootstrap)
+    try:
+        partitions = [TopicPartition(topic, each) for each in consumer.partitions_for_topic(topic) or ()]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning(*partitions)
+        ends = consumer.end_offsets(partitions)
+        records: list[Any] = []
+        deadline_s = time.monotonic() + READ_WITHIN_S
+        while any(consumer.position(each) < end for each, end in ends.items()):
+            assert time.monotonic() < deadline_s, f"{topic} could not be read to its end"
+            records += [record for polled in consumer.poll(200).values() for record in polled]
+    finally:
+        consumer.close()
+    return [record._replace(value=json.loads(record.value)) if record.value else record for record in records]
+
+
+def read_all(bootstrap: str, topic: str) -> list[dict[str, Any]]:
+    """Return the value of every record now on ``topic``."""
+    return [record.value for record in records_of(bootstrap, topic)]
+
+
+def detections_of(bootstrap: str) -> list[dict[str, Any]]:
+    """Return every detection now on coincide.detections, with its area."""
+    frames = read_all(bootstrap, "coincide.detections")
+    return [{**each, "area": frame["area"]} for frame in frames if "area" in frame for each in frame["detections"]]

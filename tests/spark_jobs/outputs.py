@@ -1,0 +1,152 @@
+"""What comes out of the fusion core in tests: its records, decoded, and its saved state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from coincide import Stream
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord, Output
+from tests.reference.fusion import SlowMatch
+from tests.spark_jobs.inputs import STREAMS, started
+
+
+def matches(output: Output) -> list[dict[str, Any]]:
+    return [json.loads(match.value) for match in output.matches]
+
+
+def pairs(output: Output) -> list[tuple[str, ...]]:
+    """Ids of the members of each match, in role order."""
+    return [tuple(member["id"] for member in match["members"]) for match in matches(output)]
+
+
+def letters(output: Output) -> list[dict[str, Any]]:
+    return [json.loads(letter.value) for letter in output.dead_letters]
+
+
+def reasons(output: Output) -> list[str]:
+    return [letter["reason"] for letter in letters(output)]
+
+
+def status(output: Output) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(output.status.value)
+    return decoded
+
+
+def late(output: Output) -> list[tuple[str, str, int]]:
+    """Return sensor, id and lateness of each late row."""
+    return [(it["sensor"], it["id"], it["late_by_us"]) for it in letters(output) if it["reason"] == "late"]
+
+
+def slow_matches(output: Output) -> list[SlowMatch]:
+    """Return the matches as the slow twin gives them."""
+    return [
+        (
+            match["id"],
+            match["query"],
+            match["query_version"],
+            match["area"],
+            tuple((member["role"], member["sensor"], member["id"]) for member in match["members"]),
+            tuple(match.get("supersedes", ())),
+        )
+        for match in matches(output)
+    ]
+
+
+def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, object, object]:
+    """Return what a restart must not change: what the ended process computed and measured for itself may."""
+    known = {name: value for name, value in status(output).items() if name != "template_pairs"}
+    for query in known["queries"].values():
+        query.pop("coalescing", None)
+    return known, output.matches, output.episodes, output.dead_letters
+
+
+@dataclass
+class SavedCore:
+    """A core's state as Spark keeps it: the header, and the slots that are still needed."""
+
+    streams: Mapping[str, Stream] = field(default_factory=lambda: STREAMS)
+    limits: Limits = field(default_factory=Limits)
+    header: bytes = b""
+    slots: dict[int, bytes] = field(default_factory=dict)
+
+    def save(self, core: FusionCore) -> None:
+        """Take over what the last push wrote and dropped."""
+        self.header = core.header()
+        self.slots |= core.journal()
+        for number in core.dropped_slots():
+            del self.slots[number]
+        assert self.slots.keys() == core.live_slots()
+
+    def restored(self, slots: Iterable[bytes] | None = None) -> FusionCore:
+        """Return the core that goes on from here; the slots may come in any order."""
+        kept = self.slots.values() if slots is None else slots
+        return FusionCore.restore(self.streams, self.limits, 0, self.header, kept)
+
+
+def assert_a_restart_changes_nothing(
+    batches: Iterable[list[InputRecord]],
+    data: st.DataObject,
+    limits: Limits,
+    *setup: InputRecord,
+    streams: Mapping[str, Stream] = STREAMS,
+) -> None:
+    """Push batches into a core that is never restarted and one that is now and then; all that they give is alike."""
+    never, restarted = (started(*setup, streams=streams, limits=limits) for _ in range(2))
+    saved = SavedCore(streams, limits)
+    for batch in batches:
+        assert but_for_template_pairs(restarted.push(batch)) == but_for_template_pairs(never.push(batch))
+        assert restarted.header() == never.header()
+        assert restarted.journal() == never.journal()
+        assert restarted.dropped_slots() == never.dropped_slots()
+        saved.save(never)
+        if data.draw(st.booleans()):
+            restarted = saved.restored(data.draw(st.permutations(list(saved.slots.values()))))
+
+
+Record = dict[str, Any]
+
+PHASES = {(True, False): 0, (False, False): 1, (False, True): 2}
+
+
+def episodes(output: Output) -> list[Record]:
+    """Return the records of episodes, which are answers of windows for queries over readings."""
+    return [json.loads(record.value) for record in output.episodes]
+
+
+@dataclass
+class EpisodeReader:
+    """What a reader of the episodes topic knows: the greatest revision of each id. It refuses impossible records."""
+
+    known: dict[str, Record] = field(default_factory=dict)
+
+    def read(self, output: Output) -> None:
+        for record in episodes(output):
+            before = self.known.get(record["id"])
+            if before is None:
+                assert not record.get("retracted"), "what nobody has heard of is taken back"
+            else:
+                assert rank(record) > rank(before), (before, record)
+            self.known[record["id"]] = record
+
+    @property
+    def current(self) -> dict[str, Record]:
+        return {id_: record for id_, record in self.known.items() if not record.get("retracted")}
+
+    def content(self) -> dict[str, Record]:
+        """Return the episodes there are, but for how far they are."""
+        phases = ("v", "open", "final", "members_truncated")
+        return {
+            id_: {key: value for key, value in record.items() if key not in phases}
+            for id_, record in self.current.items()
+        }
+
+
+def rank(record: Record) -> tuple[int, int]:
+    return record["revision"], 0 if record.get("retracted") else PHASES[record["open"], record["final"]]
