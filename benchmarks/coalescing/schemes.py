@@ -20,12 +20,13 @@ from coincide.arrays.kinds import Int64Array
 from coincide.coalescing import UnitCosts, measure_costs
 from coincide.coalescing.costs.model import eager_scan, eager_update, lazy_scan, lazy_update
 from docs.pictures import Numbers, figure, numbers_in, save
+from docs.pictures.style import BLUE, GREEN, RED
 
 W, K, BATCH, ROUNDS = 10_000, 30_000, 1_000, 3
 CPS, OOPS = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0), (0.0, 0.1, 0.3, 0.5, 1.0)
 SHOWN_CPS, SHOWN_OOPS = (0.1, 0.5, 0.9), (0.0, 0.1, 0.5)
 DIGITS = {"eager update": 2, "lazy update": 2, "eager scan": 3, "lazy scan": 3}
-COLORS = ("#1f77b4", "#2ca02c", "#d62728")
+COLORS = (BLUE, GREEN, RED)
 
 Coalescing = EagerCoalescing | LazyCoalescing
 Point = tuple[float, float, float]  # where it is drawn, cp, oop

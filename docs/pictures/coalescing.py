@@ -27,10 +27,10 @@ from coincide import (
 )
 from coincide.coalescing import CoalescedRun, Equivalence, Predicate
 from coincide.temporal import ALLEN, Intervals, overlaps_tsql2, relation
-from docs.pictures.style import EXPLANATION, Numbers, Pictures, figure
+from docs.pictures.style import BLUE, EXPLANATION, ORANGE, RED, Numbers, Pictures, figure
 
 FOLDER = EXPLANATION / "coalescing"
-WARM, COOL, LATE = "C1", "C0", "C3"
+WARM, COOL, LATE = ORANGE, BLUE, RED
 
 # One station, from five to half past: what is above 100 degrees, and a break in the readings.
 AT = [5, 10, 15, 20, 35, 40, 45]
@@ -202,13 +202,13 @@ def draw_allen() -> Any:
     relations = list(examples().items())
     for ax, part in zip(axes, (relations[:HALVES], relations[HALVES:]), strict=True):
         for row, (name, (start, end)) in enumerate(part):
-            ax.broken_barh([(FIXED[0], FIXED[1] - FIXED[0])], (-row - 0.45, 0.3), color="C0", alpha=0.5)
-            ax.broken_barh([(start, end - start)], (-row - 0.1, 0.3), color="C1" if shares(start, end) else "0.6")
+            ax.broken_barh([(FIXED[0], FIXED[1] - FIXED[0])], (-row - 0.45, 0.3), color=BLUE, alpha=0.5)
+            ax.broken_barh([(start, end - start)], (-row - 0.1, 0.3), color=ORANGE if shares(start, end) else "0.6")
             ax.text((start + end) / 2, -row + 0.05, "a", ha="center", va="center", fontsize=7)
             ax.text(sum(FIXED) / 2, -row - 0.31, "b", ha="center", va="center", fontsize=7)
             ax.text(-0.3, -row, f"a {name} b", ha="right", va="center", fontsize=8)
         for edge in FIXED:
-            ax.axvline(edge, color="C0", linewidth=0.6, linestyle=":")
+            ax.axvline(edge, color=BLUE, linewidth=0.6, linestyle=":")
         ax.set(xlim=(-5.5, 12), ylim=(-HALVES + 0.4, 0.4))
         ax.axis("off")
     return fig
@@ -236,7 +236,7 @@ def draw_equivalences() -> Any:
         bottom = 17.5 - 1.6 * row
         bars = [(run.start_us + 0.04, max(run.end_us - run.start_us, 0.15) - 0.08) for run in runs]
         for number, bar in enumerate(bars):
-            ax.broken_barh([bar], (bottom, 1.1), color="C0" if number % 2 else "C1", alpha=0.7)
+            ax.broken_barh([bar], (bottom, 1.1), color=BLUE if number % 2 else ORANGE, alpha=0.7)
         ax.text(-0.15, bottom + 0.5, name, ha="right", va="center", fontsize=8)
     ax.set(xlim=(-2.6, 11.6), ylim=(9, 27.5), yticks=[], xlabel="hours")
     ax.spines["left"].set_visible(False)

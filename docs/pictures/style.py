@@ -18,6 +18,9 @@ Numbers = Mapping[str, Iterable[float]]
 Pictures = dict[Path, tuple[Callable[[], Any], Callable[[], Numbers]]]
 """For each file what draws it, and what computes the numbers that it is known by."""
 
+#: The colours of every picture: matplotlib's own by name, and two pale ones for areas.
+BLUE, ORANGE, GREEN, RED, PURPLE, BROWN, CYAN = "C0", "C1", "C2", "C3", "C4", "C5", "C9"
+PALE_AMBER, PALE_GREEN = "#ffdf9e", "#c9e7c5"
 STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.spines.top": False,

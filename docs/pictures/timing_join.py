@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from coincide import Histogram, Window, match_probability, satisfaction_offsets
-from docs.pictures.style import EXPLANATION, Numbers, Pictures, figure
+from docs.pictures.style import BLUE, EXPLANATION, GREEN, ORANGE, RED, Numbers, Pictures, figure
 
 FOLDER = EXPLANATION / "timing-join"
 
@@ -32,15 +32,15 @@ def density(template: Histogram) -> tuple[Any, Any]:
 def draw_reports() -> Any:
     """Two reports and when they may have happened."""
     fig, ax = figure(6.4, 2.6)
-    for name, at_s, template, colour in (("a", A_REPORTED_S, LATE, "C0"), ("b", B_REPORTED_S, CLOCK, "C1")):
+    for name, at_s, template, colour in (("a", A_REPORTED_S, LATE, BLUE), ("b", B_REPORTED_S, CLOCK, ORANGE)):
         edges_s, heights = density(template.shift(at_s))
         ax.stairs(heights, edges_s, fill=True, alpha=0.45, color=colour)
         ax.annotate(
             f"{name} reported", (at_s, 0), (at_s, 0.72 if name == "b" else 0.66), color=colour, ha="center",
             arrowprops={"arrowstyle": "->", "color": colour},
         )  # fmt: skip
-    ax.text(7.9, 0.13, "b: clock off\nby up to 1 s", color="C1", ha="right", va="bottom", fontsize=8)
-    ax.text(9.95, 0.3, "a: reports late,\nmost often\nwithin 1 s", color="C0", ha="right", va="center", fontsize=8)
+    ax.text(7.9, 0.13, "b: clock off\nby up to 1 s", color=ORANGE, ha="right", va="bottom", fontsize=8)
+    ax.text(9.95, 0.3, "a: reports late,\nmost often\nwithin 1 s", color=BLUE, ha="right", va="center", fontsize=8)
     ax.set(xlabel="when it happened, s", ylabel="density, 1/s", xlim=(5.5, 11.5), ylim=(0, 0.8))
     return fig
 
@@ -54,12 +54,12 @@ def draw_difference() -> Any:
     shape = np.array(match_probability(LATE, CLOCK, offset_s - x_s, narrow)) / 0.01
     inside = np.abs(x_s) <= WINDOW.hi_s
     ax.plot(x_s, shape, color="0.3")
-    ax.fill_between(x_s, shape, where=inside.tolist(), color="C2", alpha=0.5)
+    ax.fill_between(x_s, shape, where=inside.tolist(), color=GREEN, alpha=0.5)
     probability = match_probability(LATE, CLOCK, offset_s, WINDOW)
     ax.text(-0.9, 0.13, f"P = {probability:.4f}", ha="center")
     for bound_s in (WINDOW.lo_s, WINDOW.hi_s):
-        ax.axvline(bound_s, color="C2", linewidth=1, linestyle="--")
-    ax.text(0, 0.505, "the window", color="C2", ha="center", va="top")
+        ax.axvline(bound_s, color=GREEN, linewidth=1, linestyle="--")
+    ax.text(0, 0.505, "the window", color=GREEN, ha="center", va="top")
     ax.set(xlabel="b happened after a, s", ylabel="density, 1/s", xlim=(-5, 4), ylim=(0, 0.52))
     return fig
 
@@ -69,14 +69,14 @@ def draw_offsets(u: Histogram, v: Histogram, window: Window, threshold: float, r
     fig, ax = figure(6.4, 2.8)
     offset_s = np.linspace(*reach_s, 401)
     ax.plot(offset_s, match_probability(u, v, offset_s, window), color="0.3")
-    ax.axhline(threshold, color="C3", linewidth=1, linestyle="--")
-    ax.text(reach_s[1], threshold + 0.02, f"threshold {threshold:g}", color="C3", ha="right", va="bottom")
+    ax.axhline(threshold, color=RED, linewidth=1, linestyle="--")
+    ax.text(reach_s[1], threshold + 0.02, f"threshold {threshold:g}", color=RED, ha="right", va="bottom")
     for lo_us, hi_us in satisfaction_offsets(u, v, window, threshold).tolist():
         lo_s, hi_s = lo_us / 1e6, hi_us / 1e6
-        ax.axvspan(lo_s, hi_s, color="C2", alpha=0.25, linewidth=0)
-        ax.plot([lo_s, hi_s], [0, 0], color="C2", linewidth=5, solid_capstyle="butt", clip_on=False)
+        ax.axvspan(lo_s, hi_s, color=GREEN, alpha=0.25, linewidth=0)
+        ax.plot([lo_s, hi_s], [0, 0], color=GREEN, linewidth=5, solid_capstyle="butt", clip_on=False)
         where = f"{lo_s:.2f} to {hi_s:.2f} s".replace("-", "−")
-        ax.text((lo_s + hi_s) / 2, 1.04, where, ha="center", va="bottom", color="C2", fontsize=8)
+        ax.text((lo_s + hi_s) / 2, 1.04, where, ha="center", va="bottom", color=GREEN, fontsize=8)
     ax.set(xlabel="b reported after a, s", ylabel="P", xlim=reach_s, ylim=(0, 1.15), yticks=np.linspace(0, 1, 6))
     return fig
 

@@ -20,7 +20,7 @@ from coincide import (
     satisfaction_offsets,
 )
 from coincide.constraints.implied import implied_bounds
-from docs.pictures.style import EXPLANATION, Numbers, Pictures, figure
+from docs.pictures.style import BLUE, EXPLANATION, GREEN, ORANGE, RED, Numbers, Pictures, figure
 
 FOLDER = EXPLANATION / "window-join"
 
@@ -106,7 +106,7 @@ def _draw_implied(ax: Any, graph: ConstraintGraph, places: Places) -> None:
         i, j = graph.roles.index(a), graph.roles.index(b)
         lo_s, hi_s = -bounds_us[j, i] / 1e6, bounds_us[i, j] / 1e6
         text = f"±{hi_s:g} s" if lo_s == -hi_s else f"{lo_s + 0:g} to {hi_s:g} s"
-        _draw_edge(ax, places[a], places[b], text, "C0", ":")
+        _draw_edge(ax, places[a], places[b], text, BLUE, ":")
 
 
 def unbound_pairs(graph: ConstraintGraph) -> list[tuple[str, str]]:
@@ -117,7 +117,7 @@ def unbound_pairs(graph: ConstraintGraph) -> list[tuple[str, str]]:
 
 def _draw_streams(ax: Any, places: Places, title: str) -> None:
     for name, (x, y) in places.items():
-        ax.plot(x, y, "o", color="C3", markersize=8, zorder=2)
+        ax.plot(x, y, "o", color=RED, markersize=8, zorder=2)
         ax.text(x, y + (0.1 if y >= 0.5 else -0.1), name, ha="center", va="bottom" if y >= 0.5 else "top", fontsize=8)
     xs = [x for x, _ in places.values()]
     ax.set(title=title, xlim=(min(xs) - 0.4, max(xs) + 0.4), ylim=(-0.35, 1.35))
@@ -130,7 +130,7 @@ def _draw_present(ax: Any) -> None:
     for present in "ab":
         _draw_edge(ax, TRIANGLE[present], TRIANGLE["c"], "", "0.75", "--")
     _draw_streams(ax, TRIANGLE, "at least 2 of 3")
-    ax.plot(*TRIANGLE["c"], "o", color="C3", markersize=8, markerfacecolor="white", zorder=3)
+    ax.plot(*TRIANGLE["c"], "o", color=RED, markersize=8, markerfacecolor="white", zorder=3)
 
 
 def numbers_of_forms() -> Numbers:
@@ -143,13 +143,13 @@ def draw_reach() -> Any:
     fig, (left, right) = figure(9.0, 2.7, 1, 2)
     offset_s = np.linspace(-10, 10, 401)
     left.plot(offset_s, match_probability(CLOCK, CLOCK, offset_s, STEP), color="0.3")
-    left.axhline(THRESHOLD, color="C3", linewidth=1, linestyle="--")
-    left.text(-10.5, THRESHOLD + 0.02, f"threshold {THRESHOLD:g}", color="C3", ha="left", va="bottom", fontsize=8)
+    left.axhline(THRESHOLD, color=RED, linewidth=1, linestyle="--")
+    left.text(-10.5, THRESHOLD + 0.02, f"threshold {THRESHOLD:g}", color=RED, ha="left", va="bottom", fontsize=8)
     lo_s, hi_s = (each / 1e6 for each in hull_us())
-    left.axvspan(lo_s, hi_s, color="C2", alpha=0.25, linewidth=0)
-    left.axvspan(-STEP.hi_s, STEP.hi_s, color="C0", alpha=0.2, linewidth=0)
-    left.text(0, 0.45, "the window,\n±5 s", color="C0", ha="center", fontsize=8)
-    left.text(0, 0.2, f"offsets that qualify,\n±{hi_s:g} s", color="C2", ha="center", fontsize=8)
+    left.axvspan(lo_s, hi_s, color=GREEN, alpha=0.25, linewidth=0)
+    left.axvspan(-STEP.hi_s, STEP.hi_s, color=BLUE, alpha=0.2, linewidth=0)
+    left.text(0, 0.45, "the window,\n±5 s", color=BLUE, ha="center", fontsize=8)
+    left.text(0, 0.2, f"offsets that qualify,\n±{hi_s:g} s", color=GREEN, ha="center", fontsize=8)
     left.set(xlabel="reported after the one before, s", ylabel="P of the edge", ylim=(0, 1.05))
     _draw_reports(right)
     return fig
@@ -157,14 +157,14 @@ def draw_reach() -> Any:
 
 def _draw_reports(ax: Any) -> None:
     for row, (name, at_s) in enumerate(REPORTED_S.items()):
-        ax.plot([at_s + CLOCK.earliest_s, at_s + CLOCK.latest_s], [-row, -row], color="C1", linewidth=7, alpha=0.5)
-        ax.plot(at_s, -row, "o", color="C1", markersize=5)
+        ax.plot([at_s + CLOCK.earliest_s, at_s + CLOCK.latest_s], [-row, -row], color=ORANGE, linewidth=7, alpha=0.5)
+        ax.plot(at_s, -row, "o", color=ORANGE, markersize=5)
         ax.text(at_s, -row + 0.2, name, ha="center", va="bottom", fontsize=8)
     for row, (start, end) in enumerate((("gate", "bridge"), ("bridge", "mill"))):
         x, to_x = REPORTED_S[start] + CLOCK.latest_s, REPORTED_S[end] + CLOCK.earliest_s
-        step = {"arrowstyle": "<->", "color": "C0"}
+        step = {"arrowstyle": "<->", "color": BLUE}
         ax.annotate("", (x, -row - 0.5), (to_x, -row - 0.5), arrowprops=step)
-        ax.text(to_x + 0.3, -row - 0.5, f"at least {to_x - x:g} s", color="C0", va="center", fontsize=8)
+        ax.text(to_x + 0.3, -row - 0.5, f"at least {to_x - x:g} s", color=BLUE, va="center", fontsize=8)
     ax.set(xlabel="s", xlim=(-4, 18), ylim=(-2.4, 0.8), yticks=[])
     ax.spines["left"].set_visible(False)
 

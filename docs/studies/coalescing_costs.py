@@ -9,6 +9,7 @@ from benchmarks.harness.declaration import Benchmark, Options, Table
 from coincide.arrays.kinds import BoolArray, FloatArray
 from coincide.coalescing import PAPER, DistinctQuery, Weights, scheme_costs
 from docs.pictures import Numbers, figure
+from docs.pictures.style import BLUE, GREEN, ORANGE, RED
 
 W, K = 200, 2000  # the costs are normalised: w hardly counts
 CPS = tuple(tenth / 10 for tenth in range(1, 11))  # at 0 a late tuple costs without bound
@@ -19,7 +20,7 @@ WEIGHTS = {
     "Figure 3 (c)": Weights(1, 100, 1),
     "Figure 4": Weights(0, 1, 1),
 }
-COLORS = ("#1f77b4", "#2ca02c", "#ff7f0e", "#d62728")
+COLORS = (BLUE, GREEN, ORANGE, RED)
 SHOWN_CPS, SHOWN_OOPS = (0.1, 0.3, 0.6, 1.0), (0.0, 0.1, 0.5, 1.0)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from coincide import Window, timing_join
 from docs.pictures import Numbers, figure, numbers_in, save
+from docs.pictures.style import GREEN, ORANGE, RED
 from docs.studies.events import CONSTANT, OURS, POINT, SETTINGS, Morning, named
 from docs.studies.matches import Episodes, Matches, coalesced, f1
 from docs.studies.picks import (
@@ -144,7 +145,7 @@ def draw(numbers: Numbers, path: Path) -> None:
     left.plot(kept["origins"], [-1] * len(kept["origins"]), "k|", markersize=9)
     left.set(yticks=range(-1, len(WAYS)), yticklabels=["labelled events", *(way.name for way in reversed(WAYS))])
     left.set(xlabel="s", xlim=(0, SHOWN_S), ylim=(-1.6, len(WAYS) - 0.4))
-    for way, colour in zip(WAYS[1:], ("C2", "C1", "C3"), strict=True):
+    for way, colour in zip(WAYS[1:], (GREEN, ORANGE, RED), strict=True):
         errors_s = kept[f"{way.name}: errors"]
         right.step(
             errors_s, np.arange(1, len(errors_s) + 1) / len(errors_s), color=colour, label=way.name, where="post"
@@ -157,7 +158,7 @@ def draw(numbers: Numbers, path: Path) -> None:
 
 def _draw_episodes(ax: Any, flat: Sequence[float], level: int) -> None:
     for start_s, end_s, belongs in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
-        ax.plot([start_s, end_s], [level, level], color="C3" if belongs else "0.6", linewidth=7, solid_capstyle="butt")
+        ax.plot([start_s, end_s], [level, level], color=RED if belongs else "0.6", linewidth=7, solid_capstyle="butt")
 
 
 HEADINGS = (

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from docs.pictures import Numbers, figure, numbers_in, save
+from docs.pictures.style import GREEN, RED
 from docs.studies.picks import (
     HALF_S,
     Pick,
@@ -145,7 +146,7 @@ def draw(numbers: Numbers, path: Path) -> None:
     kept = {name: list(values) for name, values in numbers.items()}
     fig, axes = figure(8.0, 3.6, 1, len(PHASES))
     for ax, phases in zip(axes, PHASES, strict=True):
-        for join, colour in zip(SETTINGS, ("0.55", "C2", "C3"), strict=True):
+        for join, colour in zip(SETTINGS, ("0.55", GREEN, RED), strict=True):
             _draw_curve(ax, curve(kept, phases, join), join, colour)
         ax.set(xlabel="recall", title=f"{phases} picks", xlim=(0, 1.02), ylim=(0, 1))
     axes[0].set_ylabel("precision (lower bound)")

@@ -17,8 +17,9 @@ from coincide.papers.ptjoin.histogram_joins import longest_us
 from coincide.papers.ptjoin.partition_bounds import InstalledCondition, Partitions, partitions_for_any_threshold
 from coincide.papers.recording import Recording
 from docs.pictures import Numbers, figure
+from docs.pictures.style import BLUE, PALE_AMBER, PALE_GREEN, RED
 
-PROBED, MATCHES = "#ffdf9e", "#c9e7c5"
+PROBED, MATCHES = PALE_AMBER, PALE_GREEN
 MAX1_S = 2.0
 BASE, SHORTEST, LONGEST = (Histogram.uniform(-length_s, 0) for length_s in (0.4, 0.2, 0.9))
 WINDOW, CT = Window(1.0), 0.7
@@ -41,8 +42,8 @@ def draw_bounds() -> Any:
     drawn, ax = figure(8, 4)
     ax.plot(x_s, np.maximum(*of_both), "-", color="black", label="upper bound")
     ax.plot(x_s, np.minimum(*of_both), ":", color="black", label="lower bound")
-    ax.axhline(CT, color="#d62728", linewidth=0.8)
-    ax.text(0.32, CT + 0.02, f"ct = {CT:g}", color="#d62728")
+    ax.axhline(CT, color=RED, linewidth=0.8)
+    ax.text(0.32, CT + 0.02, f"ct = {CT:g}", color=RED)
     ends_s = _regions_s()
     for name, end_s in zip(("LH", "LL", "RL", "RH"), ends_s, strict=True):
         ax.plot([end_s, end_s], [-0.1, CT], "--", color="0.4", linewidth=0.8)
@@ -80,8 +81,8 @@ def draw_partitions() -> Any:
     phi, of_b, tight, loose = _example()
     drawn, ax = figure(9, 4.5)
     _draw_curves(ax, phi, of_b)
-    ax.axhline(DELTA, color="#d62728", linewidth=0.8)
-    ax.text(2420, DELTA + 0.02, f"threshold {DELTA:g}", color="#d62728")
+    ax.axhline(DELTA, color=RED, linewidth=0.8)
+    ax.text(2420, DELTA + 0.02, f"threshold {DELTA:g}", color=RED)
     _draw_partitions(ax, tight, "2367", y=-0.18, title="Theorem 3")
     _draw_partitions(ax, loose, "1458", y=-0.38, title="Equations 4 to 6")
     ax.set(xlabel="max(H_j), ms", ylabel="satisfaction probability", xlim=(2400, 8200), yticks=np.arange(0, 1.1, 0.2))
@@ -117,8 +118,8 @@ def _draw_curves(ax: Any, phi: Histogram, of_b: list[Histogram]) -> None:
     max_ms = np.linspace(2400, 8200, 581)
     curves = np.array([match_probability(phi, template, (max_ms - DETECTED_MS) / 1e3, WIDER) for template in of_b])
     least, greatest = curves.min(axis=0), curves.max(axis=0)
-    ax.fill_between(max_ms, least, greatest, color="#1f77b4", alpha=0.25, linewidth=0, label=f"{TEMPLATES} templates")
-    ax.plot(max_ms, curves[:4].T, color="#1f77b4", linewidth=0.7, label=["four of them", None, None, None])
+    ax.fill_between(max_ms, least, greatest, color=BLUE, alpha=0.25, linewidth=0, label=f"{TEMPLATES} templates")
+    ax.plot(max_ms, curves[:4].T, color=BLUE, linewidth=0.7, label=["four of them", None, None, None])
 
 
 def _draw_partitions(ax: Any, partitions: Partitions, numbers: str, y: float, title: str) -> None:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from coincide import Detections, Pairs, Window, timing_join
 from docs.pictures import figure, save
+from docs.pictures.style import BLUE, GREEN, RED
 from docs.studies.picks import (
     HALF_S,
     Half,
@@ -158,7 +159,7 @@ def numbers(curves: Curves) -> dict[str, list[float]]:
 def draw(curves: Curves, path: Path) -> None:
     """Draw precision against recall in the second half; dots where the first half says to go."""
     fig, ax = figure(6.4, 4.2)
-    for (of, _, second), colour in zip(pictured(curves), ("0.65", "C0", "C2", "C3"), strict=True):
+    for (of, _, second), colour in zip(pictured(curves), ("0.65", BLUE, GREEN, RED), strict=True):
         some = [each for each in second if each.recall]  # without right pairs there is nothing to compare
         ax.plot(
             [each.recall for each in some],

@@ -14,6 +14,7 @@ from coincide.papers.algorithms import TIMING_JOINS, PaperAlgorithm
 from coincide.papers.counted_answer import Work
 from coincide.papers.recording import Recording
 from docs.pictures import Numbers, figure
+from docs.pictures.style import BLUE, BROWN, CYAN, GREEN, ORANGE, PURPLE, RED
 
 EVENTS = 100  # a side, one a second on average
 TEMPLATES = 8  # a side
@@ -22,13 +23,13 @@ THRESHOLDS = (0.05, 0.2, 0.5, 0.8, 0.95)
 BUCKETS = (1, 2, 4, 8, 16)
 
 LINES = {  # color, line and marker, size of the marker
-    "simple": ("#1f77b4", "o-", 8),
-    "simple-sort": ("#17becf", "s-", 4),
-    "eager": ("#2ca02c", "o-", 8),
-    "lazy": ("#9467bd", "^-", 5),
-    "lazy-lookup": ("#8c564b", "v-", 5),
-    "histogram-simple": ("#d62728", "o--", 5),
-    "histogram-eager": ("#ff7f0e", "o--", 5),
+    "simple": (BLUE, "o-", 8),
+    "simple-sort": (CYAN, "s-", 4),
+    "eager": (GREEN, "o-", 8),
+    "lazy": (PURPLE, "^-", 5),
+    "lazy-lookup": (BROWN, "v-", 5),
+    "histogram-simple": (RED, "o--", 5),
+    "histogram-eager": (ORANGE, "o--", 5),
     "ptjoin": ("black", "D--", 4),
 }
 AXES = {"window_s": "window d, seconds", "threshold": "threshold", "buckets": "buckets of each template"}

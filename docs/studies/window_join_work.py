@@ -19,6 +19,7 @@ from coincide.papers.algorithms import WINDOW_JOINS
 from coincide.papers.counted_answer import Work
 from coincide.papers.recording import Recording
 from docs.pictures import Numbers, figure
+from docs.pictures.style import BLUE, RED
 
 LABELS = 10  # values of the key, as often one as the other
 ARRIVALS = 1_200
@@ -61,14 +62,14 @@ class Setting:
 
 
 LINES = {  # color, line and marker
-    "bew-nested-loop": ("#1f77b4", "o-"),
-    "few-nested-loop": ("#d62728", "o-"),
-    "bew-hash": ("#1f77b4", "s--"),
-    "few-hash": ("#d62728", "s--"),
-    "gca-bew": ("#1f77b4", "^-"),
-    "gca-few": ("#d62728", "^-"),
-    "lca-bew": ("#1f77b4", "v--"),
-    "lca-few": ("#d62728", "v--"),
+    "bew-nested-loop": (BLUE, "o-"),
+    "few-nested-loop": (RED, "o-"),
+    "bew-hash": (BLUE, "s--"),
+    "few-hash": (RED, "s--"),
+    "gca-bew": (BLUE, "^-"),
+    "gca-few": (RED, "^-"),
+    "lca-bew": (BLUE, "v--"),
+    "lca-few": (RED, "v--"),
     "bew-direct": ("black", "D-"),
 }
 AXES = {"rate_hz": "tuples a second of each stream", "streams": "streams", "window_s": "window, seconds either way"}
@@ -126,8 +127,8 @@ def draw_costs() -> Any:
             of_each = [operations(setting, work[name]) for setting, work in zip(settings, counted, strict=True)]
             _plot(column[0], name, xs, [1000 / each for each in of_each])
         few = [work["few-hash"] for work in counted]
-        column[1].plot(xs, [work.longest_wait_us / 1e6 for work in few], "o-", color="#d62728", label="longest")
-        column[1].plot(xs, [work.waited_us / 1e6 / ARRIVALS for work in few], "o:", color="#d62728", label="mean")
+        column[1].plot(xs, [work.longest_wait_us / 1e6 for work in few], "o-", color=RED, label="longest")
+        column[1].plot(xs, [work.waited_us / 1e6 / ARRIVALS for work in few], "o:", color=RED, label="mean")
         column[1].set(xlabel=AXES[varied], ylim=(0.01, 20))
         for ax in column:
             _log_scale(ax, xs, doubling=varied != "streams")
