@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,11 @@ from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.coalescing.batch import NEVER_US, coalesce, validity
 from coincide.coalescing.columns import time_order
 from coincide.coalescing.runs import Runs
+from coincide.command.answer_files import check_paths, is_terminal, opened_answer
 from coincide.command.coalesce_arguments import CoalesceRequest
 from coincide.command.faults import note, report_bad_rows
 from coincide.command.input.file_rows import FileRows, read_rows
 from coincide.command.input.formats import bad_rows_of
-from coincide.command.output.answer_files import table_answer
-from coincide.command.output.destination import check_paths, is_terminal, opened_answer
 from coincide.command.progress_bars import Stages, advance_of, shown_stages
 from coincide.temporal.intervals import NOW_US
 
@@ -43,14 +41,10 @@ def run_columns(by: Sequence[str], rows: FileRows, runs: Runs, part: slice) -> p
     is_open = runs.is_open[part] if rows.end_us is None else holds
     groups = [column.take(first) for column in rows.by]
     value = [] if rows.value is None else [rows.value.take(first)]
-    times = [_times(start_us), pa.array(end_us, mask=holds).cast(TIME)]
+    times = [pa.array(start_us).cast(TIME), pa.array(end_us, mask=holds).cast(TIME)]
     lasting = pa.array((end_us - start_us) / 1e6, mask=holds)
     columns = [*groups, *value, *times, lasting, pa.array(runs.count[part]), pa.array(is_open)]
     return pa.Table.from_arrays(columns, schema=run_schema(by, rows))
-
-
-def _times(times_us: Int64Array) -> pa.Array:
-    return pa.array(times_us).cast(TIME)
 
 
 MOST_CODES = 1 << 31
@@ -69,15 +63,7 @@ def group_codes(by: Sequence[pa.Array], rows: int) -> Int64Array:
 
 
 def text_ranks(column: pa.Array) -> tuple[Int64Array, int]:
-    """Return the place of each value among the different ones by their text, and how many there are.
-
-    Empty ones come last.
-
-    Examples
-    --------
-    >>> text_ranks(pa.array([10, 9, None, 10]))[0].tolist()
-    [0, 1, 2, 0]
-    """
+    """Return the place of each value among the different ones by their text, empty ones last, and how many."""
     encoded = column.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary.cast(pa.large_string())).to_numpy()
     rank = np.empty(len(order) + 1, np.int64)
@@ -129,9 +115,9 @@ def run_coalesce(request: CoalesceRequest, block: int = BLOCK) -> int:
 def _write_runs(request: CoalesceRequest, rows: FileRows, stages: Stages | None, block: int) -> int:
     advance = advance_of(stages, "coalescing")
     runs = _runs(request, rows)
-    with opened_answer(request.out, partial(table_answer, run_schema(request.by, rows))) as answer:
+    with opened_answer(request.out, run_schema(request.by, rows)) as answer:
         for begin in range(0, len(runs), block):
-            answer.write(run_columns(request.by, rows, runs, slice(begin, begin + block)))
+            answer.write(answer.part(run_columns(request.by, rows, runs, slice(begin, begin + block))))
             advance(min(begin + block, len(runs)) / len(runs))
     advance(1.0)
     return len(runs)

@@ -98,19 +98,16 @@ def add_coalesce(commands: Commands) -> argparse.ArgumentParser:
 
 
 def _add_question(coalesce: argparse.ArgumentParser) -> None:
-    coalesce.add_argument(
-        "--by", type=filled, action="append", default=[], metavar="COLUMN",
-        help="whose row it is; several columns together make a group",
-    )  # fmt: skip
+    whose = "whose row it is; several columns together make a group"
+    coalesce.add_argument("--by", type=filled, action="append", default=[], metavar="COLUMN", help=whose)
     values = "the column with the values; left out: nothing but time ends a run"
     coalesce.add_argument("--value", type=filled, metavar="COLUMN", help=values)
     gap = "longest break, in seconds, over which a run goes on (0)"
     coalesce.add_argument("--gap", type=tolerance_us, default=0, metavar="S", help=gap)
     hold = "how long a reading holds at most, in seconds (until the next one)"
     coalesce.add_argument("--hold", type=lasting_us, metavar="S", help=hold)
-    coalesce.add_argument(
-        "--above", type=number, metavar="X", help="only values above X; others still end the one before"
-    )
+    above = "only values above X; others still end the one before"
+    coalesce.add_argument("--above", type=number, metavar="X", help=above)
     coalesce.add_argument("--below", type=number, metavar="X", help="only values below X; the same")
     forms = "equal, any, bounded:E, increasing, decreasing or quantised:STEP (equal; see below)"
     coalesce.add_argument("--equivalence", type=_equivalence, default=Equal(), metavar="HOW", help=forms)

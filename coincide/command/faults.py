@@ -1,11 +1,4 @@
-"""What a user can put right: errors, rows that cannot be used and why, and notes to standard error.
-
-::
-
-    Exception
-    ├── CommandError     the run cannot go on: one sentence for the user
-    └── ValueRefused     one value of one row cannot be used
-"""
+"""What a user can put right: errors, rows that cannot be used and why, and notes to standard error."""
 
 from __future__ import annotations
 
@@ -33,13 +26,7 @@ class ValueRefused(ValueError):  # noqa: N818 - a verdict on one value, as inges
 
 
 def shown(value: object) -> str:
-    """Return `value` as a short text on one line.
-
-    Examples
-    --------
-    >>> shown("yesterday"), shown(None)
-    ("'yesterday'", 'empty')
-    """
+    """Return `value` as a short text on one line."""
     text = "empty" if value is None or value == "" else repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
 
@@ -72,15 +59,7 @@ LISTED = 10
 
 
 class BadRows:
-    """The number of bad rows of a file, and what is wrong with those nearest its start.
-
-    Parameters
-    ----------
-    path : Path
-        The file, as the user named it.
-    unit : str
-        What a row's place counts: "line" in text files, "row" in Parquet.
-    """
+    """The number of bad rows of a file, and what is wrong with those nearest its start; `unit` is "line" or "row"."""
 
     def __init__(self, path: Path, unit: str) -> None:
         self.path = path

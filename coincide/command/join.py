@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
+from coincide.command.answer_files import check_paths, is_terminal, opened_answer
 from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
-from coincide.command.input.assignment import Assignment, assign_templates, has_no_uncertainty, note_empty_labels
+from coincide.command.input.chosen_templates import (
+    Assignment,
+    Templates,
+    assign_templates,
+    has_no_uncertainty,
+    load_templates,
+    note_empty_labels,
+    parse_template,
+)
 from coincide.command.input.file_events import FileEvents, read_events, without_faulty
 from coincide.command.input.formats import bad_rows_of
-from coincide.command.input.named_templates import Templates, load_templates, parse_template
 from coincide.command.input.own_uncertainty import is_rounded
 from coincide.command.join_arguments import InputFile, JoinRequest
-from coincide.command.output.answer_files import PairBlock, pair_answer
-from coincide.command.output.destination import check_paths, is_terminal, opened_answer
 from coincide.command.progress_bars import Stages, advance_of, shown_stages
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
@@ -29,9 +34,8 @@ from coincide.templates.histogram import Histogram
 def in_wrong_order(events: FileEvents, one: PositionArray, other: PositionArray, offset_us: Int64Array) -> BoolArray:
     """Whether `other` goes before `one` by (detected_at, sensor, id); what ties in all of them stays as it is.
 
-    Labels are compared as text: a file of text knows no other kind, and all formats are to answer alike.
-
-    `offset_us` is detected_at of `other` minus that of `one`.
+    `offset_us` is detected_at of `other` minus that of `one`. Labels are compared as text: a file of text knows no
+    other kind, and all formats are to answer alike.
     """
     wrong: BoolArray = offset_us < 0
     ties = np.flatnonzero(offset_us == 0)
@@ -66,18 +70,11 @@ def detections_of(sides: Sequence[tuple[FileEvents, Assignment]]) -> list[Detect
 
 def _codes(sides: Sequence[FileEvents], name: str) -> list[Int64Array | None]:
     """Positions of the labels in the sorted list of all of them, for each file; None where it has none."""
-    columns = {
-        number: side.labels[name].cast(pa.large_string()) for number, side in enumerate(sides) if name in side.labels
-    }
-    if not columns:
-        return [None for _ in sides]
-    known = pc.unique(pa.chunked_array(list(columns.values()), pa.large_string())).sort()
-    return [_positions(columns[number], known) if number in columns else None for number in range(len(sides))]
-
-
-def _positions(column: pa.Array, known: pa.Array) -> Int64Array:
-    codes: Int64Array = pc.index_in(column, value_set=known).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
+    columns = [side.labels[name].cast(pa.large_string()) if name in side.labels else None for side in sides]
+    present = [column for column in columns if column is not None]
+    known = pc.unique(pa.chunked_array(present, pa.large_string())).sort()
+    indices = [None if column is None else pc.index_in(column, value_set=known) for column in columns]
+    return [None if each is None else each.to_numpy(zero_copy_only=False).astype(np.int64) for each in indices]
 
 
 Side = tuple[FileEvents, Assignment]
@@ -120,9 +117,12 @@ def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | N
     # called before the answer is opened: what is wrong shows before anything is written
     blocks = timing_join_blocks(a, others[0] if others else None, request.window, request.threshold, request.sensors)
     count = 0
-    with opened_answer(request.out, partial(pair_answer, shown_columns(first, second))) as answer:
+    shown = shown_columns(first, second)
+    with opened_answer(request.out, pa.schema([*shown[0].schema, *shown[1].schema, *PAIR_FIELDS])) as answer:
+        of_left, of_right = (answer.part(table) for table in shown)
         for pairs in blocks:
-            answer.write(_pair_block(pairs, first, second, request))
+            left, right, of_pair = _shown_pairs(pairs, first, second, request)
+            answer.write(of_left.take(pa.array(left)), of_right.take(pa.array(right)), answer.part(of_pair))
             count += len(pairs)
             if place is not None and len(pairs):
                 advance(float(place[pairs.left[-1]]))
@@ -147,6 +147,7 @@ def _note_one_sensor(request: JoinRequest, events: Sequence[FileEvents]) -> None
         note(f"all events are of one sensor, {names.pop()}, so none make a pair: --sensors same or any joins them")
 
 
+PAIR_FIELDS = (pa.field("offset_s", pa.float64()), pa.field("probability", pa.float64()))
 DIGITS = 6  # of a probability; more than any calibration supports
 
 
@@ -165,11 +166,15 @@ def _shown(events: FileEvents, role: str) -> dict[str, pa.Array]:
     return columns
 
 
-def _pair_block(pairs: Pairs, a: FileEvents, b: FileEvents, request: JoinRequest) -> PairBlock:
+def _shown_pairs(
+    pairs: Pairs, a: FileEvents, b: FileEvents, request: JoinRequest
+) -> tuple[PositionArray, PositionArray, pa.Table]:
+    """Return who stands on either side of each pair, and what belongs to the pair: offset_s is b - a, as reported."""
     left, right = pairs.left, pairs.right
     offset_us = b.detected_at_us[right] - a.detected_at_us[left]
     if request.is_self_join and request.window.is_symmetric:  # anchors, not reports, decided who is a
         wrong = in_wrong_order(a, left, right, offset_us)
         left, right = np.where(wrong, right, left), np.where(wrong, left, right)
         offset_us = np.abs(offset_us)
-    return PairBlock(left, right, offset_us / 1e6, np.round(pairs.probability, DIGITS))
+    columns = [pa.array(offset_us / 1e6), pa.array(np.round(pairs.probability, DIGITS))]
+    return left, right, pa.Table.from_arrays(columns, schema=pa.schema(PAIR_FIELDS))

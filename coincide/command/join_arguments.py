@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from coincide.command.options import Commands, add_command, add_file_options, filled
+from coincide.command.options import Commands, add_command, add_file_options, filled, real
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.window import Window
 from coincide.errors import WindowError
@@ -88,20 +88,15 @@ def add_join(commands: Commands) -> argparse.ArgumentParser:
     join.add_argument("a", type=Path, metavar="A", help="the first file")
     join.add_argument("b", type=Path, metavar="B", nargs="?", help="the second file; left out: A with itself")
     _add_question(join)
-    for option, what in (("time", "the column with the times"), ("uncertainty", _FORMS_OF_TEMPLATES)):
+    forms = "for events that have none: a name in FILE, uniform:LO,HI, normal:SIGMA, normal:SIGMA,BUCKETS or point"
+    for option, what in (("time", "the column with the times"), ("uncertainty", forms)):
         metavar = "COLUMN" if option == "time" else "U"
         join.add_argument(f"--{option}", type=filled, metavar=metavar, help=what)
         for side in "ab":
-            join.add_argument(
-                f"--{option}-{side}", type=filled, metavar=metavar, help=f"the same for {side.upper()} only"
-            )
+            only = f"the same for {side.upper()} only"
+            join.add_argument(f"--{option}-{side}", type=filled, metavar=metavar, help=only)
     add_file_options(join)
     return join
-
-
-_FORMS_OF_TEMPLATES = (
-    "for events that have none: a name in FILE, uniform:LO,HI, normal:SIGMA, normal:SIGMA,BUCKETS or point"
-)
 
 
 def _add_question(join: argparse.ArgumentParser) -> None:
@@ -125,10 +120,8 @@ def join_request(options: argparse.Namespace, join: argparse.ArgumentParser) -> 
 
 
 def _input_file(options: argparse.Namespace, side: str) -> InputFile:
-    time_column, uncertainty = (
-        getattr(options, f"{name}_{side}") or getattr(options, name) for name in ("time", "uncertainty")
-    )
-    return InputFile(getattr(options, side), time_column, uncertainty)
+    named = (getattr(options, f"{name}_{side}") or getattr(options, name) for name in ("time", "uncertainty"))
+    return InputFile(getattr(options, side), *named)
 
 
 def with_joined_windows(argv: Sequence[str]) -> list[str]:
@@ -157,10 +150,7 @@ def _window(text: str) -> Window:
 
 
 def _threshold(text: str) -> float:
-    try:
-        threshold = float(text)
-    except ValueError:
-        threshold = 0.0
+    threshold = real(text)
     if not 0 < threshold <= 1:
         raise argparse.ArgumentTypeError(f"{text!r}: a probability above 0, at most 1")
     return threshold

@@ -29,12 +29,17 @@ def out_path(text: str) -> Path | None:
     return None if text == "-" else Path(text)
 
 
+def real(text: str) -> float:
+    """Return a number; NaN if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def number(text: str) -> float:
     """Return a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = real(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"{text!r}: a finite number")
     return value
@@ -51,10 +56,7 @@ def lasting_us(text: str) -> int:
 
 
 def _microseconds(text: str, least: int, allowed: str) -> int:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
+    seconds = real(text)
     if not 0 <= seconds <= LONGEST_S or round(seconds * 1e6) < least:
         raise argparse.ArgumentTypeError(f"{text!r}: {allowed}")
     return round(seconds * 1e6)

@@ -5,20 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from coincide.command.input.chunks import Advance
 
-
-class Stages(Protocol):
-    """Starts a stage of the work."""
-
-    def __call__(self, description: str) -> Advance:
-        """Return what is to be called with the share of this stage that is done."""
-        ...
+Stages = Callable[[str], Advance]
+"""Starts a stage of the work; returns what is to be called with its share that is done."""
 
 
 @contextmanager
@@ -33,7 +27,7 @@ def shown_stages(*, answer_on_terminal: bool) -> Iterator[Stages | None]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
 
-        def stage(description: str) -> Callable[[float], None]:
+        def stage(description: str) -> Advance:
             task = progress.add_task(description, total=1.0)
             return lambda share: progress.update(task, completed=share)
 

@@ -18,29 +18,14 @@ from coincide.papers.window_join import variants
 
 @dataclass(frozen=True)
 class PaperAlgorithm:
-    """An algorithm of a paper.
-
-    Attributes
-    ----------
-    name : str
-    paper : str
-        The paper's short title, and the number of the algorithm there.
-    run : callable
-        Returns a `PaperResult`; see the module.
-    uniform_templates_only : bool
-        Refuses templates of more than one bucket.
-    long_windows_only : bool
-        Refuses a window with hi - lo shorter than the longest templates of both streams together.
-    uniform_cliques_only : bool
-        Refuses every graph but a clique of one symmetric window.
-    """
+    """An algorithm of a paper: its name, the paper's title and the number there, and what it assumes."""
 
     name: str
     paper: str
     run: Callable[..., PaperResult]
-    uniform_templates_only: bool = False
-    long_windows_only: bool = False
-    uniform_cliques_only: bool = False
+    uniform_templates_only: bool = False  # refuses templates of more than one bucket
+    long_windows_only: bool = False  # refuses hi - lo shorter than the longest templates of both streams together
+    uniform_cliques_only: bool = False  # refuses every graph but a clique of one symmetric window
 
 
 INTERVAL = "interval timing correlation"
@@ -52,13 +37,7 @@ TIMING_JOINS = (
     PaperAlgorithm("simple-sort", f"{INTERVAL}, section 4.2", simple_sort),
     PaperAlgorithm("eager", f"{INTERVAL}, Algorithms 2 and 3", eager, uniform_templates_only=True),
     PaperAlgorithm("lazy", f"{INTERVAL}, Algorithms 4 and 5", lazy, uniform_templates_only=True),
-    PaperAlgorithm(
-        "lazy-lookup",
-        f"{INTERVAL}, Algorithms 6 and 7",
-        lazy_lookup,
-        uniform_templates_only=True,
-        long_windows_only=True,
-    ),
+    PaperAlgorithm("lazy-lookup", f"{INTERVAL}, Algorithms 6 and 7", lazy_lookup, True, True),
     PaperAlgorithm("histogram-simple", f"{PTJOIN}, section 3", histogram_joins.simple),
     PaperAlgorithm("histogram-eager", f"{PTJOIN}, Equations 4 to 6", histogram_joins.eager, long_windows_only=True),
     PaperAlgorithm("ptjoin", f"{PTJOIN}, Theorems 2 to 4", histogram_joins.ptjoin, long_windows_only=True),

@@ -24,39 +24,15 @@ from coincide.templates.template_columns import TemplateColumns
 
 @dataclass
 class Work:
-    """Elementary work in counts, and how long events waited in the time of the recording.
+    """Elementary work in counts, and how long events waited in the time of the recording."""
 
-    Attributes
-    ----------
-    scanned : int
-        Events of other streams that the algorithm looked at.
-    probabilities : int
-        Probabilities evaluated.
-    lookups : int
-        Answers taken from a look-up or satisfaction table instead.
-    windows_tested : int
-        Exact times compared with a period or a window.
-    predicates : int
-        Keys compared, and calls of the predicate.
-    buffered : int
-        Largest number of events held at once, all streams together.
-    waited_us : int
-        Time from the arrival of an event until it was joined with those before it, or dropped; all events together.
-    longest_wait_us : int
-
-    Examples
-    --------
-    >>> Work(scanned=12, windows_tested=9, predicates=3).operations
-    24
-    """
-
-    scanned: int = 0
-    probabilities: int = 0
-    lookups: int = 0
-    windows_tested: int = 0
-    predicates: int = 0
-    buffered: int = 0
-    waited_us: int = 0
+    scanned: int = 0  # events of other streams that the algorithm looked at
+    probabilities: int = 0  # evaluated
+    lookups: int = 0  # answers taken from a look-up or satisfaction table instead
+    windows_tested: int = 0  # exact times compared with a period or a window
+    predicates: int = 0  # keys compared, and calls of the predicate
+    buffered: int = 0  # largest number of events held at once, all streams together
+    waited_us: int = 0  # from the arrival of an event until it was joined or dropped; all events together
     longest_wait_us: int = 0
 
     @property
@@ -67,28 +43,14 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class PaperResult:
-    """An answer and the work that it took.
+    """An answer, and the work that it took."""
 
-    Attributes
-    ----------
-    members : ndarray of int64, shape (n, k)
-        Rows of the members of each result, a column for each stream; sorted by the columns from left to right.
-    work : Work
-    """
-
-    members: Int64Array
+    members: Int64Array  # (n, k): the rows of each result, a column for each stream; sorted by columns
     work: Work
 
 
 class PaperAnswer:
-    """Results so far, and counts of the work done for them.
-
-    Parameters
-    ----------
-    recording : Recording
-    streams : tuple of str
-        Streams in the order of the result's columns.
-    """
+    """Results so far, with a column for each of `streams`, and counts of the work done for them."""
 
     def __init__(self, recording: Recording, streams: tuple[str, ...]) -> None:
         self.recording, self.streams, self.work = recording, streams, Work()
@@ -115,24 +77,7 @@ class PaperAnswer:
 
 
 class TimingAnswer(PaperAnswer):
-    """Pairs of two streams whose difference of time lies in the window with enough probability.
-
-    Parameters
-    ----------
-    recording : Recording
-        Of two streams, a and b.
-    window : Window
-        Of Xb - Xa.
-    threshold : float
-        In (0, 1].
-
-    Raises
-    ------
-    DetectionsError
-        There are not two streams.
-    ThresholdError
-        `threshold` is not in (0, 1].
-    """
+    """Pairs of the two streams of `recording`, a and b, whose Xb - Xa lies in `window` with probability `threshold`."""
 
     def __init__(self, recording: Recording, window: Window, threshold: float) -> None:
         streams = tuple(recording.streams)
@@ -141,8 +86,7 @@ class TimingAnswer(PaperAnswer):
         super().__init__(recording, streams)
         self.threshold = checked_threshold(threshold)
         self.windows = dict(zip(streams, (window, window.swapped()), strict=True))
-        self.other = dict(zip(streams, streams[::-1], strict=True))
-        """The stream in which the partners of each stream's events are."""
+        self.other = dict(zip(streams, streams[::-1], strict=True))  # where each stream's partners are
 
     def is_match(self, new: Event, other: Event) -> bool:
         """Evaluate the satisfaction probability of two events; say whether it reaches the threshold."""
@@ -177,12 +121,6 @@ def qualifies(u: Histogram, v: Histogram, offset_us: int, window: Window, thresh
 
     The tolerance is that of `satisfaction_offsets`. A probability below the threshold by rounding alone qualifies.
     Threshold 1 asks for the supports, because 1 - P vanishes in rounding before they are inside the window.
-
-    Examples
-    --------
-    >>> u = Histogram.uniform(0, 100)
-    >>> [qualifies(u, u, 100_000_000 + past_us, Window(200), 1.0) for past_us in (0, 1)]
-    [True, False]
     """
     probability = window_probability(_difference(u, v), seconds_of(np.array([offset_us])), window)
     if probability[0] < least_probability(threshold):

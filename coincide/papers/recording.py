@@ -19,56 +19,27 @@ Label = int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One detection as it arrives.
-
-    Attributes
-    ----------
-    stream : str
-    row : int
-        Its row in the stream's detections.
-    detected_at_us : int
-    template : int
-        Position in the templates of its stream.
-    earliest_us, latest_us : int
-        The timing papers' min and max of its timestamp, rounded down and up to whole microseconds. An exact time has
-        both alike.
-    now_us : int
-        The papers' current time: the greatest `latest_us` that has arrived, this event's included.
-    key : int, str or None
-        The window join paper's label, equal for all members of a result; None where there are no keys.
-    """
+    """One detection as it arrives."""
 
     stream: str
-    row: int
+    row: int  # in the stream's detections
     detected_at_us: int
-    template: int
-    earliest_us: int
-    latest_us: int
-    now_us: int
-    key: Label = None
+    template: int  # position in the templates of its stream
+    earliest_us: int  # the papers' min, rounded down to a microsecond
+    latest_us: int  # the papers' max, rounded up; an exact time has both alike
+    now_us: int  # the papers' current time: the greatest `latest_us` that has arrived, this event's included
+    key: Label = None  # the window join paper's label, equal for all members of a result
 
 
 @dataclass(frozen=True)
 class StreamParameters:
-    """What an algorithm knows about a stream before its events come.
-
-    Attributes
-    ----------
-    templates : tuple of Histogram
-    longest_s, shortest_s : float
-        pi and rho: lengths of the longest and the shortest template; 0 if there is none.
-    max_delay_us : int
-        How far an event's `latest_us` lies behind `now_us` when it arrives, at most.
-    disorder_us : int
-        How far an event's `latest_us` lies behind the greatest one of its own stream, at most. The window join paper
-        assumes 0.
-    """
+    """What an algorithm knows about a stream before its events come."""
 
     templates: tuple[Histogram, ...]
-    longest_s: float
-    shortest_s: float
-    max_delay_us: int
-    disorder_us: int
+    longest_s: float  # pi: length of the longest template; 0 if there is none
+    shortest_s: float  # rho
+    max_delay_us: int  # how far an event's `latest_us` lies behind `now_us` when it arrives, at most
+    disorder_us: int  # the same behind the greatest of its own stream; the window join paper assumes 0
 
 
 class Recording:
@@ -87,13 +58,6 @@ class Recording:
     key : mapping of str to array_like, optional
         A label for each row of each stream: the window join paper's equality predicate.
 
-    Attributes
-    ----------
-    events : tuple of Event
-        In the order of arrival.
-    parameters : dict of str to StreamParameters
-        By stream. Delays are measured, so that no event comes later than its stream promises.
-
     Raises
     ------
     DetectionsError
@@ -106,8 +70,6 @@ class Recording:
     >>> recording = Recording({"a": a, "b": b}, order=[0, 2, 1])
     >>> [(event.stream, event.row) for event in recording]
     [('a', 0), ('b', 1), ('b', 0)]
-    >>> recording.parameters["b"].max_delay_us
-    5000000
     """
 
     def __init__(
@@ -145,7 +107,7 @@ class Recording:
 
     @cached_property
     def parameters(self) -> dict[str, StreamParameters]:
-        """What is known of each stream beforehand."""
+        """What is known of each stream beforehand; delays are measured, so that no event comes later than promised."""
         return {name: self._parameters(name, rows) for name, rows in self.streams.items()}
 
     def _column(self, name: str) -> Int64Array:

@@ -13,16 +13,7 @@ FAR_US = 2**62  # further than any time
 
 
 class SortedBuffer:
-    """Events in ascending order of `latest_us`, the timing papers' max; the nested loop's queue of the window joins.
-
-    Examples
-    --------
-    >>> buffer = SortedBuffer(Event("a", row, 0, 0, 0, latest, 0) for row, latest in enumerate([30, 10, 20]))
-    >>> [event.row for event in buffer], [event.row for event in buffer.between(10, 20)]
-    ([1, 2, 0], [1, 2])
-    >>> buffer.drop_before(20), buffer.first_from(30)
-    (1, 1)
-    """
+    """Events in ascending order of `latest_us`, the timing papers' max; the nested loop's queue of the window joins."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._events = sorted(events, key=latest_us)

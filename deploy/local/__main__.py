@@ -18,11 +18,8 @@ from deploy.local.system import HARBOUR, PROCESSES, Report, System
 @contextmanager
 def _shown() -> Iterator[Report]:
     """Yield a report that shows, until the block ends, which process does what and since when, a line for each."""
-    columns = (
-        SpinnerColumn(finished_text="✓"),
-        TextColumn("{task.description:<9} {task.fields[state]:<8}"),
-        TimeElapsedColumn(),
-    )
+    line = TextColumn("{task.description:<9} {task.fields[state]:<8}")
+    columns = (SpinnerColumn(finished_text="✓"), line, TimeElapsedColumn())
     tasks: dict[str, TaskID] = {}
     with Progress(*columns) as progress:
 

@@ -26,19 +26,10 @@ STOP_TIMEOUT_S = 30.0
 
 
 def prepare(folder: Path, port: int, controller_port: int) -> list[str]:
-    """Return the command that runs a broker on ``folder``, formatted first where it has no data yet.
-
-    Raises
-    ------
-    LocalError
-        There is no Java, no jars, or the folder could not be formatted.
-    """
+    """Return the command that runs a broker on ``folder``, formatted first where it has no data yet."""
     java = find_java()
-    classpath = [
-        "-cp",
-        f"{ensure_jars(java).broker}/*",
-        f"-Dlog4j2.configurationFile={(HERE / 'log4j2.properties').as_uri()}",
-    ]
+    logging = f"-Dlog4j2.configurationFile={(HERE / 'log4j2.properties').as_uri()}"
+    classpath = ["-cp", f"{ensure_jars(java).broker}/*", logging]
     properties = _write_properties(folder, port, controller_port)
     if not (folder / "data" / "meta.properties").exists():
         _format([str(java.executable), *classpath], properties)
@@ -64,17 +55,11 @@ def _format(java: list[str], properties: Path) -> None:
 
 
 class Broker:
-    """A broker whose life is in the caller's hands; what it logs goes to ``broker.log`` in its folder.
-
-    Attributes
-    ----------
-    bootstrap
-        What a client connects to, ``127.0.0.1:port``.
-    """
+    """A broker whose life is in the caller's hands; what it logs goes to ``broker.log`` in its folder."""
 
     def __init__(self, folder: Path, port: int, controller_port: int | None = None) -> None:
         self.folder = folder
-        self.bootstrap = f"127.0.0.1:{port}"
+        self.bootstrap = f"127.0.0.1:{port}"  # what a client connects to
         self._port = port
         self._controller_port = controller_port or free_ports(1)[0]
         self._process: subprocess.Popen[bytes] | None = None
@@ -85,13 +70,7 @@ class Broker:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start it and return when it answers.
-
-        Raises
-        ------
-        LocalError
-            It died, or did not answer within `READY_TIMEOUT_S`.
-        """
+        """Start it and return when it answers; a `LocalError` where it does not within `READY_TIMEOUT_S`."""
         command = prepare(self.folder, self._port, self._controller_port)
         with (self.folder / "broker.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)

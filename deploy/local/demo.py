@@ -33,13 +33,7 @@ _WATCH_EVERY_S = 1.0
 
 
 def run_demo(system: System, *, detach: bool) -> None:
-    """Show 1987 and now on a running ``system``; then, unless ``detach``, go on until Ctrl-C and stop everything.
-
-    Raises
-    ------
-    LocalError
-        The matches did not come.
-    """
+    """Show 1987 and now on a running ``system``; then, unless ``detach``, go on until Ctrl-C and stop everything."""
     try:
         applied_query(system, BANG)
         start_us = time.time_ns() // 1_000
@@ -74,10 +68,7 @@ def show_1987(system: System) -> None:
 def new_bangs(system: System, since_us: int) -> Iterator[Mapping[str, Any]]:
     """Yield each match of the harbour that ingest had in hand at ``since_us`` or later, as they come; never ends.
 
-    Raises
-    ------
-    LocalError
-        The first does not come within `MATCHES_TIMEOUT_S`.
+    The first has to come within `MATCHES_TIMEOUT_S`.
     """
     if not wait_until(lambda: bool(_newest_bangs(system, since_us)), MATCHES_TIMEOUT_S):
         raise LocalError(f"no match of query {BANG} came within {MATCHES_TIMEOUT_S:.0f} s; see `make logs`")
@@ -116,13 +107,7 @@ def _stop(system: System) -> None:
 
 
 def applied_query(system: System, id_: str) -> Query:
-    """Return one of the demo's queries once the fusion job has applied it.
-
-    Raises
-    ------
-    LocalError
-        It has not, within `MATCHES_TIMEOUT_S`.
-    """
+    """Return one of the demo's queries once the fusion job has applied it, within `MATCHES_TIMEOUT_S`."""
     if not wait_until(lambda: _is_applied(_query(system, id_)), MATCHES_TIMEOUT_S):
         raise LocalError(
             f"the fusion job has not applied query {id_} within {MATCHES_TIMEOUT_S:.0f} s; was it removed, or was this "
@@ -154,13 +139,7 @@ def _post(system: System, body: bytes) -> httpx.Response:
 
 
 def wait_for_matches(system: System, query: str, expected: set[frozenset[str]]) -> list[dict[str, Any]]:
-    """Return every live match of a query once those between the detections in ``expected`` are served.
-
-    Raises
-    ------
-    LocalError
-        They are not, within `MATCHES_TIMEOUT_S`.
-    """
+    """Return every live match of a query once those between the detections in ``expected`` are served."""
     if not wait_until(lambda: expected <= _ids(matches_of(system, query)), MATCHES_TIMEOUT_S):
         came = len(expected & _ids(matches_of(system, query)))
         raise LocalError(
@@ -188,13 +167,7 @@ def matches_of(system: System, query: str, **filters: str) -> list[dict[str, Any
 
 
 def wait_for_episode(system: System, query: str, count: int) -> dict[str, Any]:
-    """Return the episode of a query that has so many matches, once it is served.
-
-    Raises
-    ------
-    LocalError
-        It is not, within `MATCHES_TIMEOUT_S`, or it is not the only one.
-    """
+    """Return the only episode of a query, once it is served and has so many matches."""
     if not wait_until(lambda: any(each["count"] == count for each in _episodes(system, query)), MATCHES_TIMEOUT_S):
         raise LocalError(f"no episode of {query} has its {count} matches after {MATCHES_TIMEOUT_S:.0f} s")
     episodes = _episodes(system, query)

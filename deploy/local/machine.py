@@ -5,6 +5,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 #: The checkout; nothing here depends on the working directory.
@@ -44,13 +45,7 @@ def wait_until(is_so: Callable[[], bool], timeout_s: float, every_s: float = 0.1
 
 def free_ports(count: int) -> list[int]:
     """Return ``count`` different ports of 127.0.0.1 on which nobody listens now."""
-    ports: list[int] = []
-    for port in random.sample(_CANDIDATES, k=len(_CANDIDATES)):
-        if len(ports) == count:
-            break
-        if is_free(port):
-            ports.append(port)
-    return ports
+    return list(islice(filter(is_free, random.sample(_CANDIDATES, k=len(_CANDIDATES))), count))
 
 
 def is_free(port: int) -> bool:

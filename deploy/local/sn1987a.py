@@ -27,25 +27,13 @@ ANY_TWO, ALL_THREE, TWO_OF_THREE = QUERIES = ("sn1987a", "sn1987a-all", "sn1987a
 
 @dataclass(frozen=True)
 class DetectorGroup:
-    """The matches between some detectors, summed up.
-
-    Attributes
-    ----------
-    first_events_apart_s
-        From the earliest to the latest of their first events, as their own clocks put them.
-    first_events_probability
-        Of the match of their first events; None where there is none.
-    matches
-        How many sets of one event of each match.
-    point_matches
-        How many would, were every clock believed: reported times at most the window apart.
-    """
+    """The matches between some detectors, summed up."""
 
     detectors: tuple[str, ...]
-    first_events_apart_s: float
-    first_events_probability: float | None
-    matches: int
-    point_matches: int
+    first_events_apart_s: float  # from the earliest to the latest of their first events, by their own clocks
+    first_events_probability: float | None  # of the match of their first events; None where there is none
+    matches: int  # how many sets of one event of each match
+    point_matches: int  # how many would, were every clock believed: reported times at most the window apart
 
 
 def posts() -> dict[str, bytes]:

@@ -36,13 +36,7 @@ class Supervision:
         return True
 
     def start(self, java_home: Path) -> None:
-        """Start the runner, with no process in it yet.
-
-        Raises
-        ------
-        LocalError
-            It did not come up.
-        """
+        """Start the runner, with no process in it yet."""
         self._layout.logs.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(HERE / "supervisord.conf")]
         said = self._layout.logs / "supervisord.out"
@@ -86,23 +80,14 @@ class Supervision:
         return int(self._call("getProcessInfo", name)["pid"])
 
     def send_signal(self, name: str, number: signal.Signals) -> None:
-        """Send ``number`` to the process itself, not to its children.
-
-        Raises
-        ------
-        LocalError
-            It does not run.
-        """
+        """Send ``number`` to the process itself, not to its children; a `LocalError` where it does not run."""
         pid = self.pid(name)
         if pid == 0:
             raise LocalError(f"{name} does not run, so it cannot be sent {number.name}")
         os.kill(pid, number)
 
     def shut_down(self, timeout_s: float) -> None:
-        """Have the runner stop every process in order, and itself; return when it is gone or ``timeout_s`` is over.
-
-        Harmless where it does not run.
-        """
+        """Have the runner, if there is one, stop every process in order and itself, within ``timeout_s``."""
         if self.is_running:
             runner = psutil.Process(int(self._call("getPID")))
             self._call("shutdown")

@@ -40,15 +40,7 @@ def _silent(name: str, state: str) -> None:
 
 
 class System:
-    """One system on ``layout``.
-
-    Attributes
-    ----------
-    supervision
-        Its process runner: starts, stops and signals one process.
-    ingest, alerting
-        HTTP clients of the two services, until `down`.
-    """
+    """One system on ``layout``: its process runner, and HTTP clients of its two services, until `down`."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -59,14 +51,8 @@ class System:
     def up(self, report: Report = _silent, *, rebuild: bool = False) -> None:
         """Start what does not run and return when all is ready; changes nothing where all is.
 
-        With ``rebuild`` fusion, if it does not run, begins anew from the topics.
-
-        Where that fails, or Ctrl-C comes, what was started is stopped again.
-
-        Raises
-        ------
-        LocalError
-            A port is taken, there is no Java, or a process could not be started.
+        With ``rebuild`` fusion, if it does not run, begins anew from the topics. Where starting fails, or Ctrl-C
+        comes, what was started is stopped again.
         """
         was_running = self.supervision.is_running
         try:
@@ -137,13 +123,7 @@ class System:
             return False
 
     def wait_ready(self, *names: str, report: Report = _silent) -> None:
-        """Return when ``names``, or all processes, are ready.
-
-        Raises
-        ------
-        LocalError
-            One has given up, or is not ready within `READY_TIMEOUT_S`; the message ends with its log's last lines.
-        """
+        """Return when ``names``, or all processes, are ready; a `LocalError` ends with the last lines of a log."""
         waiting = list(names or PROCESSES)
         deadline_s = time.monotonic() + READY_TIMEOUT_S
         while waiting:
@@ -176,20 +156,8 @@ class System:
         self.supervision.start_process("kafka")
         self.wait_ready("kafka")
 
-    def suspend_broker(self) -> None:
-        """Hang Kafka: connections stay open, nothing is answered (SIGSTOP)."""
-        self.supervision.send_signal("kafka", signal.SIGSTOP)
-
-    def resume_broker(self) -> None:
-        """Let a suspended Kafka go on (SIGCONT) and return when it answers."""
-        self.supervision.send_signal("kafka", signal.SIGCONT)
-        self.wait_ready("kafka")
-
     def status(self) -> dict[str, str]:
-        """Return what each process does, by name; a `LocalError` where the system does not run.
-
-        The demo's harbour is there once it was started.
-        """
+        """Return what each process does, by name; the demo's harbour is there once it was started."""
         states = self.supervision.states()
         status = {name: f"{states[name]}, {'ready' if self.is_ready(name) else 'NOT ready'}" for name in PROCESSES}
         harbour = states.get(HARBOUR, "STOPPED")

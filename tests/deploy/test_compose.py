@@ -23,19 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))
 
 
-def compose() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
-    return found
-
-
-SERVICES: dict[str, dict[str, Any]] = compose()["services"]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
 def test_every_service_of_the_system_is_there() -> None:
-    assert SERVICES.keys() == {
-        *("kafka", "topics", "sensors", "ingest", "fusion", "alerting"),
-        *("prometheus", "grafana"),
-    }
+    names = {"kafka", "topics", "sensors", "ingest", "fusion", "alerting", "prometheus", "grafana"}
+    assert SERVICES.keys() == names
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -45,7 +39,7 @@ def test_files_that_compose_names_exist(name: str) -> None:
         assert (ROOT / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
     for volume in service.get("volumes", []):
         source = volume.split(":")[0]
-        assert (ROOT / source).exists() if source.startswith(".") else source in compose()["volumes"]
+        assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
 
 
 @pytest.mark.parametrize("name", SERVICES)

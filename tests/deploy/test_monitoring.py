@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,34 +26,27 @@ def exported() -> set[str]:
     return {name + suffix for name, kind in found for suffix in SUFFIXES[kind]}
 
 
-def rules() -> list[dict[str, Any]]:
-    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
-    return [rule for group in groups for rule in group["rules"]]
+def of_yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def dashboard() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(DASHBOARD.read_text(encoding="utf-8"))
-    return found
+ALERTS: list[dict[str, Any]] = [rule for group in of_yaml(RULES)["groups"] for rule in group["rules"]]
+EVERY_PANEL: list[dict[str, Any]] = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+PANELS = [panel for panel in EVERY_PANEL if panel["type"] != "row"]
+EXPRESSIONS = [  # who asks, what
+    *((rule["alert"], rule["expr"]) for rule in ALERTS),
+    *((panel["title"], target["expr"]) for panel in PANELS for target in panel["targets"]),
+]
 
 
-def panels() -> list[dict[str, Any]]:
-    return [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
-
-
-def expressions() -> Iterator[tuple[str, str]]:
-    """Yield (who asks, what) for every expression of a rule or panel."""
-    yield from ((rule["alert"], rule["expr"]) for rule in rules())
-    yield from ((panel["title"], target["expr"]) for panel in panels() for target in panel["targets"])
-
-
-@pytest.mark.parametrize(("asker", "expression"), list(expressions()))
+@pytest.mark.parametrize(("asker", "expression"), EXPRESSIONS)
 def test_every_metric_that_is_named_is_exported(asker: str, expression: str) -> None:
     named = set(re.findall(r"\bcoincide_\w+", expression))
     assert named - exported() == set()
     assert named or expression.startswith("up{")
 
 
-@pytest.mark.parametrize(("asker", "expression"), list(expressions()))
+@pytest.mark.parametrize(("asker", "expression"), EXPRESSIONS)
 def test_counters_and_histograms_are_read_as_such(asker: str, expression: str) -> None:
     """The value of a counter says nothing by itself, and a quantile is of buckets."""
     for name in re.findall(r"\bcoincide_\w+_(?:total|bucket)\b", expression):
@@ -63,26 +55,25 @@ def test_counters_and_histograms_are_read_as_such(asker: str, expression: str) -
         assert name.endswith("_bucket")
 
 
-@pytest.mark.parametrize("expression", [expression for _, expression in expressions()])
+@pytest.mark.parametrize("expression", [expression for _, expression in EXPRESSIONS])
 def test_parentheses_match(expression: str) -> None:
     for opening, closing in ("()", "[]", "{}"):
         assert expression.count(opening) == expression.count(closing)
 
 
 def test_alerts_have_unique_names_a_severity_and_a_sentence() -> None:
-    names = [rule["alert"] for rule in rules()]
+    names = [rule["alert"] for rule in ALERTS]
     assert len(set(names)) == len(names)
-    for rule in rules():
+    for rule in ALERTS:
         assert rule["labels"]["severity"] in {"page", "ticket"}
         assert rule["annotations"]["summary"]
 
 
 def test_every_component_is_scraped_at_the_port_it_listens_on() -> None:
-    prometheus = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
-    compose = yaml.safe_load((DEPLOY.parent / "docker-compose.yml").read_text(encoding="utf-8"))
-    targets = [
-        target for job in prometheus["scrape_configs"] for each in job["static_configs"] for target in each["targets"]
-    ]
+    prometheus = of_yaml(DEPLOY / "prometheus" / "prometheus.yml")
+    compose = of_yaml(DEPLOY.parent / "docker-compose.yml")
+    scraped = [each for job in prometheus["scrape_configs"] for each in job["static_configs"]]
+    targets = [target for each in scraped for target in each["targets"]]
     for target in targets:
         service, port = target.split(":")
         assert f"127.0.0.1:{port}:{port}" in compose["services"][service]["ports"]
@@ -92,20 +83,17 @@ def test_every_component_is_scraped_at_the_port_it_listens_on() -> None:
 
 def test_the_dashboard_is_provisioned() -> None:
     provisioning = DEPLOY / "grafana" / "provisioning"
-    [source] = yaml.safe_load((provisioning / "datasources" / "prometheus.yml").read_text(encoding="utf-8"))[
-        "datasources"
-    ]
-    [provider] = yaml.safe_load((provisioning / "dashboards" / "coincide.yml").read_text(encoding="utf-8"))["providers"]
+    [source] = of_yaml(provisioning / "datasources" / "prometheus.yml")["datasources"]
+    [provider] = of_yaml(provisioning / "dashboards" / "coincide.yml")["providers"]
     assert provider["options"]["path"] == "/var/lib/grafana/dashboards"
-    assert {panel["datasource"]["uid"] for panel in panels()} == {source["uid"]}
+    assert {panel["datasource"]["uid"] for panel in PANELS} == {source["uid"]}
 
 
 def test_panels_have_ids_of_their_own_and_do_not_overlap() -> None:
-    every = dashboard()["panels"]
-    assert len({panel["id"] for panel in every}) == len(every)
+    assert len({panel["id"] for panel in EVERY_PANEL}) == len(EVERY_PANEL)
     cells = [
         (x, y)
-        for panel in every
+        for panel in EVERY_PANEL
         for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
         for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
     ]

@@ -36,9 +36,7 @@ def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
     result = algorithm.run(*streams.question)
     work = result.work
     counts = [f"{count:,}" for count in (work.scanned, work.probabilities, work.lookups, work.buffered)]
-
     row = re.search(rf"^\| `{algorithm.name}` \|.*$", SECTION, re.MULTILINE)
-
     assert row is not None, f"{algorithm.name} has no row"
     assert row[0].rsplit(" | ", 4)[1:] == [*counts[:3], f"{counts[3]} |"]
     assert f"{len(result.members):,} pairs" in SECTION
@@ -48,9 +46,7 @@ def test_our_own_counts_are_those_of_the_recording(monkeypatch: pytest.MonkeyPat
     streams, scanned, looked_up = long_recording(), [], []
     monkeypatch.setattr(expansion, "expanded", counted(expansion.expanded, lambda rows: scanned.append(len(rows[0]))))
     monkeypatch.setattr(ProbeBounds, "qualify", counted(ProbeBounds.qualify, lambda rows: looked_up.append(len(rows))))
-
     timing_join(streams.a, streams.b, streams.window, streams.threshold, sensors="any")
-
     row = re.search(r"^\| `timing_join` \|.*$", SECTION, re.MULTILINE)
     assert row is not None
     counts = (sum(scanned), 0, sum(looked_up), len(streams.a) + len(streams.b))

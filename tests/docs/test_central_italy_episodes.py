@@ -10,14 +10,7 @@ import pytest
 from coincide import Histogram
 from docs.generate import ROOT
 from docs.pictures import numbers_in
-from docs.studies.episodes import (
-    GAPS_S,
-    WAYS,
-    chains,
-    matches_of,
-    measured,
-    rows,
-)
+from docs.studies.episodes import GAPS_S, WAYS, chains, matches_of, measured, rows
 from docs.studies.events import Morning
 from docs.studies.matches import Matches, coalesced, f1
 from docs.studies.picks import Pick, load_picks, origin_seconds
@@ -40,9 +33,7 @@ def test_the_table_shows_what_the_picture_does() -> None:
 @needs_data
 def test_the_second_half_is_as_shown(morning: Morning) -> None:
     settings = {way.name: ((SHOWN[way.name][0], SHOWN[way.name][1]), SHOWN[way.name][2]) for way in WAYS}
-
     now = measured(morning, settings)
-
     assert now.keys() == SHOWN.keys()
     for name, values in now.items():
         assert SHOWN[name] == pytest.approx(values, rel=1e-5, abs=1e-5), name
@@ -71,9 +62,7 @@ def test_matches_whose_intervals_touch_are_one_episode_and_its_time_is_that_of_t
     picks = picks_at(10, 11, 12, 13, 20, 21, events="aaaa-b")
     exact = {pick.source: Histogram.point() for pick in picks}
     matches = Matches.of([(0, 1), (1, 2, 3), (4, 5)], picks, exact, 1.0)
-
     episodes = coalesced(matches, picks, 0, hull=True)
-
     second = 1_000_000
     since = central_italy.MIDNIGHT_US
     assert ((episodes.runs.start_us - since) // second).tolist() == [10, 20]
@@ -88,7 +77,6 @@ def test_uncertain_matches_occurred_within_their_hull() -> None:
     picks = picks_at(10, 10.5, events="aa")
     spread = {pick.source: Histogram.uniform(-3, -1) for pick in picks}
     [match] = [Matches.of([(0, 1)], picks, spread, 1.0)]
-
     since = central_italy.MIDNIGHT_US
     times_s = [(column[0] - since) / 1e6 for column in (match.earliest_us, match.p05_us, match.mean_us, match.p95_us)]
     assert times_s == sorted(times_s)

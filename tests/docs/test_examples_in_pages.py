@@ -1,7 +1,9 @@
-"""What tutorials and how-to pages show in Python is what comes out, and their configuration is accepted."""
+"""What pages show in Python and of the command is what comes out, and their configuration is accepted."""
 
-import doctest
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +15,43 @@ from coincide.queries import query_from_json
 from docs.generate import ROOT
 from services.common.declared_streams import load_streams
 from services.ingest.registry.sensors_file import load_sensors
+from tests.docs.sessions import blocks, defined_by
 
+EXPLANATION = ROOT / "docs/explanation"
 PAGES = [path for kind in ("tutorials", "how-to") for path in sorted((ROOT / "docs" / kind).glob("*.md"))]
-SESSIONS = [path for path in PAGES if "```python\n>>>" in path.read_text(encoding="utf-8")]
+SESSIONS = {path: 3 for path in PAGES if "```python\n>>>" in path.read_text(encoding="utf-8")}
+EXPLAINED = {EXPLANATION / "timing-join.md": 6, EXPLANATION / "coalescing.md": 40}
 FIRST = (ROOT / "docs/tutorials/first-network.md").read_text(encoding="utf-8")
+COALESCING = (EXPLANATION / "coalescing.md").read_text(encoding="utf-8")
+OF_COALESCE = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", COALESCING, re.DOTALL)
+JOINING = [path.read_text(encoding="utf-8") for path in (EXPLANATION / "timing-join.md", ROOT / "README.md")]
+OF_JOIN = re.findall(r"```sh\n(coincide .*?)```(?:\n\n```text\n(.*?)```)?", "".join(JOINING), re.DOTALL)
 
 
-def blocks(page: str, kind: str) -> list[str]:
-    return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
-
-
-@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
-def test_the_python_shown_says_what_it_shows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("path", "least"), {**SESSIONS, **EXPLAINED}.items(), ids=lambda each: getattr(each, "stem", "")
+)
+def test_the_python_shown_says_what_it_shows(path: Path, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    session = "\n".join(blocks(path.read_text(encoding="utf-8"), "python"))
-    test = doctest.DocTestParser().get_doctest(session, {}, path.name, str(path), 0)
-    assert len(test.examples) >= 3
-    assert doctest.DocTestRunner().run(test).failed == 0
+    defined_by(path.read_text(encoding="utf-8"), path, least)
+
+
+@pytest.mark.parametrize(("command", "shown"), [*OF_COALESCE, *OF_JOIN])
+def test_the_command_answers_what_the_page_shows(command: str, shown: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "config/examples", tmp_path / "config/examples")
+    script = f'coincide() {{ PYTHONPATH="{ROOT}" "{sys.executable}" -m coincide "$@"; }}\n{command}'
+    done = subprocess.run(
+        ["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == shown if (command, shown) in OF_COALESCE else shown in done.stdout
+    assert (command, shown) in OF_COALESCE or len(done.stdout.splitlines()) >= 2
+
+
+def test_there_are_commands() -> None:
+    assert len(OF_COALESCE) >= 4
+    assert COALESCING.count("```sh\n") == len(OF_COALESCE)
+    assert len(OF_JOIN) >= 3
 
 
 def test_there_are_sessions() -> None:

@@ -1,7 +1,6 @@
 """The pages on queries: what they show is accepted and read, and their events are those of the live stream."""
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -15,11 +14,14 @@ from services.alerting.kafka.records import RETRACTED
 from services.alerting.live.event_stream import event_of, events_of
 from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.match_rows import StoredMatch
+from tests.docs.sessions import blocks
 
 WRITE, READ = ((ROOT / f"docs/how-to/{page}.md").read_text("utf-8") for page in ("write-a-query", "read-results"))
-SHOWN: list[dict[str, Any]] = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", WRITE, re.DOTALL)]
+COALESCING = (ROOT / "docs/explanation/coalescing.md").read_text("utf-8")
+SHOWN: list[dict[str, Any]] = [json.loads(block) for block in blocks(WRITE, "json")]
+OF_COALESCING: list[dict[str, Any]] = [json.loads(block) for block in blocks(COALESCING, "json")]
 QUERIES = {document["id"]: document for document in SHOWN if "id" in document}
-EVENTS: list[str] = re.findall(r"```text\n(.*?)```", READ, re.DOTALL)
+EVENTS = blocks(READ, "text")
 FORMS = {"intruder": "binary", "burst": "clique", "gas-cloud": "path", "object": "graph"}
 
 
@@ -30,13 +32,16 @@ def test_there_is_a_query_of_every_form() -> None:
     assert asked == {"hot": Longest, "steady": Lasting, "alike": Similar}
 
 
-@pytest.mark.parametrize("document", QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("document", [*QUERIES.values(), *OF_COALESCING], ids=lambda document: document["id"])
 def test_contract_and_api_accept_every_query(document: dict[str, Any]) -> None:
     schema = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))
-    accepted = query_from_json(document).to_json()
-    for written in (document, accepted):
+    query = query_from_json(document)
+    for written in (document, query.to_json()):
         assert [error.message for error in Draft202012Validator(schema).iter_errors(written)] == []
         QueryDocument.model_validate(written)
+    if document in OF_COALESCING and isinstance(query, Query):
+        assert query.coalesce is not None
+        assert query.coalesce.to_json() == document["coalesce"]
 
 
 def test_each_way_to_change_a_threshold_is_shown_and_read() -> None:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import doctest
 import json
-import re
 from typing import Any
 
 import pytest
 
 from coincide.queries import Query
 from docs.generate import ROOT
+from tests.docs.sessions import blocks, defined_by
 
-PAGE = (ROOT / "docs/explanation/window-join.md").read_text(encoding="utf-8")
-QUERIES: dict[str, dict[str, Any]] = {
-    query["id"]: query for query in map(json.loads, re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
-}
+PATH = ROOT / "docs/explanation/window-join.md"
+PAGE = PATH.read_text(encoding="utf-8")
+QUERIES: dict[str, dict[str, Any]] = {query["id"]: query for query in map(json.loads, blocks(PAGE, "json"))}
 GRAPHS = {"gas-cloud": "gas_cloud", "object": "cameras", "burst": "burst"}
 
 
 @pytest.fixture(scope="module")
 def shown() -> dict[str, Any]:
     """What the page's Python defines, after it has said what it shows."""
-    session = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(session, {}, "window-join.md", "docs/explanation/window-join.md", 0)
-    assert len(test.examples) >= 30
-    assert doctest.DocTestRunner().run(test, clear_globs=False).failed == 0
-    return test.globs
+    return defined_by(PAGE, PATH, 30)
 
 
 def test_every_query_has_its_graph() -> None:

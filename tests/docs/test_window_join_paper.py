@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 from dataclasses import replace
 
@@ -11,9 +10,10 @@ import pytest
 from coincide.papers.algorithms import WINDOW_JOINS, PaperAlgorithm
 from docs.generate import ROOT
 from docs.studies.window_join_work import UNIFORM, USUAL, WIDE, Setting, works
+from tests.docs.sessions import defined_by
 
-PAGE = (ROOT / "docs/explanation/papers.md").read_text(encoding="utf-8")
-SECTION = PAGE.split("\n## Window joins\n")[1].split("\n## ")[0]
+PATH = ROOT / "docs/explanation/papers.md"
+SECTION = PATH.read_text(encoding="utf-8").split("\n## Window joins\n")[1].split("\n## ")[0]
 
 
 def shown_setting(algorithm: PaperAlgorithm) -> Setting:
@@ -24,15 +24,10 @@ def shown_setting(algorithm: PaperAlgorithm) -> Setting:
 def test_counts_are_those_of_the_recording(algorithm: PaperAlgorithm) -> None:
     work = works(shown_setting(algorithm), [algorithm.name])[algorithm.name]
     counts = [f"{count:,}" for count in (work.scanned, work.windows_tested, work.predicates, work.buffered)]
-
     row = re.search(rf"^\| `{algorithm.name}` \|.*$", SECTION, re.MULTILINE)
-
     assert row is not None, f"{algorithm.name} has no row"
     assert row[0].rsplit(" | ", 5)[1:] == [*counts, f"{work.longest_wait_us / 1e6:.2f} s |"]
 
 
 def test_the_python_shown_says_what_it_shows() -> None:
-    session = "\n".join(re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(session, {}, "papers.md", "docs/explanation/papers.md", 0)
-    assert len(test.examples) >= 6
-    assert doctest.DocTestRunner().run(test).failed == 0
+    defined_by(SECTION, PATH, 6)

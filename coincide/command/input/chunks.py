@@ -23,24 +23,12 @@ Column: TypeAlias = "pa.Array | list[Any]"
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Consecutive rows of a file.
+    """Consecutive rows of a file, n of them."""
 
-    Attributes
-    ----------
-    columns : mapping of str to Column
-        The wanted columns that the file has.
-    row : ndarray of int64, shape (n,)
-        Number of each row; the first of the file is 1.
-    place : ndarray of int64, shape (n,)
-        Where a person finds each row: its line, or in Parquet its row.
-    names : sequence of str
-        All columns that the file has, wanted or not.
-    """
-
-    columns: Mapping[str, Column]
-    row: Int64Array
-    place: Int64Array
-    names: Sequence[str]
+    columns: Mapping[str, Column]  # the wanted columns that the file has
+    row: Int64Array  # (n,): number of each row; the first of the file is 1
+    place: Int64Array  # (n,): where a person finds each row: its line, or in Parquet its row
+    names: Sequence[str]  # all columns that the file has
 
     def column(self, name: str) -> Column:
         """Return the values of a column; all empty if the file has none of that name."""

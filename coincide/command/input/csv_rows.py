@@ -45,16 +45,10 @@ class CsvHeader:
 
 
 def plain_columns(block: str, header: CsvHeader) -> dict[str, pa.Array] | None:
-    r"""Return the cells of each wanted column, blanks around them dropped.
+    """Return the cells of each wanted column, blanks around them dropped.
 
     None where not every line is a row of as many cells as the header without quotes or line ends inside: one is blank
     or of another length, or has bytes that are no UTF-8. Then the csv module should say what it is.
-
-    Examples
-    --------
-    >>> header = CsvHeader(["id", "n"], ",", {"n": 1})
-    >>> plain_columns("a, 1\nb,2 \n", header)["n"].to_pylist(), plain_columns('x"y,1', header)
-    (['1', '2'], None)
     """
     lines = block.replace("\r\n", "\n") if "\r" in block else block
     if "\r" in lines or "\n\n" in lines or lines.startswith("\n") or not _has_plain_quotes(lines, header.delimiter):
@@ -115,7 +109,9 @@ def rows_one_by_one(
         lines = first_line + _lines_before(part, before + reader.line_num - first_line)
         rows = first_row + np.cumsum([bool(cells) for cells in part]) - 1
         sound = _sound(part, len(header.names), lines, bad)
-        columns = _columns([part[position] for position in sound.tolist()], header.at)
+        kept = [part[position] for position in sound.tolist()]
+        # the reader has dropped blanks before the cells, so those after go as well
+        columns: dict[str, Column] = {name: [cells[at].rstrip() for cells in kept] for name, at in header.at.items()}
         yield Chunk(columns, rows[sound], lines[sound], header.names)
         first_row, first_line = int(rows[-1]) + 1, before + reader.line_num
 
@@ -150,11 +146,6 @@ def _sound(rows: list[list[str]], width: int, lines: Int64Array, bad: BadRows) -
     for position in np.flatnonzero((widths != width) & (widths > 0)).tolist():
         bad.add(int(lines[position]), f"{widths[position]} cells; the header has {width}")
     return np.flatnonzero(widths == width)
-
-
-def _columns(rows: list[list[str]], at: Mapping[str, int]) -> dict[str, Column]:
-    """Return the cells of each column; the reader has dropped blanks before them, so those after go as well."""
-    return {name: [cells[position].rstrip() for cells in rows] for name, position in at.items()}
 
 
 def csv_chunks(

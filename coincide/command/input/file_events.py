@@ -27,24 +27,14 @@ from coincide.command.input.own_uncertainty import OwnUncertainty, read_own_unce
 
 @dataclass(frozen=True, eq=False)
 class FileEvents:
-    """The usable rows of one file.
-
-    Attributes
-    ----------
-    row, place : ndarray of int64, shape (n,)
-        Number of each row in the file, and where a person finds it.
-    detected_at_us : ndarray of int64, shape (n,)
-    own : OwnUncertainty
-    labels : dict of str to pyarrow Array
-        Those of id, sensor, area and template that the file has: int64 or large_string, null where empty.
-    """
+    """The usable rows of one file, n of them."""
 
     path: Path
-    row: Int64Array
-    place: Int64Array
-    detected_at_us: Int64Array
+    row: Int64Array  # (n,): number of each row in the file
+    place: Int64Array  # (n,): where a person finds it
+    detected_at_us: Int64Array  # (n,)
     own: OwnUncertainty
-    labels: dict[str, pa.Array]
+    labels: dict[str, pa.Array]  # of LABEL_COLUMNS those that the file has: int64 or large_string, null where empty
 
     def __len__(self) -> int:
         return len(self.row)
@@ -57,13 +47,7 @@ class FileEvents:
 
 
 def read_events(path: Path, time_column: str | None, bad: BadRows, advance: Advance, *, assume_utc: bool) -> FileEvents:
-    """Read the events of `path`; rows that cannot be used go to `bad`.
-
-    Parameters
-    ----------
-    time_column : str, optional
-        Left out: detected_at, or else detected_at_us.
-    """
+    """Read the events of `path`; rows that cannot be used go to `bad`. Without a name times are TIME_COLUMNS."""
     times = TIME_COLUMNS if time_column is None else (time_column,)
     wanted = tuple(dict.fromkeys((*times, *LABEL_COLUMNS, *UNCERTAINTY_COLUMNS)))
     parts: list[FileEvents] = []
@@ -102,12 +86,8 @@ def _joined_events(parts: list[FileEvents]) -> FileEvents:
     row, place, time_us = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "place", "detected_at_us")
     )
-    own = OwnUncertainty(
-        *(
-            np.concatenate([getattr(part.own, field) for part in parts])
-            for field in ("sigma_s", "earliest_us", "length_us")
-        )
-    )
+    fields = ("sigma_s", "earliest_us", "length_us")
+    own = OwnUncertainty(*(np.concatenate([getattr(part.own, field) for part in parts]) for field in fields))
     names = [name for name in LABEL_COLUMNS if any(name in part.labels for part in parts)]
     columns = {name: joined_labels([part.labels.get(name, pa.nulls(len(part))) for part in parts]) for name in names}
     labels = {name: column for name, column in columns.items() if column.null_count < max(len(column), 1)}

@@ -1,4 +1,4 @@
-"""FileRows to be coalesced: readings at one time each, or facts with their own intervals."""
+"""Rows to be coalesced: readings at one time each, or facts with their own intervals."""
 
 from __future__ import annotations
 
@@ -20,46 +20,26 @@ from coincide.temporal.intervals import NOW_US
 
 @dataclass(frozen=True, eq=False)
 class FileRows:
-    """The usable rows of a file, n of them.
+    """The usable rows of a file, n of them."""
 
-    Attributes
-    ----------
-    start_us : ndarray of int64, shape (n,)
-        When each reading was taken, or each fact begins.
-    end_us : ndarray of int64, shape (n,), or None
-        When each fact ends, `NOW_US` where it still holds; None: they are readings.
-    by : list of pyarrow Array
-        The columns that make a group: int64 or large_string.
-    value : pyarrow Array or None
-        int64, float64 or large_string.
-    id : pyarrow Array or None
-        Of readings: int64 or large_string, null where empty.
-    """
-
-    start_us: Int64Array
-    end_us: Int64Array | None
-    by: list[pa.Array]
-    value: pa.Array | None
-    id: pa.Array | None
+    start_us: Int64Array  # (n,): when each reading was taken, or each fact begins
+    end_us: Int64Array | None  # (n,): when each fact ends, NOW_US where it still holds; None: they are readings
+    by: list[pa.Array]  # the columns that make a group: int64 or large_string
+    value: pa.Array | None  # int64, float64 or large_string
+    id: pa.Array | None  # of readings: int64 or large_string, null where empty
 
 
 def read_rows(request: CoalesceRequest, bad: BadRows, advance: Advance) -> FileRows:
     """Read what `request` names; rows that cannot be used go to `bad`."""
     reader = _Reader(request)
     parts = [reader.part(chunk, bad) for chunk in read_chunks(request.path, reader.wanted, bad, advance)]
-    starts = [part.start_us for part in parts] or [np.empty(0, np.int64)]
-    ends = [part.end_us for part in parts if part.end_us is not None] or [np.empty(0, np.int64)]
+    none, no_labels = np.empty(0, np.int64), [pa.array([], pa.large_string())]
+    start_us = np.concatenate([none, *(part.start_us for part in parts)])
+    ends = [part.end_us for part in parts if part.end_us is not None]
+    by = [joined_labels([part.by[n] for part in parts] or no_labels) for n in range(len(request.by))]
     values = [part.value for part in parts if part.value is not None]
-    return FileRows(
-        np.concatenate(starts),
-        np.concatenate(ends) if request.facts else None,
-        [
-            joined_labels([part.by[n] for part in parts] or [pa.array([], pa.large_string())])
-            for n in range(len(request.by))
-        ],
-        joined_values(values) if request.value_column else None,
-        _joined_ids(parts),
-    )
+    value = joined_values(values) if request.value_column else None
+    return FileRows(start_us, np.concatenate([none, *ends]) if request.facts else None, by, value, _joined_ids(parts))
 
 
 def _joined_ids(parts: list[FileRows]) -> pa.Array | None:
@@ -75,10 +55,8 @@ class _Reader:
         self._request = request
         self._times = TIME_COLUMNS if request.time_column is None else (request.time_column,)
         self._time_column = self._times[0]
-        self._value = None
-        if request.value_column:
-            is_number = False if request.values_are_texts else (request.needs_numbers or None)
-            self._value = ValueColumn(request.value_column, is_number=is_number)
+        is_number = False if request.values_are_texts else (request.needs_numbers or None)
+        self._value = ValueColumn(request.value_column, is_number=is_number) if request.value_column else None
         self._needed = [*request.by, *filter(None, [request.value_column]), *(request.facts or ())]
         when = request.facts or (*self._times, "id")
         self.wanted = tuple(dict.fromkeys((*self._needed, *when)))
@@ -142,11 +120,6 @@ def _sound(rows: FileRows, faults: RowFaults) -> FileRows:
     if not faults:
         return rows
     mask = faults.sound(len(rows.start_us))
-    kept = pa.array(mask)
-    return FileRows(
-        rows.start_us[mask],
-        None if rows.end_us is None else rows.end_us[mask],
-        [column.filter(kept) for column in rows.by],
-        None if rows.value is None else rows.value.filter(kept),
-        None if rows.id is None else rows.id.filter(kept),
-    )
+    end_us = None if rows.end_us is None else rows.end_us[mask]
+    value, ids = (None if column is None else column.filter(pa.array(mask)) for column in (rows.value, rows.id))
+    return FileRows(rows.start_us[mask], end_us, [column.filter(pa.array(mask)) for column in rows.by], value, ids)

@@ -38,19 +38,13 @@ _MICROSECONDS = r"^[0-9]{15,18}$"
 
 
 def instant_us(value: object, column: str, *, assume_utc: bool = False) -> int:
-    """Return one time in microseconds since the epoch.
-
-    Examples
-    --------
-    >>> instant_us("1987-02-23T07:35:41.374Z", "detected_at"), instant_us("541064141374000", "detected_at")
-    (541064141374000, 541064141374000)
-    """
+    """Return one time in microseconds since the epoch."""
     if isinstance(value, str) and _whole_number(value):
-        return _number_us(int(value), value, column)
+        return _in_time(int(value), value, column, SECONDS)
     if isinstance(value, str):
         return _text_us(value, column, assume_utc)
     if isinstance(value, int) and not isinstance(value, bool):
-        return _number_us(value, value, column)
+        return _in_time(value, value, column, SECONDS)
     raise ValueRefused(column, value, FORMS)
 
 
@@ -107,12 +101,6 @@ def _in_range(times_us: Int64Array) -> BoolArray:
     return (times_us >= YEAR_1980_US) & (times_us <= LATEST_TIME_US)
 
 
-def _number_us(number: int, given: object, column: str) -> int:
-    if number < YEAR_1980_US:
-        raise ValueRefused(column, given, SECONDS)
-    return _not_too_late(number, given, column)
-
-
 def _text_us(text: str, column: str, assume_utc: bool) -> int:
     if not (_any_offset if assume_utc else _rfc_3339)(text):
         raise ValueRefused(column, text, OFFSET_MISSING if _any_offset(text) else FORMS)
@@ -122,12 +110,12 @@ def _text_us(text: str, column: str, assume_utc: bool) -> int:
     except ValueError as error:
         raise ValueRefused(column, text, f"{FORMS} ({error})") from None
     time_us = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return _in_time(time_us, text, column, EARLIEST)
+
+
+def _in_time(time_us: int, given: object, column: str, if_too_early: str) -> int:
     if time_us < YEAR_1980_US:
-        raise ValueRefused(column, text, EARLIEST)
-    return _not_too_late(time_us, text, column)
-
-
-def _not_too_late(time_us: int, given: object, column: str) -> int:
+        raise ValueRefused(column, given, if_too_early)
     if time_us > LATEST_TIME_US:
         raise ValueRefused(column, given, LATEST)
     return time_us

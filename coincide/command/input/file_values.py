@@ -18,14 +18,7 @@ _AS_PRINTED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_decimal)
 
 
 class ValueColumn:
-    """A column whose values are read in one way from the first row of the file to its last.
-
-    Parameters
-    ----------
-    name : str
-    is_number : bool, optional
-        Left out: the first value decides.
-    """
+    """A column whose values are read in one way throughout the file; the first decides if `is_number` is None."""
 
     def __init__(self, name: str, *, is_number: bool | None) -> None:
         self.name = name

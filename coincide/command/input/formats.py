@@ -25,13 +25,7 @@ SUFFIXES: dict[str, Format] = {
 
 
 def format_of(path: Path) -> Format:
-    """Return the format that the name of `path` says.
-
-    Examples
-    --------
-    >>> format_of(Path("picks.csv.gz"))
-    'csv'
-    """
+    """Return the format that the name of `path` says."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
@@ -52,10 +46,8 @@ def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advanc
     try:
         if form == "parquet":
             yield from parquet_chunks(path, wanted, advance)
-        elif form == "csv":
-            yield from csv_chunks(path, wanted, bad, advance)
         else:
-            yield from ndjson_chunks(path, wanted, bad, advance)
+            yield from (csv_chunks if form == "csv" else ndjson_chunks)(path, wanted, bad, advance)
     except EOFError:
         raise CommandError(f"{path}: the gzip file ends too early") from None
     except zlib.error as error:

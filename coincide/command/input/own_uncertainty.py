@@ -94,10 +94,8 @@ def spread_templates(own: OwnUncertainty) -> tuple[list[Histogram], Int64Array, 
 
 def is_rounded(own: OwnUncertainty) -> bool:
     """Whether `spread_templates` has to round."""
-    return any(
-        len(np.unique(part)) > MOST_SPREADS
-        for part in (own.sigma_s[~np.isnan(own.sigma_s)], own.length_us[own.length_us >= 0])
-    )
+    given = (own.sigma_s[~np.isnan(own.sigma_s)], own.length_us[own.length_us >= 0])
+    return any(len(np.unique(spreads)) > MOST_SPREADS for spreads in given)
 
 
 def _rounded(spread: FloatArray, least: float, most: float) -> FloatArray:

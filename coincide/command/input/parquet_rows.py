@@ -29,11 +29,10 @@ def parquet_chunks(path: Path, wanted: Sequence[str], advance: Advance) -> Itera
 
 
 def _chunks(path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
-    names = file.schema_arrow.names
+    schema, names = file.schema_arrow, file.schema_arrow.names
     for name in wanted:
         if names.count(name) > 1:
             raise CommandError(f"{path}: the schema names {name!r} twice")
-    schema = file.schema_arrow
     present = [name for name in wanted if name in names or _is_inside(schema, name)]
     total, first = max(file.metadata.num_rows, 1), 1
     yield _chunk(schema.empty_table(), present, first, names)

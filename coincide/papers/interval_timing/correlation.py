@@ -18,20 +18,6 @@ def simple(recording: Recording, window: Window, threshold: float) -> PaperResul
     The text does not say when an event is obsolete. Here it is when no event still to come can reach it with any
     probability at all. That needs no regions and holds for every histogram.
 
-    Parameters
-    ----------
-    recording : Recording
-        Of two streams, a and b.
-    window : Window
-        Of Xb - Xa.
-    threshold : float
-        In (0, 1].
-
-    Returns
-    -------
-    PaperResult
-        The pairs of `timing_join` with sensors "any", and the work done for them.
-
     Examples
     --------
     >>> from coincide import Detections, Histogram
@@ -66,10 +52,7 @@ def _obsolete_before_us(answer: TimingAnswer, new: Event) -> int:
 
 
 def simple_sort(recording: Recording, window: Window, threshold: float) -> PaperResult:
-    """Algorithm 1 with buffers in the order of the events' max: all that is obsolete goes in one cut.
-
-    It probes what `simple` probes. Parameters and result are the same, for any templates and any window.
-    """
+    """Algorithm 1 with buffers in the order of the events' max: it probes the same; what is obsolete goes at once."""
     answer = TimingAnswer(recording, window, threshold)
 
     def probe_all(new: Event, partners: SortedBuffer) -> None:
@@ -86,24 +69,6 @@ def eager(recording: Recording, window: Window, threshold: float) -> PaperResult
     Line 8 takes the current time. Here it is the greatest max that has arrived (see `RegionTable.obsolete_before_us`).
     The paper assumes a window at least as long as the templates. In a shorter one no region of certain matches is left,
     so `eager` probes all of [LH, RH], and the answer is right there too.
-
-    Parameters and result are those of `simple`.
-
-    Raises
-    ------
-    HistogramError
-        A template has more than one bucket.
-
-    Examples
-    --------
-    The second event of b is certain to match, the third certain not to:
-
-    >>> from coincide import Detections, Histogram
-    >>> b = Detections([92_000_000, 100_000_000, 120_000_000], [Histogram.uniform(-4, 0)])
-    >>> a = Detections([102_000_000], [Histogram.uniform(-4, 0)])
-    >>> result = eager(Recording({"a": a, "b": b}, order=[1, 2, 3, 0]), Window(10), threshold=0.5)
-    >>> result.members.tolist(), result.work.scanned, result.work.probabilities
-    ([[0, 0], [0, 1]], 2, 1)
     """
     answer = TimingAnswer(recording, window, threshold)
     tables = region_tables(answer)

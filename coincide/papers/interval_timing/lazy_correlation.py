@@ -40,33 +40,11 @@ def _blocks(
 
 
 def lazy(recording: Recording, window: Window, threshold: float, block: int = BLOCK) -> PaperResult:
-    """Algorithms 4 and 5 of the interval paper, for uniform templates.
+    """Algorithms 4 and 5 of the interval paper, for uniform templates; `block` events of both streams wait together.
 
     As printed, the block of a is joined with all of b, and the block of b later with all of a. Two events that waited
     together are then joined twice. Here one re-evaluation takes both blocks. The result is that of `simple`. A short
     window is treated as in `eager`.
-
-    Parameters
-    ----------
-    recording : Recording
-    window : Window
-    threshold : float
-    block : int
-        How many events wait, of both streams together, before they are joined. The rest is joined at the end.
-
-    Raises
-    ------
-    HistogramError
-        A template has more than one bucket.
-
-    Examples
-    --------
-    >>> from coincide import Detections, Histogram
-    >>> clock = [Histogram.uniform(-4, 0)]
-    >>> a, b = Detections([102_000_000], clock), Detections([92_000_000, 100_000_000], clock)
-    >>> result = lazy(Recording({"a": a, "b": b}), Window(10), threshold=0.5, block=2)
-    >>> result.members.tolist(), result.work.scanned, result.work.probabilities
-    ([[0, 0], [0, 1]], 2, 1)
     """
     answer = TimingAnswer(recording, window, threshold)
     tables = region_tables(answer)
@@ -81,7 +59,7 @@ def lazy_lookup(recording: Recording, window: Window, threshold: float, block: i
 
     By Corollary 2, in the left region a partner that matches one base event matches every earlier one, in the right
     region every later one. That needs intervals in stochastic order. Uniform times are, if both of their ends are in
-    order; general histograms need not be.
+    order; general histograms need not be. In a shorter window both ends may fail for one pair.
 
     Where the printed algorithms fall short of the text:
 
@@ -90,28 +68,6 @@ def lazy_lookup(recording: Recording, window: Window, threshold: float, block: i
     - Its line 19 sets up the table of the right region with the indices of the left one. Here RL and RH set it up.
     - Algorithm 7, line 10 does not store what it evaluates. Here the newest evaluation is always stored.
     - As in `lazy`, one re-evaluation takes the blocks of both streams.
-
-    Parameters and result are those of `lazy`.
-
-    Raises
-    ------
-    HistogramError
-        A template has more than one bucket.
-    WindowError
-        hi - lo is less than the longest templates of both streams together. Then both ends may fail for one pair, and
-        an earlier event may match less.
-
-    Examples
-    --------
-    The later event of a matches, so the earlier one does:
-
-    >>> from coincide import Detections, Histogram
-    >>> clocks = [Histogram.uniform(-4, 0), Histogram.uniform(-2, 0)]
-    >>> a = Detections([101_000_000, 101_500_000], clocks[:1])
-    >>> b = Detections([90_900_000], clocks, template_index=[1])
-    >>> work = lazy_lookup(Recording({"a": a, "b": b}), Window(10), threshold=0.5).work
-    >>> work.scanned, work.probabilities, work.lookups
-    (2, 1, 1)
     """
     refuse_short_window(recording, window)
     answer = TimingAnswer(recording, window, threshold)
@@ -142,16 +98,9 @@ def _add_certain(answer: TimingAnswer, regions: Regions, new: Event, partners: S
 
 
 class LookUpTable:
-    """For each partner in a range, the base event that was evaluated last, if it matched.
+    """For each partner whose max lies in the closed range `between_us`, the base event evaluated last, if it matched.
 
-    Parameters
-    ----------
-    answer : TimingAnswer
-    partners : SortedBuffer
-    between_us : (int, int)
-        Closed range of the partners' max that will be probed.
-    is_usable : callable (new, known) -> bool
-        Whether a match of `known` is a match of `new` too.
+    `is_usable(new, known)` says whether a match of `known` is a match of `new` too.
     """
 
     def __init__(

@@ -45,35 +45,11 @@ class Regions:
 
 
 class RegionTable:
-    """Regions of each event of one stream, and what its future events still need of the other.
+    """Regions of each event of the stream `base`, and what its future events still need of the other, `partners`.
 
-    Everything is relative to the reported time, so it is computed once for each template.
-
-    Parameters
-    ----------
-    base, partners : StreamParameters
-        Of the stream whose events arrive, and of the other. All templates are uniform (a point is a uniform of length
-        0).
-    window : Window
-        Of Xpartner - Xbase. One shorter than the templates of both streams leaves no region of certain matches: the
-        papers' proof needs one end of the window to hold for certain wherever the other may fail.
-    threshold : float
-
-    Raises
-    ------
-    HistogramError
-        A template has more than one bucket.
-
-    Examples
-    --------
-    A base event of 4 s against partners of 2 s to 4 s, at most 10 s apart:
-
-    >>> from coincide import Detections, Histogram
-    >>> a = Detections([100_000_000], [Histogram.uniform(-4, 0)])
-    >>> b = Detections([], [Histogram.uniform(-2, 0), Histogram.uniform(-4, 0)])
-    >>> recording = Recording({"a": a, "b": b})
-    >>> region_tables(TimingAnswer(recording, Window(10), threshold=0.5))["a"].of(recording.events[0])
-    Regions(lh_us=88999997, ll_us=90000002, rl_us=108999998, rh_us=110000003)
+    Everything is relative to the reported time, so it is computed once for each template. A point is a uniform template
+    of length 0. A window shorter than the templates of both streams leaves no region of certain matches: the papers'
+    proof needs one end of the window to hold for certain wherever the other may fail.
     """
 
     def __init__(self, base: StreamParameters, partners: StreamParameters, window: Window, threshold: float) -> None:
@@ -120,11 +96,6 @@ def difference_quantile(p: float, length_s: float, other_s: float) -> float:
     """Quantile at `p` of the difference of two uniform times, above its least possible value.
 
     The density of the difference is a trapezoid: it rises over the shorter length, is level, and falls again.
-
-    Examples
-    --------
-    >>> [difference_quantile(p, 2.0, 6.0) for p in (0.0, 0.5, 1.0)]
-    [0.0, 4.0, 8.0]
     """
     short_s, long_s = min(length_s, other_s), max(length_s, other_s)
     if p > 0.5:

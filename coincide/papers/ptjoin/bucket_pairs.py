@@ -11,8 +11,6 @@ import numpy as np
 from coincide.arrays.kinds import FloatArray
 from coincide.templates.histogram import Histogram
 
-MICROSECONDS_PER_SECOND = 1e6
-
 
 @dataclass(frozen=True, eq=False)
 class HistogramTimestamp:
@@ -20,28 +18,13 @@ class HistogramTimestamp:
 
     The unit of time is the caller's. The joins use microseconds counted from the reported time of one event of
     the pair: whole microseconds are then exact in floats, and small.
-
-    Attributes
-    ----------
-    points : ndarray of float64, shape (n + 1,)
-        The time points min(I_1), ..., min(I_n), max(I_n), not decreasing. Two equal ones are an exact time (the paper
-        has none: its intervals have a length).
-    mass : ndarray of float64, shape (n,)
-        Probability of each bucket; sums to 1.
-
-    Examples
-    --------
-    >>> phi = HistogramTimestamp.of_template(Histogram([0, 20, 30, 40], [0.1, 0.3, 0.6]), units_per_second=1)
-    >>> later = phi + 20
-    >>> later.min, later.max, len(later)
-    (20.0, 60.0, 3)
     """
 
-    points: FloatArray
-    mass: FloatArray
+    points: FloatArray  # (n + 1,), not decreasing; two equal ones are an exact time, which the paper has not
+    mass: FloatArray  # (n,)
 
     @classmethod
-    def of_template(cls, template: Histogram, units_per_second: float = MICROSECONDS_PER_SECOND) -> HistogramTimestamp:
+    def of_template(cls, template: Histogram, units_per_second: float = 1e6) -> HistogramTimestamp:
         """Return the timestamp of an event reported at time 0."""
         return cls(template.edges_s * units_per_second, template.mass)
 
@@ -79,11 +62,6 @@ def joint_probability(i: Bucket, j: Bucket) -> float:
 
     Asked in order, no case divides by the length of an exact time (a bucket of zero length). Only where two exact
     times are equal do cases 1 and 2 both hold; X_i >= X_j is certain there, so case 2 comes first here.
-
-    Examples
-    --------
-    >>> joint_probability(Bucket(0, 2, 1.0), Bucket(1, 3, 1.0))
-    0.125
     """
     i1, i2, j1, j2 = i.start, i.end, j.start, j.end
     both = i.mass * j.mass
@@ -101,15 +79,7 @@ def joint_probability(i: Bucket, j: Bucket) -> float:
 
 
 def ge_by_buckets(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> float:
-    """P(X_i >= X_j): the joint probabilities of all pairs of buckets, added up (Equation 2).
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> h = HistogramTimestamp.of_template(Histogram([0, 20, 30, 40], [0.1, 0.3, 0.6]))
-    >>> round(ge_by_buckets(h, h), 12)
-    0.5
-    """
+    """P(X_i >= X_j): the joint probabilities of all pairs of buckets, added up (Equation 2)."""
     return sum(joint_probability(i, j) for i in _buckets(h_i) for j in _buckets(h_j))
 
 
@@ -122,14 +92,6 @@ def adjusted(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> tuple[Histogra
     """Return both histograms over the intervals between all their time points, densities unchanged (Definition 3).
 
     The paper has no exact times (buckets of zero length); here each is an interval of its own, of zero length.
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> i, j = (HistogramTimestamp.of_template(Histogram.uniform(*ends), 1) for ends in ((0, 4), (3, 5)))
-    >>> adjusted_i, adjusted_j = adjusted(i, j)
-    >>> adjusted_i.points.tolist(), adjusted_i.mass.tolist(), adjusted_j.mass.tolist()
-    ([0.0, 3.0, 4.0, 5.0], [0.75, 0.25, 0.0], [0.0, 0.5, 0.5])
     """
     exact_times = np.union1d(_exact_times(h_i), _exact_times(h_j))
     points = np.sort(np.concatenate((np.union1d(h_i.points, h_j.points), exact_times)))
@@ -141,13 +103,6 @@ def ge(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> float:
 
     X_j lies in an earlier interval than X_i, or both lie in the same one: then half the time X_i comes second,
     and always where that interval is one exact time.
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> i, j = (HistogramTimestamp.of_template(Histogram.uniform(*ends)) for ends in ((0, 2), (1, 3)))
-    >>> ge(i, j), ge(j, i)
-    (0.125, 0.875)
     """
     if h_i.min >= h_j.max:
         return 1.0

@@ -9,33 +9,16 @@ from coincide.offsets.long_windows import least_probability
 from coincide.papers.counted_answer import PaperResult, TimingAnswer, is_inside
 from coincide.papers.interval_timing.regions import refuse_short_window
 from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
-from coincide.papers.ptjoin.partition_bounds import Partitions, installed_conditions, partitions_for_any_threshold
+from coincide.papers.ptjoin.partition_bounds import installed_conditions, partitions_for_any_threshold
 from coincide.papers.recording import Event, Recording, StreamParameters
 from coincide.papers.sorted_buffers import FAR_US, SortedBuffer
 
 
 class EvaluatedCondition:
-    """The join condition evaluated for events of one stream and partners of the other.
+    """The join condition evaluated for events of `stream` that arrive, and partners of the other stream.
 
     Probabilities are good to about 1e-14 where buckets are not much shorter than a millisecond and edges are whole
     microseconds. Threshold 1, which the paper leaves out, asks for the supports.
-
-    Parameters
-    ----------
-    answer : TimingAnswer
-        Its recording, window and threshold.
-    stream : str
-        Whose events arrive.
-
-    Examples
-    --------
-    >>> from coincide import Detections, Histogram
-    >>> clock = [Histogram.uniform(-2, 0)]
-    >>> recording = Recording({"a": Detections([9_000_000], clock), "b": Detections([4_000_000], clock)})
-    >>> b_1, a_1 = recording
-    >>> condition = EvaluatedCondition(TimingAnswer(recording, Window(5), threshold=0.6), "a")
-    >>> condition.starts_inside(a_1, b_1), condition.ends_inside(a_1, b_1)
-    (False, True)
     """
 
     def __init__(self, answer: TimingAnswer, stream: str) -> None:
@@ -69,11 +52,8 @@ class EvaluatedCondition:
     def _is_enough(self, probability: float, new: Event, partner: Event) -> bool:
         if probability < self._enough:
             return False
-        u, v, offset_us = (
-            self._us[new.template],
-            self._vs[partner.template],
-            partner.detected_at_us - new.detected_at_us,
-        )
+        offset_us = partner.detected_at_us - new.detected_at_us
+        u, v = self._us[new.template], self._vs[partner.template]
         return self._threshold < 1.0 or is_inside(u, v, offset_us, self._window)
 
 
@@ -86,29 +66,6 @@ def simple(recording: Recording, window: Window, threshold: float) -> PaperResul
     """Join by nested loops, the straightforward method that section 3 of the PTJoin paper starts from.
 
     It evaluates the definition of the join condition, so it takes any window. It never drops anything.
-
-    Parameters
-    ----------
-    recording : Recording
-        Of two streams, a and b.
-    window : Window
-        Of Xb - Xa.
-    threshold : float
-        In (0, 1].
-
-    Raises
-    ------
-    ThresholdError
-        `threshold` is not in (0, 1].
-
-    Examples
-    --------
-    >>> from coincide import Detections, Histogram
-    >>> clock = [Histogram.uniform(-2, 0)]
-    >>> a, b = Detections([9_000_000], clock), Detections([7_000_000, 15_000_000], clock)
-    >>> result = simple(Recording({"a": a, "b": b}), Window(5), threshold=0.6)
-    >>> result.members.tolist(), result.work.probabilities
-    ([[0, 0]], 2)
     """
     answer = TimingAnswer(recording, window, threshold)
     conditions = _conditions(answer)
@@ -126,25 +83,8 @@ def simple(recording: Recording, window: Window, threshold: float) -> PaperResul
 def eager(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Join with the partitions of Equations 4 to 6: what is in a probing range is evaluated by Theorem 1.
 
-    Events leave the buffer when they are left of the probing range of every event that may still arrive.
-
-    Parameters and result are those of `simple`.
-
-    Raises
-    ------
-    WindowError
-        The window is shorter than the longest templates of both streams together: Lemma 2 does not hold.
-
-    Examples
-    --------
-    The first event of b matches for certain, the last is certain not to:
-
-    >>> from coincide import Detections, Histogram
-    >>> clock = [Histogram.uniform(-2, 0)]
-    >>> a, b = Detections([102_000_000], clock), Detections([92_000_000, 98_500_000, 120_000_000], clock)
-    >>> result = eager(Recording({"a": a, "b": b}, order=[1, 2, 3, 0]), Window(10), threshold=0.6)
-    >>> result.members.tolist(), result.work.scanned, result.work.probabilities
-    ([[0, 1]], 2, 1)
+    Events leave the buffer when they are left of the probing range of every event that may still arrive. Lemma 2 needs
+    a window at least as long as the longest templates of both streams together.
     """
     answer = TimingAnswer(recording, window, threshold)
     refuse_short_window(recording, window)
@@ -153,7 +93,15 @@ def eager(recording: Recording, window: Window, threshold: float) -> PaperResult
     def join(new: Event, buffer: SortedBuffer) -> None:
         longest = longest_us(known[answer.other[new.stream]])
         partitions = partitions_for_any_threshold(new, answer.windows[new.stream], longest)
-        _eager_join(answer, conditions[new.stream], partitions, new, buffer)
+        condition = conditions[new.stream]
+        for partner in buffer.between(partitions.least_us, partitions.greatest_us):
+            answer.work.scanned += 1
+            if not partitions.is_satisfied(partner):
+                answer.work.probabilities += 1
+                probe = condition.starts_inside if partitions.is_left(partner) else condition.ends_inside
+                if not probe(new, partner):
+                    continue
+            answer.add(new, partner)
 
     def obsolete_before_us(new: Event) -> int:
         """Return where the left probing range of the last event that may still arrive starts, by Equation 4."""
@@ -168,28 +116,10 @@ def longest_us(parameters: StreamParameters) -> int:
     return max((template.latest_us - template.earliest_us for template in parameters.templates), default=0)
 
 
-def _eager_join(
-    answer: TimingAnswer, condition: EvaluatedCondition, partitions: Partitions, new: Event, buffer: SortedBuffer
-) -> None:
-    for partner in buffer.between(partitions.least_us, partitions.greatest_us):
-        answer.work.scanned += 1
-        if not partitions.is_satisfied(partner):
-            answer.work.probabilities += 1
-            probe = condition.starts_inside if partitions.is_left(partner) else condition.ends_inside
-            if not probe(new, partner):
-                continue
-        answer.add(new, partner)
-
-
 def ptjoin(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Join with the partitions of Theorem 3, the check of Theorem 2 and the invalidation of Theorem 4.
 
-    No probability is evaluated after the condition is installed. Parameters and result are those of `simple`.
-
-    Raises
-    ------
-    WindowError
-        The window is shorter than the longest templates of both streams together: Lemma 2 does not hold.
+    No probability is evaluated after the condition is installed. Lemma 2 needs a long window, as in `eager`.
 
     Examples
     --------

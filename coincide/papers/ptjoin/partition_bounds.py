@@ -26,11 +26,8 @@ from coincide.templates.histogram import Histogram
 class Partitions:
     """Ranges of max(H_j) of the events b_j of a stream, for one event a_i of the other stream.
 
-    Attributes
-    ----------
-    least_us, sure_first_us, sure_last_us, greatest_us : int
-        LPR = [least, sure_first), SR = [sure_first, sure_last], RPR = (sure_last, greatest]; the rest is the
-        violation range. Where one or more probing ranges meet, SR is empty and sure_first = sure_last + 1.
+    LPR = [least, sure_first), SR = [sure_first, sure_last], RPR = (sure_last, greatest]; the rest is the violation
+    range. Where one or more probing ranges meet, SR is empty and sure_first = sure_last + 1.
     """
 
     least_us: int
@@ -56,24 +53,10 @@ class Partitions:
 
 
 def partitions_for_any_threshold(new: Event, window: Window, longest_us: int) -> Partitions:
-    """Return the partitions by Equations 4 to 6, which know no threshold and of the templates but the longest.
+    """Return the partitions for `new` by Equations 4 to 6, which know no threshold and only the longest template.
 
-    Bounds that are no whole microsecond are rounded so that the probing ranges grow.
-
-    Parameters
-    ----------
-    new : Event
-        a_i.
-    window : Window
-        Of X_j - X_i.
-    longest_us : int
-        pi_B, the length of the longest template of the other stream, rounded up.
-
-    Examples
-    --------
-    >>> a_i = Event("a", 0, 60, template=0, earliest_us=20, latest_us=60, now_us=60)
-    >>> partitions_for_any_threshold(a_i, Window(100e-6), longest_us=50)
-    Partitions(least_us=-80, sure_first_us=10, sure_last_us=120, greatest_us=210)
+    `longest_us` is pi_B, the length of the other stream's longest template, rounded up. Bounds that are no whole
+    microsecond are rounded so that the probing ranges grow.
     """
     lo_us, hi_us = window.lo_s * 1e6, window.hi_s * 1e6
     return Partitions(
@@ -86,36 +69,17 @@ def partitions_for_any_threshold(new: Event, window: Window, longest_us: int) ->
 
 @dataclass(frozen=True, eq=False)
 class InstalledCondition:
-    """jc : (d, delta) for events a_i that arrive and events b_j that the other stream holds.
+    """jc : (d, delta) for events a_i that arrive and events b_j that the other stream holds, arrays of shape (u, v).
 
     Times are whole microseconds of max(H_j) - max(H_i), the coordinates of max-time sorted streams. They are the
     offsets of a `SatisfactionTable`, which are exact; `satisfaction_time` is its readable twin.
 
-    Attributes
-    ----------
-    earliest_us : ndarray of int64, shape (u, v)
-        stime(phi_u, phi_v, 1 - delta) - d - max(phi_u): from here on the pair matches (Equation 9).
-    latest_us : ndarray of int64, shape (u, v)
-        stime(phi_u, phi_v, delta) + d - max(phi_u): up to here the pair matches (Equation 8).
-
-    Notes
-    -----
     Theorems 2, 3 and 4. The proof of Theorem 3 writes g(-d) for the right probing range; its statement and Theorem 2
     have g(d), which is right.
-
-    Examples
-    --------
-    >>> clock, slow_clock = Histogram.uniform(-2, 0), Histogram.uniform(-4, 0)
-    >>> condition = InstalledCondition.install([clock], [clock, slow_clock], Window(5), 0.5)
-    >>> condition.earliest_us.tolist(), condition.latest_us.tolist()
-    ([[-5000000, -4000000]], [[5000000, 6000000]])
-    >>> a_i = Event("a", 0, 9_000_000, template=0, earliest_us=7_000_000, latest_us=9_000_000, now_us=9_000_000)
-    >>> condition.partitions(a_i)
-    Partitions(least_us=4000000, sure_first_us=5000000, sure_last_us=14000000, greatest_us=15000000)
     """
 
-    earliest_us: Int64Array
-    latest_us: Int64Array
+    earliest_us: Int64Array  # stime(phi_u, phi_v, 1 - delta) - d - max(phi_u): matches from here on (Equation 9)
+    latest_us: Int64Array  # stime(phi_u, phi_v, delta) + d - max(phi_u): matches up to here (Equation 8)
 
     @classmethod
     def install(
@@ -179,10 +143,8 @@ class InstalledCondition:
 def installed_conditions(answer: TimingAnswer) -> dict[str, InstalledCondition]:
     """Return the condition for events of each stream that arrive."""
     a, b = answer.streams
-    of_streams = answer.recording.streams
-    of_a = InstalledCondition.install(
-        of_streams[a].templates, of_streams[b].templates, answer.windows[a], answer.threshold
-    )
+    us, vs = (answer.recording.streams[stream].templates for stream in (a, b))
+    of_a = InstalledCondition.install(us, vs, answer.windows[a], answer.threshold)
     return {a: of_a, b: of_a.swapped()}
 
 

@@ -22,21 +22,6 @@ def satisfaction_time(h_i: HistogramTimestamp, h_j: HistogramTimestamp, delta: f
 
     A bucket of no mass makes that true of many times: Lemma 3 fails there, and with it the paper's "a time point". This
     is the latest of them, because Equation 8 asks up to when the constraint holds.
-
-    Raises
-    ------
-    ThresholdError
-        `delta` is not between 0 and 1.
-
-    Examples
-    --------
-    Example 4 of the paper:
-
-    >>> from coincide.templates.histogram import Histogram
-    >>> h2 = HistogramTimestamp.of_template(Histogram([70, 80, 90, 100, 110], [0.15, 0.3, 0.4, 0.15]), 1)
-    >>> h3 = HistogramTimestamp.of_template(Histogram([170, 190, 200, 210], [0.1, 0.3, 0.6]), 1)
-    >>> round(satisfaction_time(h3, h2, 0.8), 4)
-    208.5908
     """
     return h_j.max + greatest_shift(h_i, h_j, delta)
 
@@ -71,18 +56,7 @@ def break_points(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> FloatArray
 
 
 def configuration(h_i: HistogramTimestamp, h_j: HistogramTimestamp, x: float) -> tuple[int, ...]:
-    """Return in which bucket of H_i each time point of H_j + x is.
-
-    Buckets count from 1; 0 is before the first, and after the last it stays n.
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> h2 = HistogramTimestamp.of_template(Histogram([70, 80, 90, 100, 110], [0.15, 0.3, 0.4, 0.15]), 1)
-    >>> h3 = HistogramTimestamp.of_template(Histogram([170, 190, 200, 210], [0.1, 0.3, 0.6]), 1)
-    >>> configuration(h3, h2, 90)
-    (0, 1, 1, 2, 3)
-    """
+    """Return in which bucket of H_i each time point of H_j + x is: 0 before the first, n after the last too."""
     return tuple(np.minimum(np.searchsorted(h_i.points, h_j.points + x, side="right"), len(h_i)).tolist())
 
 

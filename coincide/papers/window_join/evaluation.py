@@ -18,42 +18,18 @@ Predicate = Callable[[str, int, str, int], bool]
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """Which windows an evaluation uses, and which kind of buffer.
+    """Which windows an evaluation uses, and which kind of buffer."""
 
-    Attributes
-    ----------
-    tested : Reach
-        What periods are made of. Pairs that it does not name are not compared.
-    kept : Reach
-        How long a tuple is kept for each other stream.
-    hashed : bool
-        Whether buffers are hash tables. The keys of two tuples of a bucket need no comparison.
-    refined : bool
-        Whether complete results still have to pass the windows of the graph.
-    """
-
-    tested: Reach
-    kept: Reach
-    hashed: bool
-    refined: bool
+    tested: Reach  # what periods are made of; pairs that it does not name are not compared
+    kept: Reach  # how long a tuple is kept for each other stream
+    hashed: bool  # hash tables as buffers: the keys of two tuples of a bucket need no comparison
+    refined: bool  # complete results still have to pass the windows of the graph
 
 
 class JoinEvaluation(PaperAnswer):
     """The state of a window join, and the steps that do not depend on when a tuple is joined.
 
-    Parameters
-    ----------
-    recording : Recording
-        Of the streams of the graph, in any order, at exact times.
-    graph : ConstraintGraph
-    predicate : callable or None
-        Called for each pair of members that share an edge.
-    plan : EvaluationPlan
-
-    Raises
-    ------
-    DetectionsError
-        The streams are not those of the graph, or have uncertain times.
+    The recording has the streams of the graph, in any order, at exact times; anything else is a DetectionsError.
     """
 
     def __init__(
@@ -135,14 +111,7 @@ def _check(recording: Recording, graph: ConstraintGraph) -> None:
 
 
 def visiting_order(graph: ConstraintGraph, first: str) -> list[str]:
-    """Return the streams from `first` on, nearest in the graph first: each is tied to one before it.
-
-    Examples
-    --------
-    >>> from coincide import Window
-    >>> visiting_order(ConstraintGraph.path(["a", "b", "c", "d"], Window(1)), "b")
-    ['b', 'a', 'c', 'd']
-    """
+    """Return the streams from `first` on, nearest in the graph first: each is tied to one before it."""
     order = [first]
     for stream in order:  # grows while it is walked: breadth first
         order += [other for other in graph.neighbours(stream) if other not in order]
@@ -150,14 +119,7 @@ def visiting_order(graph: ConstraintGraph, first: str) -> list[str]:
 
 
 def period(members: Sequence[Event], stream: str, reach: Reach) -> tuple[int, int]:
-    """Return the first and the last time of a member of `stream` that is within reach of the members chosen.
-
-    Examples
-    --------
-    >>> a, b = (Event(stream, 0, us, 0, us, us, us) for stream, us in (("a", 10), ("b", 13)))
-    >>> period([a, b], "c", {("a", "c"): 5, ("c", "a"): 5, ("b", "c"): 4, ("c", "b"): 0})
-    (13, 15)
-    """
+    """Return the first and the last time of a member of `stream` that is within reach of the members chosen."""
     start_us, end_us = -FAR_US, FAR_US
     for member in members:
         if (member.stream, stream) in reach:

@@ -17,24 +17,12 @@ class ForwardQueue:
     """Tuples of one stream: admitted ones, which are joined with all admitted of other streams, then waiting ones.
 
     The paper's streams are in order. One that is not is put in order here: a tuple waits until the stream can send
-    none before it.
-
-    Parameters
-    ----------
-    disorder_us : int
-        How far a tuple may lie behind the greatest time of its stream when it arrives.
-    admitted : SortedBuffer
-        Takes the admitted tuples.
-
-    Attributes
-    ----------
-    has_ended : bool
-        Whether nothing will come any more.
+    none before it, which is when it lies `disorder_us` behind the greatest time of its stream.
     """
 
     def __init__(self, disorder_us: int, admitted: SortedBuffer) -> None:
         self.admitted = admitted
-        self.has_ended = False
+        self.has_ended = False  # nothing will come any more
         self._disorder_us = disorder_us
         self._greatest_us: int | None = None
         self._unordered: list[tuple[int, int, Event]] = []

@@ -22,13 +22,7 @@ Reach = Mapping[tuple[str, str], int]
 
 
 def given_reach(graph: ConstraintGraph) -> Reach:
-    """Return the reach of pairs that have an edge.
-
-    Examples
-    --------
-    >>> given_reach(ConstraintGraph.binary("a", "b", Window(lo_s=0, hi_s=2)))
-    {('a', 'b'): 2000000, ('b', 'a'): 0}
-    """
+    """Return the reach of pairs that have an edge."""
     reach = {}
     for edge in graph.edges:
         lo_us, hi_us = exact_bounds_us(edge.window)
@@ -37,26 +31,14 @@ def given_reach(graph: ConstraintGraph) -> Reach:
 
 
 def implied_reach(graph: ConstraintGraph) -> Reach:
-    """Return the reach of every pair by shortest paths.
-
-    Examples
-    --------
-    >>> implied_reach(ConstraintGraph.path(["a", "b", "c"], Window(1)))["c", "a"]
-    2000000
-    """
+    """Return the reach of every pair by shortest paths."""
     bounds_us = implied_bounds(graph.upper_us(exact_bounds_us(edge.window) for edge in graph.edges)).tolist()
     at = {stream: position for position, stream in enumerate(graph.roles)}
     return {(a, b): min(bounds_us[at[a]][at[b]], UNBOUNDED_US) for a, b in permutations(graph.roles, 2)}
 
 
 def uniform_reach(graph: ConstraintGraph) -> Reach:
-    """Return the reach that all pairs of a uniform clique share.
-
-    Raises
-    ------
-    GraphError
-        The graph is no uniform clique.
-    """
+    """Return the reach that all pairs of a uniform clique share; GraphError for any other graph."""
     if graph.uniform_window is None:
         allowed = "one symmetric window for every pair (a uniform clique); take bew-direct, gca or lca for others"
         raise GraphError("graph", graph.form, allowed)
@@ -66,40 +48,19 @@ def uniform_reach(graph: ConstraintGraph) -> Reach:
 
 @lru_cache(maxsize=1024)
 def exact_bounds_us(window: Window) -> tuple[int, int]:
-    """First and last whole microsecond t_b - t_a inside the window; (1, 0) if there is none between its bounds.
-
-    Examples
-    --------
-    >>> exact_bounds_us(Window(lo_s=-0.5e-6, hi_s=2.5e-6))
-    (0, 2)
-    """
+    """First and last whole microsecond t_b - t_a inside the window; (1, 0) if there is none between its bounds."""
     offsets_us = satisfaction_offsets(Histogram.point(), Histogram.point(), window, 1.0).tolist()
     return (offsets_us[0][0], offsets_us[0][1]) if offsets_us else (1, 0)
 
 
 def global_reach(graph: ConstraintGraph) -> Reach:
-    """Return GCA's reach: the largest half-width of all pairs for every pair.
-
-    Examples
-    --------
-    >>> global_reach(ConstraintGraph.path(["a", "b", "c"], [Window(1), Window(3)]))["a", "b"]
-    4000000
-    """
+    """Return GCA's reach: the largest half-width of all pairs for every pair."""
     widths_us = completed_half_widths_us(graph)
     return dict.fromkeys(widths_us, max(widths_us.values()))
 
 
 def local_reach(graph: ConstraintGraph) -> Reach:
-    """Return LCA's reach: of the largest half-widths of both streams the smaller one.
-
-    Examples
-    --------
-    >>> windows = {("a", "b"): Window(1), ("b", "c"): Window(1), ("a", "c"): Window(5), ("d", "a"): Window(2),
-    ...            ("d", "b"): Window(2), ("d", "c"): Window(2)}
-    >>> reach = local_reach(ConstraintGraph.clique(["a", "b", "c", "d"], windows))
-    >>> reach["a", "b"], reach["a", "c"]
-    (2000000, 5000000)
-    """
+    """Return LCA's reach: of the largest half-widths of both streams the smaller one."""
     widths_us = completed_half_widths_us(graph)
     largest_us = {a: max(widths_us[a, b] for b in graph.roles if b != a) for a in graph.roles}
     return {(a, b): min(largest_us[a], largest_us[b]) for a, b in permutations(graph.roles, 2)}
@@ -110,11 +71,6 @@ def completed_half_widths_us(graph: ConstraintGraph) -> Reach:
 
     The paper completes a graph so before it applies GCA or LCA. Without it, and with the largest given window for all
     pairs, members at the ends of a path would be lost.
-
-    Examples
-    --------
-    >>> completed_half_widths_us(ConstraintGraph.path(["a", "b", "c"], Window(lo_s=1, hi_s=3)))["c", "a"]
-    6000000
     """
     reach = {**implied_reach(graph), **given_reach(graph)}
     return {(a, b): max(reach[a, b], reach[b, a]) for a, b in reach}

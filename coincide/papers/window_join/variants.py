@@ -38,18 +38,6 @@ from coincide.papers.window_join.reaches import (
 class WindowJoinVariant:
     """An evaluation, the windows that it tests, and its kind of buffer: called, it joins a recording.
 
-    Attributes
-    ----------
-    evaluation : type of JoinEvaluation
-    tested : callable
-        The windows that partners are tested with, of a graph.
-    kept : callable or None
-        The windows that say how long tuples are kept; None: the same.
-    hashed : bool
-        Whether buffers are hash tables. Without keys there is one bucket, and the work is that of the nested loop.
-    refined : bool
-        Whether results still have to pass the windows of the graph.
-
     Examples
     --------
     >>> from coincide import Detections, Histogram, Window
@@ -67,29 +55,13 @@ class WindowJoinVariant:
     """
 
     evaluation: type[JoinEvaluation]
-    tested: Callable[[ConstraintGraph], Reach]
-    kept: Callable[[ConstraintGraph], Reach] | None = None
-    hashed: bool = False
-    refined: bool = False
+    tested: Callable[[ConstraintGraph], Reach]  # the windows that partners are tested with
+    kept: Callable[[ConstraintGraph], Reach] | None = None  # those that say how long tuples are kept; None: the same
+    hashed: bool = False  # without keys there is one bucket, and the work is that of the nested loop
+    refined: bool = False  # results still have to pass the windows of the graph
 
     def __call__(self, recording: Recording, graph: ConstraintGraph, predicate: Predicate | None = None) -> PaperResult:
-        """Join the streams of the graph; a result has one tuple of each, with equal keys where there are keys.
-
-        Parameters
-        ----------
-        recording : Recording
-            At exact times.
-        graph : ConstraintGraph
-        predicate : callable, optional
-            See `Predicate`.
-
-        Raises
-        ------
-        GraphError
-            The windows of the graph are not one and the same, and the algorithm needs a uniform clique.
-        DetectionsError
-            The streams are not those of the graph, or have uncertain times.
-        """
+        """Join the streams of the graph; a result has one tuple of each, with equal keys where there are keys."""
         tested = self.tested(graph)
         kept = tested if self.kept is None else self.kept(graph)
         plan = EvaluationPlan(tested, kept, self.hashed, self.refined)

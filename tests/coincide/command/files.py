@@ -7,12 +7,11 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet as pq
+import pytest
 
 from coincide.command.main import main
 
@@ -61,6 +60,21 @@ def _numbers(row: Row) -> dict[str, Any]:
 
 def _rfc_3339(at: Any) -> str:
     return str(at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+
+
+class Failing(Protocol):
+    """Runs a command on arguments that it cannot use, and returns the lines that it says."""
+
+    def __call__(self, *arguments: object) -> list[str]: ...
+
+
+def failed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    """Run a command that has to fail without an answer or a traceback; return what it says."""
+    assert main([*map(str, arguments)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    return [line for line in err.splitlines() if "taken as exact" not in line]
 
 
 def join(*arguments: object, out: Path) -> list[dict[str, Any]]:

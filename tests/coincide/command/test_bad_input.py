@@ -11,18 +11,15 @@ import pytest
 
 from coincide.command.input.ndjson_rows import ROWS
 from coincide.command.main import main
-from tests.coincide.command.files import read, text, write
+from tests.coincide.command.files import Failing, failed, read, text, write
 
 TIME = "1987-02-23T07:35:35Z"
 GOOD = f"id,detected_at\n1,{TIME}\n"
 
 
-def failing(*arguments: object, capsys: pytest.CaptureFixture[str], status: int = 1) -> list[str]:
-    assert main(["join", *map(str, arguments), "--window", "1", "--threshold", "0.5"]) == status
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
-    return [line for line in err.splitlines() if "taken as exact" not in line]
+@pytest.fixture
+def failing(capsys: pytest.CaptureFixture[str]) -> Failing:
+    return lambda *arguments: failed(capsys, "join", *arguments, "--window", 1, "--threshold", 0.5)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +55,8 @@ def failing(*arguments: object, capsys: pytest.CaptureFixture[str], status: int 
         ("a.ndjson", f'{{"detected_at": "{TIME}", "uncertainty": {{"mass": [1]}}}}\n', "for a histogram name"),
     ],
 )  # fmt: skip
-def test_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str, message: str) -> None:
-    said = failing(text(tmp_path / name, content), capsys=capsys)
+def test_bad_lines(tmp_path: Path, failing: Failing, name: str, content: str, message: str) -> None:
+    said = failing(text(tmp_path / name, content))
     assert message in said[0]
     assert said[-1] == "coincide: 1 bad line in all: put them right, or --skip-bad leaves them out"
 
@@ -84,88 +81,84 @@ def test_bad_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
         ("a.parquet.gz", GOOD, "its name should end in"),
     ],
 )
-def test_files_of_no_use(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str, message: str
-) -> None:
-    [said] = failing(text(tmp_path / name, content), capsys=capsys)
+def test_files_of_no_use(tmp_path: Path, failing: Failing, name: str, content: str, message: str) -> None:
+    [said] = failing(text(tmp_path / name, content))
     assert message in said
     assert str(tmp_path / name) in said
 
 
-def test_files_that_are_not_there_or_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "none.csv: No such file" in failing(tmp_path / "none.csv", capsys=capsys)[0]
+def test_files_that_are_not_there_or_damaged(tmp_path: Path, failing: Failing) -> None:
+    assert "none.csv: No such file" in failing(tmp_path / "none.csv")[0]
     (tmp_path / "folder.csv").mkdir()
-    assert "Is a directory" in failing(tmp_path / "folder.csv", capsys=capsys)[0]
+    assert "Is a directory" in failing(tmp_path / "folder.csv")[0]
     whole = text(tmp_path / "a.csv.gz", GOOD * 1000).read_bytes()
     (tmp_path / "a.csv.gz").write_bytes(whole[:-10])
-    assert "ends too early" in failing(tmp_path / "a.csv.gz", capsys=capsys)[0]
+    assert "ends too early" in failing(tmp_path / "a.csv.gz")[0]
     (tmp_path / "a.csv.gz").write_bytes(GOOD.encode())
-    assert "gzip" in failing(tmp_path / "a.csv.gz", capsys=capsys)[0]
+    assert "gzip" in failing(tmp_path / "a.csv.gz")[0]
     (tmp_path / "a.csv.gz").write_bytes(whole[:20] + b"\xff\xff\xff\xff" + whole[24:])
-    assert "a.csv.gz" in failing(tmp_path / "a.csv.gz", capsys=capsys)[0]
+    assert "a.csv.gz" in failing(tmp_path / "a.csv.gz")[0]
 
 
 def test_bytes_that_are_no_utf_8_matter_only_where_they_are_used(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, failing: Failing, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(f"sensor,detected_at,note\ns,{TIME},M\xfcnchen\n".encode("latin-1"))
     assert main(["join", str(path), "--window", "1", "--threshold", "1", "--uncertainty", "point"]) == 0
     capsys.readouterr()
     path.write_bytes(f"sensor,detected_at\nok,{TIME}\nM\xfcnchen,{TIME}\n".encode("latin-1"))
-    assert "a.csv line 3: sensor: " in failing(path, capsys=capsys)[0]
+    assert "a.csv line 3: sensor: " in failing(path)[0]
 
 
-def test_parquet_counts_rows_and_needs_a_zone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parquet_counts_rows_and_needs_a_zone(tmp_path: Path, failing: Failing) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"detected_at": ["1987-02-23T07:35:35Z", None, "no"]}), path)
-    said = failing(path, capsys=capsys)
+    said = failing(path)
     assert [line.partition(".parquet ")[2] for line in said[:2]] == [
         "row 2: detected_at: empty: RFC 3339 or epoch microseconds",
         "row 3: detected_at: 'no': RFC 3339 or epoch microseconds",
     ]
     assert "2 bad rows in all" in said[-1]
     pq.write_table(pa.table({"detected_at": pa.array([None], pa.timestamp("us", "UTC"))}), path)
-    said = failing(path, text(tmp_path / "b.csv", GOOD), capsys=capsys)
+    said = failing(path, text(tmp_path / "b.csv", GOOD))
     assert said[0].endswith("row 1: detected_at: empty: a time")
     assert "1 bad row in all" in said[-1]
     pq.write_table(pa.table([[1], [2], [3]], ["id", "detected_at", "id"]), path)
-    assert "a.parquet: the schema names 'id' twice" in failing(path, capsys=capsys)[0]
+    assert "a.parquet: the schema names 'id' twice" in failing(path)[0]
     pq.write_table(pa.table({"detected_at": pa.array([0], pa.timestamp("us"))}), path)
-    assert "without a time zone: --assume-utc" in failing(path, capsys=capsys)[0]
+    assert "without a time zone: --assume-utc" in failing(path)[0]
     pq.write_table(pa.table({"detected_at": [541064135e6]}), path)
-    assert "row 1: detected_at: 541064135000000.0: RFC 3339" in failing(path, capsys=capsys)[0]
+    assert "row 1: detected_at: 541064135000000.0: RFC 3339" in failing(path)[0]
 
 
-def test_the_first_ten_bad_lines_are_listed_in_order_and_all_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_ten_bad_lines_are_listed_in_order_and_all_are_counted(tmp_path: Path, failing: Failing) -> None:
     lines = "".join("x\n" if n % 2 else f"{TIME}\n" for n in range(70_001))
-    said = failing(text(tmp_path / "a.csv", f"detected_at\n{lines}"), capsys=capsys)
+    said = failing(text(tmp_path / "a.csv", f"detected_at\n{lines}"))
     assert [int(line.split("line ")[1].split(":")[0]) for line in said[:-1]] == list(range(3, 23, 2))
     assert "35000 bad lines in all" in said[-1]
 
 
 @pytest.mark.parametrize("before", [0, 1, ROWS - 1, ROWS, ROWS + 1])
 def test_one_line_without_its_time_is_a_bad_line_wherever_it_stands(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], before: int
+    tmp_path: Path, failing: Failing, before: int
 ) -> None:
     a = tmp_path / "a.ndjson"
     first, good = '{"detected_at": "1987-02-23T07:35:35Z"}', '{"detected_at": "1999-02-23T07:35:35Z"}'
     for line in ('{"id": "last"}', '{"detected_at_us": 541064135000000}', '{"detected_at": null}'):
         text(a, f"{first}\n" + f"{good}\n" * before + f"{line}\n")
-        said = failing(a, capsys=capsys)
+        said = failing(a)
         assert said[0].endswith(f"line {before + 2}: detected_at: empty: RFC 3339 or epoch microseconds")
         assert "1 bad line in all" in said[-1]
 
 
-def test_the_first_time_there_is_tells_the_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_time_there_is_tells_the_column(tmp_path: Path, failing: Failing) -> None:
     given: list[dict[str, object]] = [
         {"detected_at": None, "detected_at_us": 541064135000000},
         {"detected_at": TIME, "detected_at_us": None},
     ]
     for name in ("a.ndjson", "a.csv", "a.parquet"):
-        said = failing(write(tmp_path / name, given), capsys=capsys)
+        said = failing(write(tmp_path / name, given))
         assert "2: detected_at_us: empty" in said[0] or "3: detected_at_us: empty" in said[0]
 
 
@@ -180,30 +173,30 @@ def test_skip_bad_leaves_them_out_and_says_how_many(tmp_path: Path, capsys: pyte
     assert "a.csv line 3: detected_at: 'no'" in said[1]
 
 
-def test_nothing_is_written_when_the_input_is_bad(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_written_when_the_input_is_bad(tmp_path: Path, failing: Failing) -> None:
     out = text(tmp_path / "out.csv", "yesterday's answer")
-    failing(text(tmp_path / "a.csv", "detected_at\nx\n"), "--out", out, capsys=capsys)
+    failing(text(tmp_path / "a.csv", "detected_at\nx\n"), "--out", out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "out.csv"]
     assert out.read_text() == "yesterday's answer"
 
 
-def test_outputs_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_that_cannot_be(tmp_path: Path, failing: Failing) -> None:
     a = text(tmp_path / "a.csv", GOOD)
-    assert "is read and cannot be written" in failing(a, "--out", a, capsys=capsys)[0]
-    assert "its name should end in" in failing(a, "--out", tmp_path / "out.txt", capsys=capsys)[0]
-    assert "leave out .gz" in failing(a, "--out", tmp_path / "out.csv.gz", capsys=capsys)[0]
+    assert "is read and cannot be written" in failing(a, "--out", a)[0]
+    assert "its name should end in" in failing(a, "--out", tmp_path / "out.txt")[0]
+    assert "leave out .gz" in failing(a, "--out", tmp_path / "out.csv.gz")[0]
     unread = tmp_path / "none.csv"  # before any file is read
-    [said] = failing(unread, "--out", tmp_path / "nowhere" / "out.csv", capsys=capsys)
+    [said] = failing(unread, "--out", tmp_path / "nowhere" / "out.csv")
     assert f"out.csv: there is no folder {tmp_path / 'nowhere'}" in said
     (tmp_path / "folder.csv").mkdir()
-    assert "folder.csv: is a folder" in failing(unread, "--out", tmp_path / "folder.csv", capsys=capsys)[0]
+    assert "folder.csv: is a folder" in failing(unread, "--out", tmp_path / "folder.csv")[0]
 
 
-def test_files_that_do_not_fit_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_do_not_fit_each_other(tmp_path: Path, failing: Failing, capsys: pytest.CaptureFixture[str]) -> None:
     a = text(tmp_path / "a.csv", f"area,sensor,detected_at\nbay,s,{TIME}\n")
     b = text(tmp_path / "b.csv", f"detected_at\n{TIME}\n")
-    assert "a.csv has a column area and " in failing(a, b, capsys=capsys)[0]
-    assert "sensors" in failing(b, "--sensors", "same", capsys=capsys)[0]
+    assert "a.csv has a column area and " in failing(a, b)[0]
+    assert "sensors" in failing(b, "--sensors", "same")[0]
     assert "all events are of one sensor, s" in _note(a, capsys)
 
 
@@ -230,26 +223,26 @@ def _note(a: Path, capsys: pytest.CaptureFixture[str]) -> str:
         ('{"t": {"point": true}}', "a.csv line 2: sensor: 's': no template for this event (--uncertainty"),
     ],
 )
-def test_templates_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, message: str) -> None:
+def test_templates_files(tmp_path: Path, failing: Failing, content: str, message: str) -> None:
     a = text(tmp_path / "a.csv", f"sensor,detected_at\ns,{TIME}\n")
-    said = failing(a, "--templates", text(tmp_path / "t.json", content), capsys=capsys)
+    said = failing(a, "--templates", text(tmp_path / "t.json", content))
     assert message in said[0]
 
 
-def test_templates_that_nothing_chooses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_templates_that_nothing_chooses(tmp_path: Path, failing: Failing) -> None:
     templates = text(tmp_path / "t.json", '{"t": {"point": true}}')
     a = text(tmp_path / "a.csv", GOOD)
-    assert "give one with --uncertainty" in failing(a, "--templates", templates, capsys=capsys)[0]
-    assert "uncertainty 'x': a name in the templates file" in failing(a, "--uncertainty", "x", capsys=capsys)[0]
-    assert "uncertainty 'uniform:1'" in failing(a, "--uncertainty", "uniform:1", capsys=capsys)[0]
-    assert "sigma_s" in failing(a, "--uncertainty", "normal:-1", capsys=capsys)[0]
-    assert "buckets is 1.5: a whole" in failing(a, "--uncertainty", "normal:1,1.5", capsys=capsys)[0]
-    assert "uncertainty 'normal:1,2,3'" in failing(a, "--uncertainty", "normal:1,2,3", capsys=capsys)[0]
-    assert "none.json: No such file" in failing(a, "--templates", tmp_path / "none.json", capsys=capsys)[0]
+    assert "give one with --uncertainty" in failing(a, "--templates", templates)[0]
+    assert "uncertainty 'x': a name in the templates file" in failing(a, "--uncertainty", "x")[0]
+    assert "uncertainty 'uniform:1'" in failing(a, "--uncertainty", "uniform:1")[0]
+    assert "sigma_s" in failing(a, "--uncertainty", "normal:-1")[0]
+    assert "buckets is 1.5: a whole" in failing(a, "--uncertainty", "normal:1,1.5")[0]
+    assert "uncertainty 'normal:1,2,3'" in failing(a, "--uncertainty", "normal:1,2,3")[0]
+    assert "none.json: No such file" in failing(a, "--templates", tmp_path / "none.json")[0]
 
 
-def test_parquet_from_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parquet_from_a_pipe(tmp_path: Path, failing: Failing) -> None:
     os.mkfifo(tmp_path / "a.parquet")
     both_ends = os.open(tmp_path / "a.parquet", os.O_RDWR)  # so that opening it waits for nobody
-    assert "a.parquet: Parquet cannot be read from a pipe" in failing(tmp_path / "a.parquet", capsys=capsys)[0]
+    assert "a.parquet: Parquet cannot be read from a pipe" in failing(tmp_path / "a.parquet")[0]
     os.close(both_ends)

@@ -179,16 +179,6 @@ def test_more_blocks_than_one(tmp_path: Path) -> None:
         assert len(whole) == 50
 
 
-def test_an_interrupt_leaves_no_half_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    file = write(tmp_path / "a.csv", [{"detected_at": TIME.format(1)}])
-    monkeypatch.setattr("coincide.command.output.answer_files._TextRows.write_cells", interrupted)
-    assert main(["coalesce", str(file), "--out", str(tmp_path / "out.csv")]) == 130
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
-
-
 def test_bars_on_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,11 +118,7 @@ def test_half_seconds() -> None:
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(readings, questions, st.sampled_from(FORMATS), st.sampled_from(FORMATS))
 def test_readings_as_the_slow_twin_has_them(
-    tmp_path: Path,
-    rows: list[tuple[int, tuple[str, int], int]],
-    question: Question,
-    source: str,
-    target: str,
+    tmp_path: Path, rows: list[tuple[int, tuple[str, int], int]], question: Question, source: str, target: str
 ) -> None:
     ids = range(10, 10 + len(rows))  # two digits: in one order as numbers and as text
     written = [
@@ -145,11 +141,7 @@ def test_readings_as_the_slow_twin_has_them(
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(facts, st.integers(0, 4), st.sampled_from(["equal", "any", "increasing"]), st.sampled_from(FORMATS))
 def test_facts_as_the_slow_twin_has_them(
-    tmp_path: Path,
-    rows: list[tuple[int, int | None, tuple[str, int], int]],
-    gap: int,
-    equivalence: str,
-    source: str,
+    tmp_path: Path, rows: list[tuple[int, int | None, tuple[str, int], int]], gap: int, equivalence: str, source: str
 ) -> None:
     def at(half: int | None) -> str | None:
         return None if half is None else f"1987-02-23T07:35:{35 + half / 2:09.6f}Z"

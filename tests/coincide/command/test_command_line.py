@@ -17,7 +17,7 @@ from deploy.local.machine import ROOT
 from tests.coincide.command.files import text, write
 
 TIME = "1987-02-23T07:35:35Z"
-WRITE = "coincide.command.output.answer_files._TextRows.write_cells"
+WRITE = "coincide.command.answer_files.TextAnswer.write"
 EXACT = ["--window", "1", "--threshold", "1", "--uncertainty", "point"]
 RUN = [sys.executable, "-m", "coincide"]
 

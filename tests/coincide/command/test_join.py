@@ -80,7 +80,6 @@ def test_equals_the_slow_twin(
     files = [write(tmp_path / f"{name}.{source}", rows) for name, rows in (("a", a), ("b", b))]
     options = [f"--window={window}", "--threshold", threshold, "--sensors", sensors]
     answer = join(*files, *options, "--templates", templates_file(tmp_path), out=tmp_path / f"out.{target}")
-
     both = slow_rows(a, "a", 0) + slow_rows(b, "b", 100)
     expected = slow_timing_join(both, "a", "b", WINDOWS[window], threshold, sensors)
     assert {(int(row["id_a"]), 100 + int(row["id_b"])) for row in answer} == expected

@@ -19,7 +19,6 @@ def test_a_buffer_is_a_sorted_list(first: list[int], inserted: list[int], lo_us:
     for row, latest_us in enumerate(inserted, start=len(first)):
         buffer.insert(event(row, latest_us))
     expected = sorted(enumerate([*first, *inserted]), key=lambda row: row[1])
-
     assert [(held.row, held.latest_us) for held in buffer] == expected
     assert [held.row for held in buffer.between(lo_us, hi_us)] == [row for row, us in expected if lo_us <= us <= hi_us]
     assert buffer.first_from(lo_us) == sum(us < lo_us for _, us in expected)

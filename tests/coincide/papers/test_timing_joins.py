@@ -97,7 +97,7 @@ def test_what_an_algorithm_assumes_is_refused_where_it_does_not_hold(algorithm: 
             algorithm.run(recording, Window(20), 0.5)
     if algorithm.long_windows_only:
         long_clock = Detections([1_000_000], [Histogram.uniform(-10, 0)])
-        with pytest.raises(CoincideError, match="at least as long as the longest templates"):
+        with pytest.raises(CoincideError, match="the longest templates of both streams together, 20 s"):
             algorithm.run(two_streams(long_clock, long_clock), Window(9.9), 0.5)
 
 

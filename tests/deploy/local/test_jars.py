@@ -14,6 +14,7 @@ from deploy.local import jars
 from deploy.local.jars import CHECKSUMS, IVY_FILE, ensure_jars
 from deploy.local.java import Java, find_java
 from deploy.local.machine import LocalError
+from tests.deploy.local.test_java import launcher
 
 #: Running it fails, so a test that passes has started no Java.
 NO_JAVA = Java(Path("/nowhere"), 17)
@@ -62,10 +63,7 @@ def test_jars_other_than_those_written_down_are_refused(
 
 
 def test_no_network_is_one_sentence_that_names_the_log(tmp_path: Path) -> None:
-    launcher = tmp_path / "bin" / "java"
-    launcher.parent.mkdir()
-    launcher.write_text("#!/bin/sh\necho ':: UNRESOLVED DEPENDENCIES ::'\nexit 1\n", encoding="utf-8")
-    launcher.chmod(0o755)
+    launcher(tmp_path, "echo ':: UNRESOLVED DEPENDENCIES ::'\nexit 1")
     with pytest.raises(
         LocalError, match=r"^the jars .* could not be fetched: is the network reachable\? [^\n]*ivy.log$"
     ):
@@ -90,7 +88,6 @@ def test_the_packaged_java_is_given_the_authorities_that_only_this_machine_knows
     with_store = [str(keytool), "-storepass", "changeit", "-noprompt", "-keystore"]
     known = [*with_store, str(cacerts), "-importcert", "-alias", "known"]
     subprocess.run(known, input=ssl.DER_cert_to_PEM_cert(authorities[0]), text=True, check=True)
-
     [option] = jars._trust_options(packaged, tmp_path)
     store = option.removeprefix("-Djavax.net.ssl.trustStore=")
     listed = subprocess.run([*with_store, store, "-list"], capture_output=True, text=True, check=True).stdout

@@ -11,13 +11,19 @@ from deploy.local.java import Java, find_java, find_machine_java
 from deploy.local.machine import LocalError
 
 
+def launcher(folder: Path, script: str) -> Path:
+    """Write the launcher of a Java in ``folder``."""
+    path = folder / "bin" / "java"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 def make_java(folder: Path, major: int) -> Path:
     """Write a launcher that answers as Java ``major`` installed in ``folder`` does; return ``folder``."""
     answer = f"Property settings:\n    java.home = {folder}\n    java.specification.version = {major}\n"
-    launcher = folder / "bin" / "java"
-    launcher.parent.mkdir(parents=True)
-    launcher.write_text(f"#!/bin/sh\nprintf '%s' {shlex.quote(answer)} >&2\n", encoding="utf-8")
-    launcher.chmod(0o755)
+    launcher(folder, f"printf '%s' {shlex.quote(answer)} >&2")
     return folder
 
 
@@ -42,10 +48,7 @@ def test_a_version_that_spark_does_not_run_on_is_not_taken(tmp_path: Path, major
 
 
 def test_what_is_not_java_is_not_taken(tmp_path: Path) -> None:
-    launcher = tmp_path / "bin" / "java"
-    launcher.parent.mkdir()
-    launcher.write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
-    launcher.chmod(0o755)
+    launcher(tmp_path, "echo hello")
     assert find_machine_java({"JAVA_HOME": str(tmp_path), "PATH": ""}) is None
 
 
@@ -56,10 +59,7 @@ def test_no_java_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_shim_drops_the_module_that_the_packaged_java_lacks_and_nothing_else(tmp_path: Path) -> None:
-    echo = tmp_path / "a b" / "java"
-    echo.parent.mkdir()
-    echo.write_text('#!/bin/sh\nfor argument do printf "[%s]" "$argument"; done\n', encoding="utf-8")
-    echo.chmod(0o755)
+    echo = launcher(tmp_path / "a b", 'for argument do printf "[%s]" "$argument"; done')
     shim = java._write_shim(echo, tmp_path / "java")
     given = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-Da=b c", "", "--add-modules=java.sql", "*"]
     said = subprocess.run([shim, *given], capture_output=True, text=True, check=True).stdout

@@ -1,5 +1,6 @@
 """The whole system under its process runner: what dies comes back, what is asked twice is done once."""
 
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,14 +46,14 @@ def test_the_broker_stays_away_until_it_is_started(system: System) -> None:
     try:
         assert not answers(system.layout.bootstrap)
         with pytest.raises(LocalError, match=r"^kafka does not run, so it cannot be sent SIGSTOP$"):
-            system.suspend_broker()
+            system.supervision.send_signal("kafka", signal.SIGSTOP)
     finally:
         system.start_broker()
-    system.suspend_broker()
+    system.supervision.send_signal("kafka", signal.SIGSTOP)
     try:
         assert not answers(system.layout.bootstrap)
     finally:
-        system.resume_broker()
+        system.supervision.send_signal("kafka", signal.SIGCONT)
     system.wait_ready()
 
 

@@ -77,9 +77,7 @@ def test_algorithm_7_line_10_forgets_what_it_evaluates() -> None:
     clocks = [CLOCK, Histogram.uniform(-4, 0), Histogram.point()]
     recording = two_streams(Detections(at(101, 101.1, 101.9), clocks[:1]), Detections(at(91.5), clocks, [0]))
     printed = PrintedLookUp(recording, Window(10), 0.5, sorts_the_block=True, has_own_indices_on_the_right=True)
-
     forgets, stores = printed.run(), replace(printed, stores_each_evaluation=True).run()
-
     assert (forgets.work.probabilities, forgets.work.lookups) == (3, 0)
     assert (stores.work.probabilities, stores.work.lookups) == (2, 1)
     ours = lazy_lookup(recording, Window(10), 0.5)
@@ -92,10 +90,8 @@ def test_in_a_window_shorter_than_the_templates_the_papers_certain_region_holds_
     frame, window, threshold = Detections(at(100), [long_clock]), Window(3), 0.55
     recording = two_streams(frame, frame)
     printed = regions_for_any_window(10.0, 10.0, 10.0, window, threshold)
-
     assert printed.ll_us <= 0 <= printed.rl_us, "certain to match, by the paper's rule"
     assert match_probability(long_clock, long_clock, 0.0, window) == pytest.approx(0.51)  # 1 - (7 / 10) ** 2
-
     assert len(timing_join(frame, frame, window, threshold, sensors="any")) == 0
     assert len(eager(recording, window, threshold).members) == 0, "there ours probes"
     with pytest.raises(WindowError, match="at least as long as the longest templates"):

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coincide import Detections, Histogram, Window, match_probability
+from coincide import Detections, Histogram, Window, match_probability, satisfaction_offsets
 from coincide.joins.retention import ROUNDING_US
 from coincide.papers.counted_answer import TimingAnswer, qualifies
 from coincide.papers.interval_timing.regions import Regions, RegionTable, difference_quantile, region_tables
-from tests.reference.recorded_streams import two_streams
+from tests.reference.recorded_streams import LONG_WINDOWS, SEVERAL_BUCKETS, SHORT_WINDOWS, UNIFORM, two_streams
 
 BASE_US = 100_000_000
 NEAR_US = 2 * ROUNDING_US + 2  # past the rounding of a bound and of the intervals' ends
@@ -17,6 +17,10 @@ lengths_s = st.sampled_from([0.0, 0.001, 1.0, 2.5, 4.0])
 sixteenths = st.integers(0, 16).map(lambda k: k / 16)
 thresholds = st.sampled_from([1.0, 0.999_999, 0.75, 0.5, 0.2, 0.001])
 long_windows = st.sampled_from([Window(8), Window(lo_s=-1, hi_s=14), Window(lo_s=5, hi_s=13)])
+any_templates = st.sampled_from(UNIFORM + SEVERAL_BUCKETS)
+any_windows = st.sampled_from(LONG_WINDOWS + SHORT_WINDOWS + (Window(0.3), Window.deadline(0.3), Window.delay(-2.0)))
+any_thresholds = st.sampled_from([1.0, 1 - 1e-9, 0.999, 0.5, 1 / 3, 0.01, 1e-6, 1e-9])
+lengths_us = st.one_of(st.sampled_from([0, 1, 1000]), st.integers(1, 100_000_000))
 
 
 def table_and_regions(
@@ -70,9 +74,7 @@ def test_of_all_base_events_with_one_max_the_longest_reaches_furthest_to_the_lef
     base = Detections([BASE_US] * 3, clocks, [0, 1, 2])
     recording = two_streams(base, Detections([], [Histogram.uniform(-1, 0), Histogram.uniform(-3, 0)]))
     table = region_tables(TimingAnswer(recording, Window(10), threshold))["a"]
-
     each = [table.of(event) for event in recording]
-
     widest, narrowest = table.widest(BASE_US), table.narrowest(BASE_US)
     assert widest.lh_us <= min(regions.lh_us for regions in each)
     assert widest.rl_us <= min(regions.rl_us for regions in each)
@@ -93,3 +95,34 @@ def test_the_quantile_of_a_difference_against_its_cdf(p: float, one_s: float, ot
     assert 0 <= quantile_s <= one_s + other_s
     if one_s or other_s:
         assert match_probability(one, other, 0.0, Window.deadline(quantile_s)) == pytest.approx(p, abs=1e-12)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(UNIFORM + SEVERAL_BUCKETS), st.sampled_from(UNIFORM + SEVERAL_BUCKETS), any_windows, any_thresholds
+)
+def test_a_pair_is_judged_as_its_offset_is(u: Histogram, v: Histogram, window: Window, threshold: float) -> None:
+    intervals = satisfaction_offsets(u, v, window, threshold).tolist()
+    for lo_us, hi_us in intervals:
+        assert qualifies(u, v, lo_us, window, threshold)
+        assert qualifies(u, v, hi_us, window, threshold)
+        assert not qualifies(u, v, lo_us - 1, window, threshold)
+        assert not qualifies(u, v, hi_us + 1, window, threshold)
+
+
+@settings(max_examples=80)
+@given(lengths_us, lengths_us, any_thresholds, st.integers(0, 50_000_000))
+def test_regions_hold_to_the_microsecond(base_us: int, partner_us: int, threshold: float, window_us: int) -> None:
+    # one template a side: outer and certain bounds differ by their rounding only, and the truth lies between them
+    u, v = Histogram.uniform(-base_us / 1e6, 0), Histogram.uniform(-partner_us / 1e6, 0)
+    window = Window((base_us + partner_us + window_us) / 2e6)
+    recording = two_streams(Detections([0], [u]), Detections([], [v]))
+    regions = region_tables(TimingAnswer(recording, window, threshold))["a"].of(recording.events[0])
+    intervals = satisfaction_offsets(u, v, window, threshold).tolist()
+    assume(len(intervals) == 1)
+    ((least_us, greatest_us),) = intervals
+    assert regions.lh_us <= least_us
+    assert greatest_us <= regions.rh_us
+    if regions.ll_us <= regions.rl_us:
+        assert least_us <= regions.ll_us
+        assert regions.rl_us <= greatest_us

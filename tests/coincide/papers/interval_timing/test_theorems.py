@@ -80,9 +80,7 @@ def test_corollary_3_fails_where_the_window_is_shorter_than_the_templates() -> N
 def test_example_1() -> None:
     # Figure 2 is not in the supplied text: intervals as its relations say, I11, I12 and I14 each later at both ends.
     i2, i11, i12, i14 = (0.0, 4.0), (9.0, 13.0), (10.0, 15.0), (11.0, 16.0)
-
     reached = [deadline_probability(i2, 10.0, j) for j in (i11, i12, i14)]
-
     assert all(earlier > later for earlier, later in pairwise(reached))
     violated, satisfied = 0.8, 0.4
     assert reached[0] < violated, "so for I12 and I14, which need not be computed"

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from coincide import Detections, Histogram, Window, timing_join
-from coincide.errors import WindowError
 from coincide.papers.counted_answer import PaperResult, Work
 from coincide.papers.ptjoin.bucket_pairs import HistogramTimestamp, ge
 from coincide.papers.ptjoin.histogram_joins import eager, ptjoin, simple
@@ -75,13 +74,6 @@ def test_one_template_a_side_leaves_nothing_to_look_up() -> None:
     result = ptjoin(two_streams(Detections(times_us, [clock]), Detections(times_us, [ear])), WINDOW, 0.8)
     assert result.work.lookups == 0
     assert result.work.scanned == len(result.members) > 100
-
-
-@pytest.mark.parametrize("algorithm", [eager, ptjoin], ids=["eager", "ptjoin"])
-def test_a_window_shorter_than_the_templates_is_refused(algorithm: Callable[..., PaperResult]) -> None:
-    spread = Detections([0], [Histogram.uniform(0, 10)])
-    with pytest.raises(WindowError, match="at least as long as the longest templates of both streams together, 20 s"):
-        algorithm(two_streams(spread, spread), Window(9.9), 0.5)
 
 
 def test_in_a_short_window_lemma_2_finds_pairs_that_do_not_match() -> None:

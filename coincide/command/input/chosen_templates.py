@@ -1,8 +1,13 @@
-"""Which template each event has, and from which time it counts."""
+"""Templates that a user names, and which template each event has, and from which time it counts."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +16,68 @@ import pyarrow.compute as pc
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.faults import CommandError, RowFaults, shown
 from coincide.command.input.file_events import FileEvents
-from coincide.command.input.named_templates import Templates
 from coincide.command.input.own_uncertainty import spread_templates
+from coincide.errors import HistogramError
+from coincide.templates.forms import histogram_of_form
 from coincide.templates.histogram import Histogram
+
+Templates = Mapping[str, Histogram]
+
+
+SHORT_FORMS = "a name in the templates file, uniform:LO,HI (seconds), normal:SIGMA or normal:SIGMA,BUCKETS, or point"
+
+
+def load_templates(path: Path) -> dict[str, Histogram]:
+    """Return the templates in `path` by name: an object such as ``{"imb": {"uniform": [-0.05, 0.05]}}``."""
+    try:
+        named = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=partial(_named_once, path))
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path}: no JSON: {error}") from None
+    if not isinstance(named, dict):
+        example = '{"a": {"uniform": [-1, 1]}}'
+        raise CommandError(f"{path}: an object of templates by name was expected, such as {example}")
+    return {name: _template(f"{path}: template {name!r}", form) for name, form in named.items()}
+
+
+def _named_once(path: Path, fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    obj: dict[str, Any] = {}
+    for name, value in fields:
+        if name in obj:
+            raise CommandError(f"{path}: {name!r} is there twice")
+        obj[name] = value
+    return obj
+
+
+def parse_template(text: str, templates: Templates) -> Histogram:
+    """Return the template that `text` means: a name in `templates`, or a short form."""
+    if text in templates:
+        return templates[text]
+    kind, _, parameters = text.partition(":")
+    where = f"uncertainty {text!r}"
+    try:
+        numbers = [float(number) for number in parameters.split(",")] if parameters else []
+    except ValueError:
+        raise CommandError(f"{where}: {SHORT_FORMS}") from None
+    match kind, numbers:
+        case "uniform", [_, _]:
+            return _template(where, {"uniform": numbers})
+        case "normal", [sigma_s]:
+            return _template(where, {"normal": {"sigma_s": sigma_s}})
+        case "normal", [sigma_s, buckets]:
+            many = int(buckets) if buckets.is_integer() else buckets
+            return _template(where, {"normal": {"sigma_s": sigma_s, "buckets": many}})
+        case "point", []:
+            return Histogram.point()
+    raise CommandError(f"{where}: {SHORT_FORMS}")
+
+
+def _template(where: str, form: object) -> Histogram:
+    try:
+        return histogram_of_form(form)
+    except HistogramError as error:
+        raise CommandError(f"{where}: {error.field} is {shown(error.value)}: {error.allowed}") from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,22 @@
+"""Lemma 1, Theorem 1 and the adjusted histograms of Definition 3."""
+
 from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 
 from coincide import Histogram, Window
-from coincide.papers.ptjoin.bucket_pairs import Bucket, HistogramTimestamp, ge, ge_by_buckets, joint_probability
+from coincide.papers.ptjoin.bucket_pairs import (
+    Bucket,
+    HistogramTimestamp,
+    adjusted,
+    ge,
+    ge_by_buckets,
+    joint_probability,
+)
 from tests.reference.difference import exact_probability
 from tests.reference.templates import templates
 
@@ -15,6 +25,10 @@ BEFORE_OR_AT_ONCE = Window(lo_s=-1000.0, hi_s=0.0)
 
 def h(template: Histogram) -> HistogramTimestamp:
     return HistogramTimestamp.of_template(template, 1)
+
+
+H2 = h(Histogram([70, 80, 90, 100, 110], [0.15, 0.3, 0.4, 0.15]))
+H3 = h(Histogram([170, 190, 200, 210], [0.1, 0.3, 0.6]))
 
 
 @pytest.mark.parametrize(
@@ -53,3 +67,27 @@ def test_equation_2_and_theorem_1_give_the_exact_probability(u: Histogram, v: Hi
     exact = float(exact_probability(u, v, Fraction(0), BEFORE_OR_AT_ONCE))
     assert ge_by_buckets(h(u), h(v)) == pytest.approx(exact, abs=1e-14)
     assert ge(h(u), h(v)) == pytest.approx(exact, abs=1e-14)
+
+
+@given(templates(), templates())
+def test_adjusted_histograms_share_their_intervals_and_keep_their_distributions(u: Histogram, v: Histogram) -> None:
+    given_pair = [h(u), h(v)]
+    adjusted_pair = adjusted(*given_pair)
+    assert adjusted_pair[0].points.tolist() == adjusted_pair[1].points.tolist()
+    assert set(adjusted_pair[0].points) == set(given_pair[0].points) | set(given_pair[1].points)
+    for template, timestamp in zip((u, v), adjusted_pair, strict=True):
+        # at a point twice in the list the first sum is without its exact time, the second with it
+        below = dict(zip(timestamp.points[1:].tolist(), np.cumsum(timestamp.mass).tolist(), strict=True))
+        for point, probability in below.items():
+            assert template.cdf(point) == pytest.approx(probability, abs=1e-14)
+
+
+def test_the_adjusted_histograms_of_example_4() -> None:
+    y = 165.0  # between 160 and 170, where the paper writes them out
+    h3, h2 = adjusted(H3, H2 + (y - 70))
+    assert h3.points.tolist() == [y, 170, y + 10, y + 20, 190, y + 30, 200, y + 40, 210]
+    of_h3 = [0, 0.005 * y - 0.8, 0.05, -0.005 * y + 0.85, 0.03 * y - 4.8, -0.03 * y + 5.1, 0.06 * y - 9.6]
+    np.testing.assert_allclose(h3.mass, [*of_h3, -0.06 * y + 10.2], atol=1e-12)
+    # the paper prints the 7th and the 8th interval of H2 as I_6 and I_7; its masses are right
+    of_h2 = [-0.015 * y + 2.55, 0.015 * y - 2.4, 0.3, -0.04 * y + 6.8, 0.04 * y - 6.4, -0.015 * y + 2.55]
+    np.testing.assert_allclose(h2.mass, [*of_h2, 0.015 * y - 2.4, 0], atol=1e-12)

@@ -1,1 +1,0 @@
-"""Writing answers: pairs and runs as CSV, NDJSON or Parquet, whole or not at all."""
