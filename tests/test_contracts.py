@@ -1,7 +1,5 @@
 """docs/contracts says what our own code writes: every record is made by the code that makes it in earnest."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import json

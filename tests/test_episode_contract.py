@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from coincide.queries import Query, query_from_json
 from services.alerting.kafka.query_publisher import encode
 from services.alerting.kafka.records import QueryChange
-from services.alerting.kafka.sorting import Sorter
+from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
@@ -129,5 +129,4 @@ def test_what_is_said_of_readings_validates_and_alerting_reads_it(asked: dict[st
 
 
 def _read(value: dict[str, Any]) -> Any:
-    metrics = Metrics(CollectorRegistry())
-    return Sorter(TOPICS, metrics).sort([record(TOPICS.episodes, value)]).episodes
+    return sort_records([record(TOPICS.episodes, value)], Metrics(CollectorRegistry())).episodes

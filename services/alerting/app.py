@@ -31,15 +31,7 @@ def create_app(
     *,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
-    """Return the application.
-
-    `app.state.end_live_streams` ends the live streams, which would otherwise keep the server from stopping.
-
-    Parameters
-    ----------
-    lifespan
-        Brings the database up to date, and starts and stops whoever fills it.
-    """
+    """Return the application; `lifespan` brings the database up to date; `app.state.end_live_streams` lets it stop."""
     app = FastAPI(
         title="Coincide alerting",
         description="Queries, matches, episodes and dead letters; matches and episodes as a live stream.",

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from types import FrameType
 
 import uvicorn
@@ -17,7 +17,7 @@ from services.alerting.kafka.follower_progress import Progress
 from services.alerting.kafka.kafka_session import KafkaSession
 from services.alerting.kafka.projection import Seed
 from services.alerting.kafka.query_publisher import QueryPublisher
-from services.alerting.kafka.records import Topics
+from services.alerting.kafka.records import TOPICS
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.queries.query_changes import QueryChanges
@@ -25,29 +25,20 @@ from services.alerting.queries.query_documents import load_queries
 from services.alerting.settings import Settings
 from services.alerting.store.dialect import migrate, open_engine
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.sequence import StoredRow, newest_sequence
+from services.alerting.store.sequence import newest_sequence
 from services.common.declared_streams import load_streams
 
 GRACE_S = 5
 
 
 def build_app(settings: Settings) -> FastAPI:
-    """Return the application wired to Kafka and its database; it connects to both when it starts.
-
-    Raises
-    ------
-    services.common.settings.SettingsError
-        The declared streams or the queries to seed cannot be used.
-    ValueError
-        The database URL cannot be used.
-    """
-    topics = Topics()
+    """Return the application, which connects when it starts; a `SettingsError` or `ValueError` says what is wrong."""
     streams = load_streams(settings.streams_path)
     queries = load_queries(settings.queries_path, streams)
     engine = open_engine(settings.database_url)
     metrics = Metrics(CollectorRegistry())
     progress = Progress(settings.kafka_silence_s)
-    publisher = QueryPublisher(settings.kafka_bootstrap, topics.queries, settings.kafka_timeout_s)
+    publisher = QueryPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
     changes = QueryChanges(
         engine, publisher, progress, metrics, timeout_s=settings.kafka_timeout_s, queries_max=settings.queries_max
     )
@@ -57,15 +48,16 @@ def build_app(settings: Settings) -> FastAPI:
     seed = Seed(queries, publisher, engine)
 
     def connect() -> KafkaSession:
-        return KafkaSession(settings.kafka_bootstrap, settings.kafka_group, topics.names(), settings.batch_records)
+        return KafkaSession(settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), settings.batch_records)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await run_in_threadpool(migrate, engine)
         with engine.connect() as connection:
             hub.newest_sequence = newest_sequence(connection)
-        listeners = _listeners(hub, progress, asyncio.get_running_loop())
-        follower = Follower(connect, engine, topics, metrics, progress, expiry, listeners, seed)
+        soon = asyncio.get_running_loop().call_soon_threadsafe
+        listeners = Listeners(lambda rows: soon(hub.publish, rows), lambda offset: soon(progress.reached, offset))
+        follower = Follower(connect, engine, metrics, progress, expiry, listeners, seed)
         follower.start()
         yield
         hub.close()
@@ -74,16 +66,6 @@ def build_app(settings: Settings) -> FastAPI:
         engine.dispose()
 
     return create_app(settings, streams, engine, metrics, progress, changes, hub, lifespan=lifespan)
-
-
-def _listeners(hub: LiveHub, progress: Progress, loop: asyncio.AbstractEventLoop) -> Listeners:
-    def stored_rows(rows: Sequence[StoredRow]) -> None:
-        loop.call_soon_threadsafe(hub.publish, rows)
-
-    def queries_offset(offset: int) -> None:
-        loop.call_soon_threadsafe(progress.reached, offset)
-
-    return Listeners(stored_rows, queries_offset)
 
 
 class Server(uvicorn.Server):
@@ -103,11 +85,6 @@ class Server(uvicorn.Server):
 def serve(app: FastAPI, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT."""
     config = uvicorn.Config(
-        app,
-        settings.host,
-        settings.port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=GRACE_S,
+        app, settings.host, settings.port, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S
     )
     Server(config).run()

@@ -11,13 +11,7 @@ Streams = Mapping[str, Stream]
 
 
 def load_streams(path: Path) -> dict[str, Stream]:
-    """Return the streams declared at ``path``, by name.
-
-    Raises
-    ------
-    SettingsError
-        The file cannot be read or a declaration is not valid.
-    """
+    """Return the streams declared at ``path``, by name; a `SettingsError` says what is wrong with the file."""
     declared = read_declarations(path, "streams", dict)
     return {str(name): _stream(path, str(name), fields) for name, fields in declared.items()}
 

@@ -12,13 +12,7 @@ _has_form = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]
 
 
 def rfc_3339_us(text: str) -> int | None:
-    """Return microseconds since 1970 UTC, parts of one cut off; None where `text` has not the form of RFC 3339.
-
-    Raises
-    ------
-    ValueError
-        There is no such time, as with a month 13.
-    """
+    """Return microseconds since 1970 UTC, cut off; None where it is not RFC 3339, a `ValueError` for a month 13."""
     if not _has_form(text):
         return None
     since = datetime.fromisoformat(text.upper()) - EPOCH

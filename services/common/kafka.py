@@ -21,12 +21,8 @@ def create_producer(bootstrap: str, *, delivery_timeout_ms: int = 10_000, **over
     """Return a producer; blocks up to `BOOTSTRAP_TIMEOUT_MS`, so call it off the event loop.
 
     Idempotence is off: the client's idempotent producer wedges for ever when a broker hangs longer than the
-    delivery timeout with a batch in flight, and everything downstream deduplicates anyway.
-
-    Raises
-    ------
-    kafka.errors.KafkaError
-        The cluster was not found in time.
+    delivery timeout with a batch in flight, and everything downstream deduplicates anyway. Raises `KafkaError` where
+    the cluster was not found in time.
     """
     options: dict[str, Any] = {
         "acks": "all",
@@ -42,10 +38,7 @@ def create_producer(bootstrap: str, *, delivery_timeout_ms: int = 10_000, **over
 
 
 def close_producer(producer: KafkaProducer, timeout_s: float) -> None:
-    """End ``producer``; give up what it cannot send in ``timeout_s`` seconds.
-
-    Its own ``close`` raises when records are left unsettled, and leaves its thread running, which may send them later.
-    """
+    """End ``producer`` in ``timeout_s``; its own ``close`` raises with records unsettled, and its thread goes on."""
     try:
         producer.close(timeout=timeout_s)
     except KafkaError:
@@ -53,13 +46,7 @@ def close_producer(producer: KafkaProducer, timeout_s: float) -> None:
 
 
 def create_consumer(bootstrap: str, *topics: str, group_id: str | None = None, **overrides: Any) -> KafkaConsumer:
-    """Return a consumer that reads ``topics`` from the beginning and commits only when told to.
-
-    Raises
-    ------
-    kafka.errors.KafkaError
-        The cluster was not found in `BOOTSTRAP_TIMEOUT_MS`.
-    """
+    """Return a consumer that reads ``topics`` from the beginning and commits only when told to; see `create_admin`."""
     options: dict[str, Any] = {
         "group_id": group_id,
         "auto_offset_reset": "earliest",
@@ -72,13 +59,7 @@ def create_consumer(bootstrap: str, *topics: str, group_id: str | None = None, *
 
 
 def create_admin(bootstrap: str) -> KafkaAdminClient:
-    """Return an admin client.
-
-    Raises
-    ------
-    kafka.errors.KafkaError
-        The cluster was not found in `BOOTSTRAP_TIMEOUT_MS`.
-    """
+    """Return an admin client; raises `KafkaError` where the cluster was not found in `BOOTSTRAP_TIMEOUT_MS`."""
     refuse_unless_listening(bootstrap)
     return KafkaAdminClient(bootstrap_servers=bootstrap.split(","), request_timeout_ms=10_000, **_CONNECTION)
 

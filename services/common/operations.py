@@ -13,15 +13,7 @@ ReadyCheck = Callable[[], list[str]]
 
 
 def operations_router(registry: CollectorRegistry, not_ready_because: ReadyCheck) -> APIRouter:
-    """Return the routes an orchestrator and Prometheus use.
-
-    Parameters
-    ----------
-    registry
-        The service's own collectors; never the global one, so that two apps can live in one test process.
-    not_ready_because
-        Called at every ``/readyz``; must not block.
-    """
+    """Return the routes an orchestrator and Prometheus use; the check, called at every ``/readyz``, must not block."""
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a series for each series, which nobody reads
     router = APIRouter(tags=["operations"])
 

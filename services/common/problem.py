@@ -9,25 +9,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from services.common.field_errors import describe_errors
+from services.common.settings import describe_errors
 
 MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
-    """An answer that is an error: raise it anywhere below an endpoint.
-
-    Parameters
-    ----------
-    status
-        The HTTP status.
-    detail
-        One sentence for the caller: which field, what value, what was allowed.
-    headers
-        Extra response headers, such as ``Retry-After``.
-    **extensions
-        Further members of the problem document.
-    """
+    """An error to answer: one sentence for the caller (field, value, what is allowed), headers and further members."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, **extensions: Any) -> None:
         super().__init__(detail)
@@ -74,7 +62,7 @@ async def _on_http_exception(_request: Request, error: Exception) -> JSONRespons
 
 async def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101
-    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, describe_errors(error))
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, describe_errors(error.errors()))
 
 
 async def _on_unexpected(_request: Request, _error: Exception) -> JSONResponse:

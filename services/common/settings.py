@@ -1,14 +1,12 @@
 """Settings: a YAML file, overridden field by field from the environment, checked once at start; where to listen."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from services.common.field_errors import describe_errors
 
 Port = Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")]
 
@@ -17,11 +15,21 @@ class SettingsError(Exception):
     """The settings cannot be used; the message is one sentence for the person who wrote them."""
 
 
-class FrozenSettings(BaseModel):
-    """A settings model: frozen, without fields that nobody declared.
+def describe_errors(errors: Iterable[Mapping[str, Any]]) -> str:
+    """Return one sentence naming each bad field, its value and what was allowed; pydantic's ``errors()`` has them."""
+    return "; ".join(
+        f"{'.'.join(map(str, item['loc'])) or 'value'}: {item['msg']}, got {_shortened(item.get('input'))}"
+        for item in errors
+    )
 
-    A variable of the environment that begins with `PREFIX` names a field in capitals (``COINCIDE_INGEST_PORT``).
-    """
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+class FrozenSettings(BaseModel):
+    """A settings model: frozen, no unknown fields; `PREFIX` and a field in capitals name a variable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     PREFIX: ClassVar[str]
@@ -51,19 +59,10 @@ D = TypeVar("D", dict[str, Any], list[Any])
 
 
 def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str]) -> S:
-    """Return ``model`` filled from the YAML file at ``path``, then from ``environ``.
+    """Return ``model`` filled from the YAML file at ``path``, if any, then from ``environ``.
 
-    Parameters
-    ----------
-    path
-        A YAML mapping of field names to values; ``None`` takes every default.
-    environ
-        Variables that begin with the model's prefix replace a field; their text is read as a YAML value.
-
-    Raises
-    ------
-    SettingsError
-        The file cannot be read, a name is unknown, or a value is not allowed.
+    Variables that begin with the model's prefix replace a field; their text is read as a YAML value. Raises
+    `SettingsError`: the file cannot be read, a name is unknown, or a value is not allowed.
     """
     values = {**(_read_mapping(path) if path else {}), **_from_environment(environ, model.PREFIX)}
     origin = f"{path} or {model.PREFIX}*" if path else f"{model.PREFIX}*"
@@ -74,7 +73,7 @@ def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str])
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise SettingsError(f"{origin}: {describe_errors(error)}") from error
+        raise SettingsError(f"{origin}: {describe_errors(error.errors())}") from error
 
 
 def read_yaml(path: Path) -> Any:
@@ -88,13 +87,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_declarations(path: Path, name: str, kind: type[D]) -> D:
-    """Return the mapping or list that is the only member, ``name``, of the YAML document at ``path``.
-
-    Raises
-    ------
-    SettingsError
-        The file cannot be read, or says something else.
-    """
+    """Return the only member, ``name``, of the YAML document at ``path``; a `SettingsError` says what is wrong."""
     document = read_yaml(path)
     declared = document.get(name) if isinstance(document, dict) else None
     if not isinstance(declared, kind) or set(document) != {name}:
@@ -104,11 +97,7 @@ def read_declarations(path: Path, name: str, kind: type[D]) -> D:
 
 
 def refuse_open_bind(host: str, allow_unauthenticated_bind: bool) -> None:
-    """Raise ValueError if ``host`` can be reached from other machines while nobody authenticates.
-
-    With ``allow_unauthenticated_bind`` the operator says that something else keeps strangers out (a container
-    whose port is published on 127.0.0.1 only, say).
-    """
+    """Raise ValueError if other machines reach ``host`` while nobody authenticates, unless it is allowed."""
     if allow_unauthenticated_bind or _is_loopback(host):
         return
     raise ValueError(
@@ -132,11 +121,8 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def _from_environment(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
-    return {
-        name.removeprefix(prefix).lower(): _value(name, text)
-        for name, text in environ.items()
-        if name.startswith(prefix)
-    }
+    named = {name: text for name, text in environ.items() if name.startswith(prefix)}
+    return {name.removeprefix(prefix).lower(): _value(name, text) for name, text in named.items()}
 
 
 def _value(name: str, text: str) -> Any:

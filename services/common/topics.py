@@ -10,9 +10,8 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from services.common.field_errors import describe_errors
 from services.common.kafka import create_admin
-from services.common.settings import SettingsError, read_declarations
+from services.common.settings import SettingsError, describe_errors, read_declarations
 
 
 class Topic(BaseModel):
@@ -26,18 +25,12 @@ class Topic(BaseModel):
 
 
 def load_topics(path: Path) -> dict[str, Topic]:
-    """Return the topics declared at ``path``, by name.
-
-    Raises
-    ------
-    SettingsError
-        The file cannot be read or a declaration is not valid.
-    """
+    """Return the topics declared at ``path``, by name; a `SettingsError` says what is wrong with the file."""
     declared = read_declarations(path, "topics", dict)
     try:
         return {name: Topic.model_validate(fields) for name, fields in declared.items()}
     except ValidationError as error:
-        raise SettingsError(f"{path}: {describe_errors(error)}") from error
+        raise SettingsError(f"{path}: {describe_errors(error.errors())}") from error
 
 
 class TopicConflictError(Exception):
@@ -47,18 +40,18 @@ class TopicConflictError(Exception):
 def create_topics(admin: KafkaAdminClient, declared: dict[str, Topic]) -> list[str]:
     """Make the cluster's topics equal to ``declared``; return one line for each change.
 
-    Missing topics are created, differing topic settings are set. Nothing is ever deleted.
-
-    Raises
-    ------
-    TopicConflictError
-        A topic has another number of partitions: an area's place would change, and with it its order.
+    Missing topics are created, differing topic settings are set. Nothing is ever deleted. Raises `TopicConflictError`:
+    a topic has another number of partitions, so an area's place would change, and with it its order.
     """
     existing = {topic["name"]: topic for topic in admin.describe_topics()}
     _refuse_other_partition_counts(existing, declared)
     missing = {name: topic for name, topic in declared.items() if name not in existing}
     if missing:
-        admin.create_topics({name: _creation(topic) for name, topic in missing.items()}, wait_for_metadata=True)
+        creations = {
+            name: {"num_partitions": each.partitions, "replication_factor": each.replication, "configs": each.configs}
+            for name, each in missing.items()
+        }
+        admin.create_topics(creations, wait_for_metadata=True)
     altered = _alter_configs(admin, {name: topic for name, topic in declared.items() if name in existing})
     return [f"created {name} ({topic.partitions} partitions)" for name, topic in missing.items()] + altered
 
@@ -71,14 +64,6 @@ def _refuse_other_partition_counts(existing: dict[str, Any], declared: dict[str,
                 f"topic {name} has {actual} partitions, config/topics.yaml says {declared[name].partitions}: "
                 "a topic keeps its partition count for life"
             )
-
-
-def _creation(topic: Topic) -> dict[str, Any]:
-    return {
-        "num_partitions": topic.partitions,
-        "replication_factor": topic.replication,
-        "configs": topic.configs,
-    }
 
 
 def _alter_configs(admin: KafkaAdminClient, topics: dict[str, Topic]) -> list[str]:
@@ -99,8 +84,8 @@ def _differences(declared: dict[str, str], current: dict[str, Any]) -> dict[str,
     return {key: value for key, value in declared.items() if current.get(key, {}).get("value") != value}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 when the topics are as declared."""
+def main(arguments: list[str] | None = None) -> int | str:
+    """Run the command; 0 when the topics are as declared, else the sentence that `sys.exit` writes."""
     parser = argparse.ArgumentParser(description="Create the declared Kafka topics.")
     parser.add_argument("--topics", type=Path, default=Path("config/topics.yaml"))
     parser.add_argument("--kafka", default="127.0.0.1:9092", metavar="HOST:PORT")
@@ -108,16 +93,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         done = create_topics(create_admin(options.kafka), load_topics(options.topics))
     except KafkaError as error:
-        return _fail(f"Kafka at {options.kafka} cannot be used: {type(error).__name__}")
+        return f"Kafka at {options.kafka} cannot be used: {type(error).__name__}"
     except (SettingsError, TopicConflictError) as error:
-        return _fail(str(error))
+        return str(error)
     sys.stdout.write("\n".join(done or ["all topics are as declared"]) + "\n")
     return 0
-
-
-def _fail(sentence: str) -> int:
-    sys.stderr.write(sentence + "\n")
-    return 1
 
 
 if __name__ == "__main__":

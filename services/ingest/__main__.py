@@ -1,7 +1,5 @@
 """Run ingest: ``python -m services.ingest --config config/ingest.yaml``."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal
@@ -13,18 +11,16 @@ from services.common.settings import SettingsError, load_settings
 from services.ingest.server import serve
 from services.ingest.settings import Settings
 
-DEFAULT_CONFIG = Path("config/ingest.yaml")
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until told to stop; 1 and one sentence when the settings cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m services.ingest", description="Take detections over HTTP.")
-    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help="settings file (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    config = Path("config/ingest.yaml")
+    parser.add_argument("--config", type=Path, default=config, help="settings file (default: %(default)s)")
     # uvicorn raises the signal once more when everything has been finished: then that is a success
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        settings = load_settings(Settings, options.config, os.environ)
+        settings = load_settings(Settings, parser.parse_args(arguments).config, os.environ)
         configure_logs(settings.log_level)
         serve(settings)
     except SettingsError as error:

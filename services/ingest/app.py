@@ -1,7 +1,5 @@
 """The application: routes around the parts that it receives; it starts nothing by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fastapi import FastAPI
@@ -11,7 +9,7 @@ from services.common.operations import operations_router
 from services.common.problem import install_problem_handlers
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
 from services.ingest.kafka.dead_letter_topic import DeadLetters
-from services.ingest.kafka.publisher import FramePublisher
+from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
@@ -22,24 +20,14 @@ from services.ingest.stamping.intake import Clock, Intake, system_clock_us
 def create_app(
     settings: Settings,
     registry: Registry,
-    publisher: FramePublisher,
+    publisher: KafkaPublisher,
     metrics: IngestMetrics,
     *,
     kafka_answers: Callable[[], bool] = lambda: True,
     clock_us: Clock = system_clock_us,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
-    """Return the application.
-
-    Parameters
-    ----------
-    kafka_answers
-        Whether Kafka has answered lately, for /readyz.
-    clock_us
-        Microseconds since the epoch: received_at, and how far the future is.
-    lifespan
-        Starts and stops `publisher` and whoever feeds `registry`.
-    """
+    """Return the application; `lifespan` starts and stops `publisher` and whoever feeds `registry`."""
     dead_letters = DeadLetters(publisher, metrics, settings.dead_letters_per_s)
     max_future_us = int(settings.max_future_s * 1e6)
     intake = Intake(registry, publisher, dead_letters, metrics, max_future_us, settings.sigma_digits, clock_us)

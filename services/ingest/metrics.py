@@ -1,7 +1,5 @@
 """What ingest measures; never a sensor or an area as a label."""
 
-from __future__ import annotations
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from services.ingest.stamping.verdicts import Reason

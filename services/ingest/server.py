@@ -1,7 +1,5 @@
 """The process: settings to a running server, with its threads started and stopped in order."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import AsyncIterator
@@ -50,33 +48,20 @@ def build_app(settings: Settings) -> FastAPI:
         follower.start()
         gc.collect()
         gc.freeze()  # what stands now stays: a full collection that walks it costs 20 ms
-        async with _beating(publisher, metrics, settings.heartbeat_s):
+        beats = Heartbeats(publisher, metrics, settings.heartbeat_s) if settings.heartbeat_s else None
+        beating = asyncio.create_task(beats.run(), name="heartbeats") if beats else None
+        try:
             yield
+        finally:
+            if beating:
+                beating.cancel()
+                await asyncio.wait([beating])
         await asyncio.to_thread(publisher.stop)
         await asyncio.to_thread(follower.stop)
 
     return create_app(
-        settings,
-        registry,
-        publisher,
-        metrics,
-        kafka_answers=lambda: follower.kafka_answers,
-        lifespan=lifespan,
+        settings, registry, publisher, metrics, kafka_answers=lambda: follower.kafka_answers, lifespan=lifespan
     )
-
-
-@asynccontextmanager
-async def _beating(publisher: KafkaPublisher, metrics: IngestMetrics, heartbeat_s: float | None) -> AsyncIterator[None]:
-    """Beat in the background, if at all."""
-    if heartbeat_s is None:
-        yield
-        return
-    beating = asyncio.create_task(Heartbeats(publisher, metrics, heartbeat_s).run(), name="heartbeats")
-    try:
-        yield
-    finally:
-        beating.cancel()
-        await asyncio.wait([beating])
 
 
 def serve(settings: Settings) -> None:

@@ -1,7 +1,5 @@
 """Everything about ingest that an operator may set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar, Literal
 

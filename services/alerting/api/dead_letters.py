@@ -25,22 +25,18 @@ class DeadLetterParameters(PageParameters):
     from_: Instant | None = Field(None, alias="from", description="Only letters written at or after this time.")
     to: Instant | None = Field(None, description="Only letters written at or before this time.")
 
-    def filter(self) -> DeadLetterFilter:
-        """Return what the database is asked for."""
-        return DeadLetterFilter(self.reason, self.area, self.sensor, self.source, self.from_, self.to)
-
 
 def dead_letters_router(engine: Engine, settings: Settings) -> APIRouter:
     """Return the route that reads dead letters."""
     router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"])
 
     @router.get("", response_model=DeadLetterPage, responses=problems(422), summary="Dead letters, newest stored first")
-    def list_dead_letters(parameters: Annotated[DeadLetterParameters, Query()]) -> Response:
+    def list_dead_letters(wanted: Annotated[DeadLetterParameters, Query()]) -> Response:
         """Return the dead letters that pass every filter; times are those at which they were written to Kafka."""
-        filters = parameters.filter()
+        filters = DeadLetterFilter(wanted.reason, wanted.area, wanted.sensor, wanted.source, wanted.from_, wanted.to)
         with engine.connect() as connection:
             read = partial(dead_letter_rows.read_newest_first, connection, filters)
-            rows, more = read_page(parameters, settings, filters, read)
+            rows, more = read_page(wanted, settings, filters, read)
         return json_page([row.body for row in rows], next_cursor=more)
 
     return router

@@ -8,7 +8,7 @@ from pydantic import Field
 from sqlalchemy import Engine
 
 from services.alerting.api.descriptions import problems
-from services.alerting.api.pages import Instant, PageParameters, json_page, read_page
+from services.alerting.api.pages import FLAGS, Instant, PageParameters, json_page, read_page
 from services.alerting.api.result_models import EpisodeBody, EpisodePage, RevisionPage
 from services.alerting.settings import Settings
 from services.alerting.store import episode_rows
@@ -16,8 +16,6 @@ from services.alerting.store.episode_rows import EpisodeFilter
 from services.alerting.store.match_rows import with_member
 from services.alerting.store.sequence import newest_sequence
 from services.common.problem import Problem
-
-RETRACTED = {"false": False, "true": True, "any": None}
 
 Id = Annotated[str, Path(max_length=200, description="The episode's id.")]
 
@@ -43,35 +41,26 @@ class EpisodeParameters(PageParameters):
         "A retracted episode has no state, time or probability, and passes no filter on them.",
     )
 
-    def filter(self) -> EpisodeFilter:
-        """Return what the database is asked for."""
-        return EpisodeFilter(
-            self.query,
-            self.area,
-            self.from_,
-            self.to,
-            self.min_probability,
-            self.state,
-            RETRACTED[self.retracted],
-        )
-
 
 def episodes_router(engine: Engine, settings: Settings) -> APIRouter:
     """Return the routes that read episodes."""
     router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
     @router.get("", response_model=EpisodePage, responses=problems(422), summary="Episodes, those found last first")
-    def list_episodes(parameters: Annotated[EpisodeParameters, Query()]) -> Response:
+    def list_episodes(wanted: Annotated[EpisodeParameters, Query()]) -> Response:
         """Return the episodes that pass every filter, as they are now.
 
         New ones never shift the pages of a cursor, and an episode keeps its place when it changes; what passes the
         filters no longer is left out of the pages still to come.
         """
-        filters = parameters.filter()
+        retracted = FLAGS[wanted.retracted]
+        filters = EpisodeFilter(
+            wanted.query, wanted.area, wanted.from_, wanted.to, wanted.min_probability, wanted.state, retracted
+        )
         with engine.connect() as connection:
             newest = newest_sequence(connection)
             read = partial(episode_rows.read_newest_first, connection, filters)
-            rows, more = read_page(parameters, settings, filters, read)
+            rows, more = read_page(wanted, settings, filters, read)
         return json_page([row.body for row in rows], next_cursor=more, last_event_id=str(newest))
 
     @router.get("/{id}", response_model=EpisodeBody, responses=problems(404, 422), summary="One episode")

@@ -8,15 +8,13 @@ from pydantic import Field
 from sqlalchemy import Engine
 
 from services.alerting.api.descriptions import problems
-from services.alerting.api.pages import Instant, PageParameters, json_page, read_page
+from services.alerting.api.pages import FLAGS, Instant, PageParameters, json_page, read_page
 from services.alerting.api.result_models import MatchBody, MatchPage
 from services.alerting.settings import Settings
 from services.alerting.store import match_rows
 from services.alerting.store.match_rows import MatchFilter
 from services.alerting.store.sequence import newest_sequence
 from services.common.problem import Problem
-
-SUPERSEDED = {"false": False, "true": True, "any": None}
 
 
 class MatchParameters(PageParameters):
@@ -29,21 +27,8 @@ class MatchParameters(PageParameters):
     to: Instant | None = Field(None, description="Only what may have happened at or before this time.")
     min_probability: float | None = Field(None, ge=0, le=1, description="Only matches at least as probable.")
     superseded: Literal["false", "true", "any"] = Field(
-        "false",
-        description="false: only live matches; true: only those that a larger match superseded; any: both.",
+        "false", description="false: only live matches; true: only those that a larger match superseded; any: both."
     )
-
-    def filter(self) -> MatchFilter:
-        """Return what the database is asked for."""
-        return MatchFilter(
-            self.query,
-            self.area,
-            self.sensor,
-            self.from_,
-            self.to,
-            self.min_probability,
-            SUPERSEDED[self.superseded],
-        )
 
 
 def matches_router(engine: Engine, settings: Settings) -> APIRouter:
@@ -51,16 +36,19 @@ def matches_router(engine: Engine, settings: Settings) -> APIRouter:
     router = APIRouter(prefix="/v1/matches", tags=["matches"])
 
     @router.get("", response_model=MatchPage, responses=problems(422), summary="Matches, newest stored first")
-    def list_matches(parameters: Annotated[MatchParameters, Query()]) -> Response:
+    def list_matches(wanted: Annotated[MatchParameters, Query()]) -> Response:
         """Return the matches that pass every filter, live ones unless asked otherwise.
 
         New ones never shift the pages of a cursor; what is superseded meanwhile is left out of those still to come.
         """
-        filters = parameters.filter()
+        superseded = FLAGS[wanted.superseded]
+        filters = MatchFilter(
+            wanted.query, wanted.area, wanted.sensor, wanted.from_, wanted.to, wanted.min_probability, superseded
+        )
         with engine.connect() as connection:
             newest = newest_sequence(connection)
             read = partial(match_rows.read_newest_first, connection, filters)
-            rows, more = read_page(parameters, settings, filters, read)
+            rows, more = read_page(wanted, settings, filters, read)
         bodies = [match_rows.match_body(row.body, row.superseded_by) for row in rows]
         return json_page(bodies, next_cursor=more, last_event_id=str(newest))
 

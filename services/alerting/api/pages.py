@@ -5,16 +5,19 @@ import binascii
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 from fastapi import Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from sqlalchemy import Row
 
 from services.alerting.settings import Settings
+from services.alerting.store.dialect import Rows
 from services.common.instants import LAST_US, YEAR_1980_US, rfc_3339_us
 from services.common.problem import Problem
+
+#: What a parameter that filters by a flag stands for; None asks for both.
+FLAGS = {"false": False, "true": True, "any": None}
 
 
 class PageParameters(BaseModel):
@@ -26,13 +29,9 @@ class PageParameters(BaseModel):
     cursor: str | None = Field(None, max_length=200, description="`next_cursor` of the page before.")
 
 
-#: Up to so many rows with a sequence below the first argument (None: of all), newest first, their sequence first.
-ReadNewestFirst = Callable[[int | None, int], Sequence[Row[*tuple[Any, ...]]]]
-
-
 def read_page(
-    parameters: PageParameters, settings: Settings, filters: Any, read: ReadNewestFirst
-) -> tuple[Sequence[Row[*tuple[Any, ...]]], str | None]:
+    parameters: PageParameters, settings: Settings, filters: Any, read: Callable[[int | None, int], Rows]
+) -> tuple[Rows, str | None]:
     """Return the rows of the page and the cursor to the next; None on the last.
 
     Raises `Problem`: 422 when more items are requested than allowed, or the cursor is not one for these `filters`.
@@ -81,10 +80,7 @@ ALLOWED = "an RFC 3339 time such as 1987-02-23T07:35:35Z, or microseconds since 
 
 
 def instant_us(text: Any) -> int:
-    """Return a moment in microseconds since the epoch, UTC.
-
-    Raises `ValueError`: it is neither RFC 3339 nor a whole number of microseconds from 1980 to 9999.
-    """
+    """Return microseconds since 1970 UTC; a `ValueError` where it is neither RFC 3339 nor those, of 1980 to 9999."""
     # A + that was not written as %2B arrives as a space.
     instant_as_us = rfc_3339_us(text.replace(" ", "+")) if isinstance(text, str) else None
     if instant_as_us is not None:

@@ -22,11 +22,7 @@ MEDIA_TYPES = ("", "application/json", "application/merge-patch+json")
 
 
 async def json_body(request: Request) -> Any:
-    """Return the request's JSON.
-
-    Raises `Problem`: 413 when it is too large, 415 for another media type, 422 when it is not JSON, has a member
-    twice or a number that is not finite.
-    """
+    """Return the JSON; a `Problem`, 413, 415 or 422, refuses its size, its media type or what it says."""
     media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if media_type not in MEDIA_TYPES:
         raise Problem(415, f"Content-Type is {media_type[:100]!r}: application/json")
@@ -172,13 +168,5 @@ def _report(engine: Engine, id_: str) -> QueryReport:
 
 
 def _state(query: QueryVersion, report: QueryReport) -> QueryBody:
-    return QueryBody(
-        id=query.id,
-        version=query.version,
-        paused=query.paused,
-        changed_at_us=query.changed_at_us,
-        applied_version=report.applied_version,
-        episodes=report.episodes,
-        coalescing=report.coalescing,
-        query=query.query or {},
-    )
+    now = {name: getattr(query, name) for name in ("id", "version", "paused", "changed_at_us")}
+    return QueryBody(**now, **vars(report), query=query.query or {})

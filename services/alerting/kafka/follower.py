@@ -15,8 +15,7 @@ from services.alerting.kafka.follower_progress import Progress
 from services.alerting.kafka.kafka_session import KafkaSession, TopicMissingError
 from services.alerting.kafka.projection import Seed, rebuild_queries
 from services.alerting.kafka.query_publisher import KafkaAwayError
-from services.alerting.kafka.records import Topics
-from services.alerting.kafka.sorting import Sorter
+from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.store.expiry import Expiry
@@ -34,8 +33,8 @@ logger = logging.getLogger(__name__)
 class Listeners:
     """Called on the follower's thread: with rows that were stored, and with how far the queries topic was read."""
 
-    stored_rows: Callable[[Sequence[StoredRow]], None]
-    queries_offset: Callable[[int], None]
+    stored_rows: Callable[[Sequence[StoredRow]], object]
+    queries_offset: Callable[[int], object]
 
 
 class Follower(threading.Thread):
@@ -45,7 +44,6 @@ class Follower(threading.Thread):
         self,
         connect: Callable[[], KafkaSession],
         engine: Engine,
-        topics: Topics,
         metrics: Metrics,
         progress: Progress,
         expiry: Expiry,
@@ -55,14 +53,12 @@ class Follower(threading.Thread):
         super().__init__(name="kafka-follower", daemon=True)
         self._connect = connect
         self._engine = engine
-        self._topics = topics
         self._metrics = metrics
         self._progress = progress
         self._expiry = expiry
         self._listeners = listeners
         self._seed = seed
-        self._sorter = Sorter(topics, metrics)
-        self._storage = Storage(engine, topics, metrics, self._sorter)
+        self._storage = Storage(engine, metrics)
         self._stopping = threading.Event()
 
     def stop(self, timeout_s: float = 10.0) -> None:
@@ -85,11 +81,11 @@ class Follower(threading.Thread):
                 self._stopping.wait(pause_s)
 
     def _follow(self, session: KafkaSession) -> None:
-        queries = session.of(self._topics.queries)[0]
-        had_records = self._rebuild(session, queries)
+        queries = TopicPartition(TOPICS.queries, 0)
+        had_records = rebuild_queries(session, queries, self._engine, self._metrics, self._stopping)
         if (not had_records or self._seed.is_unfinished) and not self._stopping.is_set():
             self._seed.publish()
-            self._rebuild(session, queries)
+            rebuild_queries(session, queries, self._engine, self._metrics, self._stopping)
         next_offset = session.position(queries)
         session.read_from({**self._starts(session), queries: next_offset})
         self._listeners.queries_offset(next_offset)
@@ -106,9 +102,6 @@ class Follower(threading.Thread):
                 self._observe_lag(session)
                 probe_at_s = time.monotonic() + PROBE_EVERY_S
 
-    def _rebuild(self, session: KafkaSession, queries: TopicPartition) -> bool:
-        return rebuild_queries(session, queries, self._engine, self._sorter, self._stopping)
-
     def _starts(self, session: KafkaSession) -> dict[TopicPartition, int | None]:
         with self._engine.connect() as connection:
             kept = {(p.topic, p.partition, p.topic_id): p.next_offset for p in read_positions(connection)}
@@ -122,13 +115,13 @@ class Follower(threading.Thread):
             if rows:
                 self._listeners.stored_rows(rows)
             for position in reached:
-                if position.topic == self._topics.queries:
+                if position.topic == TOPICS.queries:
                     self._listeners.queries_offset(position.next_offset)
         self._expiry.run_if_due()
         return reached
 
     def _observe_lag(self, session: KafkaSession) -> None:
-        lag = dict.fromkeys(self._topics.names(), 0)
+        lag = dict.fromkeys(TOPICS.names(), 0)
         for partition, end in session.ends(session.partitions).items():
             lag[partition.topic] += max(0, end - session.position(partition))
         for topic, records in lag.items():

@@ -41,10 +41,7 @@ class Progress:
                 future.set_result(None)
 
     async def wait_until_held(self, offset: int, timeout_s: float) -> None:
-        """Return once the projection holds the record at `offset`.
-
-        Raises `TimeoutError`: it did not within `timeout_s`.
-        """
+        """Return once the projection holds the record at `offset`; a `TimeoutError` after `timeout_s`."""
         if offset < self._queries_offset:
             return
         waiter = (offset, asyncio.get_running_loop().create_future())

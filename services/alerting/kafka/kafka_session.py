@@ -38,10 +38,6 @@ class KafkaSession:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._consumer.close(autocommit=False, timeout_ms=1_000)
 
-    def of(self, topic: str) -> list[TopicPartition]:
-        """Return the partitions of `topic`."""
-        return [partition for partition in self.partitions if partition.topic == topic]
-
     def read_from(self, starts: Mapping[TopicPartition, int | None]) -> None:
         """Read these partitions from these offsets on; None is the beginning."""
         self._consumer.assign(list(starts))
@@ -62,10 +58,7 @@ class KafkaSession:
         return [Position(topic, n, self.topic_ids[topic], offset + 1) for (topic, n), offset in last.items()]
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset after the last record of each of `partitions`.
-
-        Raises `KafkaError`: Kafka does not answer.
-        """
+        """Return the offset after the last record of each; a `KafkaError` where Kafka does not answer."""
         try:
             ends: dict[TopicPartition, int] = self._consumer.end_offsets(list(partitions), timeout_ms=PROBE_TIMEOUT_MS)
         except KeyError as error:  # the client says so when it knows the leaders of some partitions only

@@ -12,14 +12,15 @@ from coincide.queries import AnyQuery
 from services.alerting.kafka.kafka_session import KafkaSession
 from services.alerting.kafka.query_publisher import QueryPublisher
 from services.alerting.kafka.records import QueryChange
-from services.alerting.kafka.sorting import Sorter
-from services.alerting.store.query_rows import apply_changes, greatest_version, replace_queries
+from services.alerting.kafka.sorting import sort_records
+from services.alerting.metrics import Metrics
+from services.alerting.store.query_rows import greatest_version, replace_queries
 
 POLL_S = 0.25
 
 
 def rebuild_queries(
-    session: KafkaSession, partition: TopicPartition, engine: Engine, sorter: Sorter, stopping: threading.Event
+    session: KafkaSession, partition: TopicPartition, engine: Engine, metrics: Metrics, stopping: threading.Event
 ) -> bool:
     """Read the whole topic and make it the database's state of the queries; return whether it had any record.
 
@@ -33,20 +34,11 @@ def rebuild_queries(
     while session.position(partition) < end and not stopping.is_set():
         records = session.poll(POLL_S)
         had_records = had_records or bool(records)
-        changes += sorter.sort(records).changes
+        changes += sort_records(records, metrics).changes
     if not stopping.is_set():
-        _replace(engine, changes)
+        with engine.begin() as connection:
+            replace_queries(connection, changes)
     return had_records
-
-
-def _replace(engine: Engine, changes: list[QueryChange]) -> None:
-    newest: dict[str, QueryChange] = {}
-    for change in changes:
-        if change.id not in newest or change.version > newest[change.id].version:
-            newest[change.id] = change
-    with engine.begin() as connection:
-        replace_queries(connection, newest.values())
-        apply_changes(connection, changes)  # all of them are history; none is newer than the state
 
 
 logger = logging.getLogger(__name__)
@@ -59,19 +51,11 @@ class Seed:
         self._left = list(queries)
         self._publisher = publisher
         self._engine = engine
-        self._has_begun = False
-
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether publishing began and Kafka went away in between."""
-        return self._has_begun and bool(self._left)
+        self.is_unfinished = False  # true where publishing began and Kafka went away in between
 
     def publish(self) -> None:
-        """Publish what is left of the queries, each under a version that it never had here.
-
-        Raises `KafkaAwayError`: Kafka did not acknowledge one of them; call again.
-        """
-        self._has_begun = True
+        """Publish what is left, each under a version that it never had here; call again after a `KafkaAwayError`."""
+        self.is_unfinished = bool(self._left)
         while self._left:
             query = self._left[0]
             with self._engine.connect() as connection:
@@ -80,3 +64,4 @@ class Seed:
             self._publisher.publish(QueryChange(1, query.id, version, now_us, query=query.to_json()))
             logger.info("published a configured query", extra={"query": query.id})
             del self._left[0]
+        self.is_unfinished = False

@@ -7,7 +7,7 @@ import msgspec
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from services.alerting.kafka.records import QueryChange
+from services.alerting.kafka.records import TOPICS, QueryChange
 from services.common.kafka import close_producer, create_producer
 
 
@@ -18,24 +18,20 @@ class KafkaAwayError(Exception):
 class QueryPublisher:
     """Writes to the queries topic; connects at the first change, and anew after a failure."""
 
-    def __init__(self, bootstrap: str, topic: str, timeout_s: float) -> None:
+    def __init__(self, bootstrap: str, timeout_s: float) -> None:
         self._connect: Callable[[], KafkaProducer] = lambda: create_producer(
             bootstrap, delivery_timeout_ms=int(timeout_s * 1000)
         )
-        self._topic = topic
         self._timeout_s = timeout_s
         self._producer: KafkaProducer | None = None
         self._lock = threading.Lock()
 
     def publish(self, change: QueryChange) -> int:
-        """Write `change` and return its offset; blocks, so call it off the event loop.
-
-        Raises `KafkaAwayError`: Kafka did not acknowledge within the time-out.
-        """
+        """Write `change` and return its offset; blocks until Kafka acknowledges, or raises `KafkaAwayError`."""
         with self._lock:
             try:
                 self._producer = self._producer or self._connect()
-                future = self._producer.send(self._topic, key=change.id.encode(), value=encode(change))
+                future = self._producer.send(TOPICS.queries, key=change.id.encode(), value=encode(change))
                 offset: int = future.get(timeout=self._timeout_s).offset
             except (KafkaError, OSError) as error:
                 self._disconnect()  # so that nothing unsent is delivered minutes later

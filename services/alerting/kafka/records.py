@@ -99,10 +99,7 @@ shard_status_decoder = msgspec.json.Decoder(ShardStatus)
 
 
 def one_line(value: bytes) -> str:
-    """Return the JSON in `value` as text on one line, as server-sent events want it.
-
-    Raises `MalformedRecordError`: the bytes are not UTF-8.
-    """
+    """Return the JSON in `value` as text on one line, as server-sent events want it."""
     try:
         return (msgspec.json.format(value, indent=-1) if b"\n" in value or b"\r" in value else value).decode()
     except UnicodeDecodeError as error:
@@ -149,12 +146,9 @@ class EpisodeRecord(msgspec.Struct):
         if self.open and self.final:
             raise ValueError("is open and final")
         if not self.retracted:
-            self._refuse_half_an_episode()
-
-    def _refuse_half_an_episode(self) -> None:
-        for name in ("start_us", "end_us", "count", "open", "final", "received_at_us"):
-            if getattr(self, name) is None:
-                raise ValueError(f"neither is retracted true nor {name} given")
+            for name in ("start_us", "end_us", "count", "open", "final", "received_at_us"):
+                if getattr(self, name) is None:
+                    raise ValueError(f"neither is retracted true nor {name} given")
 
     @property
     def rank(self) -> int:
@@ -180,3 +174,6 @@ class Topics:
     def names(self) -> tuple[str, ...]:
         """Return every name."""
         return astuple(self)
+
+
+TOPICS = Topics()

@@ -5,12 +5,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+
+from kafka.consumer.fetcher import ConsumerRecord
 
 from services.alerting.kafka.records import (
+    TOPICS,
     MalformedRecordError,
     QueryChange,
-    Topics,
     dead_letter_decoder,
     dead_letter_id,
     episode_decoder,
@@ -27,23 +28,6 @@ from services.alerting.store.match_rows import ReceivedMatch
 logger = logging.getLogger(__name__)
 
 
-class KafkaRecord(Protocol):
-    """The members of a Kafka client's record that alerting uses; `timestamp` in milliseconds, -1 for none."""
-
-    @property
-    def topic(self) -> str: ...  # noqa: D102
-    @property
-    def partition(self) -> int: ...  # noqa: D102
-    @property
-    def offset(self) -> int: ...  # noqa: D102
-    @property
-    def timestamp(self) -> int: ...  # noqa: D102
-    @property
-    def key(self) -> bytes | None: ...  # noqa: D102
-    @property
-    def value(self) -> bytes | None: ...  # noqa: D102
-
-
 @dataclass
 class Batch:
     """What one poll brought, ready to be stored; `statuses` keeps the newest by key, None is a tombstone."""
@@ -55,60 +39,43 @@ class Batch:
     statuses: dict[str, str | None] = field(default_factory=dict)
 
 
-class Sorter:
-    """Turns records into batches."""
-
-    def __init__(self, topics: Topics, metrics: Metrics) -> None:
-        self._metrics = metrics
-        self._readers: dict[str, Callable[[Batch, KafkaRecord], None]] = {
-            topics.matches: _add_match,
-            topics.episodes: _add_episode,
-            topics.dead_letters: _add_dead_letter,
-            topics.queries: _add_change,
-            topics.status: _add_status,
-        }
-
-    def sort(self, records: Sequence[KafkaRecord]) -> Batch:
-        """Return the readable ones of `records`, each topic's in their order."""
-        batch = Batch()
-        faults: dict[str, str] = {}
-        for record in records:
-            try:
-                self._readers[record.topic](batch, record)
-            except ValueError as error:  # msgspec's and json's errors are ValueErrors too
-                self.refuse(record)
-                faults.setdefault(record.topic, f"partition {record.partition} offset {record.offset}: {error}")
-        for topic, count in Counter(record.topic for record in records).items():
-            self._metrics.consumed.labels(topic).inc(count)
-        for topic, fault in faults.items():
-            logger.warning("skipped malformed records", extra={"topic": topic, "first": fault})
-        return batch
-
-    def refuse(self, record: KafkaRecord) -> None:
-        """Count `record` as malformed."""
-        self._metrics.malformed.labels(record.topic).inc()
+def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics) -> Batch:
+    """Return the readable ones of `records`, each topic's in their order."""
+    batch = Batch()
+    faults: dict[str, str] = {}
+    for record in records:
+        try:
+            READERS[record.topic](batch, record)
+        except ValueError as error:  # msgspec's and json's errors are ValueErrors too
+            metrics.malformed.labels(record.topic).inc()
+            faults.setdefault(record.topic, f"partition {record.partition} offset {record.offset}: {error}")
+    for topic, count in Counter(record.topic for record in records).items():
+        metrics.consumed.labels(topic).inc(count)
+    for topic, fault in faults.items():
+        logger.warning("skipped malformed records", extra={"topic": topic, "first": fault})
+    return batch
 
 
-def _add_match(batch: Batch, record: KafkaRecord) -> None:
+def _add_match(batch: Batch, record: ConsumerRecord) -> None:
     value = _value(record)
     batch.matches.append(ReceivedMatch(match_decoder.decode(value), one_line(value)))
 
 
-def _add_episode(batch: Batch, record: KafkaRecord) -> None:
+def _add_episode(batch: Batch, record: ConsumerRecord) -> None:
     value = _value(record)
     episode = episode_decoder.decode(value)
     received_at_us = _received_at_us(record) if episode.received_at_us is None else episode.received_at_us
     batch.episodes.append(ReceivedEpisode(episode, one_line(value), received_at_us))
 
 
-def _add_dead_letter(batch: Batch, record: KafkaRecord) -> None:
+def _add_dead_letter(batch: Batch, record: ConsumerRecord) -> None:
     value = _value(record)
     letter = dead_letter_decoder.decode(value)
     received = ReceivedDeadLetter(dead_letter_id(letter, value), letter, one_line(value), _received_at_us(record))
     batch.dead_letters.append(received)
 
 
-def _add_change(batch: Batch, record: KafkaRecord) -> None:
+def _add_change(batch: Batch, record: ConsumerRecord) -> None:
     if record.value is None:
         return  # compaction's own marker; the removal itself came before it
     change = query_change_decoder.decode(record.value)
@@ -117,18 +84,28 @@ def _add_change(batch: Batch, record: KafkaRecord) -> None:
     batch.changes.append(change)
 
 
-def _add_status(batch: Batch, record: KafkaRecord) -> None:
+def _add_status(batch: Batch, record: ConsumerRecord) -> None:
     key = (record.key or b"").decode()
     if record.value is not None:
         shard_status_decoder.decode(record.value)
     batch.statuses[key] = None if record.value is None else one_line(record.value)
 
 
-def _value(record: KafkaRecord) -> bytes:
+def _value(record: ConsumerRecord) -> bytes:
     if record.value is None:
         raise MalformedRecordError("has no value")
-    return record.value
+    value: bytes = record.value
+    return value
 
 
-def _received_at_us(record: KafkaRecord) -> int:
+def _received_at_us(record: ConsumerRecord) -> int:
     return record.timestamp * 1000 if record.timestamp > 0 else time.time_ns() // 1000
+
+
+READERS: dict[str, Callable[[Batch, ConsumerRecord], None]] = {
+    TOPICS.matches: _add_match,
+    TOPICS.episodes: _add_episode,
+    TOPICS.dead_letters: _add_dead_letter,
+    TOPICS.queries: _add_change,
+    TOPICS.status: _add_status,
+}

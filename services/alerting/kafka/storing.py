@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kafka.consumer.fetcher import ConsumerRecord
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
 
-from services.alerting.kafka.records import Topics
-from services.alerting.kafka.sorting import Batch, KafkaRecord, Sorter
+from services.alerting.kafka.records import TOPICS
+from services.alerting.kafka.sorting import Batch, sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.store.dead_letter_rows import insert_dead_letters
 from services.alerting.store.episode_rows import NewRevision, StoredEpisode, insert_episodes
@@ -38,26 +39,24 @@ class NewRows:
         return [*self.matches, *current.values()]
 
 
+@dataclass
 class Storage:
     """The one writer of matches, episodes, dead letters, queries and status."""
 
-    def __init__(self, engine: Engine, topics: Topics, metrics: Metrics, sorter: Sorter) -> None:
-        self._engine = engine
-        self._topics = topics
-        self._metrics = metrics
-        self._sorter = sorter
+    engine: Engine
+    metrics: Metrics
 
-    def store(self, records: Sequence[KafkaRecord], reached: Iterable[Position]) -> list[StoredRow]:
+    def store(self, records: Sequence[ConsumerRecord], reached: Iterable[Position]) -> list[StoredRow]:
         """Store `records` and that they were `reached`; return what readers of the live stream hear of.
 
         Storing the same records again changes nothing, so a crash before the offsets are committed is harmless.
 
         Raises `OperationalError`: the database cannot be written now (locked, full, away); nothing was stored.
         """
-        with self._metrics.store_time.time():
-            batch = self._sorter.sort(records)
+        with self.metrics.store_time.time():
+            batch = sort_records(records, self.metrics)
             try:
-                with self._engine.begin() as connection:
+                with self.engine.begin() as connection:
                     new = self._insert(connection, batch)
                     store_positions(connection, reached)
             except OperationalError:
@@ -69,26 +68,26 @@ class Storage:
 
     def _insert(self, connection: Connection, batch: Batch) -> NewRows:
         matches = insert_matches(connection, batch.matches)
-        self._count(self._topics.matches, len(matches), len(batch.matches))
+        self._count(TOPICS.matches, len(matches), len(batch.matches))
         revisions = insert_episodes(connection, batch.episodes, time.time_ns() // 1000)
-        self._count(self._topics.episodes, len(revisions), len(batch.episodes))
+        self._count(TOPICS.episodes, len(revisions), len(batch.episodes))
         letters = insert_dead_letters(connection, batch.dead_letters)
-        self._count(self._topics.dead_letters, letters, len(batch.dead_letters))
+        self._count(TOPICS.dead_letters, letters, len(batch.dead_letters))
         apply_changes(connection, batch.changes)
         store_status(connection, batch.statuses)
         return NewRows(matches, revisions)
 
-    def _store_singly(self, records: Sequence[KafkaRecord], reached: Iterable[Position]) -> NewRows:
+    def _store_singly(self, records: Sequence[ConsumerRecord], reached: Iterable[Position]) -> NewRows:
         # The database refuses some value that looked right: find the record, so that it does not stop the others.
         new = NewRows()
         for record in records:
             try:
-                with self._engine.begin() as connection:
-                    one = self._insert(connection, self._sorter.sort([record]))
+                with self.engine.begin() as connection:
+                    one = self._insert(connection, sort_records([record], self.metrics))
             except OperationalError:
                 raise
             except (DBAPIError, StatementError) as error:
-                self._sorter.refuse(record)
+                self.metrics.malformed.labels(record.topic).inc()
                 place = f"partition {record.partition} offset {record.offset}"
                 logger.warning(
                     "the database refused a record", extra={"topic": record.topic, "at": f"{place}: {error}"}
@@ -96,38 +95,38 @@ class Storage:
             else:
                 new.matches += one.matches
                 new.revisions += one.revisions
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             store_positions(connection, reached)
         return new
 
     def _count(self, topic: str, new: int, received: int) -> None:
         if received:
-            self._metrics.inserted.labels(topic).inc(new)
-            self._metrics.duplicates.labels(topic).inc(received - new)
+            self.metrics.inserted.labels(topic).inc(new)
+            self.metrics.duplicates.labels(topic).inc(received - new)
 
-    def _observe(self, records: Sequence[KafkaRecord], new: NewRows) -> None:
+    def _observe(self, records: Sequence[ConsumerRecord], new: NewRows) -> None:
         now_s = time.time()
         for record in records:
             if record.timestamp > 0:
-                self._metrics.record_delay.labels(record.topic).observe(max(0.0, now_s - record.timestamp / 1000))
+                self.metrics.record_delay.labels(record.topic).observe(max(0.0, now_s - record.timestamp / 1000))
         self._observe_matches(new.matches, now_s)
         self._observe_episodes(new.revisions, now_s)
 
     def _observe_matches(self, new: Sequence[StoredMatch], now_s: float) -> None:
         for match in new:
-            self._metrics.match_delay.observe(max(0.0, now_s - match.received_at_us / 1e6))
+            self.metrics.match_delay.observe(max(0.0, now_s - match.received_at_us / 1e6))
         for query, matches in Counter(match.query for match in new).items():
-            self._metrics.matches.labels(query).inc(matches)
+            self.metrics.matches.labels(query).inc(matches)
         for match in new:
             if match.supersedes:
-                self._metrics.superseded.labels(match.query).inc(len(match.supersedes))
+                self.metrics.superseded.labels(match.query).inc(len(match.supersedes))
 
     def _observe_episodes(self, new: Sequence[NewRevision], now_s: float) -> None:
         for each in new:
             record = each.received.record
             if record.received_at_us is not None and each.came_with_detection:
-                self._metrics.episode_delay.observe(max(0.0, now_s - record.received_at_us / 1e6))
+                self.metrics.episode_delay.observe(max(0.0, now_s - record.received_at_us / 1e6))
             if each.is_first:
-                self._metrics.episodes.labels(record.query).inc()
+                self.metrics.episodes.labels(record.query).inc()
             if record.retracted:
-                self._metrics.retracted.labels(record.query).inc()
+                self.metrics.retracted.labels(record.query).inc()

@@ -46,15 +46,7 @@ class TooSlowError(Exception):
 
 
 class LiveStream(EventSourceResponse):
-    """The response to a live reader.
-
-    Parameters
-    ----------
-    after
-        Sequence of the last match or episode the reader has; None for one who wants only what comes from now on.
-    heartbeat_s, send_timeout_s
-        Pause between comments; longest wait for the reader to take one piece.
-    """
+    """The response to a reader who has all up to the sequence `after` (None: who begins now)."""
 
     def __init__(
         self,

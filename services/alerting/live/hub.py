@@ -1,7 +1,6 @@
 """The live hub: it hands newly stored matches and episodes to the readers whose filters they pass."""
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -52,7 +51,7 @@ class Reader:
     def __init__(self, filter_: LiveFilter, queue_max: int) -> None:
         self.filter = filter_
         self._queue_max = queue_max
-        self._queue: deque[StoredRow] = deque()
+        self._queue: list[StoredRow] = []
         self._woken = asyncio.Event()
         self.has_until = 0
         self.has_ended = False
@@ -76,8 +75,7 @@ class Reader:
         while not self._queue and not self.has_ended:
             self._woken.clear()
             await self._woken.wait()
-        queued = list(self._queue)
-        self._queue.clear()
+        queued, self._queue = self._queue, []
         return queued
 
 
@@ -105,10 +103,7 @@ class LiveHub:
             reader.offer(rows)
 
     def seat(self, filter_: LiveFilter) -> Reader:
-        """Return a new reader, to whom nothing is offered until it joins; it ends with `leave`.
-
-        Raises `TooManyReadersError`: every seat is taken.
-        """
+        """Return a new reader, who is offered nothing before it joins, or raise `TooManyReadersError`."""
         if len(self._seated) >= self._readers_max:
             raise TooManyReadersError(f"{self._readers_max} readers, the most allowed, are connected")
         reader = Reader(filter_, self._queue_max)

@@ -13,13 +13,7 @@ from services.common.problem import Problem
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """Return `target` changed by `patch`: members are replaced or, by null, removed; anything else replaces whole.
-
-    Examples
-    --------
-    >>> merge_patch({"a": "b", "c": {"d": "e", "f": "g"}}, {"a": "z", "c": {"f": None}})
-    {'a': 'z', 'c': {'d': 'e'}}
-    """
+    """Return `target` changed by `patch`: members are replaced or, by null, removed; anything else replaces whole."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Self
 
 from sqlalchemy import Engine
@@ -36,10 +36,7 @@ class Precondition:
 
     @classmethod
     def parse(cls, if_match: str | None, if_none_match: str | None) -> Self:
-        """Read the two headers.
-
-        Raises `Problem`: 422 when one of them cannot be read.
-        """
+        """Read the two headers. Raises `Problem`: 422 when one of them cannot be read."""
         if if_none_match not in (None, "*"):
             raise Problem(422, f"If-None-Match is {if_none_match!r}: only * is allowed")
         if if_match is None or if_match.strip() == "*":
@@ -64,6 +61,7 @@ class Precondition:
             raise Problem(412, f"the query has version {current.version}, which If-Match does not name", tag)
 
 
+@dataclass
 class QueryChanges:
     """The one way in which queries change, one change at a time.
 
@@ -71,25 +69,15 @@ class QueryChanges:
     every reader of the topic takes the first.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        publisher: QueryPublisher,
-        progress: Progress,
-        metrics: Metrics,
-        *,
-        timeout_s: float,
-        queries_max: int,
-    ) -> None:
-        self._engine = engine
-        self._publisher = publisher
-        self._progress = progress
-        self._metrics = metrics
-        self._timeout_s = timeout_s
-        self._queries_max = queries_max
-        self._one_at_a_time = asyncio.Lock()
-        # A send that was given up may still arrive: its version must not be given to another change.
-        self._tried: dict[str, int] = {}
+    engine: Engine
+    publisher: QueryPublisher
+    progress: Progress
+    metrics: Metrics
+    timeout_s: float
+    queries_max: int
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # A send that was given up may still arrive: its version must not be given to another change.
+    _tried: dict[str, int] = field(default_factory=dict)
 
     async def make(self, id_: str, edit: Edit, precondition: Precondition) -> tuple[QueryVersion, bool]:
         """Apply `edit` to the query `id_`; return the query after it and whether it was created.
@@ -100,13 +88,15 @@ class QueryChanges:
         time, and then the change may still take effect.
         """
         async with self._one_at_a_time:
-            self._refuse_unless_ready()
+            if reasons := self.progress.not_ready_because():
+                self.metrics.query_changes.labels("refused").inc()
+                raise _away("queries cannot be changed now: " + "; ".join(reasons))
             current, greatest, count = await run_in_threadpool(self._state, id_)
             target = edit(current)
             precondition.check(current)
-            if current is None:
-                self._refuse_one_too_many(count)
-            elif changes_nothing(current, target):
+            if current is None and count >= self.queries_max:
+                raise Problem(409, f"there are {count} queries, the most allowed (queries_max); remove one first")
+            if current is not None and changes_nothing(current, target):
                 return current, False
             version = max(greatest, self._tried.get(id_, 0)) + 1
             self._tried[id_] = version
@@ -114,28 +104,16 @@ class QueryChanges:
 
     async def _publish(self, record: QueryChange) -> QueryVersion:
         try:
-            offset = await run_in_threadpool(self._publisher.publish, record)
-            await self._progress.wait_until_held(offset, self._timeout_s)
+            offset = await run_in_threadpool(self.publisher.publish, record)
+            await self.progress.wait_until_held(offset, self.timeout_s)
         except (KafkaAwayError, TimeoutError) as error:
-            self._metrics.query_changes.labels("unacknowledged").inc()
+            self.metrics.query_changes.labels("unacknowledged").inc()
             raise _away(f"Kafka did not acknowledge version {record.version}; it may still take effect") from error
-        self._metrics.query_changes.labels("acknowledged").inc()
-        return QueryVersion(
-            record.id, record.version, record.paused, record.removed, record.changed_at_us, record.query
-        )
-
-    def _refuse_unless_ready(self) -> None:
-        reasons = self._progress.not_ready_because()
-        if reasons:
-            self._metrics.query_changes.labels("refused").inc()
-            raise _away("queries cannot be changed now: " + "; ".join(reasons))
-
-    def _refuse_one_too_many(self, count: int) -> None:
-        if count >= self._queries_max:
-            raise Problem(409, f"there are {count} queries, the most allowed (queries_max); remove one first")
+        self.metrics.query_changes.labels("acknowledged").inc()
+        return QueryVersion(**{each.name: getattr(record, each.name) for each in fields(QueryVersion)})
 
     def _state(self, id_: str) -> tuple[QueryVersion | None, int, int]:
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             current = query_rows.read_query(connection, id_)
             return current, query_rows.greatest_version(connection, id_), len(query_rows.read_queries(connection))
 

@@ -10,11 +10,7 @@ from services.common.settings import SettingsError, read_declarations
 
 
 def read_query(document: object, streams: Streams) -> AnyQuery:
-    """Return the query that `document` describes.
-
-    Raises `QueryError`: it is not a query, names a stream that is not declared, or asks for what is not available
-    yet.
-    """
+    """Return the query that `document` describes; a `QueryError` where it is none or its stream is not declared."""
     query = query_from_json(document)
     named = [(f"from.{role}", stream) for role, stream in query.roles] if isinstance(query, Query) else []
     for field, stream in named or [("coalesce.from", stream) for stream in query.streams]:
@@ -25,10 +21,7 @@ def read_query(document: object, streams: Streams) -> AnyQuery:
 
 
 def load_queries(path: Path | None, streams: Streams) -> list[AnyQuery]:
-    """Return the queries in the YAML file at `path`; none without a path.
-
-    Raises `SettingsError`: the file cannot be read, a query is not valid, or two have the same id.
-    """
+    """Return the queries in the YAML file, none without a path; a `SettingsError` says what is wrong with it."""
     if path is None:
         return []
     listed = read_declarations(path, "queries", list)

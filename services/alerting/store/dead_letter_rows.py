@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
 from services.alerting.kafka.records import DeadLetterRecord
-from services.alerting.store.dialect import insert_ignoring_duplicates, where_equal, where_overlaps
+from services.alerting.store.dialect import Rows, insert_ignoring_duplicates, newest_first, where_equal, where_overlaps
 from services.alerting.store.tables import dead_letters
 
 
@@ -50,9 +49,7 @@ def insert_dead_letters(connection: Connection, received: Sequence[ReceivedDeadL
     return len(connection.execute(statement, rows).all())
 
 
-def read_newest_first(
-    connection: Connection, filters: DeadLetterFilter, before: int | None, limit: int
-) -> Sequence[Row[*tuple[Any, ...]]]:
+def read_newest_first(connection: Connection, filters: DeadLetterFilter, before: int | None, limit: int) -> Rows:
     """Return up to `limit` (sequence, id, body) with a sequence below `before`, newest first."""
     letters = dead_letters.c
     statement = where_equal(
@@ -64,6 +61,4 @@ def read_newest_first(
     )
     received = letters.received_at_us
     statement = where_overlaps(statement, (received, received), filters.from_us, filters.to_us)
-    if before is not None:
-        statement = statement.where(letters.sequence < before)
-    return connection.execute(statement.order_by(letters.sequence.desc()).limit(limit)).all()
+    return newest_first(connection, statement, letters.sequence, before, limit)

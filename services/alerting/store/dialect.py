@@ -1,17 +1,28 @@
 """Everything that differs between SQLite and PostgreSQL, and the step to the newest schema at every start."""
 
 import fcntl
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Column, Connection, Engine, Select, Table, create_engine, event, make_url, text
+from sqlalchemy import Column, Connection, Engine, Row, Select, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
+
+Rows = Sequence[Row[*tuple[Any, ...]]]
+
+
+def newest_first(
+    connection: Connection, statement: Select[Any], sequence: Column[Any], before: int | None, limit: int
+) -> Rows:
+    """Return up to `limit` rows of `statement` with a `sequence` below `before` (None: of all), newest first."""
+    if before is not None:
+        statement = statement.where(sequence < before)
+    return connection.execute(statement.order_by(sequence.desc()).limit(limit)).all()
 
 
 def where_equal(statement: Select[Any], *values: tuple[Column[Any], object]) -> Select[Any]:
@@ -33,11 +44,7 @@ MIGRATION_LOCK_KEY = 0x636F696E  # "coin": any number that nothing else in the d
 
 
 def open_engine(database_url: str, busy_timeout_ms: int = 5000) -> Engine:
-    """Return an engine for `database_url`; an SQLite file's folder is made when missing.
-
-    Raises `ValueError`: for a database other than SQLite or PostgreSQL, and for SQLite in memory (every connection
-    would see its own).
-    """
+    """Return an engine for `database_url`, a `ValueError` for what is neither PostgreSQL nor a file of SQLite."""
     try:
         url = make_url(database_url)
     except ArgumentError:
@@ -50,7 +57,7 @@ def open_engine(database_url: str, busy_timeout_ms: int = 5000) -> Engine:
 
 
 def _open_sqlite(url: URL, busy_timeout_ms: int) -> Engine:
-    if not url.database or url.database == ":memory:":
+    if not url.database or url.database == ":memory:":  # every connection would see a database of its own
         raise ValueError(
             "database_url: SQLite in memory is not supported; name a file, as in sqlite:///alerting.sqlite3"
         )
@@ -113,13 +120,10 @@ def migration_lock(engine: Engine) -> Iterator[None]:
         yield
 
 
-MIGRATIONS = Path(__file__).parent / "migrations"
-
-
 def migrate(engine: Engine) -> None:
     """Apply the migrations that `engine`'s database lacks, in one transaction, under the migration lock."""
     config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     with migration_lock(engine), engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Column, Connection, Row, Select, func, insert, select
+from sqlalchemy import Column, Connection, Select, func, insert, select
 
 from services.alerting.kafka.records import RETRACTED, STATES, EpisodeRecord
-from services.alerting.store.dialect import reserve_sequences, upsert, where_equal, where_overlaps
+from services.alerting.store.dialect import Rows, newest_first, reserve_sequences, upsert, where_equal, where_overlaps
 from services.alerting.store.tables import episode_revisions, episodes, matches
 
 IDS_A_STATEMENT = 1000
@@ -111,15 +111,9 @@ def _known(connection: Connection, ids: Collection[str]) -> dict[str, Standing]:
 
 
 def _revision_row(new: NewRevision, stored_at_us: int) -> dict[str, object]:
-    return {
-        "sequence": new.sequence,
-        "id": new.received.record.id,
-        "revision": new.received.record.revision,
-        "rank": new.received.record.rank,
-        "received_at_us": new.received.received_at_us,
-        "stored_at_us": stored_at_us,
-        "body": new.received.body,
-    }
+    of_record = {name: getattr(new.received.record, name) for name in ("id", "revision", "rank")}
+    times = {"received_at_us": new.received.received_at_us, "stored_at_us": stored_at_us}
+    return {"sequence": new.sequence, **of_record, **times, "body": new.received.body}
 
 
 def _episode_rows(new: Iterable[NewRevision]) -> list[dict[str, object]]:
@@ -165,17 +159,13 @@ def read_episode(connection: Connection, id_: str) -> str | None:
     return body
 
 
-def read_newest_first(
-    connection: Connection, filters: EpisodeFilter, before: int | None, limit: int
-) -> Sequence[Row[*tuple[Any, ...]]]:
+def read_newest_first(connection: Connection, filters: EpisodeFilter, before: int | None, limit: int) -> Rows:
     """Return up to `limit` (sequence, body) with a sequence below `before`, those newest found first.
 
     The sequence is that of an episode's first revision, so that it keeps its place when it changes.
     """
     statement = _filtered(_select(episodes.c.sequence, episode_revisions.c.body), filters)
-    if before is not None:
-        statement = statement.where(episodes.c.sequence < before)
-    return connection.execute(statement.order_by(episodes.c.sequence.desc()).limit(limit)).all()
+    return newest_first(connection, statement, episodes.c.sequence, before, limit)
 
 
 def read_after(connection: Connection, filters: EpisodeFilter, after: int, limit: int) -> list[StoredEpisode]:
@@ -186,13 +176,11 @@ def read_after(connection: Connection, filters: EpisodeFilter, after: int, limit
     return [StoredEpisode(*row) for row in connection.execute(statement.limit(limit))]
 
 
-def read_revisions(connection: Connection, id_: str, before: int | None, limit: int) -> Sequence[Row[*tuple[Any, ...]]]:
+def read_revisions(connection: Connection, id_: str, before: int | None, limit: int) -> Rows:
     """Return up to `limit` (sequence, stored_at_us, body) of the revisions of `id_` before `before`, newest first."""
     r = episode_revisions.c
     statement = select(r.sequence, r.stored_at_us, r.body).where(r.id == id_)
-    if before is not None:
-        statement = statement.where(r.sequence < before)
-    return connection.execute(statement.order_by(r.sequence.desc()).limit(limit)).all()
+    return newest_first(connection, statement, r.sequence, before, limit)
 
 
 def _select(*columns: Column[Any]) -> Select[Any]:

@@ -1,6 +1,7 @@
 """Retention: old rows are deleted in chunks so small that storing never waits long."""
 
 import time
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, Table, delete, select
 
@@ -16,6 +17,7 @@ def delete_old(connection: Connection, table: Table, before_us: int, limit: int)
     return connection.execute(delete(table).where(key.in_(old.limit(limit)))).rowcount
 
 
+@dataclass
 class Expiry:
     """Deletes one chunk a call while there is something to delete, then rests.
 
@@ -23,15 +25,12 @@ class Expiry:
     letter entered its topic, so that filling the database again does not make old records young.
     """
 
-    def __init__(
-        self, engine: Engine, metrics: Metrics, kept_s: tuple[float, float], chunk_rows: int, every_s: float
-    ) -> None:
-        self._engine = engine
-        self._metrics = metrics
-        self._matches_kept_s, self._dead_letters_kept_s = kept_s
-        self._chunk_rows = chunk_rows
-        self._every_s = every_s
-        self._due_at_s = 0.0
+    engine: Engine
+    metrics: Metrics
+    kept_s: tuple[float, float]  # matches and episodes; dead letters
+    chunk_rows: int
+    every_s: float
+    _due_at_s: float = 0.0
 
     def is_due(self) -> bool:
         """Whether `run_if_due` would delete now."""
@@ -42,25 +41,25 @@ class Expiry:
         if not self.is_due():
             return
         now_s = time.time()
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             deleted = self._delete(connection, now_s)
         for table, rows in deleted.items():
-            self._metrics.expired.labels(table).inc(rows)
-        if max(deleted.values()) < self._chunk_rows:
-            self._due_at_s = time.monotonic() + self._every_s
+            self.metrics.expired.labels(table).inc(rows)
+        if max(deleted.values()) < self.chunk_rows:
+            self._due_at_s = time.monotonic() + self.every_s
 
     def _delete(self, connection: Connection, now_s: float) -> dict[str, int]:
         def delete_from(table: Table, kept_s: float) -> int:
-            return delete_old(connection, table, int((now_s - kept_s) * 1e6), self._chunk_rows)
+            return delete_old(connection, table, int((now_s - kept_s) * 1e6), self.chunk_rows)
 
-        kept_s = self._matches_kept_s
+        kept_s, dead_letters_kept_s = self.kept_s
         deleted = {table.name: delete_from(table, kept_s) for table in (matches, episodes)}
         # A superseded match must not come to life again while it waits to be deleted. It was received no later than
         # what supersedes it: once no match from before is left, their supersessions are forgotten.
-        if deleted[matches.name] < self._chunk_rows:
+        if deleted[matches.name] < self.chunk_rows:
             deleted[supersessions.name] = delete_from(supersessions, kept_s)
         # The revision that counts of an episode was received when the episode was, and goes after it.
-        if deleted[episodes.name] < self._chunk_rows:
+        if deleted[episodes.name] < self.chunk_rows:
             deleted[episode_revisions.name] = delete_from(episode_revisions, kept_s)
-        deleted[dead_letters.name] = delete_from(dead_letters, self._dead_letters_kept_s)
+        deleted[dead_letters.name] = delete_from(dead_letters, dead_letters_kept_s)
         return deleted

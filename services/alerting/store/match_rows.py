@@ -13,18 +13,14 @@ from typing import Any
 from sqlalchemy import Column, Connection, Row, Select, exists, func, insert, select
 
 from services.alerting.kafka.records import MatchRecord
-from services.alerting.store.dialect import insert_ignoring_duplicates, where_equal, where_overlaps
+from services.alerting.store.dialect import Rows, insert_ignoring_duplicates, newest_first, where_equal, where_overlaps
 from services.alerting.store.tables import match_sensors, matches, supersessions
+
+BY_AND_SUPERSEDED = supersessions.c.superseded_by, supersessions.c.superseded
 
 
 def with_member(body: str, name: str, value: object) -> str:
-    """Return the JSON object `body`, which is not empty, with one more member, last.
-
-    Examples
-    --------
-    >>> with_member('{"id":"m-1"}', "superseded_by", "m-2")
-    '{"id":"m-1","superseded_by":"m-2"}'
-    """
+    """Return the JSON object `body`, which is not empty, with one more member, last."""
     return f"{body.rstrip()[:-1]},{json.dumps(name)}:{json.dumps(value)}}}"
 
 
@@ -37,23 +33,13 @@ def insert_supersessions(connection: Connection, records: Iterable[MatchRecord])
             rows.setdefault(id_, row)
     if not rows:
         return {}
-    pair = supersessions.c.superseded_by, supersessions.c.superseded
-    statement = insert_ignoring_duplicates(connection, supersessions).returning(*pair)
+    statement = insert_ignoring_duplicates(connection, supersessions).returning(*BY_AND_SUPERSEDED)
     return _grouped(connection.execute(statement, list(rows.values())))
 
 
 def read_supersessions(connection: Connection, by: Collection[str]) -> Mapping[str, Sequence[str]]:
     """Return, by superseding match, the ids that the matches `by` were the first to supersede."""
-    pair = supersessions.c.superseded_by, supersessions.c.superseded
-    return _grouped(connection.execute(select(*pair).where(pair[0].in_(by))))
-
-
-def read_superseded_since(connection: Connection, sequence: int) -> dict[str, str]:
-    """Return which of the matches stored from `sequence` on are superseded, and by which."""
-    of_match = supersessions.c.superseded == matches.c.id
-    pairs = select(matches.c.id, supersessions.c.superseded_by).join(supersessions, of_match)
-    rows = connection.execute(pairs.where(matches.c.sequence >= sequence))
-    return {row.id: row.superseded_by for row in rows}
+    return _grouped(connection.execute(select(*BY_AND_SUPERSEDED).where(supersessions.c.superseded_by.in_(by))))
 
 
 def _grouped(rows: Iterable[Row[str, str]]) -> dict[str, list[str]]:
@@ -132,14 +118,10 @@ def read_match(connection: Connection, id_: str) -> str | None:
     return None if row is None else match_body(row.body, row.superseded_by)
 
 
-def read_newest_first(
-    connection: Connection, filters: MatchFilter, before: int | None, limit: int
-) -> Sequence[Row[*tuple[Any, ...]]]:
+def read_newest_first(connection: Connection, filters: MatchFilter, before: int | None, limit: int) -> Rows:
     """Return up to `limit` (sequence, body, superseded_by) with a sequence below `before`, newest first."""
-    statement = _filtered(_select(matches.c.sequence, matches.c.body), filters).order_by(matches.c.sequence.desc())
-    if before is not None:
-        statement = statement.where(matches.c.sequence < before)
-    return connection.execute(statement.limit(limit)).all()
+    statement = _filtered(_select(matches.c.sequence, matches.c.body), filters)
+    return newest_first(connection, statement, matches.c.sequence, before, limit)
 
 
 def read_after(connection: Connection, filters: MatchFilter, after: int, limit: int) -> list[StoredMatch]:
@@ -154,9 +136,7 @@ def read_after(connection: Connection, filters: MatchFilter, after: int, limit: 
 
 def match_body(body: str, superseded_by: str | None) -> str:
     """Return the JSON of a match as it was written, with `superseded_by` added where another match superseded it."""
-    if superseded_by is None:
-        return body
-    return with_member(body, "superseded_by", superseded_by)
+    return body if superseded_by is None else with_member(body, "superseded_by", superseded_by)
 
 
 def _stored(
@@ -164,7 +144,10 @@ def _stored(
 ) -> list[StoredMatch]:
     if not new:
         return []
-    superseded_by = read_superseded_since(connection, new[0][0])
+    of_match = supersessions.c.superseded == matches.c.id
+    pairs = select(matches.c.id, supersessions.c.superseded_by).join(supersessions, of_match)
+    rows = connection.execute(pairs.where(matches.c.sequence >= new[0][0]))
+    superseded_by = {row.id: row.superseded_by for row in rows}
     return [
         StoredMatch(
             sequence,

@@ -25,7 +25,7 @@ class QueryVersion:
 
 
 def replace_queries(connection: Connection, changes: Collection[QueryChange]) -> None:
-    """Replace the whole state by `changes`, the newest of each query; forget queries that the topic does not have."""
+    """Replace the whole state by what `changes` come to; forget queries that the topic does not have."""
     connection.execute(delete(queries))
     apply_changes(connection, changes)
 
@@ -92,14 +92,9 @@ def applied_version(shards: Sequence[ShardStatus], id_: str) -> int | None:
 
 
 def _row(change: QueryChange) -> dict[str, object]:
-    return {
-        "id": change.id,
-        "version": change.version,
-        "paused": change.paused,
-        "removed": change.removed,
-        "changed_at_us": change.changed_at_us,
-        "body": None if change.query is None else msgspec.json.encode(change.query).decode(),
-    }
+    names = ("id", "version", "paused", "removed", "changed_at_us")
+    body = None if change.query is None else msgspec.json.encode(change.query).decode()
+    return {**{name: getattr(change, name) for name in names}, "body": body}
 
 
 def _version(row: Row[Any]) -> QueryVersion:
@@ -109,10 +104,7 @@ def _version(row: Row[Any]) -> QueryVersion:
 
 @dataclass(frozen=True)
 class QueryReport:
-    """Of one query: the version that every shard has applied, the episode records given, how it is coalesced.
-
-    None where the shards do not say.
-    """
+    """What the shards say of one query, None where they do not: version that all applied, episode records, scheme."""
 
     applied_version: int | None = None
     episodes: int | None = None

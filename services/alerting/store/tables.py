@@ -9,18 +9,7 @@ episode's retraction, Kafka's record time, when it entered its topic.
 back: where a reader of the live stream stands is one number.
 """
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, Table, Text
 
 # SQLite gives row numbers only to a column declared INTEGER, which is 64 bits wide there.
 Sequence64 = BigInteger().with_variant(Integer(), "sqlite")
@@ -123,27 +112,22 @@ dead_letters = Table(
     sqlite_autoincrement=True,
 )
 
-queries = Table(
-    "queries",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("version", BigInteger, nullable=False),
-    Column("paused", Boolean, nullable=False),
-    Column("removed", Boolean, nullable=False),
-    Column("changed_at_us", BigInteger, nullable=False),
-    Column("body", Text),  # the query's JSON; NULL when removed
-)
 
-query_versions = Table(
-    "query_versions",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("version", BigInteger, primary_key=True),
-    Column("paused", Boolean, nullable=False),
-    Column("removed", Boolean, nullable=False),
-    Column("changed_at_us", BigInteger, nullable=False),
-    Column("body", Text),
-)
+def _query_table(name: str, *, is_history: bool) -> Table:
+    return Table(
+        name,
+        metadata,
+        Column("id", Text, primary_key=True),
+        Column("version", BigInteger, primary_key=is_history, nullable=False),
+        Column("paused", Boolean, nullable=False),
+        Column("removed", Boolean, nullable=False),
+        Column("changed_at_us", BigInteger, nullable=False),
+        Column("body", Text),  # the query's JSON; NULL when removed
+    )
+
+
+queries = _query_table("queries", is_history=False)
+query_versions = _query_table("query_versions", is_history=True)
 
 shard_status = Table(
     "shard_status",

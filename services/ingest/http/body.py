@@ -1,7 +1,5 @@
 """Reading a body: bounded in bytes and in time, inflated where it is gzip."""
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 
@@ -31,15 +29,13 @@ def form_of(request: Request) -> Form:
 
 
 async def read_body(request: Request, settings: Settings) -> bytes:
-    """Return the whole body, inflated.
-
-    Raises `Problem`: 400 for broken gzip or a connection given up, 408 for a body that is slow or endless, 413 for
-    one that is longer than allowed before or after inflation, 415 for another Content-Encoding.
-    """
+    """Return the whole body, inflated; a `Problem`: 400 broken, 408 slow, 413 too long, 415 another encoding."""
     encoding = _header(request, b"content-encoding", "identity").strip().lower()
     if encoding not in {"identity", "gzip"}:
         raise Problem(415, "Content-Encoding must be gzip or identity", {"Accept-Encoding": "gzip", **_CLOSE})
-    _refuse_declared_length(request, settings.max_body_bytes)
+    declared = _header(request, b"content-length", "0")
+    if not declared.isdecimal() or len(declared) > 18 or int(declared) > settings.max_body_bytes:
+        raise _too_long(settings.max_body_bytes)
     try:
         async with asyncio.timeout(settings.body_timeout_s):
             body = await _received(request, settings.max_body_bytes)
@@ -58,12 +54,6 @@ def _header(request: Request, name: bytes, default: str) -> str:
 
 def _too_long(limit: int) -> Problem:
     return Problem(413, f"the body is longer than {limit} bytes; send fewer detections in a POST", _CLOSE)
-
-
-def _refuse_declared_length(request: Request, limit: int) -> None:
-    declared = _header(request, b"content-length", "0")
-    if not declared.isdecimal() or len(declared) > 18 or int(declared) > limit:
-        raise _too_long(limit)
 
 
 async def _received(request: Request, limit: int) -> bytes:

@@ -1,7 +1,5 @@
 """POST /v1/detections: the endpoint, an ASGI application of its own for speed."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any
@@ -19,8 +17,8 @@ from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
-from services.ingest.stamping.intake import Intake, Outcome
-from services.ingest.stamping.verdicts import PostAnswer, Refused
+from services.ingest.stamping.intake import Intake
+from services.ingest.stamping.verdicts import Outcome, Refused
 
 PATH = "/v1/detections"
 
@@ -74,18 +72,14 @@ class DetectionsEndpoint:
         except Refused as refused:
             self._metrics.refused[refused.reason].inc()
             raise Problem(400, f"the body is not usable: {refused.allowed}", reason=refused.reason) from None
-        self._refuse_count(len(items))
+        if len(items) > (most := self._settings.max_detections_per_post):
+            raise Problem(413, f"{len(items)} detections in one POST; at most {most} are allowed")
+        if not items:
+            raise Problem(422, "the body holds no detection", detections=[])
         try:
             return self._response(await self._intake.take(items))
         except PublisherBusyError as busy:
             raise self._unavailable(str(busy)) from None
-
-    def _refuse_count(self, items: int) -> None:
-        most = self._settings.max_detections_per_post
-        if items > most:
-            raise Problem(413, f"{items} detections in one POST; at most {most} are allowed")
-        if not items:
-            raise Problem(422, "the body holds no detection", detections=[])
 
     def _unavailable(self, why: str, headers: dict[str, str] | None = None) -> Problem:
         retry = {"Retry-After": str(self._settings.retry_after_s), **(headers or {})}
@@ -98,34 +92,16 @@ class DetectionsEndpoint:
             return _problem(503, detail, outcome, retry)
         if not outcome.accepted:
             return _problem(422, "no detection was accepted", outcome)
-        answer = PostAnswer(outcome.accepted, outcome.refused, outcome.received_at_us, outcome.verdicts)
-        return Response(_encode(answer), 202, media_type="application/json")
+        return Response(_encode(outcome), 202, media_type="application/json")
 
 
 def _problem(status: int, detail: str, outcome: Outcome, headers: dict[str, str] | None = None) -> Response:
-    problem = Problem(
-        status,
-        detail,
-        headers,
-        accepted=outcome.accepted,
-        refused=outcome.refused,
-        unacknowledged=outcome.unacknowledged,
-        received_at_us=outcome.received_at_us,
-        detections=msgspec.to_builtins(outcome.verdicts),
-    )
-    return problem.response()
+    members = {**msgspec.to_builtins(outcome), "unacknowledged": outcome.unacknowledged}
+    return Problem(status, detail, headers, **members).response()
 
 
 class IngestApp(FastAPI):
-    """FastAPI, but a POST of detections goes straight to its endpoint: the layers around cost as much as 5 detections.
-
-    Parameters
-    ----------
-    endpoint
-        Answers POST /v1/detections.
-    **options
-        FastAPI's.
-    """
+    """FastAPI, but a POST of detections goes straight to its endpoint: the layers around cost as much as 5 of them."""
 
     def __init__(self, endpoint: DetectionsEndpoint, **options: Any) -> None:
         super().__init__(**options)

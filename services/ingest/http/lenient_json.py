@@ -1,14 +1,10 @@
 """A JSON reader that marks what is wrong inside one item instead of failing the whole body."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any
 
 from services.ingest.stamping.verdicts import INT64, Reason, Refused
-
-LONGEST_INTEGER_DIGITS = 20
 
 
 class Flaw:
@@ -36,7 +32,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Flaw:
 
 
 def _integer(digits: str) -> int | Flaw:
-    number = int(digits) if len(digits) <= LONGEST_INTEGER_DIGITS else None
+    number = int(digits) if len(digits) <= 20 else None
     if number is None or number not in INT64:
         return Flaw(Reason.OUT_OF_RANGE, digits, "an integer of 64 bits, -2^63 to 2^63 - 1")
     return number
@@ -57,10 +53,7 @@ _decoder = json.JSONDecoder(
 
 
 def read(text: str) -> Any:
-    """Return the JSON value of `text`, with a `Flaw` at each place that holds one.
-
-    Raises `Refused`: `malformed_json`: not JSON at all, or nested too deep to read.
-    """
+    """Return the JSON value of `text`, a `Flaw` in each bad place; `Refused` where it is no JSON, or far too deep."""
     try:
         return _decoder.decode(text)
     except RecursionError:

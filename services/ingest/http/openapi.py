@@ -1,7 +1,5 @@
 """How POST /v1/detections reads in the OpenAPI description; written by hand for the raw-request endpoint."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from services.common.instants import YEAR_1980_US
@@ -18,13 +16,12 @@ _INSTANT: dict[str, Any] = {
 _NUMBERS: dict[str, Any] = {"type": "array", "items": {"type": "number"}}
 
 
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
 def _form(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {**_object(**properties), "additionalProperties": False}
 
 
 _UNCERTAINTY: dict[str, Any] = {
@@ -75,17 +72,8 @@ _COUNTED: dict[str, Any] = {
     "received_at_us": {"type": "integer"},
     "detections": {"type": "array", "items": _VERDICT},
 }
-_ANSWER: dict[str, Any] = {"type": "object", "required": list(_COUNTED), "properties": _COUNTED}
-_PROBLEM: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-    },
-}
+_TEXT = {"type": "string"}
+_PROBLEM = _object(type=_TEXT, title=_TEXT, status={"type": "integer"}, detail=_TEXT)
 _ITEMISED_PROBLEM: dict[str, Any] = {
     **_PROBLEM,
     "properties": {**_PROBLEM["properties"], **_COUNTED, "unacknowledged": {"type": "integer"}},
@@ -112,12 +100,7 @@ DETECTIONS_OPENAPI: dict[str, Any] = {
     ),
     "operationId": "post_detections",
     "parameters": [
-        {
-            "name": "Content-Encoding",
-            "in": "header",
-            "required": False,
-            "schema": {"enum": ["gzip", "identity"]},
-        }
+        {"name": "Content-Encoding", "in": "header", "required": False, "schema": {"enum": ["gzip", "identity"]}}
     ],
     "requestBody": {
         "required": True,
@@ -132,7 +115,7 @@ DETECTIONS_OPENAPI: dict[str, Any] = {
     "responses": {
         "202": {
             "description": "At least one item was accepted, and Kafka has acknowledged every accepted one.",
-            "content": {"application/json": {"schema": _ANSWER}},
+            "content": {"application/json": {"schema": _object(**_COUNTED)}},
         },
         "400": _problem("The body is not JSON, not UTF-8, nested absurdly deep, or broken gzip."),
         "408": _problem("The body did not arrive in time."),

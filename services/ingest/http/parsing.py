@@ -1,7 +1,5 @@
 """From the bytes of a body to its items: one typed pass when all is well, a careful one when something is not."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -36,11 +34,7 @@ _NAMED = re.compile(r"`([^`]*)`")
 
 
 def parse(body: bytes, form: Form) -> list[PostedDetection | Item]:
-    """Return the items of `body` in order.
-
-    Raises `Refused`: `malformed_json`: the whole body cannot be read (with NDJSON a line that cannot be read is only
-    an `Item`).
-    """
+    """Return the items of `body` in order; `Refused` where it cannot be read (of NDJSON, such a line is an `Item`)."""
     items = _parse_clean(body, form)
     return items if items is not None else list(_parse_carefully(body, form))
 
@@ -113,18 +107,16 @@ def read_item(original: Any) -> PostedDetection:
 
 def _explained(complaint: str, original: Any) -> Refused:
     """Turn msgspec's sentence into a refusal; a test fails if msgspec changes its wording."""
-    path = _FIELD.search(complaint)
-    named = _NAMED.findall(complaint)
-    field = path[1] if path else named[0] if named else None
+    named = _FIELD.search(complaint) or _NAMED.search(complaint)
+    field = named[1] if named else ""
     reason = _reason_of(complaint, field)
-    if reason is Reason.MISSING_FIELD:
-        return Refused(reason, field, None, ALLOWED.get(field or "", "a required field"))
+    allowed = ALLOWED.get(field, complaint)
     if reason is Reason.UNKNOWN_FIELD:
-        return Refused(reason, field, original.get(field or ""), f"only {', '.join(PostedDetection.__struct_fields__)}")
-    return Refused(reason, field, original.get(field or ""), ALLOWED.get(field or "", complaint))
+        allowed = f"only {', '.join(PostedDetection.__struct_fields__)}"
+    return Refused(reason, field or None, original.get(field), allowed)
 
 
-def _reason_of(complaint: str, field: str | None) -> Reason:
+def _reason_of(complaint: str, field: str) -> Reason:
     if field == "uncertainty":
         return Reason.BAD_UNCERTAINTY
     if "missing required field" in complaint:

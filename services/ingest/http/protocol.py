@@ -1,7 +1,5 @@
 """uvicorn's HTTP protocol with bounds on what comes before a body: it has none on the size or time of headers."""
 
-from __future__ import annotations
-
 import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol

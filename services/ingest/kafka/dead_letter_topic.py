@@ -1,14 +1,12 @@
 """Dead letters: refused items written to coincide.dead-letters, bounded in size and rate, never failing a POST."""
 
-from __future__ import annotations
-
 import time
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
-from services.ingest.kafka.publisher import FramePublisher
+from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.stamping.verdicts import Refused, clean_text, render
 
@@ -18,27 +16,10 @@ BURST_S = 5.0
 _encode = msgspec.json.Encoder().encode
 
 
-class IngestDeadLetter(msgspec.Struct):
-    """A record of coincide.dead-letters; unknown members are null."""
-
-    v: int
-    source: str
-    dead_id: str
-    reason: str
-    detail: str
-    received_at_us: int
-    area: str | None
-    stream: str | None
-    sensor: str | None
-    id: str | None
-    late_by_us: int | None
-    record: msgspec.Raw
-
-
 class DeadLetters:
     """Writes refused items as fast as allowed (a token bucket of 5 s) and counts those it had to drop."""
 
-    def __init__(self, publisher: FramePublisher, metrics: IngestMetrics, per_s: float) -> None:
+    def __init__(self, publisher: KafkaPublisher, metrics: IngestMetrics, per_s: float) -> None:
         self._publisher = publisher
         self._metrics = metrics
         self._per_s = per_s
@@ -47,13 +28,10 @@ class DeadLetters:
 
     def write(self, refused: Refused, original: Any, area: str | None, received_at_us: int) -> None:
         """Write one refused item, or count it as dropped; never raises because of what the item holds."""
-        if self._take_token() and self._send(_letter(refused, original, area, received_at_us)):
-            self._metrics.dead_letters.inc()
-        else:
-            self._metrics.dead_letters_dropped.inc()
-
-    def _send(self, letter: IngestDeadLetter) -> bool:
-        return self._publisher.send_dead_letter((letter.area or "").encode(), _encode(letter))
+        is_sent = self._take_token() and self._publisher.send_dead_letter(
+            (area or "").encode(), _encode(_letter(refused, original, area, received_at_us))
+        )
+        (self._metrics.dead_letters if is_sent else self._metrics.dead_letters_dropped).inc()
 
     def _take_token(self) -> bool:
         now_s = time.monotonic()
@@ -66,23 +44,14 @@ class DeadLetters:
         return True
 
 
-def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> IngestDeadLetter:
+def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> dict[str, Any]:
+    """Return a record of coincide.dead-letters; unknown members are null."""
     record = _bounded_json(original)
     dead_id = "d-" + blake2b(_encode(("ingest", refused.reason, record)), digest_size=12).hexdigest()
-    return IngestDeadLetter(
-        v=VERSION,
-        source="ingest",
-        dead_id=dead_id,
-        reason=refused.reason,
-        detail=clean_text(refused.detail, 1024),
-        received_at_us=received_at_us,
-        area=area,
-        stream=_text_member(original, "stream"),
-        sensor=_text_member(original, "sensor"),
-        id=_text_member(original, "id"),
-        late_by_us=None,
-        record=record,
-    )
+    said = {"reason": refused.reason, "detail": clean_text(refused.detail, 1024), "received_at_us": received_at_us}
+    of_item = {name: _text_member(original, name) for name in ("stream", "sensor", "id")}
+    others = {"area": area, **of_item, "late_by_us": None, "record": record}
+    return {"v": VERSION, "source": "ingest", "dead_id": dead_id, **said, **others}
 
 
 def _bounded_json(original: Any) -> msgspec.Raw:

@@ -1,7 +1,5 @@
 """Frames: the records of coincide.detections, at most 500 detections of one area and at most 256 KiB each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import msgspec
@@ -12,14 +10,6 @@ from services.ingest.stamping.stamp import StampedDetection
 VERSION = 1
 MOST_DETECTIONS = 500
 LONGEST_BYTES = 256 * 1024
-
-
-class _Wire(msgspec.Struct):
-    v: int
-    area: str
-    received_at_us: int
-    templates: dict[str, msgspec.Raw]
-    detections: list[StampedDetection]
 
 
 _encode = msgspec.json.Encoder().encode
@@ -57,13 +47,11 @@ class FrameDraft:
         return [frame for start in starts for frame in self._fitting(start, start + MOST_DETECTIONS, received_at_us)]
 
     def _fitting(self, start: int, stop: int, received_at_us: int) -> list[Frame]:
-        """Return the frame of [start, stop), halved for as long as it is too long.
-
-        One detection always fits: its names, attributes and 64 buckets are bounded to some 6 KiB.
-        """
+        """Return the frame of [start, stop), halved while too long; one detection, of some 6 KiB at most, fits."""
         stop = min(stop, len(self._detections))
         templates = {template.id: template.json for template in self._templates[start:stop]}
-        value = _encode(_Wire(VERSION, self.area, received_at_us, templates, self._detections[start:stop]))
+        head = {"v": VERSION, "area": self.area, "received_at_us": received_at_us}
+        value = _encode({**head, "templates": templates, "detections": self._detections[start:stop]})
         if len(value) <= LONGEST_BYTES:
             return [Frame(self.area.encode(), value, self._indices[start:stop])]
         middle = (start + stop) // 2

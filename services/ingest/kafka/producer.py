@@ -1,7 +1,5 @@
 """One producer: its connection, its partitioner, and what waits for Kafka's acknowledgement."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -16,10 +14,7 @@ Completion = Callable[[], None]
 
 
 class Completions:
-    """Runs callables on the event loop in the order they were put, from any thread.
-
-    A wake-up writes to a pipe and costs more than the work itself, so a burst shares one.
-    """
+    """Runs callables on the event loop in their order, from any thread; a burst shares one wake-up, which is dear."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -84,10 +79,7 @@ class Connection:
 
 
 class RememberingPartitioner(DefaultPartitioner):  # type: ignore[misc]  # it has no types
-    """Kafka's default for records with a key, worked out once for each of them; a topic's count of partitions is fixed.
-
-    Keys are areas that sensors are registered in, so they are not many.
-    """
+    """Kafka's default, worked out once for each key: keys are areas, few, and a topic keeps its partitions."""
 
     def __init__(self) -> None:
         self._partitions: dict[tuple[str, bytes], int] = {}

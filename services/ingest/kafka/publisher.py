@@ -1,14 +1,11 @@
 """Publishing to Kafka: every wait bounded, bytes in flight capped, a producer that broke its word replaced."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -22,35 +19,6 @@ class PublisherBusyError(Exception):
     """Nothing was sent: Kafka is away, or too many bytes already wait for it. The message is for the caller."""
 
 
-class FramePublisher(Protocol):
-    """Publishes frames, heartbeats and dead letters."""
-
-    @property
-    def connected(self) -> bool:
-        """Whether frames can be handed over now."""
-        ...
-
-    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
-        """Send every frame and wait, for a bounded time, until each is settled.
-
-        Returns
-        -------
-        list of bool
-            For each frame whether all replicas have acknowledged it. One that was not may still arrive.
-
-        Raises `PublisherBusyError`: nothing was sent.
-        """
-        ...
-
-    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
-        """Send a record to every partition, as `publish` does; return whether each has acknowledged it."""
-        ...
-
-    def send_dead_letter(self, key: bytes, value: bytes) -> bool:
-        """Hand over one dead letter without waiting; False when it had to be dropped. Never raises."""
-        ...
-
-
 DETECTIONS = "coincide.detections"
 DEAD_LETTERS = "coincide.dead-letters"
 
@@ -58,21 +26,11 @@ log = logging.getLogger(__name__)
 
 
 class KafkaPublisher:
-    """Publishes frames through a producer that a thread of its own builds, replaces and closes.
+    """Publishes frames, heartbeats and dead letters through a producer that its own thread builds, replaces and closes.
 
-    Parameters
-    ----------
-    connect
-        Builds a producer; may block, may raise KafkaError.
-    timeout_s
-        The producer's delivery timeout: it promises to settle every record in this time. One that does not is
-        wedged, and is replaced.
-    most_bytes, most_dead_letter_bytes
-        Caps on the bytes of frames, and of dead letters, in flight; the producer has none of its own.
-    grace_s
-        How long beyond `timeout_s` until the producer counts as wedged.
-    retry_s
-        Pause before the next attempt to connect.
+    `connect` may block and may raise KafkaError. A producer promises to settle every record within `timeout_s`; one
+    that has not `grace_s` later is wedged, and is replaced. Bytes in flight are capped, as the producer has no cap of
+    its own. `retry_s` is the pause before the next attempt to connect.
     """
 
     def __init__(
@@ -118,24 +76,34 @@ class KafkaPublisher:
         """Whether there is a producer that knows the topics."""
         return self._connection is not None
 
-    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
-        """Send every frame and wait until each is settled, see `FramePublisher.publish`."""
-        connection = self._connection
-        if connection is None:
+    def _connected(self) -> Connection:
+        if self._connection is None:
             raise PublisherBusyError("Kafka is away")
+        return self._connection
+
+    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
+        """Send every frame and wait, for a bounded time, until each is settled; return which all replicas acknowledged.
+
+        One that was not acknowledged may still arrive. Raises `PublisherBusyError`: nothing was sent.
+        """
+        connection = self._connected()
         size = sum(len(frame.value) for frame in frames)
         if self._bytes and self._bytes + size > self._most_bytes:  # one POST alone always has room
             raise PublisherBusyError("too many bytes wait for Kafka")
         self._bytes += size
         started_s = time.perf_counter()
         try:
-            return await self._settled_frames(connection, frames, received_at_us // 1000)
+            pending = Pending(len(frames), self._loop)
+            for index, frame in enumerate(frames):
+                settle, timestamp_ms = partial(pending.settle, index), received_at_us // 1000
+                self._send(connection, DETECTIONS, frame.key, frame.value, settle, timestamp_ms=timestamp_ms)
+            return await self._settled(connection, pending)
         finally:
             self._bytes -= size
             self._metrics.kafka_send_seconds.observe(time.perf_counter() - started_s)
 
     def send_dead_letter(self, key: bytes, value: bytes) -> bool:
-        """Hand over one dead letter without waiting, see `FramePublisher.send_dead_letter`."""
+        """Hand over one dead letter without waiting; False when it had to be dropped. Never raises."""
         connection = self._connection
         if connection is None or connection.dead_letter_bytes + len(value) > self._most_dead_letter_bytes:
             return False
@@ -143,25 +111,13 @@ class KafkaPublisher:
         return self._send(connection, DEAD_LETTERS, key, value, partial(connection.settle, len(value)))
 
     async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
-        """Send a record to every partition, see `FramePublisher.publish_everywhere`.
-
-        Its few bytes are not counted as in flight: they must never turn a POST away.
-        """
-        connection = self._connection
-        if connection is None:
-            raise PublisherBusyError("Kafka is away")
+        """Send a record to every partition, not counted as in flight: it never turns a POST away."""
+        connection = self._connected()
         pending = Pending(len(connection.partitions), self._loop)
         for index, partition in enumerate(connection.partitions):
             where = {"partition": partition, "timestamp_ms": received_at_us // 1000}
             self._send(connection, DETECTIONS, None, value, partial(pending.settle, index), **where)
         return all(await self._settled(connection, pending))
-
-    async def _settled_frames(self, connection: Connection, frames: Sequence[Frame], timestamp_ms: int) -> list[bool]:
-        pending = Pending(len(frames), self._loop)
-        for index, frame in enumerate(frames):
-            settle = partial(pending.settle, index)
-            self._send(connection, DETECTIONS, frame.key, frame.value, settle, timestamp_ms=timestamp_ms)
-        return await self._settled(connection, pending)
 
     async def _settled(self, connection: Connection, pending: Pending) -> list[bool]:
         """Wait, for a bounded time, until every record is settled; return which were acknowledged."""

@@ -1,7 +1,5 @@
 """Follows coincide.sensors from its beginning, in a thread, and keeps the registry equal to it."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -22,13 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class RegistryFollower:
-    """Keeps `registry` equal to the topic, and knows whether Kafka answers.
-
-    Parameters
-    ----------
-    connect
-        Builds a consumer without a group; may block, may raise KafkaError.
-    """
+    """Keeps `registry` equal to the topic, and knows whether Kafka answers; `connect` may block or raise KafkaError."""
 
     def __init__(self, registry: Registry, connect: Callable[[], KafkaConsumer], metrics: IngestMetrics) -> None:
         self._registry = registry
@@ -68,24 +60,12 @@ class RegistryFollower:
         try:
             self._registry.replace(sensors_topic.read_all(consumer, self._metrics.registry_records_unusable.inc))
             self._answered_s = time.monotonic()
-            self._count()
             while not self._stop.is_set():
-                self._probe_when_due(consumer)
-                self._apply_next(consumer)
+                self._metrics.sensors.set(len(self._registry.snapshot.sensors))
+                if time.monotonic() - self._answered_s >= PROBE_S:
+                    sensors_topic.end_offset(consumer)
+                    self._answered_s = time.monotonic()
+                records = sensors_topic.poll(consumer)
+                self._registry.apply(sensors_topic.changes(records, self._metrics.registry_records_unusable.inc))
         finally:
             consumer.close(timeout_ms=1000)
-
-    def _apply_next(self, consumer: KafkaConsumer) -> None:
-        records = sensors_topic.poll(consumer)
-        changes = sensors_topic.changes(records, self._metrics.registry_records_unusable.inc)
-        if changes:
-            self._registry.apply(changes)
-            self._count()
-
-    def _probe_when_due(self, consumer: KafkaConsumer) -> None:
-        if self._answered_s is None or time.monotonic() - self._answered_s >= PROBE_S:
-            sensors_topic.end_offset(consumer)
-            self._answered_s = time.monotonic()
-
-    def _count(self) -> None:
-        self._metrics.sensors.set(len(self._registry.snapshot.sensors))

@@ -1,13 +1,12 @@
 """Make coincide.sensors say what config/sensors.yaml says: ``python -m services.ingest.registry.seed``."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -32,7 +31,7 @@ class Difference:
     surplus: list[str]
 
     @classmethod
-    def between(cls, present: Mapping[str, Sensor], declared: Mapping[str, Sensor]) -> Difference:
+    def between(cls, present: Mapping[str, Sensor], declared: Mapping[str, Sensor]) -> Self:
         """Compare by what would be written, so that equal templates under other names are no change."""
         common = present.keys() & declared.keys()
         return cls(
@@ -43,13 +42,10 @@ class Difference:
 
 
 def seed(bootstrap: str, declared: Mapping[str, Sensor], *, prune: bool, dry_run: bool) -> list[str]:
-    """Publish the differences; return one line for each.
-
-    Raises `KafkaError`: Kafka is away or did not acknowledge; running it again finishes the job.
-    """
+    """Publish the differences; return a line for each. After a `KafkaError`, running it again finishes the job."""
     difference = Difference.between(present_sensors(bootstrap), declared)
-    records: dict[str, bytes | None] = {each: declared[each].to_record() for each in difference.added}
-    records |= {each: declared[each].to_record() for each in difference.changed}
+    new = difference.added + difference.changed
+    records: dict[str, bytes | None] = {each: declared[each].to_record() for each in new}
     if prune:
         records |= dict.fromkeys(difference.surplus)
     if records and not dry_run:
@@ -86,8 +82,8 @@ def _report(difference: Difference, declared: int, *, prune: bool, dry_run: bool
     return [*lines, f"{unchanged} of {declared} declared sensors were as declared"]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 0 when the topic says what the file says, 1 and one sentence otherwise."""
+def main(arguments: list[str] | None = None) -> int | str:
+    """Run the command; 0 when the topic says what the file says, else the sentence that `sys.exit` writes."""
     parser = argparse.ArgumentParser(prog="python -m services.ingest.registry.seed", description=__doc__)
     parser.add_argument("--config", type=Path, default=Path("config/ingest.yaml"), help="settings of ingest")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
@@ -98,16 +94,11 @@ def main(arguments: list[str] | None = None) -> int:
         declared = load_sensors(settings.sensors_path, load_streams(settings.streams_path))
         done = seed(settings.kafka_bootstrap, declared, prune=options.prune, dry_run=options.dry_run)
     except SettingsError as error:
-        return _fail(str(error))
+        return str(error)
     except KafkaError as error:
-        return _fail(f"Kafka at {settings.kafka_bootstrap} cannot be used: {type(error).__name__}")
+        return f"Kafka at {settings.kafka_bootstrap} cannot be used: {type(error).__name__}"
     sys.stdout.write("\n".join(done) + "\n")
     return 0
-
-
-def _fail(sentence: str) -> int:
-    sys.stderr.write(sentence + "\n")
-    return 1
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
 """Sensors and their templates, ready for stamping; and how a sensor is written on coincide.sensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
@@ -35,7 +33,7 @@ class Sensor:
         return msgspec.json.encode({"v": VERSION, "sensor": self.id, "area": self.area, "streams": streams})
 
     @classmethod
-    def from_record(cls, value: bytes) -> Sensor:
+    def from_record(cls, value: bytes) -> Self:
         """Read what `to_record` wrote; raises `SensorError`."""
         try:
             record = _decode(value)
@@ -67,13 +65,7 @@ FURTHEST_REACH_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A histogram of (occurrence - detected_at), its bounds in whole microseconds and its JSON as it goes on the wire.
-
-    Attributes
-    ----------
-    earliest_us, latest_us : int
-        Relative to detected_at; both ends belong to it.
-    """
+    """A histogram of (occurrence - detected_at), its closed bounds in whole microseconds and its JSON on the wire."""
 
     histogram: Histogram
     id: str
@@ -82,18 +74,14 @@ class Template:
     json: msgspec.Raw
 
     @classmethod
-    def of(cls, histogram: Histogram) -> Template:
+    def of(cls, histogram: Histogram) -> Self:
         """Return the template of `histogram`."""
         wire = msgspec.Raw(msgspec.json.encode(histogram.to_json()))
         return cls(histogram, histogram.id, histogram.earliest_us, histogram.latest_us, wire)
 
 
 def refuse_unfit_template(histogram: Histogram, stream: Stream, field: str) -> None:
-    """Refuse what the stream's declaration, and thereby every buffer's retention, does not allow for.
-
-    Raises `Refused`: `template_too_long`: longer than declared, more than 64 buckets, or a day or more away from
-    detected_at.
-    """
+    """Refuse (`template_too_long`) what the stream's declaration, and so every buffer's retention, has no room for."""
     if histogram.length_s > stream.longest_template_s:
         allowed = f"at most {stream.longest_template_s:g} s for stream {stream.name}, as declared"
         raise Refused(Reason.TEMPLATE_TOO_LONG, field, histogram.length_s, allowed)

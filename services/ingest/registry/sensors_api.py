@@ -1,15 +1,11 @@
 """GET /v1/sensors, /v1/sensors/{id} and /v1/templates/{id}: what the registry holds now."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
-from itertools import islice
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
-from coincide import Histogram
 from services.common.problem import Problem
 from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor
 from services.ingest.registry.snapshot import Registry
@@ -22,11 +18,6 @@ class TemplateBody(BaseModel):
     edges_s: list[float] = Field(description="bucket bounds in seconds, one more than there are buckets")
     mass: list[float] = Field(description="probability of each bucket, summing to 1")
 
-    @classmethod
-    def of(cls, histogram: Histogram) -> TemplateBody:
-        """Return the body that shows `histogram`."""
-        return cls(id=histogram.id, edges_s=histogram.edges_s.tolist(), mass=histogram.mass.tolist())
-
 
 class SensorBody(BaseModel):
     """A sensor: its area and the template id of each stream it reports."""
@@ -36,7 +27,7 @@ class SensorBody(BaseModel):
     streams: dict[str, str] = Field(description="template id by stream")
 
     @classmethod
-    def of(cls, sensor: Sensor) -> SensorBody:
+    def of(cls, sensor: Sensor) -> Self:
         """Return the body that shows `sensor`."""
         streams = {stream: template.id for stream, template in sensor.streams.items()}
         return cls(id=sensor.id, area=sensor.area, streams=streams)
@@ -59,8 +50,12 @@ def sensors_router(registry: Registry) -> APIRouter:
         after: Annotated[str, Query(max_length=NAME_CHARACTERS, description="the `next` of the page before")] = "",
     ) -> SensorPage:
         """Return sensors whose id sorts after `after`."""
-        ids = list(registry.snapshot.sensors)
-        return _page(registry, ids, bisect_right(ids, after), limit)
+        sensors = registry.snapshot.sensors
+        ids = list(sensors)
+        start = bisect_right(ids, after)
+        chosen = ids[start : start + limit]
+        more = start + limit < len(ids)
+        return SensorPage(sensors=[SensorBody.of(sensors[id_]) for id_ in chosen], next=chosen[-1] if more else None)
 
     @router.get("/sensors/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
     async def show_sensor(sensor_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> SensorBody:
@@ -77,14 +72,6 @@ def sensors_router(registry: Registry) -> APIRouter:
         template = registry.snapshot.templates.get(template_id)
         if template is None:
             raise Problem(404, f"no registered sensor uses a template {template_id!r}")
-        return TemplateBody.of(template)
+        return TemplateBody(id=template.id, edges_s=template.edges_s.tolist(), mass=template.mass.tolist())
 
     return router
-
-
-def _page(registry: Registry, ids: list[str], start: int, limit: int) -> SensorPage:
-    sensors = registry.snapshot.sensors
-    chosen = list(islice(ids, start, start + limit))
-    more = start + limit < len(ids)
-    shown = [SensorBody.of(sensors[sensor_id]) for sensor_id in chosen if sensor_id in sensors]
-    return SensorPage(sensors=shown, next=chosen[-1] if more else None)

@@ -1,7 +1,5 @@
 """config/sensors.yaml: sensors and templates as a person writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -41,11 +39,7 @@ class _File(Struct, forbid_unknown_fields=True):
 
 
 def load_sensors(path: Path, streams: Streams) -> dict[str, Sensor]:
-    """Return the sensors declared at `path`, by id.
-
-    Raises `SettingsError`: the file cannot be read; a declaration is not valid; a stream is not declared or its
-    templates are shorter.
-    """
+    """Return the sensors declared at `path`, by id; a `SettingsError` says what is wrong with the file."""
     try:
         declared = msgspec.convert(read_yaml(path), _File)
     except msgspec.ValidationError as error:

@@ -1,7 +1,5 @@
 """coincide.sensors: a compacted topic of one partition, keyed by sensor id; a null value removes a sensor."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable
 
@@ -31,10 +29,7 @@ def poll(consumer: KafkaConsumer) -> list[ConsumerRecord]:
 
 
 def read_all(consumer: KafkaConsumer, on_unusable: Callable[[], None] = lambda: None) -> dict[str, Sensor]:
-    """Return the sensors as the topic has them now. Blocks until its end is reached.
-
-    Raises `KafkaError`: Kafka stopped answering.
-    """
+    """Return the sensors as the topic has them now; blocks until its end, or a `KafkaError`."""
     consumer.assign([PARTITION])
     consumer.seek_to_beginning(PARTITION)
     end = end_offset(consumer)

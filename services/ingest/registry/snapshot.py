@@ -1,7 +1,5 @@
 """The registry: every sensor as of now, swapped whole so that a POST sees one state of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,8 +9,6 @@ from coincide import Histogram
 from services.common.declared_streams import Streams
 from services.ingest.registry.sensors import Sensor, Template, refuse_unfit_template
 from services.ingest.stamping.verdicts import Reason, Refused
-
-Changes = Mapping[str, Sensor | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +23,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All sensors at one moment; never changed.
-
-    Attributes
-    ----------
-    stamps : dict
-        Stamp by sensor id and stream; the stream UNSET stands for a sensor's only one.
-    """
+    """All sensors at one moment, never changed; among `stamps`, the stream UNSET stands for a sensor's only one."""
 
     sensors: dict[str, Sensor] = field(default_factory=dict)
     stamps: dict[str, dict[str | UnsetType, Stamp]] = field(default_factory=dict)
@@ -48,16 +38,17 @@ class Registry:
         self.snapshot = Snapshot()
         self.caught_up = False
 
-    def apply(self, changes: Changes) -> None:
+    def apply(self, changes: Mapping[str, Sensor | None]) -> None:
         """Replace, add or (None) remove sensors by id, all at once."""
-        self._swap(self.snapshot, changes)
+        if changes:
+            self._swap(self.snapshot, changes)
 
     def replace(self, sensors: Mapping[str, Sensor]) -> None:
         """Make these all the sensors there are; from now on the registry is caught up."""
         self._swap(Snapshot(), sensors)
         self.caught_up = True
 
-    def _swap(self, before: Snapshot, changes: Changes) -> None:
+    def _swap(self, before: Snapshot, changes: Mapping[str, Sensor | None]) -> None:
         sensors, stamps = dict(before.sensors), dict(before.stamps)
         for sensor_id, sensor in changes.items():
             if sensor is None:

@@ -1,7 +1,5 @@
 """Intake: one POST's items to verdicts: stamp, frame, publish; no HTTP in here."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,14 +10,13 @@ import msgspec
 from services.ingest.http.parsing import Item
 from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.frames import Frame, FrameDraft
-from services.ingest.kafka.publisher import FramePublisher
+from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Template
 from services.ingest.registry.snapshot import Registry
-from services.ingest.stamping import verdicts
 from services.ingest.stamping.posted import PostedDetection
 from services.ingest.stamping.stamp import StampedDetection, Stamper
-from services.ingest.stamping.verdicts import Refused, Verdict
+from services.ingest.stamping.verdicts import Outcome, Refused, Verdict
 
 Clock = Callable[[], int]
 
@@ -27,100 +24,6 @@ Clock = Callable[[], int]
 def system_clock_us() -> int:
     """Microseconds since the epoch, UTC."""
     return time.time_ns() // 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The verdicts of one POST, counted."""
-
-    received_at_us: int
-    verdicts: list[Verdict]
-    accepted: int
-    refused: int
-    unacknowledged: int
-
-
-class Intake:
-    """Takes detections: refused items go to the dead letters, the others to Kafka in frames."""
-
-    def __init__(
-        self,
-        registry: Registry,
-        publisher: FramePublisher,
-        dead_letters: DeadLetters,
-        metrics: IngestMetrics,
-        max_future_us: int,
-        sigma_digits: int | None = None,
-        clock_us: Clock = system_clock_us,
-    ) -> None:
-        self._registry = registry
-        self._publisher = publisher
-        self._dead_letters = dead_letters
-        self._metrics = metrics
-        self._max_future_us = max_future_us
-        self._sigma_digits = sigma_digits
-        self._clock_us = clock_us
-
-    async def take(self, items: Sequence[PostedDetection | Item]) -> Outcome:
-        """Stamp and publish `items`; returns when Kafka has settled every frame, in bounded time.
-
-        Raises `PublisherBusyError`: nothing was sent; refused items are neither counted nor dead-lettered, because
-        all will come again.
-        """
-        received_at_us = self._clock_us()
-        judgement = self._judge(items, received_at_us)
-        frames = [frame for draft in judgement.drafts.values() for frame in draft.frames(received_at_us)]
-        unacknowledged = await self._publish(frames, received_at_us, judgement.verdicts)
-        self._bury(judgement.refusals, received_at_us)
-        return self._counted(received_at_us, judgement, unacknowledged)
-
-    def _judge(self, items: Sequence[PostedDetection | Item], received_at_us: int) -> _Judgement:
-        latest_us = received_at_us + self._max_future_us
-        stamper = Stamper(self._registry.snapshot, self._registry.streams, latest_us, self._sigma_digits)
-        judgement = _Judgement()
-        for index, item in enumerate(items):
-            try:
-                if type(item) is Item:
-                    raise item.refused
-                judgement.accept(index, *stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
-            except Refused as why:
-                judgement.refuse(index, why, item)
-        return judgement
-
-    async def _publish(self, frames: list[Frame], received_at_us: int, of_items: list[Verdict]) -> int:
-        """Publish `frames`, correct the verdicts of unacknowledged detections and return how many there are."""
-        if not frames:
-            return 0
-        acknowledged = await self._publisher.publish(frames, received_at_us)
-        unacknowledged = 0
-        for frame, safe in zip(frames, acknowledged, strict=True):
-            if safe:
-                self._metrics.frames.inc()
-                self._metrics.frame_bytes.inc(len(frame.value))
-                continue
-            unacknowledged += len(frame.indices)
-            for index in frame.indices:
-                of_items[index] = verdicts.unacknowledged(index, of_items[index].id or "")
-        return unacknowledged
-
-    def _bury(self, refusals: list[tuple[Refused, PostedDetection | Item]], received_at_us: int) -> None:
-        for why, item in refusals:
-            self._metrics.refused[why.reason].inc()
-            original = item.original if isinstance(item, Item) else msgspec.to_builtins(item)
-            self._dead_letters.write(why, original, self._area_of(original), received_at_us)
-
-    def _area_of(self, original: Any) -> str | None:
-        sensor_id = original.get("sensor") if isinstance(original, dict) else None
-        sensor = self._registry.snapshot.sensors.get(sensor_id) if isinstance(sensor_id, str) else None
-        return sensor.area if sensor else None
-
-    def _counted(self, received_at_us: int, judgement: _Judgement, unacknowledged: int) -> Outcome:
-        refused = len(judgement.refusals)
-        accepted = len(judgement.verdicts) - refused - unacknowledged
-        self._metrics.accepted.inc(accepted)
-        if unacknowledged:
-            self._metrics.unacknowledged.inc(unacknowledged)
-        return Outcome(received_at_us, judgement.verdicts, accepted, refused, unacknowledged)
 
 
 class _Judgement:
@@ -136,8 +39,83 @@ class _Judgement:
         if draft is None:
             draft = self.drafts[area] = FrameDraft(area)
         draft.add(index, template, detection)
-        self.verdicts.append(verdicts.accepted(index, detection.id))
+        self.verdicts.append(Verdict(index, "accepted", detection.id))
 
     def refuse(self, index: int, why: Refused, item: PostedDetection | Item) -> None:
-        self.verdicts.append(verdicts.refused(index, why))
+        said = {name: getattr(why, name) for name in ("reason", "field", "value", "allowed", "detail")}
+        self.verdicts.append(Verdict(index, "refused", **said, retryable=why.reason.retryable))
         self.refusals.append((why, item))
+
+
+@dataclass
+class Intake:
+    """Takes detections: refused items go to the dead letters, the others to Kafka in frames."""
+
+    registry: Registry
+    publisher: KafkaPublisher
+    dead_letters: DeadLetters
+    metrics: IngestMetrics
+    max_future_us: int
+    sigma_digits: int | None = None
+    clock_us: Clock = system_clock_us
+
+    async def take(self, items: Sequence[PostedDetection | Item]) -> Outcome:
+        """Stamp and publish `items`; returns when Kafka has settled every frame, in bounded time.
+
+        Raises `PublisherBusyError`: nothing was sent; refused items are neither counted nor dead-lettered, because
+        all will come again.
+        """
+        received_at_us = self.clock_us()
+        judgement = self._judge(items, received_at_us)
+        frames = [frame for draft in judgement.drafts.values() for frame in draft.frames(received_at_us)]
+        unacknowledged = await self._publish(frames, received_at_us, judgement.verdicts)
+        self._bury(judgement.refusals, received_at_us)
+        return self._counted(received_at_us, judgement, unacknowledged)
+
+    def _judge(self, items: Sequence[PostedDetection | Item], received_at_us: int) -> _Judgement:
+        latest_us = received_at_us + self.max_future_us
+        stamper = Stamper(self.registry.snapshot, self.registry.streams, latest_us, self.sigma_digits)
+        judgement = _Judgement()
+        for index, item in enumerate(items):
+            try:
+                if type(item) is Item:
+                    raise item.refused
+                judgement.accept(index, *stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
+            except Refused as why:
+                judgement.refuse(index, why, item)
+        return judgement
+
+    async def _publish(self, frames: list[Frame], received_at_us: int, of_items: list[Verdict]) -> int:
+        """Publish `frames`, correct the verdicts of unacknowledged detections and return how many there are."""
+        if not frames:
+            return 0
+        acknowledged = await self.publisher.publish(frames, received_at_us)
+        unacknowledged = 0
+        for frame, safe in zip(frames, acknowledged, strict=True):
+            if safe:
+                self.metrics.frames.inc()
+                self.metrics.frame_bytes.inc(len(frame.value))
+                continue
+            unacknowledged += len(frame.indices)
+            for index in frame.indices:
+                of_items[index] = Verdict(index, "unacknowledged", of_items[index].id, retryable=True)
+        return unacknowledged
+
+    def _bury(self, refusals: list[tuple[Refused, PostedDetection | Item]], received_at_us: int) -> None:
+        for why, item in refusals:
+            self.metrics.refused[why.reason].inc()
+            original = item.original if isinstance(item, Item) else msgspec.to_builtins(item)
+            self.dead_letters.write(why, original, self._area_of(original), received_at_us)
+
+    def _area_of(self, original: Any) -> str | None:
+        sensor_id = original.get("sensor") if isinstance(original, dict) else None
+        sensor = self.registry.snapshot.sensors.get(sensor_id) if isinstance(sensor_id, str) else None
+        return sensor.area if sensor else None
+
+    def _counted(self, received_at_us: int, judgement: _Judgement, unacknowledged: int) -> Outcome:
+        refused = len(judgement.refusals)
+        accepted = len(judgement.verdicts) - refused - unacknowledged
+        self.metrics.accepted.inc(accepted)
+        if unacknowledged:
+            self.metrics.unacknowledged.inc(unacknowledged)
+        return Outcome(accepted, refused, received_at_us, judgement.verdicts, unacknowledged)

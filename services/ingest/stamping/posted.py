@@ -1,7 +1,5 @@
 """What a gateway posts: the shape of one detection, its time and its attributes, checked."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec
@@ -19,17 +17,7 @@ Instant = int | str
 
 
 class Uncertainty(Struct, forbid_unknown_fields=True, frozen=True):
-    """One event's own distribution instead of its sensor's template; exactly one of three forms.
-
-    Attributes
-    ----------
-    sigma_s : float
-        Gaussian clock error, in seconds.
-    earliest, latest : int or str
-        The event happened in [earliest, latest], both absolute: epoch microseconds or RFC 3339.
-    edges_s, mass : list of float
-        A histogram of (occurrence - detected_at), in seconds.
-    """
+    """One event's own distribution: a clock error, absolute [earliest, latest], or a histogram of the difference."""
 
     sigma_s: float | UnsetType = UNSET
     earliest: Instant | UnsetType = UNSET
@@ -66,10 +54,7 @@ def instant_us(instant: Instant, field: str = "detected_at") -> int:
     1980: whoever sends seconds or milliseconds would otherwise silently report 1970.
     """
     if isinstance(instant, str):
-        instant_as_us = _rfc_3339_us(instant, field)
-        if instant_as_us < YEAR_1980_US:
-            raise Refused(Reason.BEFORE_1980, field, instant, "1980-01-01T00:00:00Z or later")
-        return instant_as_us
+        return _rfc_3339_us(instant, field)
     if instant < YEAR_1980_US:
         allowed = f"microseconds since 1970, at least {YEAR_1980_US} (1980); this looks like seconds or milliseconds"
         raise Refused(Reason.LOOKS_LIKE_SECONDS, field, instant, allowed)
@@ -87,6 +72,8 @@ def _rfc_3339_us(text: str, field: str) -> int:
         raise Refused(Reason.BAD_TIME, field, text, f"{ALLOWED['detected_at']} ({error})") from None
     if instant_as_us is None:
         raise Refused(Reason.BAD_TIME, field, text, ALLOWED["detected_at"])
+    if instant_as_us < YEAR_1980_US:
+        raise Refused(Reason.BEFORE_1980, field, text, "1980-01-01T00:00:00Z or later")
     return instant_as_us
 
 
@@ -96,16 +83,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def check_attributes(attributes: dict[str, Any]) -> None:
-    """Refuse attributes that are longer than 1 KiB as compact JSON, deeper than 5 levels, or beyond 64 bits.
-
-    Raises `Refused`: `attributes_too_long`, `too_deep` or `out_of_range`.
-    """
+    """Refuse attributes longer than 1 KiB as compact JSON, deeper than 5 levels, or with integers beyond 64 bits."""
     _check_members(attributes.values(), 1)
     length = len(_encode(attributes))
     if length > LONGEST_BYTES:
-        raise Refused(
-            Reason.ATTRIBUTES_TOO_LONG, "attributes", length, f"at most {LONGEST_BYTES} bytes of compact JSON"
-        )
+        allowed = f"at most {LONGEST_BYTES} bytes of compact JSON"
+        raise Refused(Reason.ATTRIBUTES_TOO_LONG, "attributes", length, allowed)
 
 
 def _check_members(members: Any, depth: int) -> None:

@@ -1,7 +1,6 @@
 """Stamping: from a posted detection to the one that goes into a frame, with its template and possible times."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -31,16 +30,14 @@ class StampedDetection(Struct, gc=False):
     attributes: dict[str, Any]
 
 
+@dataclass(slots=True)
 class Stamper:
     """Checks and stamps the detections of one POST, with one snapshot of the registry and one reading of the clock."""
 
-    def __init__(
-        self, snapshot: Snapshot, streams: Streams, latest_detected_at_us: int, sigma_digits: int | None
-    ) -> None:
-        self._stamps = snapshot.stamps
-        self._streams = streams
-        self._latest_detected_at_us = latest_detected_at_us
-        self._sigma_digits = sigma_digits
+    snapshot: Snapshot
+    streams: Streams
+    latest_detected_at_us: int
+    sigma_digits: int | None
 
     def stamp(self, posted: PostedDetection) -> tuple[str, Template, StampedDetection]:
         """Return the area, the template and the detection; raises `Refused`."""
@@ -52,7 +49,8 @@ class Stamper:
             check_attributes(attributes)
         template, own = stamp.template, None
         if posted.uncertainty is not UNSET:
-            template = self._own_template(posted, stamp.stream, at_us)
+            template = own_template(posted.uncertainty, at_us, self.sigma_digits)
+            refuse_unfit_template(template.histogram, self.streams[stamp.stream], "uncertainty")
             own = template.id
         identity = posted.id
         if identity is UNSET:
@@ -70,7 +68,7 @@ class Stamper:
         return stamp.area, template, detection
 
     def _stamp_of(self, posted: PostedDetection) -> Stamp:
-        of_sensor = self._stamps.get(posted.sensor)
+        of_sensor = self.snapshot.stamps.get(posted.sensor)
         if of_sensor is None:
             raise Refused(Reason.UNKNOWN_SENSOR, "sensor", posted.sensor, "the id of a registered sensor")
         stamp = of_sensor.get(posted.stream)
@@ -86,21 +84,15 @@ class Stamper:
         allowed = f"one of {', '.join(reported)}, which sensor {posted.sensor} reports"
         if posted.stream is UNSET:
             return Refused(Reason.MISSING_FIELD, "stream", None, allowed)
-        known = posted.stream in self._streams
+        known = posted.stream in self.streams
         return Refused(Reason.WRONG_STREAM if known else Reason.UNKNOWN_STREAM, "stream", posted.stream, allowed)
 
     def _detected_at_us(self, posted: PostedDetection) -> int:
         at_us = instant_us(posted.detected_at)
-        if at_us > self._latest_detected_at_us:
-            allowed = f"at most {self._latest_detected_at_us} microseconds since 1970, as far ahead as is allowed"
+        if at_us > self.latest_detected_at_us:
+            allowed = f"at most {self.latest_detected_at_us} microseconds since 1970, as far ahead as is allowed"
             raise Refused(Reason.IN_THE_FUTURE, "detected_at", posted.detected_at, allowed)
         return at_us
-
-    def _own_template(self, posted: PostedDetection, stream: str, at_us: int) -> Template:
-        assert posted.uncertainty is not UNSET  # noqa: S101 - the caller looked
-        template = own_template(posted.uncertainty, at_us, self._sigma_digits)
-        refuse_unfit_template(template.histogram, self._streams[stream], "uncertainty")
-        return template
 
 
 def default_id(sensor: str, stream: str, detected_at_us: int, attributes: dict[str, Any], own: str | None) -> str:

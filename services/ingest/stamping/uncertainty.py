@@ -1,7 +1,5 @@
 """An event's own uncertainty, in its three forms, to a template."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from msgspec import UNSET
@@ -26,26 +24,21 @@ def own_template(uncertainty: Uncertainty, detected_at_us: int, sigma_digits: in
     form = _form(uncertainty)
     try:
         if form == {"sigma_s"}:
-            return _normal(_coarser(float(uncertainty.sigma_s), sigma_digits))  # type: ignore[arg-type]
+            sigma_s = float(uncertainty.sigma_s)  # type: ignore[arg-type]  # the form has it
+            return _normal(sigma_s if sigma_digits is None or sigma_s <= 0 else rounded_up(sigma_s, sigma_digits))
         if form == {"earliest", "latest"}:
             return _interval(*_offsets_us(uncertainty, detected_at_us))
         if form == {"edges_s", "mass"}:
-            _refuse_too_many_buckets(len(uncertainty.mass))  # type: ignore[arg-type]  # the form has it
-            return _histogram(tuple(uncertainty.edges_s), tuple(uncertainty.mass))  # type: ignore[arg-type]
+            edges_s, mass = tuple(uncertainty.edges_s), tuple(uncertainty.mass)  # type: ignore[arg-type]
+            if len(mass) > MOST_BUCKETS:  # refused before anything is made of them, or kept
+                raise Refused(
+                    Reason.TEMPLATE_TOO_LONG, "uncertainty.mass", len(mass), f"at most {MOST_BUCKETS} buckets"
+                )
+            return _histogram(edges_s, mass)
     except HistogramError as error:
         field = f"uncertainty.{error.field}"
         raise Refused(Reason.BAD_UNCERTAINTY, field, error.value, error.allowed) from None
     raise Refused(Reason.BAD_UNCERTAINTY, "uncertainty", ", ".join(sorted(form)), ALLOWED["uncertainty"])
-
-
-def _coarser(sigma_s: float, digits: int | None) -> float:
-    return sigma_s if digits is None or sigma_s <= 0 else rounded_up(sigma_s, digits)
-
-
-def _refuse_too_many_buckets(buckets: int) -> None:
-    """Refuse before anything is made of them, or kept."""
-    if buckets > MOST_BUCKETS:
-        raise Refused(Reason.TEMPLATE_TOO_LONG, "uncertainty.mass", buckets, f"at most {MOST_BUCKETS} buckets")
 
 
 def _form(uncertainty: Uncertainty) -> set[str]:

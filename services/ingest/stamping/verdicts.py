@@ -1,7 +1,5 @@
 """Verdicts: what became of each item of a POST, and the documented reasons for a refusal."""
 
-from __future__ import annotations
-
 import json
 import math
 from enum import StrEnum
@@ -14,15 +12,7 @@ INT64 = range(-(2**63), 2**63)
 
 
 class Reason(StrEnum):
-    """Reason codes of refused detections; part of the HTTP contract and of coincide.dead-letters.
-
-    Attributes
-    ----------
-    meaning : str
-        What the code says, for the documentation.
-    retryable : bool
-        Whether the same detection can be accepted later without being changed.
-    """
+    """Reason codes of refused detections; with `retryable` the same one can be accepted later, unchanged."""
 
     meaning: str
     retryable: bool
@@ -95,25 +85,15 @@ def clean_text(text: str, characters: int) -> str:
     return cut.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-Status = Literal["accepted", "refused", "unacknowledged"]
-
-
 class Verdict(Struct, omit_defaults=True):
     """What became of the item at position `index`; absent members do not apply.
 
-    Attributes
-    ----------
-    id : str
-        Of an accepted or unacknowledged detection.
-    reason, field, value, allowed, detail
-        Of a refused one: the code, the field it is about, its value (shortened), what would have been allowed, and
-        the same as one sentence.
-    retryable : bool
-        Whether sending the same item again can help.
+    An accepted or unacknowledged detection has its `id`; a refused one the code, the field that it is about, its value
+    (shortened), what would have been allowed, and the same as one sentence.
     """
 
     index: int
-    status: Status
+    status: Literal["accepted", "refused", "unacknowledged"]
     id: str | None = None
     reason: str | None = None
     field: str | None = None
@@ -123,34 +103,11 @@ class Verdict(Struct, omit_defaults=True):
     retryable: bool | None = None
 
 
-class PostAnswer(Struct):
-    """The answer to a POST of which at least one item was accepted and every accepted one is acknowledged."""
+class Outcome(Struct, omit_defaults=True):
+    """What became of a POST; as JSON, the answer to one of which every accepted item is acknowledged."""
 
     accepted: int
     refused: int
     received_at_us: int
     detections: list[Verdict]
-
-
-def accepted(index: int, detection_id: str) -> Verdict:
-    """Return the verdict on a detection that Kafka holds."""
-    return Verdict(index, "accepted", detection_id)
-
-
-def unacknowledged(index: int, detection_id: str) -> Verdict:
-    """Return the verdict on a valid detection that Kafka may or may not hold; sending it again is safe."""
-    return Verdict(index, "unacknowledged", detection_id, retryable=True)
-
-
-def refused(index: int, why: Refused) -> Verdict:
-    """Return the verdict on a detection that cannot be taken as it is."""
-    return Verdict(
-        index,
-        "refused",
-        reason=why.reason,
-        field=why.field,
-        value=why.value,
-        allowed=why.allowed,
-        detail=why.detail,
-        retryable=why.reason.retryable,
-    )
+    unacknowledged: int = 0

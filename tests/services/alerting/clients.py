@@ -36,7 +36,7 @@ class ListPublisher(QueryPublisher):
     loop: asyncio.AbstractEventLoop
 
     def __init__(self, storage: Storage, progress: Progress) -> None:
-        super().__init__("nowhere:1", TOPICS.queries, 1.0)
+        super().__init__("nowhere:1", 1.0)
         self._storage = storage
         self._progress = progress
         self.topic: list[Record] = []
@@ -222,3 +222,7 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 def ids(client: Client) -> list[str]:
     return [id_ for _, id_ in client.events]
+
+
+def said(client: Client) -> list[tuple[str, str]]:
+    return [(event.kind, event.data["id"]) for event in client.all_events]

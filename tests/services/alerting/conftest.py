@@ -7,12 +7,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
 
-from services.alerting.kafka.sorting import Sorter
 from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.store.dialect import migrate, open_engine
 from tests.services.alerting.clients import Api, Live, running_api
-from tests.services.alerting.records import TOPICS
 
 
 @pytest.fixture
@@ -30,7 +28,7 @@ def metrics() -> Metrics:
 
 @pytest.fixture
 def storage(engine: Engine, metrics: Metrics) -> Storage:
-    return Storage(engine, TOPICS, metrics, Sorter(TOPICS, metrics))
+    return Storage(engine, metrics)
 
 
 @pytest.fixture

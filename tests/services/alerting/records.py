@@ -2,15 +2,18 @@
 
 import itertools
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from services.alerting.kafka.records import Topics
 from services.alerting.metrics import Metrics
 from services.alerting.store.episode_rows import read_episode, read_revisions
 from services.alerting.store.tables import metadata
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 TOPICS = Topics()
 RECEIVED_AT_MS = 1_790_000_000_000
@@ -134,6 +137,12 @@ def change_record(id_: str, version: int, **fields: Any) -> Record:
 def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record:
     queries = {id_: {"version": version, "paused": False, "matches": 0, **others} for id_, version in versions.items()}
     return record(TOPICS.status, {"v": 1, "shard": shard, "queries": queries}, key=f"shard-{shard}".encode())
+
+
+def reading(engine: Engine, read: Callable[Concatenate[Connection, P], R], *rest: P.args, **named: P.kwargs) -> R:
+    """What `read` returns from a connection of its own."""
+    with engine.connect() as connection:
+        return read(connection, *rest, **named)
 
 
 def current(engine: Engine, id_: str = "e-1") -> dict[str, Any] | None:

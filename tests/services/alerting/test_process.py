@@ -1,5 +1,3 @@
-"""The process, with no Kafka to be found."""
-
 import time
 from pathlib import Path
 

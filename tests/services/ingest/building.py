@@ -1,7 +1,5 @@
 """What the tests of ingest share: a registry, a publisher that keeps what it is given, an application around them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from coincide import Histogram, Stream
 from services.ingest.app import create_app
 from services.ingest.kafka.frames import Frame
-from services.ingest.kafka.publisher import PublisherBusyError
+from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
@@ -39,14 +37,15 @@ SENSORS = {
 }
 
 
-class KeepingPublisher:
+class KeepingPublisher(KafkaPublisher):
     """Keeps what it is given; `acknowledges` decides frame by frame, `busy` refuses everything.
 
     A heartbeat is settled when `settled` is set, and is lost unless it `lands`.
     """
 
+    connected = True  # a property of the real one
+
     def __init__(self) -> None:
-        self.connected = True
         self.busy: str | None = None
         self.acknowledges: list[bool] = []
         self.takes_dead_letters = True

@@ -1,5 +1,3 @@
-"""Queries with `coalesce`: what changes keep of it, and what is said of how it goes."""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Queries of more than two roles over REST: what is accepted, and each way to change a threshold."""
-
 from typing import Any
 
 import pytest

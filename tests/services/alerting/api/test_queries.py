@@ -58,12 +58,11 @@ def test_the_life_of_a_query(api: Api) -> None:
 
 def test_a_change_that_changes_nothing_makes_no_version(api: Api) -> None:
     api.client.put("/v1/queries/intruder", json=query())
-    for request in (
+    for response in (
         api.client.put("/v1/queries/intruder", json=query(), headers={"If-Match": '"1"'}),
         api.client.patch("/v1/queries/intruder", json={}, headers={"If-Match": '"1"'}),
         api.client.post("/v1/queries/intruder/resume", headers={"If-Match": '"1"'}),
     ):
-        response = request
         assert (response.status_code, response.headers["etag"]) == (200, '"1"')
     assert len(api.kafka.topic) == 1
 

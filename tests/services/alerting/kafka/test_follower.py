@@ -1,5 +1,3 @@
-"""The follower over topics that are lists: what it reads, from where, and what it does when something fails."""
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +21,7 @@ from services.alerting.store import query_rows
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.position_rows import Position
 from services.alerting.store.sequence import StoredRow
-from tests.services.alerting.records import TOPICS, Record, change_record, counted, match_record, query
+from tests.services.alerting.records import TOPICS, Record, change_record, counted, match_record, query, reading
 
 DEADLINE_S = 20.0
 
@@ -83,7 +81,7 @@ class ListSession(KafkaSession):
 
 class LogPublisher(QueryPublisher):
     def __init__(self, log: Log) -> None:
-        super().__init__("nowhere:1", TOPICS.queries, 1.0)
+        super().__init__("nowhere:1", 1.0)
         self._log = log
 
     def publish(self, change: QueryChange) -> int:
@@ -98,9 +96,7 @@ class Following:
         expiry = Expiry(engine, metrics, (1e9, 1e9), 100, 60.0)
         seed = Seed(seeded, LogPublisher(log), engine)
         listeners = Listeners(self.rows.extend, self.progress.reached)
-        self.thread = Follower(
-            lambda: ListSession(log), engine, TOPICS, metrics, self.progress, expiry, listeners, seed
-        )
+        self.thread = Follower(lambda: ListSession(log), engine, metrics, self.progress, expiry, listeners, seed)
 
     def until_ready(self) -> None:
         until(lambda: self.progress.not_ready_because() == [])
@@ -125,8 +121,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def versions(engine: Engine) -> dict[str, int]:
-    with engine.connect() as connection:
-        return {state.id: state.version for state in query_rows.read_queries(connection)}
+    return {state.id: state.version for state in reading(engine, query_rows.read_queries)}
 
 
 def test_what_comes_is_stored_and_told_once(engine: Engine, metrics: Metrics) -> None:

@@ -20,6 +20,7 @@ from tests.services.alerting.records import (
     match,
     match_record,
     query,
+    reading,
     record,
     retraction,
     status_record,
@@ -79,8 +80,7 @@ def test_a_query_record_whose_key_is_not_its_id_is_malformed(
 ) -> None:
     storage.store([change_record("a", 1)._replace(key=b"b")], [])
     assert counted(metrics, "records_malformed_total", topic=TOPICS.queries) == 1
-    with engine.connect() as connection:
-        assert query_rows.read_queries(connection) == []
+    assert reading(engine, query_rows.read_queries) == []
 
 
 def test_what_alerting_does_not_look_at_is_kept(engine: Engine, storage: Storage) -> None:
@@ -90,14 +90,12 @@ def test_what_alerting_does_not_look_at_is_kept(engine: Engine, storage: Storage
         "not_known_yet": [None],
     }
     storage.store([match_record("m-1", **said)], [])
-    with engine.connect() as connection:
-        assert json.loads(read_match(connection, "m-1") or "") == match("m-1", **said)
+    assert json.loads(reading(engine, read_match, "m-1") or "") == match("m-1", **said)
 
 
 def test_what_is_stored_stands_on_one_line(engine: Engine, storage: Storage) -> None:
     storage.store([record(TOPICS.matches, json.dumps(match(area="a\nb"), indent=2).replace("\n", "\r\n").encode())], [])
-    with engine.connect() as connection:
-        body = read_match(connection, "m-1") or ""
+    body = reading(engine, read_match, "m-1") or ""
     assert "\n" not in body
     assert "\r" not in body
     assert json.loads(body)["area"] == "a\nb"
@@ -114,9 +112,8 @@ def test_positions_move_together_with_the_rows(engine: Engine, storage: Storage)
     with pytest.raises(OperationalError):
         storage.store([match_record("m-2")], [Position(TOPICS.matches, 0, "t", 6)])
     event.remove(engine, "before_cursor_execute", fail)
-    with engine.connect() as connection:
-        assert read_positions(connection) == [Position(TOPICS.matches, 0, "t", 5)]
-        assert len(read_after(connection, MatchFilter(), 0, 10)) == 1
+    assert reading(engine, read_positions) == [Position(TOPICS.matches, 0, "t", 5)]
+    assert len(reading(engine, read_after, MatchFilter(), 0, 10)) == 1
 
 
 def test_a_record_that_the_database_refuses_does_not_stop_the_others(
@@ -129,15 +126,13 @@ def test_a_record_that_the_database_refuses_does_not_stop_the_others(
     stored = storage.store([match_record(f"m-{n}") for n in (1, 2, 3)], [Position(TOPICS.matches, 0, "t", 3)])
     assert len(stored) == 2
     assert counted(metrics, "records_malformed_total", topic=TOPICS.matches) == 1
-    with engine.connect() as connection:
-        assert [position.next_offset for position in read_positions(connection)] == [3]
+    assert [position.next_offset for position in reading(engine, read_positions)] == [3]
 
 
 def test_dead_letters_are_stored_once_with_or_without_an_id(engine: Engine, storage: Storage, metrics: Metrics) -> None:
     storage.store([dead_letter_record("d-1"), dead_letter_record("d-1"), dead_letter_record(None)], [])
     storage.store([dead_letter_record(None), dead_letter_record(None, reason="malformed_frame")], [])
-    with engine.connect() as connection:
-        rows = read_newest_first(connection, DeadLetterFilter(), None, 10)
+    rows = reading(engine, read_newest_first, DeadLetterFilter(), None, 10)
     assert len({row.id for row in rows}) == len(rows) == 3
     assert counted(metrics, "records_duplicate_total", topic=TOPICS.dead_letters) == 2
 
@@ -145,26 +140,23 @@ def test_dead_letters_are_stored_once_with_or_without_an_id(engine: Engine, stor
 def test_a_record_that_came_out_of_order_is_history_but_not_the_state(engine: Engine, storage: Storage) -> None:
     storage.store([change_record("q", 1), change_record("q", 3, paused=True), change_record("q", 2)], [])
     storage.store([change_record("q", 1)], [])
-    with engine.connect() as connection:
-        state = query_rows.read_query(connection, "q")
-        assert state is not None
-        assert (state.version, state.paused) == (3, True)
-        assert [version.version for version in query_rows.read_versions(connection, "q")] == [3, 2, 1]
+    state = reading(engine, query_rows.read_query, "q")
+    assert state is not None
+    assert (state.version, state.paused) == (3, True)
+    assert [version.version for version in reading(engine, query_rows.read_versions, "q")] == [3, 2, 1]
 
 
 def test_a_removed_query_is_gone_but_its_versions_stay(engine: Engine, storage: Storage) -> None:
     storage.store([change_record("q", 1), change_record("q", 2, removed=True)], [])
-    with engine.connect() as connection:
-        assert query_rows.read_query(connection, "q") is None
-        assert query_rows.read_queries(connection) == []
-        assert query_rows.greatest_version(connection, "q") == 2
-        assert query_rows.read_versions(connection, "q")[1].query == query("q")
+    assert reading(engine, query_rows.read_query, "q") is None
+    assert reading(engine, query_rows.read_queries) == []
+    assert reading(engine, query_rows.greatest_version, "q") == 2
+    assert reading(engine, query_rows.read_versions, "q")[1].query == query("q")
 
 
 def test_applied_is_what_every_shard_has_applied(engine: Engine, storage: Storage) -> None:
     def applied(id_: str) -> int | None:
-        with engine.connect() as connection:
-            return query_rows.applied_version(query_rows.read_status(connection), id_)
+        return query_rows.applied_version(reading(engine, query_rows.read_status), id_)
 
     assert applied("q") is None
     storage.store([status_record(0, {"q": 3, "r": 1}), status_record(1, {"q": 2})], [])

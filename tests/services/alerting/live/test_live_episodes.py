@@ -1,5 +1,3 @@
-"""What a reader of the live stream hears of episodes, alone and together with matches."""
-
 import asyncio
 import json
 import random
@@ -11,17 +9,13 @@ from sqlalchemy import Engine
 from services.alerting.live.hub import Kind, LiveFilter
 from services.alerting.store.episode_rows import EpisodeFilter, read_after
 from services.alerting.store.expiry import Expiry
-from tests.services.alerting.clients import Client, Event, Live, eventually, ids, is_open
-from tests.services.alerting.records import Record, episode, episode_record, match_record, retraction, state_of
+from tests.services.alerting.clients import Event, Live, eventually, ids, is_open, said
+from tests.services.alerting.records import Record, episode, episode_record, match_record, reading, retraction, state_of
 
 pytestmark = pytest.mark.anyio
 
 ALL = LiveFilter(kind="all")
 EPISODES = LiveFilter(kind="episodes")
-
-
-def said(client: Client) -> list[tuple[str, str]]:
-    return [(event.kind, event.data["id"]) for event in client.all_events]
 
 
 async def test_who_asks_for_nothing_else_hears_of_matches_only(live: Live) -> None:
@@ -151,6 +145,5 @@ def _applied(events: list[Event], view: dict[str, Any], last_id: int) -> int:
 
 
 def _now(engine: Engine) -> dict[str, Any]:
-    with engine.connect() as connection:
-        stored = read_after(connection, EpisodeFilter(retracted=False), 0, 1000)
+    stored = reading(engine, read_after, EpisodeFilter(retracted=False), 0, 1000)
     return {each.id: json.loads(each.body) for each in stored}

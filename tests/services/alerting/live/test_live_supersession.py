@@ -1,5 +1,3 @@
-"""What a reader of the live stream hears of matches that are enlarged by others."""
-
 import json
 import random
 
@@ -8,16 +6,10 @@ from sqlalchemy import Engine
 
 from services.alerting.live.hub import LiveFilter
 from services.alerting.store.match_rows import MatchFilter, read_newest_first
-from tests.services.alerting.clients import Client, Event, Live, ids, is_open
-from tests.services.alerting.records import Record, match_record
+from tests.services.alerting.clients import Event, Live, ids, is_open, said
+from tests.services.alerting.records import Record, match_record, reading
 
 pytestmark = pytest.mark.anyio
-
-Said = list[tuple[str, str]]
-
-
-def said(client: Client) -> Said:
-    return [(event.kind, event.data["id"]) for event in client.all_events]
 
 
 async def test_a_superseded_match_is_taken_back_before_the_larger_one_comes(live: Live) -> None:
@@ -91,6 +83,5 @@ def _applied(events: list[Event], view: set[str], last_id: int) -> int:
 
 
 def _live(engine: Engine, prefix: str) -> set[str]:
-    with engine.connect() as connection:
-        rows = read_newest_first(connection, MatchFilter(superseded=False), None, 1000)
+    rows = reading(engine, read_newest_first, MatchFilter(superseded=False), None, 1000)
     return {id_ for row in rows if (id_ := str(json.loads(row.body)["id"])).startswith(prefix)}

@@ -1,5 +1,3 @@
-"""Episodes in the database: what counts of each, and what is kept of how it came about."""
-
 import json
 import random
 import time
@@ -19,6 +17,7 @@ from tests.services.alerting.records import (
     episode,
     episode_record,
     match_record,
+    reading,
     record,
     retraction,
     revisions,
@@ -107,9 +106,8 @@ def test_filters_agree_with_their_definition(engine: Engine, storage: Storage) -
     seen = 0
     for _ in range(200):
         wanted = _random_filter(chance)
-        with engine.connect() as connection:
-            backward = read_newest_first(connection, wanted, None, 1000)
-            forward = read_after(connection, wanted, 0, 1000)
+        backward = reading(engine, read_newest_first, wanted, None, 1000)
+        forward = reading(engine, read_after, wanted, 0, 1000)
         expected = [each["id"] for each in found if _passes(each, wanted)]
         assert [json.loads(row.body)["id"] for row in reversed(backward)] == expected
         assert [each.id for each in forward] == expected
@@ -166,8 +164,7 @@ def test_an_episode_is_whole_while_it_waits_to_be_deleted(engine: Engine, storag
     expiry = Expiry(engine, metrics, (60.0, 60.0), chunk_rows=4, every_s=60.0)
     for left in (6, 2, 0):
         expiry.run_if_due()
-        with engine.connect() as connection:
-            assert len(read_newest_first(connection, EpisodeFilter(), None, 100)) == rows(engine, "episodes") == left
+        assert len(reading(engine, read_newest_first, EpisodeFilter(), None, 100)) == rows(engine, "episodes") == left
     for left in (12, 8, 4, 0):
         expiry.run_if_due()
         assert rows(engine, "episode_revisions") == left

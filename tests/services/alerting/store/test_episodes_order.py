@@ -1,5 +1,3 @@
-"""The law of episodes: no order, batching or repetition of the records matters for what counts."""
-
 import itertools
 import json
 
@@ -11,7 +9,7 @@ from services.alerting.kafka.records import STATES
 from services.alerting.kafka.storing import Storage
 from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, read_newest_first
 from services.alerting.store.tables import episodes
-from tests.services.alerting.records import Record, current, episode_record, revisions
+from tests.services.alerting.records import Record, current, episode_record, reading, revisions
 
 #: One of a few episodes, a revision of it, and the state there.
 Step = tuple[str, int, str]
@@ -72,6 +70,5 @@ def test_an_episode_keeps_its_place_in_the_list_when_it_changes(engine: Engine, 
     storage.store([episode_record("e-0", 2), episode_record("e-3", 2), episode_record("e-1", 3, "retracted")], [])
     storage.store([episode_record("e-1", 4), episode_record("e-4", 4), episode_record("e-5", 4)], [])
     storage.store([episode_record("e-6", 5), episode_record("e-7", 5), episode_record("e-6", 6)], [])
-    with engine.connect() as connection:
-        listed = read_newest_first(connection, EpisodeFilter(), None, 10)
+    listed = reading(engine, read_newest_first, EpisodeFilter(), None, 10)
     assert [json.loads(row.body)["id"] for row in listed] == [f"e-{n}" for n in (7, 6, 5, 4, 3, 2, 1, 0)]

@@ -8,7 +8,7 @@ from services.alerting.kafka.storing import Storage
 from services.alerting.store.expiry import delete_old
 from services.alerting.store.match_rows import MatchFilter, newest_sequence, read_after, read_newest_first
 from services.alerting.store.tables import matches
-from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, match, match_record, record, rows
+from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, match, match_record, reading, record, rows
 
 
 def test_storing_the_same_matches_again_changes_nothing(engine: Engine, storage: Storage) -> None:
@@ -16,16 +16,14 @@ def test_storing_the_same_matches_again_changes_nothing(engine: Engine, storage:
     again = storage.store([match_record("m-2"), match_record("m-3"), match_record("m-3")], [])
     assert [stored.sequence for stored in first] == sorted(stored.sequence for stored in first)
     assert len(again) == 1
-    with engine.connect() as connection:
-        assert len(read_after(connection, MatchFilter(), 0, 10)) == 3
+    assert len(reading(engine, read_after, MatchFilter(), 0, 10)) == 3
     assert rows(engine, "match_sensors") == 3 * 2
 
 
 def test_the_first_of_two_matches_with_one_id_wins(engine: Engine, storage: Storage) -> None:
     storage.store([match_record("m-1", probability=0.5)], [])
     storage.store([match_record("m-1", probability=0.9)], [])
-    with engine.connect() as connection:
-        assert read_after(connection, MatchFilter(min_probability=0.6), 0, 10) == []
+    assert reading(engine, read_after, MatchFilter(min_probability=0.6), 0, 10) == []
 
 
 def test_filters_agree_with_their_definition(engine: Engine, storage: Storage) -> None:
@@ -36,9 +34,8 @@ def test_filters_agree_with_their_definition(engine: Engine, storage: Storage) -
     seen = 0
     for _ in range(200):
         wanted = _random_filter(chance)
-        with engine.connect() as connection:
-            backward = read_newest_first(connection, wanted, None, 1000)
-            forward = read_after(connection, wanted, 0, 1000)
+        backward = reading(engine, read_newest_first, wanted, None, 1000)
+        forward = reading(engine, read_after, wanted, 0, 1000)
         expected = [m["id"] for m in written if _passes(m, wanted, m["id"] in superseded)]
         assert [_id(row.body) for row in reversed(backward)] == expected
         assert [_id(stored.body) for stored in forward] == expected
@@ -100,8 +97,7 @@ def test_retention_deletes_in_chunks_and_a_sequence_never_comes_back(engine: Eng
         with engine.begin() as connection:
             deleted.append(delete_old(connection, matches, cutoff_us, limit=2))
     assert deleted == [2, 2, 1, 0]
-    with engine.connect() as connection:
-        assert newest_sequence(connection) == 0
+    assert reading(engine, newest_sequence) == 0
     assert rows(engine, "match_sensors") == 0
     assert storage.store([match_record("m-9")], [])[0].sequence > stored[-1].sequence
 

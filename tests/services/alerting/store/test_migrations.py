@@ -1,4 +1,4 @@
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,23 +20,15 @@ def test_the_migrations_lead_to_the_tables(engine: Engine) -> None:
 
 
 def test_several_processes_may_start_on_a_new_database_together(tmp_path: Path) -> None:
-    faults: list[BaseException] = []
-
-    def start() -> None:
+    def start(_number: int) -> None:
         engine = open_engine(f"sqlite:///{tmp_path}/new/alerting.sqlite3")
         try:
             migrate(engine)
-        except BaseException as error:
-            faults.append(error)
         finally:
             engine.dispose()
 
-    threads = [threading.Thread(target=start) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert faults == []
+    with ThreadPoolExecutor(4) as processes:
+        assert list(processes.map(start, range(4))) == [None] * 4  # and raises what one of them raised
 
 
 def test_migrating_again_keeps_what_is_stored(engine: Engine, storage: Storage) -> None:

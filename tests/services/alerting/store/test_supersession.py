@@ -1,5 +1,3 @@
-"""Matches that enlarge others: which are live, whatever the order in which the records come."""
-
 import json
 import random
 from collections.abc import Iterable
@@ -11,7 +9,7 @@ from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.store.expiry import Expiry
 from services.alerting.store.match_rows import MatchFilter, match_body, read_after, read_match, read_newest_first
-from tests.services.alerting.records import Record, counted, match_record, rows
+from tests.services.alerting.records import Record, counted, match_record, reading, rows
 
 #: Two detectors, then the third, then a fourth; and a set that was never written.
 PAIR, TRIPLE, QUADRUPLE = "m-2", "m-3", "m-4"
@@ -23,14 +21,12 @@ CHAIN = [
 
 
 def live(engine: Engine) -> list[str]:
-    with engine.connect() as connection:
-        newest_first = read_newest_first(connection, MatchFilter(superseded=False), None, 1000)
+    newest_first = reading(engine, read_newest_first, MatchFilter(superseded=False), None, 1000)
     return [json.loads(row.body)["id"] for row in newest_first]
 
 
 def superseded_by(engine: Engine, id_: str) -> str | None:
-    with engine.connect() as connection:
-        body: dict[str, Any] = json.loads(read_match(connection, id_) or "{}")
+    body: dict[str, Any] = json.loads(reading(engine, read_match, id_) or "{}")
     return body.get("superseded_by")
 
 
@@ -89,8 +85,7 @@ def test_what_is_handed_to_the_live_stream_is_what_the_database_says(engine: Eng
         records, _ = _history(chance, f"m-{trial}")
         chance.shuffle(records)
         handed = storage.store(records, [])
-        with engine.connect() as connection:
-            read = read_after(connection, MatchFilter(), handed[0].sequence - 1, 100)
+        read = reading(engine, read_after, MatchFilter(), handed[0].sequence - 1, 100)
         assert _comparable(handed) == _comparable(read)
 
 

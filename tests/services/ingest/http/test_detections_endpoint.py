@@ -1,5 +1,3 @@
-"""POST /v1/detections: forms of bodies, answers, statuses."""
-
 import gzip
 import json
 

@@ -1,5 +1,3 @@
-"""The OpenAPI description agrees with what the endpoint does."""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""The quick reading of a body and the careful one agree, whatever the body."""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""A real server with the bounded protocol: what comes before a body is bounded in size and time."""
-
 import asyncio
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Each reason code, with the bodies that lead to it; the good neighbour in the same POST always goes on."""
-
 import json
 from typing import Any
 
@@ -90,11 +88,7 @@ REFUSED: list[tuple[str, str, str | None]] = [
     ("bad_uncertainty", item(uncertainty='{"edges_s":[0,1]}'), "uncertainty"),
     ("bad_uncertainty", item(uncertainty='{"edges_s":[1,0],"mass":[1]}'), "uncertainty.edges_s"),
     ("bad_uncertainty", item(uncertainty='{"edges_s":[0,1],"mass":[0.5]}'), "uncertainty.mass"),
-    (
-        "bad_uncertainty",
-        item(uncertainty=f'{{"earliest":{NOW_US},"latest":{NOW_US - 1}}}'),
-        "uncertainty.latest",
-    ),
+    ("bad_uncertainty", item(uncertainty=f'{{"earliest":{NOW_US},"latest":{NOW_US - 1}}}'), "uncertainty.latest"),
     ("bad_time", item(uncertainty=f'{{"earliest":{NOW_US},"latest":"soon"}}'), "uncertainty.latest"),
     ("looks_like_seconds", item(uncertainty=f'{{"earliest":5,"latest":{NOW_US}}}'), "uncertainty.earliest"),
     ("template_too_long", item(uncertainty='{"sigma_s":7.6}'), "uncertainty"),  # +-4 sigma is 60.8 s, 60 are declared

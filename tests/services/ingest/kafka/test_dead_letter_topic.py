@@ -1,5 +1,3 @@
-"""Dead letters: complete, bounded in size and rate, harmless when they fail."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Frames: at most 500 detections and 256 KiB, nothing lost, order kept."""
-
 import json
 
 from hypothesis import given, settings

@@ -1,7 +1,3 @@
-"""Heartbeats against a publisher in the test's hands: what they say, and that they never pile up."""
-
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any
@@ -19,24 +15,13 @@ from tests.services.ingest.building import NOW_US, KeepingPublisher
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def publisher() -> KeepingPublisher:
-    return KeepingPublisher()
-
-
-@pytest.fixture
-def metrics() -> IngestMetrics:
-    return IngestMetrics(CollectorRegistry())
-
-
 def counted(metrics: IngestMetrics) -> tuple[float | None, float | None]:
     sample = metrics.registry.get_sample_value
     return sample("coincide_ingest_heartbeats_total"), sample("coincide_ingest_heartbeats_failed_total")
 
 
-async def test_a_beat_says_what_time_it_is_and_fusion_reads_it(
-    publisher: KeepingPublisher, metrics: IngestMetrics
-) -> None:
+async def test_a_beat_says_what_time_it_is_and_fusion_reads_it() -> None:
+    publisher, metrics = KeepingPublisher(), IngestMetrics(CollectorRegistry())
     await Heartbeats(publisher, metrics, 5, clock_us=lambda: NOW_US).beat()
     [(value, received_at_us)] = publisher.heartbeats
     assert json.loads(value) == {"v": 1, "heartbeat": True, "received_at_us": NOW_US}
@@ -46,9 +31,8 @@ async def test_a_beat_says_what_time_it_is_and_fusion_reads_it(
 
 
 @pytest.mark.parametrize("fault", [{"lands": False}, {"busy": "Kafka is away"}])
-async def test_a_beat_that_does_not_land_is_counted_and_ends_nothing(
-    publisher: KeepingPublisher, metrics: IngestMetrics, fault: dict[str, Any]
-) -> None:
+async def test_a_beat_that_does_not_land_is_counted_and_ends_nothing(fault: dict[str, Any]) -> None:
+    publisher, metrics = KeepingPublisher(), IngestMetrics(CollectorRegistry())
     vars(publisher).update(fault)
     heartbeats = Heartbeats(publisher, metrics, 5)
     await heartbeats.beat()
@@ -57,9 +41,8 @@ async def test_a_beat_that_does_not_land_is_counted_and_ends_nothing(
     assert counted(metrics) == (1, 1)
 
 
-async def test_while_one_beat_is_not_settled_there_is_no_other(
-    publisher: KeepingPublisher, metrics: IngestMetrics
-) -> None:
+async def test_while_one_beat_is_not_settled_there_is_no_other() -> None:
+    publisher, metrics = KeepingPublisher(), IngestMetrics(CollectorRegistry())
     publisher.settled.clear()
     beating = asyncio.create_task(Heartbeats(publisher, metrics, 0.001).run())
     await asyncio.wait([beating], timeout=0.1)  # time for many

@@ -1,7 +1,3 @@
-"""The publisher against a producer in the test's hands: caps, bounded waits, replacement."""
-
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -40,12 +36,7 @@ class Producer:
         return {0, 1, 2}
 
     def send(
-        self,
-        topic: str,
-        value: bytes,
-        key: bytes | None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
+        self, topic: str, value: bytes, key: bytes | None, partition: int | None = None, timestamp_ms: int | None = None
     ) -> Future:
         if self.refuses:
             raise self.refuses
@@ -82,6 +73,8 @@ async def publishing(*producers: Producer | Exception, **options: Any) -> AsyncI
     publisher = KafkaPublisher(Cluster(*producers), IngestMetrics(CollectorRegistry()), **chosen)
     publisher.start()
     try:
+        if producers and not isinstance(producers[0], Exception):
+            await until(lambda: publisher.connected)
         yield publisher
     finally:
         await asyncio.to_thread(publisher.stop)
@@ -96,7 +89,6 @@ async def until(condition: Callable[[], bool]) -> None:
 async def test_frames_are_sent_keyed_by_area_and_acknowledged() -> None:
     producer = Producer()
     async with publishing(producer) as publisher:
-        await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME, FRAME], 5_000) == [True, True]
         assert producer.sent == [("coincide.detections", b"bay", FRAME.value)] * 2
     assert producer.closed.is_set()
@@ -114,7 +106,6 @@ async def test_without_kafka_nothing_is_sent_and_it_is_found_when_it_comes() -> 
 async def test_one_frame_failing_does_not_fail_its_neighbour() -> None:
     producer = Producer(settles=False)
     async with publishing(producer, timeout_s=DEADLINE_S) as publisher:
-        await until(lambda: publisher.connected)
         posting = asyncio.create_task(publisher.publish([FRAME, FRAME], 0))
         await until(lambda: len(producer.unsettled) == 2)
         await asyncio.to_thread(producer.unsettled[0].failure, KafkaTimeoutError())  # as Kafka's own thread would
@@ -125,7 +116,6 @@ async def test_one_frame_failing_does_not_fail_its_neighbour() -> None:
 async def test_a_producer_that_leaves_frames_unsettled_is_replaced() -> None:
     wedged, fresh = Producer(settles=False), Producer()
     async with publishing(wedged, fresh) as publisher:
-        await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [False]
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
@@ -138,7 +128,6 @@ async def test_a_producer_that_leaves_frames_unsettled_is_replaced() -> None:
 
 async def test_a_producer_that_refuses_a_record_is_replaced() -> None:
     async with publishing(Producer(refuses=MessageSizeTooLargeError()), Producer()) as publisher:
-        await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [False]
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
@@ -147,7 +136,6 @@ async def test_a_producer_that_refuses_a_record_is_replaced() -> None:
 async def test_bytes_in_flight_are_capped_and_given_back() -> None:
     producer = Producer(settles=False)
     async with publishing(producer, most_bytes=2999, timeout_s=DEADLINE_S) as publisher:
-        await until(lambda: publisher.connected)
         posting = asyncio.create_task(publisher.publish([FRAME] * 2, 0))
         await until(lambda: len(producer.unsettled) == 2)
         with pytest.raises(PublisherBusyError, match="too many bytes"):
@@ -162,7 +150,6 @@ async def test_bytes_in_flight_are_capped_and_given_back() -> None:
 async def test_what_goes_everywhere_is_sent_without_a_key_to_each_partition() -> None:
     producer = Producer()
     async with publishing(producer) as publisher:
-        await until(lambda: publisher.connected)
         assert await publisher.publish_everywhere(b"beat", 5_000)
         assert producer.sent == [("coincide.detections", None, b"beat")] * 3
         assert producer.partitions == [0, 1, 2]
@@ -171,7 +158,6 @@ async def test_what_goes_everywhere_is_sent_without_a_key_to_each_partition() ->
 async def test_what_goes_everywhere_takes_no_room_from_frames() -> None:
     producer = Producer(settles=False)
     async with publishing(producer, most_bytes=1999, timeout_s=DEADLINE_S) as publisher:
-        await until(lambda: publisher.connected)
         beating = asyncio.create_task(publisher.publish_everywhere(b"beat", 0))
         await until(lambda: len(producer.unsettled) == 3)
         producer.settles = True
@@ -191,7 +177,6 @@ async def test_nothing_goes_everywhere_while_kafka_is_away() -> None:
 async def test_dead_letters_in_flight_are_capped_and_given_back() -> None:
     producer = Producer(settles=False)
     async with publishing(producer, most_dead_letter_bytes=10) as publisher:
-        await until(lambda: publisher.connected)
         assert publisher.send_dead_letter(b"", b"12345678")
         assert not publisher.send_dead_letter(b"", b"12345678")
         producer.unsettled[0].failure(KafkaTimeoutError())

@@ -1,5 +1,3 @@
-"""What the registry shows of itself, and the operational endpoints."""
-
 from coincide import Histogram
 from tests.services.ingest.building import CLOCK, SENSORS, Ingest
 

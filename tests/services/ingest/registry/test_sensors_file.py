@@ -1,5 +1,3 @@
-"""config/sensors.yaml, and what seeding makes of it."""
-
 from pathlib import Path
 
 import pytest

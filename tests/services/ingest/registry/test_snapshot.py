@@ -1,5 +1,3 @@
-"""The registry and its record: swapped whole, tolerant of nothing."""
-
 import pytest
 
 from coincide import Histogram

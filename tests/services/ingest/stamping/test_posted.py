@@ -1,5 +1,3 @@
-"""Times as gateways write them."""
-
 from datetime import datetime
 
 import pytest

@@ -1,5 +1,3 @@
-"""Stamping: streams, ids, templates and possible times."""
-
 from typing import Any
 
 import pytest

@@ -8,8 +8,6 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 # SQLite keeps a table in the order of a key that is declared INTEGER.
 SEQUENCE = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -44,13 +42,6 @@ def upgrade() -> None:
     )
 
 
-def downgrade() -> None:
-    """Drop the tables; Kafka still has what they held, as far back as its retention goes."""
-    tables = "positions shard_status query_versions queries dead_letters episode_revisions episodes supersessions"
-    for table in (*tables.split(), "match_sensors", "matches"):
-        op.drop_table(table)
-
-
 def _create_matches() -> None:
     _create(
         "matches",
@@ -72,10 +63,7 @@ def _create_matches() -> None:
         "match_sensors",
         _text("sensor", primary_key=True),
         sa.Column(
-            "match_sequence",
-            sa.BigInteger(),
-            sa.ForeignKey("matches.sequence", ondelete="CASCADE"),
-            primary_key=True,
+            "match_sequence", sa.BigInteger(), sa.ForeignKey("matches.sequence", ondelete="CASCADE"), primary_key=True
         ),
         indexes=[("match_sequence",)],
         sqlite_with_rowid=False,
