@@ -1,21 +1,30 @@
-"""From ranges of positions to the positions themselves, one row each."""
+"""From ranges of positions, one a row, to the positions themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from coincide.arrays.kinds import Int64Array, PositionArray
+from coincide.arrays.kinds import PositionArray
 
-BLOCK_ROWS = 65_536  # small enough for a core's cache
+BLOCK_PAIRS = 65_536  # small enough for a core's cache, large enough to hide numpy's call overhead
+REPEAT_FROM = 16  # positions a row; np.repeat mispredicts a branch a row, which then costs less than it saves
+
+_COUNTED = np.arange(2 * BLOCK_PAIRS)
+_COUNTED.flags.writeable = False
 
 
-def expanded_ranges(begin: Int64Array, end: Int64Array) -> tuple[PositionArray, PositionArray]:
-    """Write out ranges ``begin[i]`` to ``end[i]``, the last excluded: for each position the range i and the position.
+def pairs_in(start: PositionArray, stop: PositionArray) -> int:
+    """Count the positions in all ranges start : stop together."""
+    return int(np.maximum(stop - start, 0).sum())
 
-    No end is before its begin.
+
+def expanded_ranges(start: PositionArray, stop: PositionArray) -> tuple[PositionArray, PositionArray]:
+    """Write out ranges ``start[i]`` to ``stop[i]``, the last excluded: for each position the row i and the position.
+
+    With many positions a row, writing takes most of the time. Here each column is written only once.
 
     Examples
     --------
@@ -23,17 +32,89 @@ def expanded_ranges(begin: Int64Array, end: Int64Array) -> tuple[PositionArray, 
     >>> row.tolist(), at.tolist()
     ([0, 0, 2], [5, 6, 20])
     """
-    counts = end - begin
-    ends = counts.cumsum()
-    row = np.arange(len(counts)).repeat(counts)
-    return row, np.arange(len(row)) + (end - ends)[row]
-
-
-def expanded_range_blocks(begin: Int64Array, end: Int64Array) -> Iterator[tuple[PositionArray, PositionArray]]:
-    """Write out ranges as `expanded_ranges` does, in blocks of whole ranges with about `BLOCK_ROWS` positions."""
-    ends = np.cumsum(end - begin)
+    counts, ends, shift = _numbered(start, stop)
     total = int(ends[-1]) if len(ends) else 0
-    cuts = np.searchsorted(ends, np.arange(BLOCK_ROWS, total, BLOCK_ROWS)) + 1
+    rows = np.arange(len(counts)).repeat(counts)
+    if total <= len(_COUNTED):
+        return rows, shift.take(rows) + _COUNTED[:total]
+    at = np.empty(total, np.intp)
+    for first, last in _cuts_at(ends):
+        begin, end = ends[first] - counts[first], ends[last - 1]
+        before = np.repeat(shift[first:last] + begin, counts[first:last])
+        np.add(before, _count_up_to(end - begin), out=at[begin:end])
+    return rows, at
+
+
+def expanded_range_blocks(
+    start: PositionArray, stop: PositionArray, first_row: int = 0
+) -> Iterator[tuple[PositionArray, PositionArray]]:
+    """Write out ranges as `expanded_ranges` does, rows counted from `first_row`, in blocks of about BLOCK_PAIRS."""
+    _, ends, shift = _numbered(start, stop)
+    for first, last in _cuts_at(ends):
+        yield expanded(first, last, ends, shift, first_row)
+
+
+def expanded(
+    first: int, last: int, ends: PositionArray, shift: PositionArray, first_row: int = 0
+) -> tuple[PositionArray, PositionArray]:
+    """Write out the pairs (row + first_row, position) of the rows first : last.
+
+    Pairs are numbered through: those of a row end before number ends[row], number n is position n + shift[row].
+    """
+    start, stop = ends[first - 1] if first else 0, ends[last - 1]
+    if stop - start >= REPEAT_FROM * (last - first):
+        counts = np.diff(ends[first:last], prepend=start)
+        rows = np.repeat(np.arange(first + first_row, last + first_row), counts)
+        at = np.repeat(shift[first:last] + start, counts)
+    else:
+        rows = _rows_of_pairs(ends[first:last], start)
+        at = shift[first:last].take(rows)
+        at += start
+        rows += first + first_row
+    at += _count_up_to(stop - start)
+    return rows, at
+
+
+def expanded_beside(
+    columns: Sequence[PositionArray], start: PositionArray, stop: PositionArray
+) -> Iterator[list[PositionArray]]:
+    """Write out, in blocks, each row of the columns beside every position of its own start : stop."""
+    counts, ends, shift = _numbered(start, stop)
+    for first, last in _cuts_at(ends):
+        begin, end = ends[first] - counts[first], ends[last - 1]
+        parts = [*(column[first:last] for column in columns), shift[first:last] + begin]
+        if end - begin >= REPEAT_FROM * (last - first):
+            block = [np.repeat(part, counts[first:last]) for part in parts]
+        else:
+            rows = _rows_of_pairs(ends[first:last], begin)
+            block = [part.take(rows) for part in parts]
+        block[-1] += _count_up_to(end - begin)
+        yield block
+
+
+def _numbered(start: PositionArray, stop: PositionArray) -> tuple[PositionArray, PositionArray, PositionArray]:
+    """Return how many pairs each row has, and `ends` and `shift` as `expanded` takes them."""
+    counts = np.maximum(stop - start, 0)
+    ends = counts.cumsum()
+    return counts, ends, start - ends + counts
+
+
+def _cuts_at(ends: PositionArray) -> Iterator[tuple[int, int]]:
+    """Split the rows so that each part has about BLOCK_PAIRS pairs; a single row may have more."""
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = np.searchsorted(ends, np.arange(BLOCK_PAIRS, total, BLOCK_PAIRS), side="left") + 1
     for first, last in pairwise([0, *np.unique(cuts).tolist(), len(ends)]):
-        row, at = expanded_ranges(begin[first:last], end[first:last])
-        yield row + first, at
+        if first < last and ends[last - 1] > (ends[first - 1] if first else 0):
+            yield first, last
+
+
+def _rows_of_pairs(ends: PositionArray, start: int) -> PositionArray:
+    """Return the row of each pair from number `start` to the last row's end, counted from the first row."""
+    rows_ending = np.bincount(ends[:-1] - start, minlength=ends[-1] - start)
+    rows: PositionArray = np.cumsum(rows_ending[: ends[-1] - start])
+    return rows
+
+
+def _count_up_to(count: int) -> PositionArray:
+    """Return 0, 1, ... count - 1."""
+    return _COUNTED[:count] if count <= len(_COUNTED) else np.arange(count)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.detections import Detections
-from coincide.joins.pairs import timing_join, timing_join_blocks
-from coincide.joins.tuples import window_join, window_join_blocks
+from coincide.joins.pairs.pair_join import timing_join, timing_join_blocks
+from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
 
 __all__ = [
     "Detections",

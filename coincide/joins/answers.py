@@ -119,13 +119,7 @@ class Tuples:
 
 
 def _table(names: Sequence[str], rows: Sequence[tuple[Any, ...]], total: int, probability: FloatArray | None) -> str:
-    """Write the first rows as an HTML table, and probabilities beside them if they have been computed.
-
-    Examples
-    --------
-    >>> _table(("left", "right"), [(0, 3)], 7, None)
-    '<table><tr><th>left</th><th>right</th></tr><tr><td>0</td><td>3</td></tr></table><p>1 of 7 rows</p>'
-    """
+    """Write the first rows as an HTML table, and probabilities beside them if they have been computed."""
     if probability is not None:
         names = [*names, "probability"]
         rows = [(*row, f"{each:.4g}") for row, each in zip(rows, probability[: len(rows)].tolist(), strict=True)]

@@ -24,14 +24,6 @@ class Buffer:
     The four arrays have free room behind and, while there is one area, dropped room in front. A batch is merged into
     the part that it overlaps; dropping the oldest only moves the head. The buffer chooses new keys when an area or a
     time does not fit them, so no key ever wraps; the widest need 16 bytes (`WideKeys`).
-
-    Examples
-    --------
-    >>> buffer = Buffer()
-    >>> nought = np.zeros(3, np.int32)
-    >>> buffer.insert(Events(nought, np.array([0, 10, 20]), nought, nought, np.arange(3)))
-    >>> buffer.evict(np.array([20])).tolist(), len(buffer)
-    ([0, 1], 1)
     """
 
     def __init__(self) -> None:
@@ -59,7 +51,9 @@ class Buffer:
         if len(batch) == 0:
             return
         batch = batch.sorted()
-        self._fit(batch)
+        span = int(batch.area[-1]), int(batch.detected_at_us.min()), int(batch.detected_at_us.max())
+        if not self._codec.fits(*span):
+            self._rekey(*span)
         self._reserve(len(batch))
         keys = self._codec.encode(batch.area, batch.detected_at_us)
         columns: Columns = (keys, batch.template, batch.sensor, batch.ref)
@@ -72,15 +66,11 @@ class Buffer:
             column[first : self._tail] = new
 
     def evict(self, keep_from_us: Int64Array) -> Int64Array:
-        """Drop events reported before their area's bound; return their refs.
+        """Drop events reported before the bound of their area code; return their refs.
 
-        With one area in the buffer exactly those go. With several they go once they are a sixteenth of all: then
-        rewriting the arrays costs a bounded share of inserting. Which go depends on the content alone.
-
-        Parameters
-        ----------
-        keep_from_us : ndarray of int64, shape (areas,)
-            By area code: events at or after it stay. Areas beyond the array keep everything.
+        Areas beyond the bounds keep everything. With one area in the buffer exactly those go. With several they go once
+        they are a sixteenth of all: then rewriting the arrays costs a bounded share of inserting. Which go depends on
+        the content alone.
         """
         if len(self) == 0:
             return np.empty(0, np.int64)
@@ -120,13 +110,6 @@ class Buffer:
             column[is_old] = old
             merged.append(column)
         return merged[0], merged[1], merged[2], merged[3]
-
-    def _fit(self, batch: Events) -> None:
-        """Choose keys anew if the sorted batch does not fit the present ones."""
-        area, time_us = int(batch.area[-1]), batch.detected_at_us
-        if self._codec.fits(area, int(time_us.min()), int(time_us.max())):
-            return
-        self._rekey(area, int(time_us.min()), int(time_us.max()))
 
     def _rekey(self, greatest_area: int, earliest_us: int, latest_us: int) -> None:
         """Write the events with the narrowest keys for them and for the given area and times."""

@@ -70,10 +70,10 @@ class Detections:
         rows = len(self.detected_at_us)
         self.templates = _templates(templates)
         self.template_index = _template_index(template_index, len(self.templates), rows)
-        self.area = None if area is None else _labels("area", area, rows)
-        self.sensor = None if sensor is None else _labels("sensor", sensor, rows)
+        self.area = None if area is None else checked_labels("area", area, rows)
+        self.sensor = None if sensor is None else checked_labels("sensor", sensor, rows)
         self.received_at_us = None if received_at_us is None else _times("received_at_us", received_at_us, rows)
-        self.id = None if id is None else _labels("id", id, rows)
+        self.id = None if id is None else checked_labels("id", id, rows)
 
     def __len__(self) -> int:
         return len(self.detected_at_us)
@@ -81,47 +81,27 @@ class Detections:
     @cached_property
     def earliest_us(self) -> Int64Array:
         """Earliest possible occurrence of each row, int64 (n,)."""
-        return self.detected_at_us + _offsets([u.earliest_us for u in self.templates])[self.template_index]
+        return self.detected_at_us + np.array([u.earliest_us for u in self.templates], np.int64)[self.template_index]
 
     @cached_property
     def latest_us(self) -> Int64Array:
         """Latest possible occurrence of each row, int64 (n,)."""
-        return self.detected_at_us + _offsets([u.latest_us for u in self.templates])[self.template_index]
+        return self.detected_at_us + np.array([u.latest_us for u in self.templates], np.int64)[self.template_index]
 
     def take(self, rows: npt.NDArray[Any]) -> Detections:
-        """Return the batch of the given rows (positions or a mask), in that order.
-
-        Examples
-        --------
-        >>> Detections([1, 2, 3], [Histogram.point()]).take(np.array([2, 0])).detected_at_us.tolist()
-        [3, 1]
-        """
-        return Detections(
-            self.detected_at_us[rows],
-            self.templates,
-            self.template_index[rows],
-            *(None if column is None else column[rows] for column in (self.area, self.sensor)),
-            received_at_us=None if self.received_at_us is None else self.received_at_us[rows],
-            id=None if self.id is None else self.id[rows],
-        )
+        """Return the batch of the given rows (positions or a mask), in that order."""
+        given = (self.area, self.sensor, self.received_at_us, self.id)
+        area, sensor, received, names = (None if column is None else column[rows] for column in given)
+        at_us, index = self.detected_at_us[rows], self.template_index[rows]
+        return Detections(at_us, self.templates, index, area, sensor, received_at_us=received, id=names)
 
     def in_areas(self, area: npt.ArrayLike) -> Detections:
-        """Return the same events in other areas.
-
-        Examples
-        --------
-        >>> Detections([1, 2], [Histogram.point()]).in_areas(["bay", "sea"]).area.tolist()
-        ['bay', 'sea']
-        """
+        """Return the same events in other areas."""
         columns = {"received_at_us": self.received_at_us, "id": self.id}
         return Detections(self.detected_at_us, self.templates, self.template_index, area, self.sensor, **columns)
 
     def __repr__(self) -> str:
         return f"Detections({len(self)} rows, {len(self.templates)} templates)"
-
-
-def _offsets(offsets_us: list[int]) -> Int64Array:
-    return np.array(offsets_us, dtype=np.int64)
 
 
 def _times(field: str, values: npt.ArrayLike, rows: int | None) -> Int64Array:
@@ -142,7 +122,8 @@ def _integers(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     return array
 
 
-def _labels(field: str, values: npt.ArrayLike, rows: int) -> LabelArray:
+def checked_labels(field: str, values: npt.ArrayLike, rows: int) -> LabelArray:
+    """Return labels, one a row, as an array of int64 or text; else raise DetectionsError."""
     labels = np.asarray(values)
     if labels.dtype.kind == "O":
         labels = labels.astype(np.str_) if all(isinstance(label, str) for label in labels) else labels
@@ -152,14 +133,12 @@ def _labels(field: str, values: npt.ArrayLike, rows: int) -> LabelArray:
         what = f"an array of {labels.dtype} with shape {labels.shape}"
         raise DetectionsError(field, what, "a flat array of integers or of strings")
     _check_length(field, labels, rows)
-    return read_only(labels if labels.dtype.kind == "U" else _as_int64(field, labels))
-
-
-def _as_int64(field: str, labels: LabelArray) -> LabelArray:
-    """One type for all batches: int64 beside uint64 would be compared as float64, which does not tell 2**53 + 1."""
+    if labels.dtype.kind == "U":
+        return read_only(labels)
     if labels.dtype == np.uint64 and len(labels) and labels.max() >= 2**63:
         raise DetectionsError(field, int(labels.max()), "whole numbers from -2**63 to 2**63 - 1, or strings")
-    return labels.astype(np.int64, copy=False)
+    # one type for all batches: int64 beside uint64 would be compared as float64, which does not tell 2**53 + 1
+    return read_only(labels.astype(np.int64, copy=False))
 
 
 def _check_length(field: str, array: npt.NDArray[Any], rows: int | None) -> None:

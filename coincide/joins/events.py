@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray, PositionArray
 from coincide.arrays.order import stable_order, stable_order_by
@@ -17,18 +16,10 @@ from coincide.joins.labels import area_codes, sensor_codes
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Rows in any order; all arrays of shape (n,).
+    """Rows in any order; all arrays of shape (n,), `template` and `sensor` in codes of the caller's.
 
-    Attributes
-    ----------
-    area : ndarray of int32
-        Codes at least 0; events meet only inside one area.
-    detected_at_us : ndarray of int64
-    template : ndarray of int32
-        Codes of a TemplateRegistry.
-    sensor : ndarray of int32
-    ref : ndarray of int64
-        The caller's name of the row. It rises with every row that enters a buffer, so it also tells which came first.
+    Events meet only inside one `area`, a code of at least 0. `ref` is the caller's name of the row. It rises with every
+    row that enters a buffer, so it also tells which came first.
     """
 
     area: CodeArray
@@ -64,29 +55,16 @@ class Events:
 
     def rows(self, first: int, last: int) -> Events:
         """Return rows first : last, not copied."""
-        at = slice(first, last)
-        return Events(self.area[at], self.detected_at_us[at], self.template[at], self.sensor[at], self.ref[at])
+        return self.take(slice(first, last))
 
-    def take(self, rows: PositionArray) -> Events:
+    def take(self, at: PositionArray | slice) -> Events:
         """Return the given rows, in that order."""
-        return Events(
-            self.area[rows], self.detected_at_us[rows], self.template[rows], self.sensor[rows], self.ref[rows]
-        )
+        return Events(self.area[at], self.detected_at_us[at], self.template[at], self.sensor[at], self.ref[at])
 
 
 @dataclass(frozen=True, eq=False)
 class SortedEvents:
-    """Rows in the order of their keys; all arrays of shape (n,).
-
-    Attributes
-    ----------
-    codec : AreaKeys
-        How `keys` are written.
-    keys : ndarray of int64 or complex128
-        (area, detected_at_us), rising.
-    template, sensor : ndarray of int32
-    ref : ndarray of int64
-    """
+    """Rows in the order of their `keys`, (area, detected_at_us) as `codec` writes them; all arrays of shape (n,)."""
 
     codec: AreaKeys
     keys: KeyArray
@@ -99,12 +77,11 @@ class SortedEvents:
 
     def rows(self, first: int, last: int) -> SortedEvents:
         """Return rows first : last, not copied."""
-        at = slice(first, last)
-        return SortedEvents(self.codec, self.keys[at], self.template[at], self.sensor[at], self.ref[at])
+        return self.take(slice(first, last))
 
-    def take(self, rows: PositionArray) -> SortedEvents:
+    def take(self, at: PositionArray | slice) -> SortedEvents:
         """Return the given rows, which rise."""
-        return SortedEvents(self.codec, self.keys[rows], self.template[rows], self.sensor[rows], self.ref[rows])
+        return SortedEvents(self.codec, self.keys[at], self.template[at], self.sensor[at], self.ref[at])
 
 
 def sorted_events(events: Events) -> SortedEvents:
@@ -176,14 +153,3 @@ def is_in_order(side: Events | SortedEvents) -> bool:
 def positions_in(side: Events | SortedEvents, rows: PositionArray) -> PositionArray:
     """Return where the batch has the given rows of the sorted events."""
     return rows if is_in_order(side) else side.ref[rows]
-
-
-def positions_between(side: Events, first: int, last: int) -> slice | Int64Array:
-    """Return where the batch has the rows first : last of the sorted events."""
-    return slice(first, last) if is_in_order(side) else side.ref[first:last]
-
-
-def narrow_positions(side: Events | SortedEvents) -> npt.NDArray[np.int64] | npt.NDArray[np.int32]:
-    """Return where the batch has each row of the sorted events, in 4 bytes where that is enough: faster to look up."""
-    positions = positions_in(side, np.arange(len(side)))
-    return positions.astype(np.int32) if len(side) < 2**31 else positions

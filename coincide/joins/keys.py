@@ -121,15 +121,6 @@ def narrowest_keys(greatest_area: int, earliest_us: int, latest_us: int) -> Area
     """Return the keys to use for areas up to `greatest_area` and times in [`earliest_us`, `latest_us`].
 
     8 bytes where they hold four times that span (so that keys are rarely chosen anew), else 16.
-
-    Examples
-    --------
-    >>> narrowest_keys(0, 0, 10)
-    PackedKeys(time_bits=55, base_us=-18014398509481984)
-    >>> narrowest_keys(100_000, 0, 10).time_bits
-    46
-    >>> narrowest_keys(100_000, -(2**50), 2**52)
-    WideKeys()
     """
     time_bits = min(WIDEST_BITS, 63 - max(greatest_area, 1).bit_length())
     if time_bits == WIDEST_BITS:
@@ -166,11 +157,6 @@ class KeyGrid:
     `keys` are sorted, at least 0; the greatest int64 follows them. Cells are ``2 ** shift`` long from ``keys[0]`` on.
     `first` counts the keys before each cell, and at its end all. Where most cells with a key have more than two, the
     grid `is_crowded`: then searching is faster.
-
-    Examples
-    --------
-    >>> KeyGrid.over(np.array([10, 20, 20, 30])).positions(np.array([5, 20, 30, 99]), "right").tolist()
-    [0, 3, 4, 4]
     """
 
     keys: Int64Array

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from coincide.arrays.codes import Codes
 from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray
 from coincide.errors import DetectionsError
 from coincide.joins.detections import Detections
@@ -21,69 +22,44 @@ class LabelCodes:
     >>> codes = LabelCodes()
     >>> codes.of(np.array(["bay", "sea", "bay"])).tolist(), codes.of(np.array(["sea"])).tolist()
     ([0, 1, 0], [1])
-    >>> codes.known("sea"), codes.known("nowhere")
-    (1, None)
     >>> codes.keep_only(np.array([1], np.int32)), codes.of(np.array(["sea", "lake"])).tolist()
     ([0], [1, 0])
     """
 
     def __init__(self) -> None:
-        self._code_of: dict[int | str, int] = {}
-        self._free: list[int] = []
+        self._codes: Codes[int | str] = Codes()
         self._kept = 0
 
     def __len__(self) -> int:
-        return len(self._code_of)
+        return len(self._codes)
 
     def of(self, labels: LabelArray) -> CodeArray:
         """Return the code of each label, int32 (n,); labels not seen before get new ones."""
         if len(labels) == 0:
             return np.empty(0, np.int32)
         if labels.dtype.kind == "U":
-            return np.array([self._code(label) for label in labels.tolist()], np.int32)
+            return np.array([self._codes.code(label) for label in labels.tolist()], np.int32)
         values, inverse = np.unique(labels, return_inverse=True)
-        return np.array([self._code(value) for value in values.tolist()], np.int32)[inverse]
+        return np.array([self._codes.code(value) for value in values.tolist()], np.int32)[inverse]
 
     def known(self, label: int | str) -> int | None:
         """Return the code of a label; None if it has not been seen."""
-        return self._code_of.get(label)
+        return self._codes.get(label)
 
     @property
     def are_many(self) -> bool:
         """Whether there are twice as many labels as were kept last, and some to spare."""
-        return len(self._code_of) > 2 * self._kept + SPARE_LABELS
+        return len(self) > 2 * self._kept + SPARE_LABELS
 
     def keep_only(self, used: CodeArray) -> list[int]:
         """Forget the labels of all other codes; return those codes. Codes that have no label do not matter."""
-        is_used = np.zeros(len(self._code_of) + len(self._free), np.bool_)
-        is_used[used[(used >= 0) & (used < len(is_used))]] = True
-        forgotten = [(label, code) for label, code in self._code_of.items() if not is_used[code]]
-        for label, code in forgotten:
-            del self._code_of[label]
-            self._free.append(code)
-        self._kept = len(self._code_of)
-        return [code for _, code in forgotten]
-
-    def _code(self, label: int | str) -> int:
-        code = self._code_of.get(label)
-        if code is None:
-            code = self._free.pop() if self._free else len(self._code_of)
-            self._code_of[label] = code
-        return code
+        forgotten = self._codes.keep_only(used)
+        self._kept = len(self)
+        return list(forgotten.values())
 
 
 class LabelLog:
-    """Labels of consecutive rows, looked up by row number; the oldest can be forgotten.
-
-    Examples
-    --------
-    >>> log = LabelLog()
-    >>> log.append(np.array(["p", "q", "r"]))
-    >>> log.forget_before(1)
-    >>> log.append(np.array(["station"]))
-    >>> log.of(np.array([3, 1])).tolist()
-    ['station', 'q']
-    """
+    """Labels of consecutive rows, looked up by row number; the oldest can be forgotten."""
 
     def __init__(self) -> None:
         self._labels: LabelArray = np.empty(0, np.int64)
@@ -134,18 +110,7 @@ MISSING = "missing"
 
 
 class LabelKinds:
-    """The kind of each column of labels: the first batch with rows sets it, all later ones must agree.
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> clock, kinds = [Histogram.point()], LabelKinds()
-    >>> kinds.keep(Detections([0], clock, id=["s1"]))
-    >>> kinds.check(Detections([0], clock, id=[7]))
-    Traceback (most recent call last):
-        ...
-    coincide.errors.DetectionsError: id is 'number': the same kind as in earlier batches: text
-    """
+    """The kind of each column of labels: the first batch with rows sets it, all later ones must agree."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}

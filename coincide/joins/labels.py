@@ -10,7 +10,7 @@ import numpy.typing as npt
 from coincide.arrays.kinds import CodeArray, LabelArray
 from coincide.constraints.conditions import UNKNOWN_SENSOR, SensorRule, unknown_sensor
 from coincide.errors import DetectionsError, SensorRuleError
-from coincide.joins.detections import Detections
+from coincide.joins.detections import Detections, checked_labels
 from coincide.joins.keys import brief, one_area
 
 SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater ones would make keys wide
@@ -19,10 +19,7 @@ SPARSE_FROM = 1 << 20  # integer areas up to here are their own codes; greater o
 def area_codes(batches: Sequence[Detections]) -> list[CodeArray]:
     """Return codes of the areas of each batch, comparable between batches, int32 (n,).
 
-    Raises
-    ------
-    DetectionsError
-        One batch has areas and another has none, or one has numbers and another strings. Batches without rows fit all.
+    All batches with rows have areas, all numbers or all strings, or none has.
     """
     with_rows = [batch for batch in batches if len(batch)]
     given = [batch.area for batch in with_rows if batch.area is not None]
@@ -42,13 +39,7 @@ def sensor_codes(batches: Sequence[Detections]) -> list[CodeArray]:
 
 
 def effective_rule(rule: SensorRule, one: CodeArray, other: CodeArray) -> SensorRule:
-    """Return "any" where the rule is "different" and no sensor is on both sides, else the rule itself.
-
-    Raises
-    ------
-    SensorRuleError
-        The rule is "same" and a side has no sensors.
-    """
+    """Return "any" where the rule is "different" and no sensor is on both sides, else the rule itself."""
     if len(one) == 0 or len(other) == 0:
         return rule
     if rule == "same" and UNKNOWN_SENSOR in (one[0], other[0]):
@@ -81,36 +72,18 @@ Keys = Mapping[str, npt.ArrayLike]
 
 
 def keyed_batches(batches: Mapping[str, Detections], key: Keys | None) -> dict[str, Detections]:
-    """Return the batches with (area, key) in place of the area; a batch under two names stays one object.
-
-    Raises
-    ------
-    DetectionsError
-        A stream without keys, or not one key a row.
-    """
+    """Return the batches with (area, key) in place of the area; a batch under two names stays one object."""
     if key is None:
         return dict(batches)
     for name in batches:
         if name not in key:
             raise DetectionsError("key", sorted(key), f"keys for every stream: {name!r} has none")
-    labels = [key_labels(name, key[name], len(batch)) for name, batch in batches.items()]
+    labels = [checked_labels(f"key[{name!r}]", key[name], len(batch)) for name, batch in batches.items()]
     groups = _groups(area_codes(list(batches.values())), comparable_codes("key", labels, SPARSE_FROM))
     keyed: dict[int, Detections] = {}
     for batch, group in zip(batches.values(), groups, strict=True):
         keyed.setdefault(id(batch), batch.in_areas(group))
     return {name: keyed[id(batch)] for name, batch in batches.items()}
-
-
-def key_labels(stream: str, keys: npt.ArrayLike, rows: int) -> LabelArray:
-    """Return a stream's keys as an array of int64 or text, one a row; else raise DetectionsError."""
-    labels = np.asarray(keys)
-    if labels.shape != (rows,):
-        raise DetectionsError(f"key[{stream!r}]", f"an array of shape {labels.shape}", f"one key a row: {rows}")
-    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels):
-        labels = labels.astype(np.str_)
-    if labels.dtype.kind not in "iuU" and rows:
-        raise DetectionsError(f"key[{stream!r}]", f"an array of {labels.dtype}", "integers or strings")
-    return labels if labels.dtype.kind == "U" else labels.astype(np.int64)
 
 
 def _groups(areas: Sequence[CodeArray], keys: Sequence[CodeArray]) -> list[CodeArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,23 +24,12 @@ class OffsetJudge(Protocol):
 class ProbeBounds:
     """Qualifying offsets, stored minus probing time, by (probing template, stored template).
 
-    The papers' partition: outside the outer range is the violation range, inside the sure range the satisfaction
-    range, between them the probing range.
+    This is the papers' partition. Outside the outer range, the violation range, no stored template matches. Inside the
+    sure range, the satisfaction range, every one does; there is none where lo > hi. Between them is the probing range.
 
-    Attributes
-    ----------
-    lo_us, hi_us : ndarray of int64, shape (p, s)
-        Closed hulls; lo > hi if nothing qualifies.
-    outer_lo_us, outer_hi_us : ndarray of int64, shape (p,)
-        Beyond them no stored template matches.
-    sure_lo_us, sure_hi_us : ndarray of int64, shape (p,)
-        Between them every stored template matches; lo > hi if there is no such range.
-    table : SatisfactionTable or None
-        Judges too where some pair has more than one interval; else None.
-    probes_with_b : bool
-        Whether the probing events are the b side of `table` or `cache`.
-    cache : OffsetJudge or None
-        Judges in place of the hulls, which are then one for each probing template, whatever the stored one.
+    `lo_us` and `hi_us` of shape (p, s) are closed hulls, lo > hi if nothing qualifies; the other bounds have shape
+    (p,). `judge` decides where hulls do not: it takes codes of u and v and offsets tb - ta. Probing events are those
+    of b if `probes_with_b`.
     """
 
     lo_us: Int64Array
@@ -48,22 +38,42 @@ class ProbeBounds:
     outer_hi_us: Int64Array
     sure_lo_us: Int64Array
     sure_hi_us: Int64Array
-    table: SatisfactionTable | None
+    judge: Callable[[CodeArray, CodeArray, Int64Array], BoolArray] | None
     probes_with_b: bool
-    cache: OffsetJudge | None = None
 
     @classmethod
-    def of_a(cls, table: SatisfactionTable, least_us: int = NEVER_HI_US) -> ProbeBounds:
+    def of_a(cls, judge: SatisfactionTable | OffsetCache, least_us: int = NEVER_HI_US) -> ProbeBounds:
         """Bounds for events of a that look for b; offsets tb - ta below `least_us` do not count."""
-        return cls._of(np.maximum(table.lo_us, least_us), table.hi_us, table, probes_with_b=False)
+        if isinstance(judge, SatisfactionTable):
+            return cls._of_table(np.maximum(judge.lo_us, least_us), judge.hi_us, judge, probes_with_b=False)
+        window, us, vs = judge.window, judge.us, judge.vs
+        lo_us = window.lo_us - 1 + us.earliest_us - vs.latest_us.max(initial=NEVER_HI_US)
+        hi_us = window.hi_us + 1 + us.latest_us - vs.earliest_us.min(initial=NEVER_LO_US)
+        return cls.possible(np.maximum(lo_us, least_us), hi_us, judge, probes_with_b=False)
 
     @classmethod
-    def of_b(cls, table: SatisfactionTable, least_us: int = NEVER_HI_US) -> ProbeBounds:
+    def of_b(cls, judge: SatisfactionTable | OffsetCache, least_us: int = NEVER_HI_US) -> ProbeBounds:
         """Bounds for events of b that look for a; offsets tb - ta below `least_us` do not count."""
-        return cls._of(-table.hi_us.T, -np.maximum(table.lo_us, least_us).T, table, probes_with_b=True)
+        if isinstance(judge, SatisfactionTable):
+            return cls._of_table(-judge.hi_us.T, -np.maximum(judge.lo_us, least_us).T, judge, probes_with_b=True)
+        window, us, vs = judge.window, judge.us, judge.vs
+        lo_us = window.lo_us - 1 + us.earliest_us.min(initial=NEVER_LO_US) - vs.latest_us
+        hi_us = window.hi_us + 1 + us.latest_us.max(initial=NEVER_HI_US) - vs.earliest_us
+        return cls.possible(-hi_us, -np.maximum(lo_us, least_us), judge, probes_with_b=True)
 
     @classmethod
-    def _of(cls, lo_us: Int64Array, hi_us: Int64Array, table: SatisfactionTable, *, probes_with_b: bool) -> ProbeBounds:
+    def possible(
+        cls, lo_us: Int64Array, hi_us: Int64Array, judge: OffsetJudge | None, *, probes_with_b: bool
+    ) -> ProbeBounds:
+        """Bounds by probing template beyond which no stored template matches; what they leave `judge` judges."""
+        none = np.full_like(lo_us, NEVER_LO_US), np.full_like(lo_us, NEVER_HI_US)
+        contain = None if judge is None else judge.contain
+        return cls(lo_us[:, None], hi_us[:, None], lo_us, hi_us, *none, contain, probes_with_b)
+
+    @classmethod
+    def _of_table(
+        cls, lo_us: Int64Array, hi_us: Int64Array, table: SatisfactionTable, *, probes_with_b: bool
+    ) -> ProbeBounds:
         single = table.is_single
         return cls(
             lo_us=np.ascontiguousarray(lo_us),
@@ -72,33 +82,9 @@ class ProbeBounds:
             outer_hi_us=hi_us.max(axis=1, initial=NEVER_HI_US),
             sure_lo_us=lo_us.max(axis=1, initial=NEVER_HI_US) if single else np.full(len(lo_us), NEVER_LO_US),
             sure_hi_us=hi_us.min(axis=1, initial=NEVER_LO_US) if single else np.full(len(lo_us), NEVER_HI_US),
-            table=None if single else table,
+            judge=None if single else table.contains,
             probes_with_b=probes_with_b,
         )
-
-    @classmethod
-    def possible_of_a(cls, cache: OffsetCache, least_us: int = NEVER_HI_US) -> ProbeBounds:
-        """Bounds for events of a beyond which Xb - Xa cannot lie in the window; what they leave `cache` judges."""
-        window, us, vs = cache.window, cache.us, cache.vs
-        lo_us = window.lo_us - 1 + us.earliest_us - vs.latest_us.max(initial=NEVER_HI_US)
-        hi_us = window.hi_us + 1 + us.latest_us - vs.earliest_us.min(initial=NEVER_LO_US)
-        return cls.possible(np.maximum(lo_us, least_us), hi_us, cache, probes_with_b=False)
-
-    @classmethod
-    def possible_of_b(cls, cache: OffsetCache, least_us: int = NEVER_HI_US) -> ProbeBounds:
-        """Bounds for events of b, as `possible_of_a`."""
-        window, us, vs = cache.window, cache.us, cache.vs
-        lo_us = window.lo_us - 1 + us.earliest_us.min(initial=NEVER_LO_US) - vs.latest_us
-        hi_us = window.hi_us + 1 + us.latest_us.max(initial=NEVER_HI_US) - vs.earliest_us
-        return cls.possible(-hi_us, -np.maximum(lo_us, least_us), cache, probes_with_b=True)
-
-    @classmethod
-    def possible(
-        cls, lo_us: Int64Array, hi_us: Int64Array, cache: OffsetJudge | None, *, probes_with_b: bool
-    ) -> ProbeBounds:
-        """Bounds by probing template beyond which no stored template matches; what they leave `cache` judges."""
-        none = np.full_like(lo_us, NEVER_LO_US), np.full_like(lo_us, NEVER_HI_US)
-        return cls(lo_us[:, None], hi_us[:, None], lo_us, hi_us, *none, None, probes_with_b, cache)
 
     @property
     def outer_us(self) -> tuple[int, int]:
@@ -108,18 +94,16 @@ class ProbeBounds:
     @property
     def is_sharp(self) -> bool:
         """One stored template and one interval each: the outer range is the answer, nothing is left to test."""
-        return self.table is None and self.cache is None and self.lo_us.shape[1] == 1
+        return self.judge is None and self.lo_us.shape[1] == 1
 
     def qualify(self, probing: CodeArray, stored: CodeArray, offset_us: Int64Array) -> BoolArray:
-        """Whether offsets (stored minus probing time) qualify for their templates; arrays of shape (n,)."""
-        if self.cache is not None:
-            if self.probes_with_b:
-                return self.cache.contain(stored, probing, -offset_us)
-            return self.cache.contain(probing, stored, offset_us)
+        """Whether offsets (stored minus probing time) in the outer range qualify for their templates; shape (n,)."""
+        qualifies = None
+        if self.judge is not None:
+            a_to_b = (stored, probing, -offset_us) if self.probes_with_b else (probing, stored, offset_us)
+            qualifies = self.judge(*a_to_b)
+            if self.lo_us.shape[1] == 1:
+                return qualifies
         pair = probing.astype(np.intp) * self.lo_us.shape[1] + stored
         inside: BoolArray = (offset_us >= self.lo_us.ravel()[pair]) & (offset_us <= self.hi_us.ravel()[pair])
-        if self.table is None:
-            return inside
-        if self.probes_with_b:
-            return inside & self.table.contains(stored, probing, -offset_us)
-        return inside & self.table.contains(probing, stored, offset_us)
+        return inside if qualifies is None else inside & qualifies

@@ -29,14 +29,6 @@ def reach_us(stream: Stream, streams: Mapping[str, Stream], joins: Iterable[tupl
     An event of the partner that is on time has latest >= watermark - its delay. So the farthest of all joins (names
     of a and b, window) that name the stream counts. It is never nearer than the stream's own delay, within which a
     repeated detection must still be known as one.
-
-    Examples
-    --------
-    >>> p, s = Stream("p", max_delay_s=10, longest_template_s=2), Stream("s", max_delay_s=20, longest_template_s=3)
-    >>> reach_us(p, {"p": p, "s": s}, [("p", "s", Window(lo_s=0, hi_s=5))])
-    -28000002
-    >>> reach_us(s, {"p": p, "s": s}, [("p", "s", Window(lo_s=0, hi_s=5))])
-    -20000000
     """
     reaches = [-stream.max_delay_us]
     for a, b, window in joins:
@@ -49,30 +41,13 @@ def reach_us(stream: Stream, streams: Mapping[str, Stream], joins: Iterable[tupl
 
 
 def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    """How far behind the watermark events of each role are needed: keep while ``latest >= watermark + this``.
+    """How far behind the watermark events of each role are needed, int64 (k,).
+
+    They are kept while ``latest >= watermark + this``. `streams` declares the stream of each role.
 
     An event of role j that is on time has latest >= W - D_j, and the edges on any chain from i to j bound
     latest_j - latest_i: such an event may still complete a tuple with one of i. The reach is never nearer than the
     role's own delay, within which a repeated detection must still be known as one.
-
-    Parameters
-    ----------
-    graph : ConstraintGraph
-    streams : mapping of str to Stream
-        What is declared of the stream of each role.
-
-    Returns
-    -------
-    ndarray of int64, shape (k,)
-        Negative, in the order of the roles.
-
-    Examples
-    --------
-    >>> from coincide.constraints.window import Window
-    >>> graph = ConstraintGraph.path("abc", Window(lo_s=0, hi_s=5))
-    >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
-    >>> reaches_us(graph, declared).tolist()
-    [-24000004, -17000002, -14000004]
     """
     apart_us = implied_bounds(_latest_bounds_us(graph, streams))
     np.fill_diagonal(apart_us, 0)  # its own delay
@@ -98,14 +73,6 @@ def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int
 
     An event decides about a set that it fits into, and one more event may join that set later. Two edges lie between
     those two events, which may have the same role. An absent member bounds nothing.
-
-    Examples
-    --------
-    >>> from coincide.constraints.window import Window
-    >>> graph = ConstraintGraph.clique("abc", Window(5))
-    >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
-    >>> set_reaches_us(graph, declared).tolist()
-    [-24000004, -24000004, -24000004]
     """
     edge_us = _latest_bounds_us(graph, streams)
     apart_us, roles = edge_us.copy(), np.arange(len(edge_us))
@@ -117,13 +84,7 @@ def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int
 
 
 def farthest_by_stream(reach_us: Int64Array, streams: Sequence[str]) -> dict[str, int]:
-    """Return the farthest reach of each stream, whose name stands once for each role that it has.
-
-    Examples
-    --------
-    >>> farthest_by_stream(np.array([-5, -9, -7]), ["seismic", "seismic", "acoustic"])
-    {'seismic': -9, 'acoustic': -7}
-    """
+    """Return the farthest reach of each stream, whose name stands once for each role that it has."""
     farthest: dict[str, int] = {}
     for name, reach in zip(streams, reach_us.tolist(), strict=True):
         farthest[name] = min(farthest.get(name, reach), reach)

@@ -9,10 +9,9 @@ from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, LabelArray
 from coincide.constraints.conditions import unknown_sensor
 from coincide.errors import DetectionsError
 from coincide.joins.answers import Pairs
-from coincide.joins.detections import Detections
+from coincide.joins.detections import Detections, checked_labels
 from coincide.joins.keys import one_area
 from coincide.joins.label_codes import LabelCodes, LabelKinds, LabelLog
-from coincide.joins.labels import key_labels
 
 LEAST_LOG = 1024
 
@@ -20,20 +19,7 @@ LEAST_LOG = 1024
 class RowLabels:
     """Codes of areas and sensors by label; ids, sensors and keys by row number.
 
-    Parameters
-    ----------
-    orders_ties : bool
-        Whether pairs reported at the same time are to be ordered by (sensor, id).
-    is_keyed : bool
-        Whether every row has a key.
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> labels = RowLabels(orders_ties=True)
-    >>> area, sensor = labels.append(Detections([0, 0], [Histogram.point()], area=["bay", "sea"], id=["q", "p"]))
-    >>> area.tolist(), labels.goes_first(np.array([0]), np.array([1])).tolist()
-    ([0, 1], [False])
+    With `orders_ties` pairs reported at the same time are ordered by (sensor, id); with `is_keyed` every row has a key.
     """
 
     def __init__(self, *, orders_ties: bool, is_keyed: bool = False) -> None:
@@ -53,7 +39,7 @@ class RowLabels:
         if (key is not None) != self.is_keyed and len(detections):
             allowed = "one key a row, as the join is keyed" if self.is_keyed else "left out: the join is not keyed"
             raise DetectionsError("key", key, allowed)
-        labels = key_labels(stream, () if key is None else key, len(detections) if self.is_keyed else 0)
+        labels = checked_labels(f"key[{stream!r}]", () if key is None else key, len(detections) if self.is_keyed else 0)
         if len(labels) and len(self._keys) and self._keys.kind != labels.dtype.kind:
             raise DetectionsError("key", f"an array of {labels.dtype}", "labels of the same kind as before")
         return labels

@@ -54,10 +54,6 @@ class StreamBuffers:
                 dropped[name] = refs
         return dropped
 
-    def evict_oldest(self, stream: str, count: int) -> Int64Array:
-        """Drop the earliest events of a stream, to keep a hard bound; return their refs."""
-        return self._buffers[stream].evict_oldest(count)
-
     def forget_templates(self) -> dict[str, CodeArray]:
         """Forget templates that no event uses, once they are many; return new codes by old code where they changed."""
         new_codes = {}

@@ -12,25 +12,9 @@ BEFORE_ALL_US = -(2**62)  # the watermark of an area that has seen nothing: no d
 
 
 def late_by_us(watermark_us: Int64Array, latest_us: Int64Array, max_delay_us: int | Int64Array) -> Int64Array:
-    """How far each row lies behind the last acceptable time: it is late where this is above 0.
+    """How far each row lies behind the last acceptable time, int64 (n,): it is late where this is above 0.
 
-    Parameters
-    ----------
-    watermark_us : ndarray of int64, shape (n,)
-        Of each row's area, the row included.
-    latest_us : ndarray of int64, shape (n,)
-        Latest possible occurrence of each row.
-    max_delay_us : int, or ndarray of int64, shape (n,)
-        Of each row's stream.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Examples
-    --------
-    >>> late_by_us(np.array([100, 100, 100]), np.array([89, 90, 120]), 10).tolist()
-    [1, 0, -30]
+    `watermark_us` is of each row's area, the row included; `max_delay_us` of its stream.
     """
     return watermark_us - max_delay_us - latest_us
 
@@ -41,35 +25,13 @@ class Watermark:
     `late_by_us` judges a detection by the watermark at its own row. The maximum is taken row by row, so the verdict
     does not depend on how the rows are batched. The minimum with the time of reception keeps one fast clock from
     making everybody late. Areas are small integers (positions in the state).
-
-    Examples
-    --------
-    >>> watermark = Watermark()
-    >>> watermark.advance(np.array([0, 1, 0], np.int32), np.array([50, 7, 20])).tolist()
-    [50, 7, 50]
-    >>> watermark.us(1)
-    7
-    >>> watermark.move_on(np.array([1], np.int32), np.array([5]))
-    >>> watermark.us(1)
-    12
     """
 
     def __init__(self, state_us: npt.ArrayLike = ()) -> None:
         self._us = np.array(state_us, dtype=np.int64)
 
     def advance(self, area: CodeArray, latest_us: Int64Array, received_at_us: Int64Array | None = None) -> Int64Array:
-        """Take rows in and return the watermark of each row's area after that row.
-
-        Parameters
-        ----------
-        area : ndarray of int32, shape (n,)
-        latest_us : ndarray of int64, shape (n,)
-        received_at_us : ndarray of int64, shape (n,), optional
-
-        Returns
-        -------
-        ndarray of int64, shape (n,)
-        """
+        """Take rows in and return the watermark of each row's area after that row; all arrays of shape (n,)."""
         if len(area) == 0:
             return np.empty(0, np.int64)
         progress = latest_us if received_at_us is None else np.minimum(latest_us, received_at_us)
@@ -90,15 +52,7 @@ class Watermark:
         self._us[area] = watermark_us
 
     def move_on(self, area: CodeArray, by_us: Int64Array) -> None:
-        """Move watermarks on though no row came; an area that has seen nothing keeps its own.
-
-        Parameters
-        ----------
-        area : ndarray of int32, shape (n,)
-            Each at most once.
-        by_us : ndarray of int64, shape (n,)
-            At least 0.
-        """
+        """Move watermarks of different areas on, by at least 0, though no row came; one that has seen nothing stays."""
         if len(area) == 0:
             return
         self._grow(int(area.max()) + 1)

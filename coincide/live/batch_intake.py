@@ -26,15 +26,9 @@ EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew
 
 @dataclass(frozen=True, eq=False)
 class AcceptedRows:
-    """The rows of a batch that are on time, and those that are not.
+    """The rows of a batch that are on time, numbered through over all batches, and those that are not.
 
-    Attributes
-    ----------
-    on_time : Events
-        Numbered through over all batches; templates as the batch numbers them.
-    late : ndarray of int64, shape (l,)
-        Positions in the batch.
-    late_by_us : ndarray of int64, shape (l,)
+    `late` are positions in the batch, `late_by_us` says by how much; both of shape (l,).
     """
 
     on_time: Events
@@ -71,11 +65,6 @@ class BatchIntake:
         if len(late):
             rows = rows.take(np.flatnonzero(behind_us <= 0))
         return AcceptedRows(rows, late, behind_us[late])
-
-    def watermark_us(self, area: int | str | None = None) -> int:
-        """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
-        code = self.labels.area_code(area)
-        return BEFORE_ALL_US if code is None else self.watermark.us(code)
 
     def is_eviction_due(self, buffered: int) -> bool:
         """Whether so many rows are new, beside the buffered ones, that looking for what can go costs little."""
@@ -114,8 +103,9 @@ class LiveJoin:
     """What every streaming join has: its intake, its buffers, and when events leave them."""
 
     def __init__(self, intake: BatchIntake, buffers: StreamBuffers, max_buffered: int | None) -> None:
-        self._intake, self._buffers = intake, buffers
-        self._max_buffered = checked_bound(max_buffered)
+        if max_buffered is not None and (not is_whole(max_buffered) or max_buffered < 1):
+            raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
+        self._intake, self._buffers, self._max_buffered = intake, buffers, max_buffered
         self.dropped = 0
 
     def buffered(self, stream: str) -> int:
@@ -129,13 +119,14 @@ class LiveJoin:
 
     def watermark_us(self, area: int | str | None = None) -> int:
         """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
-        return self._intake.watermark_us(area)
+        code = self._intake.labels.area_code(area)
+        return BEFORE_ALL_US if code is None else self._intake.watermark.us(code)
 
     def _make_room(self, pushed: str) -> None:
         """Drop events after a push: those that nothing on time can match, then the earliest beyond the hard bound."""
         if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
             self._evict()
-            oldest = self._buffers.evict_oldest(pushed, self.buffered(pushed) - self._max_buffered)
+            oldest = self._buffers.buffer(pushed).evict_oldest(self.buffered(pushed) - self._max_buffered)
             self._forget(oldest)
             self.dropped += len(oldest)
         if self._intake.is_eviction_due(len(self._buffers)):
@@ -148,10 +139,3 @@ class LiveJoin:
 
     def _forget(self, refs: Int64Array) -> None:
         """Forget what is known of events that have been dropped."""
-
-
-def checked_bound(max_buffered: int | None) -> int | None:
-    """Return the hard bound on a stream's buffer if it is one, else raise StreamError."""
-    if max_buffered is not None and (not is_whole(max_buffered) or max_buffered < 1):
-        raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
-    return max_buffered

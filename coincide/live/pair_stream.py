@@ -8,9 +8,12 @@ from coincide.constraints.window import Window
 from coincide.errors import DetectionsError
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
+from coincide.joins.events import Events
+from coincide.joins.pairs.installed_join import InstalledJoin
+from coincide.joins.retention import reach_us
 from coincide.joins.row_labels import RowLabels
+from coincide.joins.stream_buffers import StreamBuffers
 from coincide.live.batch_intake import BatchIntake, LiveJoin
-from coincide.live.shared_joins import SharedJoins
 from coincide.offsets.cache import USUAL_LIMITS, LookUps, PairLimits, checked_pair_limits
 from coincide.stream import Stream, checked_stream
 
@@ -68,14 +71,16 @@ class TimingJoin(LiveJoin):
     ) -> None:
         checked_stream("a", a)
         streams = [a] if b is None or b == a else [a, checked_stream("b", b)]
-        self._streams = {stream.name: stream for stream in streams}
-        if len(self._streams) < len(streams):
+        by_name = {stream.name: stream for stream in streams}
+        if len(by_name) < len(streams):
             raise DetectionsError("b", b, f"a stream named otherwise than a, or a itself: {a}")
         condition = JoinCondition(a.name, streams[-1].name, window, threshold, sensors)
-        labels = RowLabels(orders_ties=condition.is_unordered)
-        self._joins = SharedJoins(streams, labels.goes_first, checked_pair_limits(pair_limits))
-        self._joins.install("join", condition)
-        super().__init__(BatchIntake(self._streams, sensors, labels), self._joins.buffers, max_buffered)
+        self._join = InstalledJoin.install(condition, checked_pair_limits(pair_limits))
+        self._reach_us = {
+            name: reach_us(stream, by_name, [(condition.a, condition.b, window)]) for name, stream in by_name.items()
+        }
+        intake = BatchIntake(by_name, sensors, RowLabels(orders_ties=condition.is_unordered))
+        super().__init__(intake, StreamBuffers(by_name), max_buffered)
 
     def push(self, stream: str, detections: Detections) -> Changes[Pairs]:
         """Take a batch of one stream in; return the pairs that it completes.
@@ -99,15 +104,30 @@ class TimingJoin(LiveJoin):
             than before, sensors missing where the rule is "same". Nothing of the batch has been taken in then.
         """
         accepted = self._intake.take(stream, detections)
-        pairs = self._joins.push(stream, accepted.on_time, detections.templates).get("join", Pairs.none())
-        changes = Changes(self._intake.labels.named(pairs), Pairs.none(), accepted.late, accepted.late_by_us)
+        batch = self._buffers.coded(stream, accepted.on_time, detections.templates)
+        pairs = self._intake.labels.named(self._pairs(stream, batch))
+        self._buffers.insert(stream, batch)
         self._make_room(stream)
-        return changes
+        return Changes(pairs, Pairs.none(), accepted.late, accepted.late_by_us)
 
     @property
     def look_ups(self) -> LookUps:
         """Hits and misses of the cache of template pairs, and its size; nothing while a table will do."""
-        return self._joins.look_ups("join")
+        return self._join.look_ups
+
+    def _pairs(self, stream: str, batch: Events) -> Pairs:
+        """Return the pairs of refs that a coded batch completes."""
+        a, b = self._join.condition.a, self._join.condition.b
+        us, vs = self._buffers.templates[a], self._buffers.templates[b]
+        self._join = self._join.knowing(us, vs)
+        partners = self._buffers.view(b if stream == a else a)
+        pairs = self._join.find(stream, batch, partners, self._intake.labels.goes_first)
+        return pairs.pairs(us.templates, vs.templates, self._join.condition.window) if len(pairs) else Pairs.none()
 
     def _evict(self) -> None:
-        self._joins.evict(self._intake.watermark.state_us)
+        self._buffers.evict(self._intake.watermark.state_us, self._reach_us)
+        new_codes = self._buffers.forget_templates()
+        if new_codes:
+            a, b = self._join.condition.a, self._join.condition.b
+            templates = self._buffers.templates
+            self._join = self._join.renewed(templates[a], templates[b], new_codes.get(a), new_codes.get(b))

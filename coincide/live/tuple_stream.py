@@ -16,8 +16,7 @@ from coincide.joins.detections import Detections
 from coincide.joins.retention import edge_reaches_us, farthest_by_stream, reaches_us
 from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
-from coincide.joins.tuples.installed_graph import CompleteTuples, InstalledGraph, checked_at_least
-from coincide.joins.tuples.judged_edges import with_thresholds
+from coincide.joins.tuples.installed_graph import CompleteTuples, InstalledGraph, checked_at_least, with_thresholds
 from coincide.joins.tuples.partial_sets import PartialSets
 from coincide.live.batch_intake import BatchIntake, LiveJoin
 from coincide.offsets.cache import USUAL_LIMITS, LookUps, PairLimits, checked_pair_limits
@@ -39,9 +38,6 @@ def streams_by_role(graph: ConstraintGraph, streams: Iterable[Stream] | Mapping[
         if declared.setdefault(stream.name, stream) != stream:
             raise GraphError("streams", stream, f"declared alike in every role: it is also {declared[stream.name]}")
     return {role: named[role] for role in graph.roles}
-
-
-Finder = CompleteTuples | PartialSets
 
 
 class WindowJoin(LiveJoin):
@@ -117,7 +113,13 @@ class WindowJoin(LiveJoin):
         orders_ties = self._installed.are_roles_alike and len(by_name) < len(roles)
         intake = BatchIntake(by_name, rule, RowLabels(orders_ties=orders_ties, is_keyed=keyed))
         super().__init__(intake, StreamBuffers(by_name), max_buffered)
-        self._finder = self._finder_of(at_least, None if all(exact.values()) else threshold, rule)
+        joint = threshold if len(graph.edges) > 1 and not all(exact.values()) else None
+        self._finder: CompleteTuples | PartialSets
+        if at_least is None:
+            self._finder = CompleteTuples(self._installed, joint, rule, intake.labels)
+        else:
+            checked_at_least(at_least, self._installed)
+            self._finder = PartialSets(self._installed, at_least, joint, rule, intake.labels)
         reach_us = reaches_us(graph, roles) if at_least is None else edge_reaches_us(graph, roles)
         self._reach_us = farthest_by_stream(reach_us, self._installed.streams)
 
@@ -152,15 +154,6 @@ class WindowJoin(LiveJoin):
     def look_ups(self) -> LookUps:
         """Hits and misses of the caches of template pairs, and their size; nothing while tables will do."""
         return self._installed.look_ups
-
-    def _finder_of(self, at_least: int | None, threshold: float | None, rule: SensorRule) -> Finder:
-        graph = self._installed.graph
-        joint = threshold if len(graph.edges) > 1 else None
-        if at_least is None:
-            return CompleteTuples(self._installed, joint, rule, self._intake.labels)
-        return PartialSets(
-            self._installed, checked_at_least(at_least, self._installed), joint, rule, self._intake.labels
-        )
 
     def _evict(self) -> None:
         for refs in self._buffers.evict(self._intake.watermark.state_us, self._reach_us).values():

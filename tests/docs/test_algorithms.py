@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coincide import timing_join
-from coincide.joins.pairs import expansion
+from coincide.arrays import range_expansion as expansion
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.papers.algorithms import TIMING_JOINS, PaperAlgorithm
 from docs.generate import ROOT

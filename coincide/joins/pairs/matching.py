@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.arrays.range_expansion import expanded_range_blocks, pairs_in
 from coincide.constraints.conditions import UNKNOWN_SENSOR, SensorRule, allowed
 from coincide.joins.events import Events, SortedEvents
 from coincide.joins.keys import KeyArray, Search, brief, search_in
-from coincide.joins.pairs.expansion import expanded_blocks, pairs_in
 from coincide.joins.probe_bounds import ProbeBounds
 
 Block = tuple[PositionArray, PositionArray]  # probing row, stored row
@@ -22,18 +22,9 @@ TEST_ALL_BELOW = 20  # partners per event; with more it pays to test only the ma
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """Events that look for partners among stored ones.
+    """Events that look for partners among stored ones; pairs name their rows. Sorted events are faster.
 
-    Attributes
-    ----------
-    events : Events
-        In any order; pairs name their rows by it. Sorted events are faster.
-    stored : SortedEvents
-    bounds : ProbeBounds
-        By the template codes of both.
-    sensors : SensorRule
-    since_ref : int
-        Stored events with a smaller ref do not count.
+    `bounds` are by the template codes of both. Stored events with a ref below `since_ref` do not count.
     """
 
     events: Events
@@ -93,7 +84,7 @@ def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray
     if total == 0:
         return
     margins = None if probe.bounds.is_sharp else _sure_ranges(probe, start, stop, total)
-    for rows, at in expanded_blocks(start, stop):
+    for rows, at in expanded_range_blocks(start, stop):
         keep = _tested(probe, rows, at, margins)
         yield (rows, at) if keep is None else (rows[keep], at[keep])
 

@@ -10,14 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray, PositionArray
+from coincide.arrays.range_expansion import expanded_range_blocks, expanded_ranges, pairs_in
 from coincide.constraints.conditions import SensorRule, checked_sensor_rule
-from coincide.constraints.window import Window, checked_window
+from coincide.constraints.window import Window, checked_threshold, checked_window
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections, checked_batch
-from coincide.joins.events import Events, is_in_order, narrow_positions, positions_between, positions_in, sorted_batches
+from coincide.joins.events import Events, is_in_order, positions_in, sorted_batches
 from coincide.joins.labels import effective_rule
-from coincide.joins.pairs.expansion import PairColumns, expanded_blocks, expanded_columns, pairs_in, sorted_inside
 from coincide.joins.pairs.matching import Block, Probe, candidates, matching_pairs_among
+from coincide.joins.pairs.pair_columns import PairColumns, sorted_inside
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.offsets.cache import USUAL_LIMITS, OffsetCache, PairLimits
 from coincide.offsets.judge import judge_of
@@ -49,11 +50,11 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BatchJoin:
-    """Two sorted batches, their table and the search of the kernel; `as_given` are the events of a in their order."""
+    """Two sorted batches and the search of the kernel; `as_given` are the events of a in their order."""
 
     a: Detections
     b: Detections
-    table: SatisfactionTable
+    window: Window
     probe: Probe
     as_given: Events
     is_self_join: bool
@@ -70,24 +71,22 @@ class BatchJoin:
     ) -> BatchJoin:
         """Judge the templates, by a table or as pairs meet: whichever is less work."""
         checked_window(window)
+        threshold = checked_threshold(threshold)
         checked_batch("a", a)
         partner = a if b is None else checked_batch("b", b)
         us, vs = a.templates, partner.templates
-        empty = SatisfactionTable.build((), (), window, threshold)
         as_given, events, others = sorted_batches(a, b)
         rule = effective_rule(checked_sensor_rule(sensors), events.sensor, others.sensor)
         unordered = b is None and window.is_symmetric
         least_us = 0 if unordered else NEVER_HI_US
         judge = judge_of(window, threshold, TemplatesInOrder(us), TemplatesInOrder(vs), limits)
-        if isinstance(judge, OffsetCache):
-            bounds = ProbeBounds.possible_of_a(judge, least_us)
-            join = cls(a, partner, empty, Probe(events, others, bounds, rule), as_given, b is None)
-            may_have_table = limits.table > 0 and len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
-            if not (may_have_table and table_work(us, vs, window) <= join.evaluation_work()):
-                return join
-            judge = SatisfactionTable.build(us, vs, window, threshold)
         probe = Probe(events, others, ProbeBounds.of_a(judge, least_us), rule)
-        return cls(a, partner, judge, probe, as_given, b is None)
+        join = cls(a, partner, window, probe, as_given, b is None)
+        may_have_table = limits.table > 0 and len(us) * len(vs) <= max(TABLE_PAIRS, len(a) + len(partner))
+        if isinstance(judge, OffsetCache) and may_have_table and table_work(us, vs, window) <= join.evaluation_work():
+            bounds = ProbeBounds.of_a(SatisfactionTable.build(us, vs, window, threshold), least_us)
+            return replace(join, probe=replace(probe, bounds=bounds))
+        return join
 
     def evaluation_work(self) -> float:
         """Work of evaluating every pair of events that can meet: a table pays where it is no more."""
@@ -109,13 +108,13 @@ class BatchJoin:
         begun = list(islice(parts, 1))
         parts = chain(begun, parts)
         if begun and self._is_dense(begun[0]):
-            return expanded_columns(*self._ranges(parts))
+            return expanded_ranges(*self._ranges(parts))
         return self._in_columns(self._sorted_blocks(parts))
 
     @property
     def _is_unordered(self) -> bool:
         """Whether two events are a pair once, whichever comes first."""
-        return self.is_self_join and self.table.window.is_symmetric
+        return self.is_self_join and self.window.is_symmetric
 
     @property
     def _is_tested(self) -> bool:
@@ -136,10 +135,10 @@ class BatchJoin:
         """Return pairs of positions in the batches; their probabilities are computed when first asked for."""
 
         def probabilities() -> FloatArray:
-            a, b, table = self.a, self.b, self.table
+            a, b = self.a, self.b
             u_index, v_index = (side.astype(np.int64) for side in (a.template_index[left], b.template_index[right]))
             offset_us = b.detected_at_us[right] - a.detected_at_us[left]
-            return match_probabilities(a.templates, b.templates, u_index, v_index, offset_us, table.window)
+            return match_probabilities(a.templates, b.templates, u_index, v_index, offset_us, self.window)
 
         return Pairs(left, right, probabilities)
 
@@ -147,7 +146,7 @@ class BatchJoin:
         """Positions in the sorted events."""
         for first, first_stored, probe, start, stop in parts:
             if not self._is_tested:
-                blocks = expanded_blocks(start + first_stored, stop + first_stored, first)
+                blocks = expanded_range_blocks(start + first_stored, stop + first_stored, first)
                 yield from ((0, 0, block) for block in blocks)
                 continue
             for block in matching_pairs_among(probe, start, stop):
@@ -156,7 +155,9 @@ class BatchJoin:
     def _given_blocks(self) -> Iterator[CountedBlock]:
         """Positions in the batches, row by row as they were given: only the pairs of each row are left to sort."""
         start, stop = self._ranges(self._parts())
-        position = narrow_positions(self.probe.stored)
+        stored = self.probe.stored
+        position = positions_in(stored, np.arange(len(stored)))
+        position = position.astype(np.int32) if len(stored) < 2**31 else position  # faster to look up
         for rows_of, at in matching_pairs_among(replace(self.probe, events=self.as_given), start, stop):
             yield 0, 0, self._apart(sorted_inside(rows_of, position.take(at), len(position)), 0)
 
@@ -164,8 +165,10 @@ class BatchJoin:
         """Candidates start : stop of each row as it was given, among the sorted rows of b."""
         rows = len(self.as_given)
         start, stop = np.zeros(rows, np.intp), np.zeros(rows, np.intp)
+        events = self.probe.events
         for part in parts:
-            at = positions_between(self.probe.events, part.first, part.first + len(part.probe.events))
+            at: slice | PositionArray = slice(part.first, part.first + len(part.probe.events))
+            at = at if is_in_order(events) else events.ref[at]
             start[at], stop[at] = part.start + part.first_stored, part.stop + part.first_stored
         return start, stop
 
@@ -239,13 +242,6 @@ def timing_join_blocks(
     """`timing_join` in parts of about 64k pairs, for answers that need not fit in memory.
 
     Parameters are those of `timing_join`. Parts come in the order of the left row's area and time.
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> a = Detections(range(1000), [Histogram.point()])
-    >>> sum(len(pairs) for pairs in timing_join_blocks(a, a, Window(0.0001), threshold=1))
-    190900
     """
     join = BatchJoin.of(a, b, window, threshold, sensors)
     return (join.pairs(*block) for block in join.blocks())

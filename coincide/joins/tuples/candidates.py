@@ -109,13 +109,9 @@ class LookUp:
 class RoleBounds:
     """Bounds of reported time between every two roles: of their own edge, and implied by all others.
 
-    Attributes
-    ----------
-    edges : dict of (probing role, other role) to ProbeBounds
-        Both ways for each edge of the graph.
-    implied_us : ndarray of int64, shape (k, k)
-        Greatest reported t_j - t_i, by the offset hulls of the templates in hand: see `implied_bounds`. Windows alone
-        would be too narrow where templates are wide.
+    `edges` has both ways of each edge, (probing role, other role). `implied_us`, shape (k, k), is the greatest reported
+    t_j - t_i by the offset hulls of the templates in hand (see `implied_bounds`): windows alone would be too narrow
+    where templates are wide.
     """
 
     edges: dict[tuple[int, int], ProbeBounds]

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.arrays.range_expansion import expanded_beside, expanded_range_blocks, pairs_in
 from coincide.constraints.conditions import MemberRules, allowed
-from coincide.joins.pairs.expansion import expanded_beside, expanded_blocks, pairs_in
 from coincide.joins.tuples.candidates import LookUp, RoleBounds, RoleEvents, RowRanges, reduced
 
 ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
@@ -27,14 +27,7 @@ NEAR = 4  # roles whose numbers of candidates differ by no more than this factor
 
 @dataclass(frozen=True, eq=False)
 class Enumeration:
-    """All tuples of one event a role that satisfy every edge.
-
-    Attributes
-    ----------
-    roles : sequence of RoleEvents
-    bounds : RoleBounds
-    rules : MemberRules
-    """
+    """All tuples of one event a role that satisfy every edge."""
 
     roles: Sequence[RoleEvents]
     bounds: RoleBounds
@@ -43,12 +36,7 @@ class Enumeration:
     def tuples(self, root: int, events: RoleEvents | None = None) -> Iterator[PartialTuples]:
         """Yield blocks of tuples, the root's rows rising: for each role the position in its stream, int64 (n,).
 
-        Parameters
-        ----------
-        root : int
-            The role whose events are tried one by one.
-        events : RoleEvents, optional
-            Some of the root's events, to try only those.
+        The events of `root` are tried one by one: all, or only the given ones.
         """
         probing = self.roles[root] if events is None else events
         if self.bounds.is_empty:
@@ -56,7 +44,7 @@ class Enumeration:
         for first in range(0, len(probing), ROOT_ROWS):
             part = self._around(root, probing.rows(first, min(first + ROOT_ROWS, len(probing))))
             if all(len(role) for role in part.roles):
-                yield from part.tuples()
+                yield from part.blocks()
 
     def _around(self, root: int, events: RoleEvents) -> _Part:
         """Return the enumeration of the stretches that some sorted root events can reach."""
@@ -73,13 +61,10 @@ class Enumeration:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    roles: Sequence[RoleEvents]
-    bounds: RoleBounds
-    rules: MemberRules
+class _Part(Enumeration):
     root: int
 
-    def tuples(self) -> Iterator[PartialTuples]:
+    def blocks(self) -> Iterator[PartialTuples]:
         ranges = self._reached_from_root()
         if max(pairs_in(*each) for each in ranges.values()) > MANY * sum(map(len, self.roles)):
             yield from replace(self, roles=reduced(self.roles, self.bounds, self.root))._tuples()
@@ -97,11 +82,8 @@ class _Part:
     def _order(self, ranges: Mapping[int, RowRanges]) -> list[int]:
         """Return the roles along the edges; among several the one with by far the fewest candidates comes first."""
         totals = {role: pairs_in(*each) for role, each in ranges.items()}
-        in_turn = (
-            sorted(totals)
-            if max(totals.values()) <= NEAR * min(totals.values())
-            else sorted(totals, key=totals.__getitem__)
-        )
+        are_near = max(totals.values()) <= NEAR * min(totals.values())
+        in_turn = sorted(totals) if are_near else sorted(totals, key=totals.__getitem__)
         joined = [self.root]
         while in_turn:
             linked = next(role for role in in_turn if any((other, role) in self.bounds.edges for other in joined))
@@ -119,7 +101,7 @@ class _Part:
         if not rest and not self._is_tested(role):
             yield from self._written_out(partial, role, *ranges[role])
             return
-        for rows, at in expanded_blocks(*ranges[role]):
+        for rows, at in expanded_range_blocks(*ranges[role]):
             joined = {other: column.take(rows) for other, column in partial.items()}
             keep = self._tested(joined, role, at)
             joined[role] = at

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +13,7 @@ from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.arrays.numbers import is_whole
 from coincide.constraints.conditions import JoinCondition, MemberRules, SensorRule
 from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.window import checked_threshold
 from coincide.errors import GraphError
 from coincide.joins.answers import Tuples
 from coincide.joins.events import Events, sorted_events
@@ -44,7 +46,7 @@ class InstalledGraph:
             JoinCondition(edge.a, edge.b, edge.window, threshold, "any")
             for edge, threshold in zip(graph.edges, thresholds, strict=True)
         ]
-        self.edges = [InstalledJoin.install(condition, 0, limits) for condition in conditions]
+        self.edges = [InstalledJoin.install(condition, limits) for condition in conditions]
         self._bounds = self._bounds_of_edges()
         self._sizes: list[int] = []  # how many templates of each role are judged
 
@@ -76,10 +78,7 @@ class InstalledGraph:
     @property
     def look_ups(self) -> LookUps:
         """What the caches of template pairs have done so far, all edges together; nothing while tables will do."""
-        total = LookUps()
-        for edge in self.edges:
-            total = total.plus(edge.look_ups)
-        return total
+        return reduce(LookUps.plus, (edge.look_ups for edge in self.edges))
 
     def _registries(
         self, edge: InstalledJoin, templates: Mapping[str, TemplateRegistry]
@@ -88,6 +87,20 @@ class InstalledGraph:
 
     def _bounds_of_edges(self) -> RoleBounds:
         return RoleBounds.of(self.graph, [(edge.as_a, edge.as_b) for edge in self.edges])
+
+
+def with_thresholds(graph: ConstraintGraph, joint: float | None, exact: Mapping[str, bool]) -> list[float]:
+    """Return the threshold of each edge: its own, and at least the joint one, which no edge's probability is below.
+
+    `exact` tells of each role whether all its times are. An edge needs a threshold where they are not.
+    """
+    least = 0.0 if joint is None else checked_threshold(joint)
+    thresholds = [max(edge.threshold or 0.0, least) for edge in graph.edges]
+    for edge, threshold in zip(graph.edges, thresholds, strict=True):
+        if threshold == 0.0 and not (exact[edge.a] and exact[edge.b]):
+            between = f"edge {edge.a!r} - {edge.b!r}"
+            raise GraphError("threshold", None, f"one for {between} or for all of them, since its times are not exact")
+    return [threshold or 1.0 for threshold in thresholds]
 
 
 def checked_at_least(at_least: int, installed: InstalledGraph) -> int:
@@ -225,9 +238,6 @@ def _rows_of(events: RoleEvents, batch: Events) -> RoleEvents:
 
 
 def _event_tuples(roles: list[RoleEvents], part: PartialTuples) -> RefTuples:
-    rows = [part[role] for role in range(len(roles))]
-    return RefTuples(
-        np.array([events.stored.ref[at] for events, at in zip(roles, rows, strict=True)]),
-        np.array([events.stored.template[at] for events, at in zip(roles, rows, strict=True)]),
-        np.array([events.stored.codec.time_us(events.stored.keys[at]) for events, at in zip(roles, rows, strict=True)]),
-    )
+    members = [(events.stored, part[role]) for role, events in enumerate(roles)]
+    columns = [(stored.ref[at], stored.template[at], stored.codec.time_us(stored.keys[at])) for stored, at in members]
+    return RefTuples(*(np.array(column) for column in zip(*columns, strict=True)))

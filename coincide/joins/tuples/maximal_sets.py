@@ -19,13 +19,6 @@ class MaximalSets:
     Events of a set are compatible pairwise, and all together where `holds` is given; so are those of every subset.
     When an event arrives, every new maximal set contains it. A live set that it enlarges gives way to that larger one.
 
-    Parameters
-    ----------
-    at_least : int
-        Least number of members.
-    holds : callable, optional
-        Whether a set of pairwise compatible events may stand. If it holds for a set it holds for every subset.
-
     Examples
     --------
     Events 0 and 1 are compatible, then 2 comes, which is compatible with both:

@@ -16,14 +16,9 @@ from coincide.templates.histogram import Histogram
 
 @dataclass(frozen=True, eq=False)
 class MemberColumns:
-    """Members of n tuples, stream by stream in the graph's order.
+    """Members of n tuples, role by role in the graph's order; both arrays of shape (k, n).
 
-    Attributes
-    ----------
-    templates : sequence of k sequences of Histogram
-    template_index : ndarray of int64, shape (k, n)
-        Which of its stream's templates each member has.
-    detected_at_us : ndarray of int64, shape (k, n)
+    `templates` are by role, and `template_index` says which of its role's each member has.
     """
 
     templates: Sequence[Sequence[Histogram]]
@@ -48,19 +43,9 @@ KEY_BITS = 63
 
 
 def in_order(members: Int64Array) -> Int64Array:
-    """Return rows of positions sorted by the first column, then the second and so on.
+    """Return rows of positions of at least 0, shape (n, k), sorted by the first column, then the second and so on.
 
     Positions are packed into one number a row where they fit: sorting that is several times faster.
-
-    Parameters
-    ----------
-    members : ndarray of int64, shape (n, k)
-        Nothing below 0; fastest if each column lies in one piece.
-
-    Examples
-    --------
-    >>> in_order(np.array([[1, 0], [0, 2], [0, 1]])).tolist()
-    [[0, 1], [0, 2], [1, 0]]
     """
     if len(members) == 0:
         return members

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from coincide.arrays.kinds import Int64Array
-from coincide.constraints.conditions import MemberRules, SensorRule
-from coincide.constraints.graph import ConstraintGraph
+from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.constraints.conditions import MemberRules, SensorRule, checked_sensor_rule
+from coincide.constraints.graph import ConstraintGraph, checked_graph
+from coincide.errors import DetectionsError
 from coincide.joins.answers import Tuples
-from coincide.joins.detections import Detections
+from coincide.joins.detections import Detections, checked_batch
 from coincide.joins.events import Events, by_time, events_of, in_role_order, is_in_order, positions_in, sorted_events
-from coincide.joins.labels import effective_rule
+from coincide.joins.labels import Keys, effective_rule, keyed_batches
 from coincide.joins.pairs.pair_join import BatchJoin
+from coincide.joins.probe_bounds import ProbeBounds
 from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import NEAR, Enumeration
-from coincide.joins.tuples.installed_graph import InstalledGraph, checked_at_least
-from coincide.joins.tuples.judged_edges import bounds_of_edges
+from coincide.joins.tuples.installed_graph import InstalledGraph, checked_at_least, with_thresholds
 from coincide.joins.tuples.maximal_sets import MemberSet
+from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.partial_sets import PartialSets
 from coincide.offsets.cache import USUAL_LIMITS
+from coincide.offsets.judge import judge_of
+from coincide.templates.codes import TemplatesInOrder
+
+Where = Callable[[Int64Array], BoolArray]
 
 
 class MemberBlock(NamedTuple):
@@ -40,21 +46,78 @@ class MemberBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BatchTuples:
-    """The join of the batches of a graph's roles; one batch in two roles is a self-join."""
+    """The join of the batches of a graph's roles, all arguments checked; one batch in two roles is a self-join.
 
-    batches: Mapping[str, Detections]
+    `keyed` are the batches with (area, key) in place of the area. `joint` is the least joint probability, None if the
+    edges' own thresholds decide.
+    """
+
+    given: Mapping[str, Detections]
+    keyed: Mapping[str, Detections]
     graph: ConstraintGraph
     thresholds: Sequence[float]
+    joint: float | None
     sensors: SensorRule
 
-    def blocks(self) -> Iterator[MemberBlock]:
+    @classmethod
+    def of(
+        cls,
+        batches: Mapping[str, Detections],
+        graph: ConstraintGraph,
+        key: Keys | None,
+        threshold: float | None,
+        sensors: SensorRule,
+    ) -> BatchTuples:
+        """Check the arguments of a window join."""
+        _check_batches(batches, checked_graph(graph))
+        exact = {role: all(u.length_s == 0.0 for u in batch.templates) for role, batch in batches.items()}
+        thresholds = with_thresholds(graph, threshold, exact)
+        joint = threshold if len(graph.edges) > 1 and not all(exact.values()) else None
+        return cls(batches, keyed_batches(batches, key), graph, thresholds, joint, checked_sensor_rule(sensors))
+
+    def blocks(self, where: Where | None) -> Iterator[MemberBlock]:
         """Yield all tuples."""
-        yield from self._pairs() if len(self.batches) == 2 else self._tuples()
+        for members, rises in self._pairs() if len(self.keyed) == 2 else self._tuples():
+            kept = members if where is None else members[_kept(where, members)]
+            if self.joint is not None:
+                kept = kept[self._columns(kept).at_least(self.graph, self.joint)]
+            if len(kept):
+                yield MemberBlock(kept, rises)
+
+    def tuples(self, members: Int64Array) -> Tuples:
+        """Return tuples of positions; their probabilities are computed when first asked for."""
+        return Tuples(
+            members,
+            lambda: self._columns(members).probabilities(self.graph),
+            lambda: self._columns(members).edge_probabilities(self.graph),
+        )
+
+    def maximal(self, where: Where | None, at_least: int) -> Tuples:
+        """Return the maximal compatible sets of at least so many members, sorted."""
+        if where is not None:
+            raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
+        graph, batches = self.graph, self.keyed
+        names = {id(batches[role]): role for role in graph.roles}  # one batch in two roles is one stream
+        stream_of = {role: names[id(batches[role])] for role in graph.roles}
+        installed = InstalledGraph(graph, stream_of, self.thresholds, USUAL_LIMITS)
+        labels = RowLabels(orders_ties=False)
+        sets = PartialSets(installed, checked_at_least(at_least, installed), self.joint, self.sensors, labels)
+        live, first = set[MemberSet](), {}
+        buffers, rows = StreamBuffers(graph.roles), 0
+        for name, events in zip(graph.roles, events_of([batches[name] for name in graph.roles]), strict=True):
+            batch = replace(events, ref=np.arange(rows, rows + len(events)))
+            for grown, before in sets.grow(name, buffers.coded(name, batch, batches[name].templates), buffers):
+                live.add(grown)
+                live.discard(before or frozenset())
+            first[name], rows = rows, rows + len(events)
+        tuples = sets.tuples(sorted(live, key=lambda members: _in_role_order(members, list(first.values()))))
+        tuples.members -= np.where(tuples.present, list(first.values()), 0)
+        return tuples
 
     def _pairs(self) -> Iterator[MemberBlock]:
         """One edge is a timing join."""
         [edge], [threshold] = self.graph.edges, self.thresholds
-        a, b = self.batches[edge.a], self.batches[edge.b]
+        a, b = self.keyed[edge.a], self.keyed[edge.b]
         join = BatchJoin.of(a, None if b is a else b, edge.window, threshold, self.sensors)
         a_first = edge.a == self.graph.roles[0] or (b is a and edge.window.is_symmetric)
         for left, right in join.blocks():
@@ -62,7 +125,12 @@ class BatchTuples:
 
     def _tuples(self) -> Iterator[MemberBlock]:
         events = self._sorted_events()
-        bounds = RoleBounds.of(self.graph, bounds_of_edges(self.graph, self.batches, self.thresholds))
+        templates = {role: TemplatesInOrder(batch.templates) for role, batch in self.keyed.items()}
+        judges = [
+            judge_of(edge.window, threshold, templates[edge.a], templates[edge.b])
+            for edge, threshold in zip(self.graph.edges, self.thresholds, strict=True)
+        ]
+        bounds = RoleBounds.of(self.graph, [(ProbeBounds.of_a(judge), ProbeBounds.of_b(judge)) for judge in judges])
         stored = {id(rows): sorted_events(rows) for rows in events}
         roles = [RoleEvents(stored[id(rows)]) for rows in events]
         are_in_order = all(is_in_order(rows) for rows in events)
@@ -72,8 +140,8 @@ class BatchTuples:
 
     def _sorted_events(self) -> list[Events]:
         """Return the events of each role; roles that share a batch share them."""
-        names = [id(self.batches[role]) for role in self.graph.roles]
-        batches = {id(self.batches[role]): self.batches[role] for role in self.graph.roles}
+        names = [id(self.keyed[role]) for role in self.graph.roles]
+        batches = {id(self.keyed[role]): self.keyed[role] for role in self.graph.roles}
         events = {
             name: in_role_order(rows, batch.id) if names.count(name) > 1 else by_time(rows)
             for (name, batch), rows in zip(batches.items(), events_of(list(batches.values())), strict=True)
@@ -87,38 +155,19 @@ class BatchTuples:
         sensors: SensorRule = "any" if rules == {"any"} else self.sensors
         return MemberRules(sensors, twins=twins, twins_in_order=are_alike)
 
+    def _columns(self, members: Int64Array) -> MemberColumns:
+        batches = [(self.given[role], at) for role, at in zip(self.graph.roles, members.T, strict=True)]
+        return MemberColumns(
+            [batch.templates for batch, _ in batches],
+            np.array([batch.template_index[at] for batch, at in batches]),
+            np.array([batch.detected_at_us[at] for batch, at in batches]),
+        )
+
 
 def _root(roles: Sequence[RoleEvents]) -> int:
     """Return the first stream, or the smallest where that is much smaller."""
     smallest = min(range(len(roles)), key=lambda role: len(roles[role]))
     return smallest if NEAR * len(roles[smallest]) < len(roles[0]) else 0
-
-
-def maximal_tuples(
-    batches: Mapping[str, Detections],
-    graph: ConstraintGraph,
-    thresholds: Sequence[float],
-    joint: float | None,
-    sensors: SensorRule,
-    at_least: int,
-) -> Tuples:
-    """Return the maximal compatible sets of at least so many members, sorted; all arguments are checked."""
-    names = {id(batches[role]): role for role in graph.roles}  # one batch in two roles is one stream
-    stream_of = {role: names[id(batches[role])] for role in graph.roles}
-    installed = InstalledGraph(graph, stream_of, thresholds, USUAL_LIMITS)
-    labels = RowLabels(orders_ties=False)
-    sets = PartialSets(installed, checked_at_least(at_least, installed), joint, sensors, labels)
-    live, first = set[MemberSet](), {}
-    buffers, rows = StreamBuffers(graph.roles), 0
-    for name, events in zip(graph.roles, events_of([batches[name] for name in graph.roles]), strict=True):
-        batch = buffers.coded(name, replace(events, ref=np.arange(rows, rows + len(events))), batches[name].templates)
-        for grown, before in sets.grow(name, batch, buffers):
-            live.add(grown)
-            live.discard(before or frozenset())
-        first[name], rows = rows, rows + len(events)
-    tuples = sets.tuples(sorted(live, key=lambda members: _in_role_order(members, list(first.values()))))
-    tuples.members -= np.where(tuples.present, list(first.values()), 0)
-    return tuples
 
 
 def _in_role_order(members: MemberSet, first: Sequence[int]) -> list[int]:
@@ -127,3 +176,21 @@ def _in_role_order(members: MemberSet, first: Sequence[int]) -> list[int]:
     for ref in members:
         refs[int(np.searchsorted(first, ref, side="right")) - 1] = ref
     return refs
+
+
+def _check_batches(batches: Mapping[str, Detections], graph: ConstraintGraph) -> None:
+    needed = f"one Detections for each role of the graph: {list(graph.roles)}"
+    if not isinstance(batches, Mapping):
+        raise DetectionsError("batches", batches, needed)
+    if set(batches) != set(graph.roles):
+        raise DetectionsError("batches", sorted(batches), needed)
+    for role, batch in batches.items():
+        checked_batch(f"batches[{role!r}]", batch)
+
+
+def _kept(where: Where, members: Int64Array) -> BoolArray:
+    keep = np.asarray(where(members))
+    if keep.shape != (len(members),) or keep.dtype != np.bool_:
+        what = f"an array of {keep.dtype} with shape {keep.shape}"
+        raise DetectionsError("where", what, f"bool for each of the {len(members)} tuples")
+    return keep

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, Int64Array
-from coincide.constraints.conditions import SensorRule, checked_sensor_rule
-from coincide.constraints.graph import ConstraintGraph, checked_graph
-from coincide.errors import DetectionsError
+from coincide.constraints.conditions import SensorRule
+from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Tuples
-from coincide.joins.detections import Detections, checked_batch
-from coincide.joins.labels import Keys, keyed_batches
-from coincide.joins.tuples.judged_edges import are_exact, with_thresholds
-from coincide.joins.tuples.members import MemberColumns, in_order
-from coincide.joins.tuples.tuple_blocks import BatchTuples, MemberBlock, maximal_tuples
-
-Where = Callable[[Int64Array], BoolArray]
+from coincide.joins.detections import Detections
+from coincide.joins.labels import Keys
+from coincide.joins.tuples.members import in_order
+from coincide.joins.tuples.tuple_blocks import BatchTuples, Where
 
 
 def window_join(
@@ -82,9 +76,9 @@ def window_join(
     >>> clouds.members.tolist(), clouds.edge_probability.tolist()
     ([[0, 0, 0]], [[1.0, 1.0]])
     """
-    join = _CheckedJoin.of(batches, graph, key, threshold, sensors)
+    join = BatchTuples.of(batches, graph, key, threshold, sensors)
     if at_least is not None:
-        return join.sets(where, at_least)
+        return join.maximal(where, at_least)
     blocks = list(join.blocks(where))
     nobody = np.empty((len(graph.roles), 0), np.int64)
     members = np.hstack([nobody, *(block.members.T for block in blocks)]).T
@@ -103,89 +97,7 @@ def window_join_blocks(
 
     Parameters are those of `window_join`. A part has about 64k tuples, or as many as one event more makes; parts and
     the tuples in them come in any order.
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> from coincide.constraints.window import Window
-    >>> a = Detections(range(100), [Histogram.point()])
-    >>> graph = ConstraintGraph.clique(["x", "y", "z"], Window(0.0001))
-    >>> sum(len(part) for part in window_join_blocks({"x": a, "y": a, "z": a}, graph))
-    161700
     """
-    join = _CheckedJoin.of(batches, graph, key, threshold, sensors)
+    join = BatchTuples.of(batches, graph, key, threshold, sensors)
     for block in join.blocks(where):
         yield join.tuples(block.members)
-
-
-@dataclass(frozen=True, eq=False)
-class _CheckedJoin:
-    """The arguments of a join, checked: `keyed` has (area, key) in place of the area; `joint` is None if edges do."""
-
-    given: Mapping[str, Detections]
-    keyed: Mapping[str, Detections]
-    graph: ConstraintGraph
-    thresholds: Sequence[float]
-    joint: float | None
-    sensors: SensorRule
-
-    @classmethod
-    def of(
-        cls,
-        batches: Mapping[str, Detections],
-        graph: ConstraintGraph,
-        key: Keys | None,
-        threshold: float | None,
-        sensors: SensorRule,
-    ) -> _CheckedJoin:
-        _check_batches(batches, checked_graph(graph))
-        exact = {role: are_exact(batch.templates) for role, batch in batches.items()}
-        thresholds = with_thresholds(graph, threshold, exact)
-        joint = threshold if len(graph.edges) > 1 and not all(exact.values()) else None
-        return cls(batches, keyed_batches(batches, key), graph, thresholds, joint, checked_sensor_rule(sensors))
-
-    def blocks(self, where: Where | None) -> Iterator[MemberBlock]:
-        for members, is_in_order in BatchTuples(self.keyed, self.graph, self.thresholds, self.sensors).blocks():
-            kept = members if where is None else members[_kept(where, members)]
-            if self.joint is not None:
-                kept = kept[self._columns(kept).at_least(self.graph, self.joint)]
-            if len(kept):
-                yield MemberBlock(kept, is_in_order)
-
-    def sets(self, where: Where | None, at_least: int) -> Tuples:
-        if where is not None:
-            raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
-        return maximal_tuples(self.keyed, self.graph, self.thresholds, self.joint, self.sensors, at_least)
-
-    def tuples(self, members: Int64Array) -> Tuples:
-        return Tuples(
-            members,
-            lambda: self._columns(members).probabilities(self.graph),
-            lambda: self._columns(members).edge_probabilities(self.graph),
-        )
-
-    def _columns(self, members: Int64Array) -> MemberColumns:
-        batches = [(self.given[role], at) for role, at in zip(self.graph.roles, members.T, strict=True)]
-        return MemberColumns(
-            [batch.templates for batch, _ in batches],
-            np.array([batch.template_index[at] for batch, at in batches]),
-            np.array([batch.detected_at_us[at] for batch, at in batches]),
-        )
-
-
-def _check_batches(batches: Mapping[str, Detections], graph: ConstraintGraph) -> None:
-    needed = f"one Detections for each role of the graph: {list(graph.roles)}"
-    if not isinstance(batches, Mapping):
-        raise DetectionsError("batches", batches, needed)
-    if set(batches) != set(graph.roles):
-        raise DetectionsError("batches", sorted(batches), needed)
-    for role, batch in batches.items():
-        checked_batch(f"batches[{role!r}]", batch)
-
-
-def _kept(where: Where, members: Int64Array) -> BoolArray:
-    keep = np.asarray(where(members))
-    if keep.shape != (len(members),) or keep.dtype != np.bool_:
-        what = f"an array of {keep.dtype} with shape {keep.shape}"
-        raise DetectionsError("where", what, f"bool for each of the {len(members)} tuples")
-    return keep

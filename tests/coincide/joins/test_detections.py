@@ -12,21 +12,18 @@ CLOCK = Histogram.uniform(-40, 0.0000005)
 
 def test_earliest_is_rounded_down_and_latest_up() -> None:
     detections = Detections([60_000_000], [CLOCK])
-
     assert detections.earliest_us.tolist() == [20_000_000]
     assert detections.latest_us.tolist() == [60_000_001]
 
 
 def test_each_row_has_its_own_template() -> None:
     detections = Detections([0, 0], [Histogram.point(), CLOCK], template_index=[1, 0])
-
     assert detections.earliest_us.tolist() == [-40_000_000, 0]
 
 
 def test_columns_are_read_only_and_leave_the_callers_array_alone() -> None:
     times = np.array([1, 2], np.int64)
     detections = Detections(times, [CLOCK])
-
     with pytest.raises(ValueError, match="read-only"):
         detections.detected_at_us[0] = 5
     times[0] = 3
@@ -35,7 +32,6 @@ def test_columns_are_read_only_and_leave_the_callers_array_alone() -> None:
 
 def test_a_batch_may_be_empty() -> None:
     detections = Detections([], [], area=[], sensor=[], id=[])
-
     assert len(detections) == 0
     assert detections.latest_us.tolist() == []
 
@@ -44,7 +40,6 @@ def test_labels_of_any_integer_type_are_told_apart_to_the_last_bit() -> None:
     far = 2**53
     signed = Detections([0], [CLOCK], area=np.array([far]))
     unsigned = Detections([0], [CLOCK], area=np.array([far + 1], np.uint64), id=np.array([7], np.int8))
-
     assert unsigned.id is not None
     assert unsigned.id.dtype == np.int64
     assert len(timing_join(signed, unsigned, Window(100), 1)) == 0
@@ -54,7 +49,6 @@ def test_take_keeps_all_columns_together() -> None:
     detections = Detections(
         [1, 2, 3], [CLOCK], area=["x", "y", "z"], sensor=[7, 8, 9], received_at_us=[4, 5, 6], id=["p", "q", "r"]
     ).take(np.array([2, 0]))
-
     assert detections.id is not None
     assert detections.area is not None
     assert detections.sensor is not None
@@ -91,8 +85,6 @@ def test_take_keeps_all_columns_together() -> None:
 )
 def test_an_unusable_column_is_refused_by_name(field: str, columns: dict[str, Any]) -> None:
     usable: dict[str, Any] = {"detected_at_us": [1, 2], "templates": [CLOCK]}
-
     with pytest.raises(CoincideError) as refusal:
         Detections(**(usable | columns))
-
     assert refusal.value.field == field

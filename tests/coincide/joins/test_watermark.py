@@ -34,7 +34,6 @@ def slow(all_rows: list[tuple[int, int, int]]) -> list[int]:
 @given(rows, st.integers(0, 30))
 def test_equals_the_slow_twin_however_the_rows_are_split(all_rows: list[tuple[int, int, int]], cut: int) -> None:
     watermark = Watermark()
-
     assert advance(watermark, all_rows[:cut]) + advance(watermark, all_rows[cut:]) == slow(all_rows)
 
 
@@ -43,49 +42,21 @@ def test_goes_on_from_its_saved_state(before: list[tuple[int, int, int]], after:
     watermark = Watermark()
     advance(watermark, before)
     restored = Watermark(watermark.state_us)
-
     assert advance(restored, after) == advance(watermark, after)
-
-
-def test_one_fast_clock_is_held_back_by_the_time_of_reception() -> None:
-    watermark = Watermark()
-
-    assert advance(watermark, [(0, YEAR_2100, 100), (0, 99, 101)]) == [100, 100]
-
-
-def test_lateness_is_judged_row_by_row_not_by_batch() -> None:
-    # D = 10: the row at 85 is on time when only 90 has been seen, late once 100 has
-    area = np.zeros(3, np.int32)
-
-    late_last = np.array([90, 100, 85]) < Watermark().advance(area, np.array([90, 100, 85])) - 10
-    late_first = np.array([90, 85, 100]) < Watermark().advance(area, np.array([90, 85, 100])) - 10
-
-    assert late_last.tolist() == [False, False, True]
-    assert late_first.tolist() == [False, False, False]
-
-
-def test_an_area_that_has_seen_nothing_makes_nothing_late() -> None:
-    watermark = Watermark()
-    watermark.advance(np.array([1], np.int32), np.array([5]))
-
-    assert watermark.us(0) == BEFORE_ALL_US
-    assert watermark.us(7) == BEFORE_ALL_US
-    assert watermark.us(1) == 5
 
 
 def test_one_area_can_be_put_back() -> None:
     watermark = Watermark()
     watermark.advance(np.array([0, 1], np.int32), np.array([50, 7]))
+    assert watermark.us(7) == BEFORE_ALL_US
     watermark.put(0, BEFORE_ALL_US)
     watermark.put(300, 9)
-
     assert [watermark.us(area) for area in (0, 1, 2, 300)] == [BEFORE_ALL_US, 7, BEFORE_ALL_US, 9]
 
 
 def test_a_hundred_thousand_areas_at_once() -> None:
     area = np.arange(100_000, dtype=np.int32)
     watermark = Watermark()
-
     assert (watermark.advance(area, area.astype(np.int64)) == area).all()
     assert (watermark.advance(area[::-1].copy(), np.zeros(100_000, np.int64)) == area[::-1]).all()
 
@@ -95,6 +66,5 @@ def test_areas_that_have_seen_something_can_be_moved_on() -> None:
     advance(watermark, [(0, 50, 99), (2, 7, 99)])
     watermark.move_on(np.array([2, 1, 700], np.int32), np.array([5, 5, 5]))
     watermark.move_on(np.array([], np.int32), np.array([], np.int64))
-
     assert [watermark.us(area) for area in (0, 1, 2, 700)] == [50, BEFORE_ALL_US, 12, BEFORE_ALL_US]
     assert advance(watermark, [(2, 11, 99), (2, 13, 99), (1, 3, 99)]) == [12, 13, 3]

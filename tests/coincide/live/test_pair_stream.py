@@ -9,15 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import CoincideError, Detections, Histogram, Stream, TimingJoin, Window, timing_join
-from coincide.constraints import JoinCondition, SensorRule
+from coincide.constraints import SensorRule
 from coincide.errors import StreamError
-from coincide.joins.events import Events
 from coincide.joins.label_codes import SPARE_LABELS
 from coincide.joins.row_labels import LEAST_LOG
 from coincide.joins.watermark import BEFORE_ALL_US
-from coincide.live import SharedJoins
 from coincide.offsets import PairLimits
-from tests.reference.timing_join import Row, couples, detections_of, on_time, row_lists, watermarks
+from tests.reference.timing_join import Row, couples, detections_of, on_time, row_lists
 from tests.reference.timing_join import timing_join as slow_timing_join
 
 TEMPLATES = (
@@ -71,7 +69,7 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
     late: list[int] = []
     for number, run in enumerate(runs_of(rows, cuts)):
         for empty in empty_batches:  # between any two batches, and before the first
-            nothing = join.push("xy"[number % 2] if "y" in join._streams else "x", empty)
+            nothing = join.push("xy"[number % 2] if "y" in join._intake._streams else "x", empty)
             assert len(nothing.insert) == len(nothing.late) == 0
         changes = join.push(run[0].stream, batch(run))
         found += couples(changes.insert)
@@ -81,31 +79,25 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
     return set(found), set(late)
 
 
+@pytest.mark.parametrize("partner", ["y", "x"])
 @settings(max_examples=40)
 @given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
 def test_finds_the_slow_twins_pairs_of_the_events_on_time(
-    rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule, limits: PairLimits
+    partner: str,
+    rows: list[Row],
+    cuts: list[int],
+    window: Window,
+    threshold: float,
+    sensors: SensorRule,
+    limits: PairLimits,
 ) -> None:
-    join = TimingJoin(STREAMS["x"], STREAMS["y"], window, threshold, sensors, pair_limits=limits)
-
+    """The partner of x is y, or x itself."""
+    rows = rows if partner == "y" else [replace(row, stream="x") for row in rows]
+    join = TimingJoin(STREAMS["x"], STREAMS[partner], window, threshold, sensors, pair_limits=limits)
     found, late = stream_join(join, rows, cuts)
-
     accepted = on_time(rows, DELAY_US)
     assert late == {row.id for row in rows} - {row.id for row in accepted}
-    assert found == slow_timing_join(accepted, "x", "y", window, threshold, sensors)
-
-
-@settings(max_examples=40)
-@given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
-def test_finds_the_slow_twins_pairs_of_a_stream_with_itself(
-    rows: list[Row], cuts: list[int], window: Window, threshold: float, sensors: SensorRule, limits: PairLimits
-) -> None:
-    rows = [replace(row, stream="x") for row in rows]
-    join = TimingJoin(STREAMS["x"], None, window, threshold, sensors, pair_limits=limits)
-
-    found, _ = stream_join(join, rows, cuts)
-
-    assert found == slow_timing_join(on_time(rows, DELAY_US), "x", "x", window, threshold, sensors)
+    assert found == slow_timing_join(accepted, "x", partner, window, threshold, sensors)
 
 
 @settings(max_examples=40)
@@ -116,36 +108,20 @@ def test_the_order_of_arrival_changes_nothing_while_nothing_is_late(
     rows = [replace(row, stream="x") for row in rows] if is_self_join else rows
     x, y = (Stream(name, 1000, 4) for name in ("x", "x" if is_self_join else "y"))
     shuffled = data.draw(st.permutations(rows))
-
     answers = [stream_join(TimingJoin(x, y, window, threshold), order, data.draw(cuts)) for order in (rows, shuffled)]
-
     assert answers[0] == answers[1]
 
 
 @settings(max_examples=40)
-@given(rows_of_x_and_y, cuts, windows)
-def test_evicting_by_the_retention_rule_after_every_batch_loses_no_pair(
-    rows: list[Row], cuts: list[int], window: Window
-) -> None:
+@given(rows_of_x_and_y, windows)
+def test_evicting_by_the_retention_rule_after_every_batch_loses_no_pair(rows: list[Row], window: Window) -> None:
     """The hardest case: whatever may go goes at once, and late-but-on-time events come behind it."""
-    joins = SharedJoins(STREAMS.values(), lambda refs, others: refs < others)
-    joins.install("q", JoinCondition("x", "y", window, 0.05, "any"))
-    reached: dict[str, int] = {}
-    accepted = {row.id for row in on_time(rows, DELAY_US)}
-    codes = {"bay": 0, "sea": 1}
+    join = TimingJoin(STREAMS["x"], STREAMS["y"], window, 0.05, "any")
     found: set[Pair] = set()
-
-    for row, watermark_us in zip(rows, watermarks(rows), strict=True):
-        reached[str(row.area)] = watermark_us
-        if row.id in accepted:
-            area, template = np.array([codes[str(row.area)]], np.int32), np.array([0], np.int32)
-            one = Events(area, np.array([row.detected_at_us]), template, template, np.array([row.id]))
-            for pairs in joins.push(row.stream, one, [row.template]).values():
-                found |= set(couples(pairs))
-        joins.evict(np.array([reached.get("bay", -(2**62)), reached.get("sea", -(2**62))]))
-
-    accepted_rows = [row for row in rows if row.id in accepted]
-    assert found == slow_timing_join(accepted_rows, "x", "y", window, 0.05, "any")
+    for row in rows:
+        found |= set(couples(join.push(row.stream, batch([row])).insert))
+        join._evict()
+    assert found == slow_timing_join(on_time(rows, DELAY_US), "x", "y", window, 0.05, "any")
 
 
 EITHER_END = Histogram([-4, -4, 0, 0], [0.5, 0, 0.5])  # 4 s before its report, or at it
@@ -167,11 +143,9 @@ def test_an_event_is_kept_until_the_last_partner_on_time_and_no_longer(
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(lo_s=-1, hi_s=3), 0.5)
     exact = [Histogram.point().shift(shift_s)]
     times = np.array([91_999_990, 92_000_000]) - shift_s * SECOND
-
     join.push(kept, Detections(times, exact, id=["gone", "kept"]))
     join.push(kept, Detections([(100 - shift_s) * SECOND], exact, id=["watermark"]))
     assert join.buffered(kept) == 2
-
     changes = join.push(arriving, Detections([late_s * SECOND], [EITHER_END], id=["last"]))
     assert len(changes.late) == 0
     assert "kept" in {*changes.insert.left.tolist(), *changes.insert.right.tolist()}
@@ -183,35 +157,10 @@ def test_a_hundred_thousand_areas_and_a_century_in_one_batch() -> None:
     area = np.tile(np.arange(count), 2)
     times = np.repeat([year_1980, year_2100], count)  # 1980 first, so that it is not late
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
-
     join.push("x", Detections(times, TEMPLATES[:1], area=area))
     pairs = join.push("y", Detections(times[count:], TEMPLATES[:1], area=area[count:])).insert
-
     assert len(pairs) == count
     assert (pairs.left - count == pairs.right - 2 * count).all(), "each area's events of 2100 meet"
-
-
-def test_the_buffers_stay_small_while_time_goes_on() -> None:
-    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 0.5)
-    held = []
-    for second in range(0, 20_000, 100):
-        times = np.arange(second, second + 100) * SECOND
-        for stream in ("x", "y"):
-            join.push(stream, Detections(times, TEMPLATES[:1], id=times))
-        held.append(join.buffered("x") + join.buffered("y"))
-
-    assert max(held) < 300  # 100 s a batch, and at most about 8 s of retention
-
-
-def test_the_hard_bound_drops_the_earliest_and_counts_them() -> None:
-    join = TimingJoin(Stream("x", 1000, 0), Stream("y", 1000, 0), Window(1), 1, max_buffered=3)
-
-    join.push("x", Detections([SECOND * at for at in (5, 1, 4, 2, 3)], TEMPLATES[:1], id=[5, 1, 4, 2, 3]))
-    pairs = join.push("y", Detections([2 * SECOND], TEMPLATES[:1], id=[9])).insert
-
-    assert join.dropped == 2
-    assert join.buffered("x") == 3
-    assert pairs.left.tolist() == [3]
 
 
 def test_what_can_find_no_partner_any_more_makes_room_and_is_not_counted_as_dropped() -> None:
@@ -221,26 +170,12 @@ def test_what_can_find_no_partner_any_more_makes_room_and_is_not_counted_as_drop
     assert (join.dropped, join.buffered("x")) == (0, 8)
 
 
-def test_templates_that_nothing_uses_any_more_are_forgotten() -> None:
-    join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 0.5)
-    found = 0
-    for second in range(0, 4000, 20):
-        own = [Histogram.uniform(-0.1 - second * 1e-6, 0.1)]  # every event brings its own uncertainty
-        for stream in ("x", "y"):
-            found += len(join.push(stream, Detections([second * SECOND], own)).insert)
-
-    assert found == 200
-    assert all(len(registry) < 80 for registry in join._joins.buffers.templates.values())
-
-
 def test_the_ids_of_a_pair_are_known_even_if_its_batch_lets_its_events_go() -> None:
     join = TimingJoin(Stream("x", 10, 0), Stream("y", 10, 0), Window(1), 1)
     join.push("x", Detections([0] * 2 * LEAST_LOG, TEMPLATES[:1], id=["old"] * 2 * LEAST_LOG))
     join.push("x", Detections([1000 * SECOND] * 300, TEMPLATES[:1], id=["x"] * 300))
-
     y = Detections([1000 * SECOND] * 100 + [2000 * SECOND], TEMPLATES[:1], id=["y"] * 101)
     pairs = join.push("y", y).insert
-
     assert join.buffered("x") == 0
     assert (pairs.left.tolist(), pairs.right.tolist()) == (["x"] * 30_000, ["y"] * 30_000)
 
@@ -259,7 +194,6 @@ def test_sensors_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[
         for stream in ("x", "y"):
             found += len(join.push(stream, rows).insert)
         most = max(most, labels_held(join)[1])
-
     assert found == 100 * per_batch, "each with the other event of its own sensor"
     assert SPARE_LABELS < most < SPARE_LABELS + 10 * per_batch
 
@@ -274,7 +208,6 @@ def test_areas_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[in
         for stream in ("x", "y"):
             found += len(join.push(stream, rows).insert)
         assert labels_held(join)[0] <= SPARE_LABELS + 4 * per_batch
-
     assert found == 10_000
     assert len(join._intake.watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_batch)
     assert (join.watermark_us(kind(0)), join.watermark_us(kind(9999))) == (BEFORE_ALL_US, 9950 * SECOND)
@@ -286,7 +219,6 @@ def test_a_forgotten_area_begins_anew() -> None:
     assert len(join.push("x", Detections([0], TEMPLATES[:1], area=["bay"])).late) == 1
     many = [f"area {number}" for number in range(2 * SPARE_LABELS)]
     join.push("x", Detections([200 * SECOND] * len(many), TEMPLATES[:1], area=many))
-
     assert join.watermark_us("bay") == BEFORE_ALL_US
     again = join.push("x", Detections([0], TEMPLATES[:1], area=["bay"]))
     assert (len(again.late), join.watermark_us("bay")) == (0, 0)
@@ -296,7 +228,6 @@ def test_batches_that_do_not_fit_are_refused_and_change_nothing() -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
     good = Detections([0], TEMPLATES[:1], area=["bay"], sensor=["s"], id=["n1"])
     join.push("x", good)
-
     for stream, bad, message in [
         ("z", good, "one of"),
         ("y", Detections([0], TEMPLATES[:1], area=["bay"]), "without a sensor"),
@@ -309,7 +240,6 @@ def test_batches_that_do_not_fit_are_refused_and_change_nothing() -> None:
     ]:
         with pytest.raises(CoincideError, match=message):
             join.push(stream, bad)
-
     assert join.buffered("y") == 0
     assert join._intake.labels.area_code("new") is None
     pairs = join.push("y", good).insert
@@ -324,10 +254,8 @@ def test_a_hard_bound_is_a_whole_number_of_events(max_buffered: Any) -> None:
 
 def test_asking_for_a_watermark_changes_nothing() -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
-
     assert join.watermark_us("nowhere") == BEFORE_ALL_US
     join.push("x", Detections([7], TEMPLATES[:1], area=[5]))
-
     assert (join.watermark_us(5), join.watermark_us("nowhere")) == (7, BEFORE_ALL_US)
 
 
@@ -341,17 +269,13 @@ def test_the_batch_join_of_one_stream_gives_the_same_roles_by_id(
     ids = np.array(names, np.int64).astype(np.str_) if as_text else np.array(names, np.int64)
     whole = Detections(whole.detected_at_us, TEMPLATES, whole.template_index, whole.area, whole.sensor, id=ids)
     join = TimingJoin(Stream("x", 1000, 4), None, window, threshold, sensors)
-
     at_once = timing_join(whole, None, window, threshold, sensors)
     streamed = join.push("x", whole).insert
-
     found = set(zip(ids[at_once.left].tolist(), ids[at_once.right].tolist(), strict=True))
     assert found == set(couples(streamed))
 
 
 def test_ties_of_time_are_ordered_by_id() -> None:
     ties = Detections([5] * 3, TEMPLATES[:1], id=["c", "a", "b"])
-
     pairs = timing_join(ties, None, Window(1), 1)
-
     assert sorted(couples(pairs)) == [(1, 0), (1, 2), (2, 0)]

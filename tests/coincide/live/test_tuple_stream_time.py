@@ -57,9 +57,7 @@ def test_the_buffers_stay_small_and_nothing_is_missed(form: str, at_least: int |
     graph = GRAPHS[form]
     frames = {name: recorded(seed, areas) for seed, name in enumerate("abc")}
     join = WindowJoin(graph, [Stream(name, 90, 2.2) for name in "abc"], at_least=at_least)
-
     standing, most = pushed_in_turn(join, frames)
-
     expected = window_join(frames, graph, at_least=at_least)
     assert standing == set(map(tuple, expected.members.tolist()))
     assert len(standing) > 50
@@ -70,10 +68,8 @@ def test_what_is_late_is_told_and_not_joined() -> None:
     join = WindowJoin(GRAPHS["path"], [Stream(name, 10, 0) for name in "abc"])
     point = [Histogram.point()]
     join.push("a", Detections([100 * SECOND_US], point))
-
     changes = join.push("b", Detections([89 * SECOND_US, 100 * SECOND_US], point))
     complete = join.push("c", Detections([89 * SECOND_US, 101 * SECOND_US], point))
-
     assert changes.late.tolist() == [0]
     assert changes.late_by_us.tolist() == [SECOND_US]
     assert complete.late.tolist() == [0]
@@ -83,10 +79,8 @@ def test_what_is_late_is_told_and_not_joined() -> None:
 def test_a_hard_bound_drops_the_earliest_and_counts_them() -> None:
     join = WindowJoin(GRAPHS["uniform clique"], [Stream(name, 1e6, 0) for name in "abc"], at_least=2, max_buffered=2)
     point = [Histogram.point()]
-
     join.push("a", Detections([0, 10 * SECOND_US, 20 * SECOND_US], point))
     changes = join.push("b", Detections([0, 20 * SECOND_US], point))
-
     assert join.dropped == 1
     assert changes.insert.members.tolist() == [[2, 4, -1]]
 
@@ -98,7 +92,6 @@ def test_own_templates_are_forgotten_with_their_events() -> None:
         own = [Histogram.uniform(-0.1 - second * 1e-6, 0.1)]
         for name in "abc":
             found += len(join.push(name, Detections([second * SECOND_US], own)).insert)
-
     assert found == 320  # each pair, then all three
     assert join.templates_known < 3 * 80  # of 480
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from coincide import Detections, Histogram, Stream, TimingJoin, Window, timing_join
+from coincide.arrays import range_expansion
 from coincide.joins.buffer import Buffer
 from coincide.joins.keys import KeyGrid
-from coincide.joins.pairs import expansion, matching
+from coincide.joins.pairs import matching
 from coincide.joins.pairs import pair_join as batch_join
 from coincide.joins.probe_bounds import ProbeBounds
 from tests.reference.call_counts import CallCounts
@@ -19,7 +20,7 @@ def joined(counts: CallCounts) -> CallCounts:
     """Bounds searched by the joins, keys laid out to search in, pairs written out, and pairs tested of those."""
     counts.watch(KeyGrid, "over", "keys", lambda _, keys: len(keys))
     counts.watch(matching, "_ranges", "searched", lambda _, probe, *bounds_us: len(bounds_us) * len(probe.events))
-    for written_out, owner in (("expanded", expansion), ("expanded_columns", batch_join)):
+    for written_out, owner in (("expanded", range_expansion), ("expanded_ranges", batch_join)):
         counts.watch(owner, written_out, "expanded", lambda pairs, *_: len(pairs[0]))
     counts.watch(ProbeBounds, "qualify", "tested", lambda qualifies, *_: len(qualifies))
     return counts

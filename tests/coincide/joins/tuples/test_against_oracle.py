@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import window_join
+from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.joins import window_join_blocks
 from tests.reference.constraint_graphs import FORMS
 from tests.reference.window_join import Positions, window_join_oracle
@@ -43,9 +44,7 @@ def test_window_join_finds_what_the_oracle_finds(data: st.DataObject, cases: st.
 @settings(max_examples=10)
 @given(case=window_joins(most=4, with_joint=False), seed=st.integers(0, 9))
 def test_any_other_condition(case: WindowJoinCase, seed: int) -> None:
-    def where(
-        members: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def where(members: Int64Array) -> BoolArray:
         return (members @ np.arange(1, members.shape[1] + 1) + seed) % 3 > 0
 
     expected = window_join_oracle(case.frames, case.graph, where=where, **case.asked)

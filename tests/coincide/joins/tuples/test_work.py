@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coincide import ConstraintGraph, Detections, Histogram, Window, window_join
-from coincide.joins.pairs import expansion
+from coincide.arrays import range_expansion
 from coincide.joins.tuples import enumeration
 from tests.reference.call_counts import CallCounts
 
@@ -28,42 +28,32 @@ def dense() -> dict[str, Detections]:
     return {**frames, "c": exact(rng.integers(0, day_us, 12))}
 
 
-def windows(form: str) -> ConstraintGraph:
-    wide, narrow = Window(PARTNERS / 2), Window(0.6)
-    return {
-        "the rare stream at an end": lambda: ConstraintGraph.path("abc", [wide, narrow]),
-        "the rare stream in the middle": lambda: ConstraintGraph.path("acb", wide),
-        "uniform clique": lambda: ConstraintGraph.clique("abc", narrow),
-        "uneven clique": lambda: ConstraintGraph.clique(
-            "abc", {("a", "b"): wide, ("b", "c"): narrow, ("a", "c"): narrow}
-        ),
-    }[form]()
+WIDE, NARROW = Window(PARTNERS / 2), Window(0.6)
+GRAPHS = {
+    "the rare stream at an end": ConstraintGraph.path("abc", [WIDE, NARROW]),
+    "the rare stream in the middle": ConstraintGraph.path("acb", WIDE),
+    "uniform clique": ConstraintGraph.clique("abc", NARROW),
+    "uneven clique": ConstraintGraph.clique("abc", {("a", "b"): WIDE, ("b", "c"): NARROW, ("a", "c"): NARROW}),
+}
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["the rare stream at an end", "the rare stream in the middle", "uniform clique", "uneven clique"],
-)
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_a_selective_query_over_dense_streams_does_not_blow_up(
-    form: str, dense: dict[str, Detections], counts: CallCounts
+    graph: ConstraintGraph, dense: dict[str, Detections], counts: CallCounts
 ) -> None:
-    counts.watch(expansion, "expanded", "written", lambda pairs, *_: len(pairs[0]))
+    counts.watch(range_expansion, "expanded", "written", lambda pairs, *_: len(pairs[0]))
     counts.watch(enumeration, "expanded_beside", "never", lambda *_: 0)
-
-    found = window_join(dense, windows(form))
-
+    found = window_join(dense, graph)
     in_and_out = sum(map(len, dense.values())) + len(found)
     assert counts["written"] + len(found) <= in_and_out  # partial tuples beside whole ones; the pairs a-b alone are 8M
 
 
 def test_partial_tuples_without_a_candidate_go_at_once(counts: CallCounts) -> None:
-    counts.watch(expansion, "expanded", "written", lambda pairs, *_: len(pairs[0]))
+    counts.watch(range_expansion, "expanded", "written", lambda pairs, *_: len(pairs[0]))
     rng = np.random.default_rng(6)
     span_us = 2_000 * SECOND_US
     frames = {name: exact(rng.integers(0, span_us, 2_000)) for name in "abcd"}
     graph = ConstraintGraph.path("abcd", [Window(5), Window(0.001), Window(5)])
-
     found = window_join(frames, graph)
-
     assert 0 < len(found) < 2_000
     assert counts["written"] <= 10 * len(found)  # 20,000 pairs of a and b, of which hardly one has a c
