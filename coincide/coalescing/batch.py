@@ -44,6 +44,8 @@ def validity(
 
     Filter rows after this, never before: a reading that does not interest still ends the one before it.
 
+    A CoalescingError names the column, the value and what is allowed.
+
     Parameters
     ----------
     ts_us : array_like of int, shape (n,)
@@ -57,11 +59,6 @@ def validity(
     -------
     start_us, end_us : ndarray of int64, shape (n,)
         In the order of the rows.
-
-    Raises
-    ------
-    CoalescingError
-        Names the column, the value and what is allowed.
 
     Examples
     --------
@@ -93,6 +90,8 @@ def coalesce(
     value goes on from the earlier one's. Intervals that belong together are united: a run ends where the next interval
     starts more than `gap_us` after all that came before it in the run have ended.
 
+    A CoalescingError names the column, the value and what is allowed.
+
     Parameters
     ----------
     start_us, end_us : array_like of int, shape (n,)
@@ -112,11 +111,6 @@ def coalesce(
     Runs
         By group, start and first row. A run is open if its last row is empty, [t, t), and no row of its group
         starts later, as `validity` gives the newest reading.
-
-    Raises
-    ------
-    CoalescingError
-        Names the column, the value and what is allowed.
 
     Examples
     --------
@@ -151,24 +145,7 @@ def coalesce_readings(
 
     Filters belong between the two: where rows are to be left out, call them one by one.
 
-    Parameters
-    ----------
-    ts_us : array_like of int, shape (n,)
-        Times of the readings, microseconds since the epoch, in any order; time-ordered is faster.
-    group, value, equivalence
-        As `coalesce` has them.
-    hold_us : int, optional
-        As `validity` has it.
-
-    Returns
-    -------
-    Runs
-        By group, then by start.
-
-    Raises
-    ------
-    CoalescingError
-        Names the column, the value and what is allowed.
+    The runs are by group, then by start. Readings in order of time are faster.
 
     Examples
     --------
@@ -214,21 +191,14 @@ def _united(
     apart = None if gap else rows.united_apart(LinkRule.of(values, equivalence))
     if apart is not None:
         return apart
-    classes = rows.divided(class_codes(codes, values))
-    return _by_group(classes.united(LinkRule(gap_us=gap)), codes)
-
-
-def _by_group(spans: Spans, codes: Int64Array) -> Spans:
-    """Put the spans of classes into the order by (group, start, first row)."""
-    order = stable_order(spans.first)
-    order = order.take(stable_order_by(codes.take(spans.first.take(order)), spans.start_us.take(order)))
-    return spans.take(order)
+    spans = rows.divided(class_codes(codes, values)).united(LinkRule(gap_us=gap))
+    order = stable_order(spans.first)  # by (group, start, first row)
+    return spans.take(order.take(stable_order_by(codes.take(spans.first.take(order)), spans.start_us.take(order))))
 
 
 def _as_runs(spans: Spans, labels: LabelArray, values: npt.NDArray[Any] | None, is_open: BoolArray) -> Runs:
-    value = None if values is None else values.take(spans.first)
-    first, last = spans.first, spans.last
-    return Runs(spans.start_us, spans.end_us, labels.take(first), value, spans.rows_of_each, first, last, is_open)
+    first, value = spans.first, None if values is None else values.take(spans.first)
+    return Runs(spans.start_us, spans.end_us, labels.take(first), value, spans.rows_of_each, first, spans.last, is_open)
 
 
 def _ends_of(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
@@ -242,12 +212,11 @@ def _ends_of(end_us: npt.ArrayLike, start_us: Int64Array) -> Int64Array:
 
 
 def _ends_of_readings(code: Int64Array, start_us: Int64Array, hold_us: int | None) -> Int64Array:
-    new_group = np.concatenate([np.ones(min(1, len(code)), np.bool_), code[1:] != code[:-1]])
-    counts = new_group.copy()
-    counts[1:] |= start_us[1:] != start_us[:-1]
+    counts = np.ones(len(code), np.bool_)
+    counts[1:] = (code[1:] != code[:-1]) | (start_us[1:] != start_us[:-1])
     (kept,) = np.nonzero(counts)
     start, newest = start_us[kept], np.ones(len(kept), np.bool_)
-    newest[:-1] = new_group[kept[1:]]
+    newest[:-1] = code[kept[1:]] != code[kept[:-1]]
     until = np.append(start[1:], start[-1:])
     if hold_us is not None:
         until = np.minimum(until, start + duration_of("hold_us", hold_us))

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from coincide.arrays.kinds import Int64Array, PositionArray
-from coincide.arrays.order import narrow, stable_order, stable_sort
+from coincide.arrays.order import IntegerArray, narrow, stable_order, stable_sort
 from coincide.coalescing.columns import BEYOND_US, in_time_order
 from coincide.coalescing.links import LinkRule
 from coincide.coalescing.spans import Spans
@@ -29,7 +27,7 @@ FEWEST_ROWS = 16  # of a group in a block, on average: with many groups blocks a
 class RowBlocks:
     """Facts, or readings: rows whose `end_us` is left out hold for `hold_us`, one of each code at each instant."""
 
-    code: npt.NDArray[np.integer[Any]]  # from 0, row by row
+    code: IntegerArray  # from 0, row by row
     codes: int
     start_us: Int64Array  # in order of time, or of (code, time)
     order: PositionArray | None  # which row each of those is of; None where rows stand so
@@ -38,11 +36,7 @@ class RowBlocks:
 
     @classmethod
     def of(
-        cls,
-        code: npt.NDArray[np.integer[Any]],
-        start_us: Int64Array,
-        end_us: Int64Array | None = None,
-        hold_us: int = BEYOND_US,
+        cls, code: IntegerArray, start_us: Int64Array, end_us: Int64Array | None = None, hold_us: int = BEYOND_US
     ) -> RowBlocks:
         """Put rows, in any order, into that of time."""
         codes = int(code.max(initial=-1)) + 1
@@ -50,7 +44,7 @@ class RowBlocks:
         starts, order = (start_us, None) if in_order else stable_sort(start_us)
         return cls(narrow(code, codes), codes, starts, order, end_us, hold_us)
 
-    def divided(self, code: npt.NDArray[np.integer[Any]]) -> RowBlocks:
+    def divided(self, code: IntegerArray) -> RowBlocks:
         """Return the same rows under new codes; those of one new code must have been of one code before."""
         codes = int(code.max(initial=-1)) + 1
         return replace(self, code=narrow(code, codes), codes=codes)
@@ -60,7 +54,8 @@ class RowBlocks:
 
     def united(self, rule: LinkRule) -> Spans:
         """Unite all rows."""
-        return _united([block.united(rule) for block in self], rule)
+        parts = [block.united(rule) for block in self]
+        return parts[0] if len(parts) == 1 else Spans.joined(parts).united(rule)
 
     def united_apart(self, rule: LinkRule) -> Spans | None:
         """Unite all rows; None as soon as some of one code are seen to overlap, or to start together."""
@@ -98,7 +93,3 @@ class RowBlocks:
             kept = np.append(0, np.flatnonzero(~again) + 1)
             code, start, rows = code.take(kept), start.take(kept), rows.take(kept)
         return Spans(code, start, start + self.hold_us, rows, rows)
-
-
-def _united(parts: Sequence[Spans], rule: LinkRule) -> Spans:
-    return parts[0] if len(parts) == 1 else Spans.joined(parts).united(rule)

@@ -68,13 +68,13 @@ class LinkRule:
     gap_us: int = 0
 
     @classmethod
-    def of(cls, values: npt.NDArray[Any] | None, equivalence: Equivalence, gap_us: int = 0) -> LinkRule:
+    def of(cls, values: npt.NDArray[Any] | None, equivalence: Equivalence) -> LinkRule:
         """Return the rule; whole numbers that only have to be equal are compared in the smallest type for them."""
         if values is None or values.dtype.kind != "i" or not isinstance(equivalence, Equal) or len(values) == 0:
-            return cls(values, equivalence, gap_us)
+            return cls(values, equivalence)
         least = int(values.min())
         range_ = int(values.max()) - least
-        return cls(narrow(values - least, range_ + 1) if range_ < NARROW else values, equivalence, gap_us)
+        return cls(narrow(values - least, range_ + 1) if range_ < NARROW else values, equivalence)
 
     def links(self, last: PositionArray, first: PositionArray) -> BoolArray | None:
         """Whether each span but the first goes on from the one before; spans as their last and first rows."""

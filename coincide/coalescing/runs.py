@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
 
@@ -75,19 +75,18 @@ class Runs:
         return len(self.start_us)
 
     def __iter__(self) -> Iterator[CoalescedRun]:
-        value = [None] * len(self) if self.value is None else self.value.tolist()
-        columns = (self.count, self.first, self.last, self.is_open)
-        times = (self.group.tolist(), self.start_us.tolist(), self.end_us.tolist())
-        return map(CoalescedRun, *times, value, *(column.tolist() for column in columns))
+        value = np.full(len(self), None) if self.value is None else self.value
+        columns = self.group, self.start_us, self.end_us, value, self.count, self.first, self.last, self.is_open
+        return map(CoalescedRun, *(column.tolist() for column in columns))
 
     def __repr__(self) -> str:
         return f"Runs({len(self)} runs, {len(np.unique(self.group))} groups, {int(self.is_open.sum())} open)"
 
     def _repr_html_(self) -> str:
         """Return the first runs as a table, which notebooks show."""
-        lines = [_html_row("th", CoalescedRun._fields)]
-        lines += [_html_row("td", run) for run in self.take(np.s_[:SHOWN_RUNS])]
-        return f"<p>{self!r}</p><table>{''.join(lines)}</table>"
+        rows = [("th", CoalescedRun._fields), *(("td", run) for run in self.take(np.s_[:SHOWN_RUNS]))]
+        cells = ("".join(f"<{cell}>{escape(str(value))}</{cell}>" for value in row) for cell, row in rows)
+        return f"<p>{self!r}</p><table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
 
     def take(self, rows: npt.NDArray[Any] | slice) -> Runs:
         """Return some of the runs: positions, a mask, or a slice."""
@@ -97,23 +96,12 @@ class Runs:
 
     @classmethod
     def of(cls, runs: Sequence[CoalescedRun]) -> Runs:
-        """Return the columns of single runs, in the order given.
-
-        Examples
-        --------
-        >>> Runs.of([CoalescedRun("bay", 0, 20, 81, 3, "r1", "r3", False)])
-        Runs(1 runs, 1 groups, 0 open)
-        """
+        """Return the columns of single runs, in the order given."""
         group, start, end, value, count, first, last, is_open = zip(*runs, strict=True) if runs else [()] * 8
         return cls(
             np.array(start, np.int64), np.array(end, np.int64), label_column(group), value_column(value),
             np.array(count, np.int64), label_column(first), label_column(last), np.array(is_open, np.bool_),
         )  # fmt: skip
-
-
-def _html_row(cell: str, values: Iterable[Any]) -> str:
-    cells = "".join(f"<{cell}>{escape(str(value))}</{cell}>" for value in values)
-    return f"<tr>{cells}</tr>"
 
 
 def value_column(values: Sequence[Any]) -> npt.NDArray[Any]:
@@ -125,6 +113,13 @@ def value_column(values: Sequence[Any]) -> npt.NDArray[Any]:
     column = np.empty(len(values), object)
     column[:] = values
     return column
+
+
+def with_plain_values(runs: Runs) -> Runs:
+    """Return the same runs, whose values are no objects if they are all of one plain kind."""
+    if runs.value is None or runs.value.dtype.kind != "O":
+        return runs
+    return replace(runs, value=value_column(runs.value.tolist()))
 
 
 def label_column(labels: Sequence[Label]) -> LabelArray:
@@ -140,11 +135,8 @@ class RunChanges:
 
     Examples
     --------
-    >>> run = CoalescedRun("bay", 0, 20, 81, 3, 1, 3, True)
-    >>> changes = RunChanges()
+    >>> run, changes = CoalescedRun("bay", 0, 20, 81, 3, 1, 3, True), RunChanges()
     >>> changes.retract(run)
-    >>> changes.insert(run._replace(end_us=30))
-    >>> changes.retract(run._replace(end_us=30))
     >>> changes.insert(run)
     >>> changes.inserted, changes.retracted
     ({}, {})

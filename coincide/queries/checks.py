@@ -46,9 +46,8 @@ def refuse_unless_thresholds(within: Sequence[Within], joint_threshold: float | 
     """Refuse an edge without a threshold where no joint one stands in for it."""
     for number, edge in enumerate(within):
         if edge.threshold is None and joint_threshold is None:
-            raise QueryError(
-                f"within[{number}].threshold", "is missing: above 0 and at most 1, or give a joint_threshold"
-            )
+            allowed = "above 0 and at most 1, or give a joint_threshold"
+            raise QueryError(f"within[{number}].threshold", f"is missing: {allowed}")
 
 
 def refuse_unless_at_least(at_least: object, roles: int, form: str, *, is_clique: bool) -> None:

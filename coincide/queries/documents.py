@@ -8,16 +8,12 @@ from coincide.queries.join_query import Query
 from coincide.queries.readings_query import ReadingsQuery
 
 AnyQuery = Query | ReadingsQuery
-"""A query of either kind."""
 
 
 def query_from_json(obj: object) -> AnyQuery:
     """Read a query; it is one over readings iff its `coalesce` says where they come from.
 
-    Raises
-    ------
-    QueryError
-        Names the field and what is allowed.
+    A QueryError names the field and what is allowed.
 
     Examples
     --------

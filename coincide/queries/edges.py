@@ -75,7 +75,7 @@ def _window(edge: Mapping[str, Any]) -> Window:
     try:
         return Window(**given)
     except WindowError as error:
-        raise QueryError(error.field, f"is {error.value!r}: {error.allowed}") from None
+        raise QueryError(error.field, error.message) from None
 
 
 def _threshold(edge: Mapping[str, Any]) -> float | None:
@@ -89,19 +89,9 @@ def _threshold(edge: Mapping[str, Any]) -> float | None:
 Form = Literal["path", "clique", "graph"]
 FORMS: tuple[Form, ...] = ("path", "clique", "graph")
 
-Pair = tuple[str, str]
-
 
 def edges_of(within: object, form: object, roles: Sequence[str]) -> tuple[Within, ...]:
-    """Read the edges; one that names no roles stands for all edges of the form.
-
-    `roles` are in the order of "from". A QueryError names the field and what is allowed.
-
-    Examples
-    --------
-    >>> [(edge.first, edge.second) for edge in edges_of([{"window_s": 2, "threshold": 0.5}], "path", "abc")]
-    [('a', 'b'), ('b', 'c')]
-    """
+    """Read the edges; one that names no roles stands for all edges of the form, `roles` in the order of "from"."""
     refuse_unless_form(form)
     if not isinstance(within, list) or not within:
         raise QueryError("within", f"is {within!r}: a list of one edge or more")
@@ -130,7 +120,7 @@ def refuse_unless_form(form: object) -> None:
         raise QueryError("form", f"is {form!r}: one of {', '.join(FORMS)}")
 
 
-def _pairs_of(form: object, roles: Sequence[str]) -> list[Pair]:
+def _pairs_of(form: object, roles: Sequence[str]) -> list[tuple[str, str]]:
     """Return the pairs that a form has edges between; a graph is what its edges are."""
     if form == "path":
         return list(pairwise(roles))

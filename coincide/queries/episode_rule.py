@@ -16,7 +16,6 @@ from coincide.stream import LONGEST_NAME
 EpisodeInterval = Literal["occurred", "hull"]
 
 INTERVALS: tuple[EpisodeInterval, ...] = ("occurred", "hull")
-FIELDS = ("gap_s", "by", "interval")
 LONGEST_GAP_S = 30 * 86_400.0
 MOST_LABELS = 8
 LABEL = re.compile(r"(?P<role>[A-Za-z][A-Za-z0-9_]*)\.(?:sensor|attributes\.(?P<name>.+))", re.DOTALL)
@@ -36,17 +35,12 @@ class EpisodeRule:
     interval : {"occurred", "hull"}
         When a match was: the central 90 % of when it occurred, or from its earliest to its latest possible instant.
 
-    Raises
-    ------
-    QueryError
-        Names the field and what is allowed.
+    A QueryError names the field and what is allowed.
 
     Examples
     --------
     >>> EpisodeRule.from_json({"gap_s": 5, "by": ["s.sensor"]}, has_onset=True)
     EpisodeRule(gap_s=5.0, by=('s.sensor',), interval='occurred')
-    >>> EpisodeRule.from_json({"gap_s": 5}, has_onset=False).to_json()
-    {'gap_s': 5.0, 'by': [], 'interval': 'hull'}
     """
 
     gap_s: float
@@ -75,14 +69,13 @@ class EpisodeRule:
                 allowed = f"'ROLE.sensor', 'ROLE.{ATTRIBUTES}NAME' or what is equal; roles are {', '.join(roles)}"
                 raise QueryError("coalesce.by", f"has {label!r}: {allowed}")
         if self.interval == "occurred" and not has_onset:
-            raise QueryError(
-                "coalesce.interval", "is 'occurred', which only cliques of one symmetric window tell: say 'hull'"
-            )
+            refusal = "is 'occurred', which only cliques of one symmetric window tell: say 'hull'"
+            raise QueryError("coalesce.interval", refusal)
 
     @classmethod
     def from_json(cls, obj: object, *, has_onset: bool) -> EpisodeRule:
         """Read the rule; without an interval it is "hull" where matches do not tell when they occurred."""
-        fields = given_fields("coalesce", obj, FIELDS, ("gap_s",))
+        fields = given_fields("coalesce", obj, ("gap_s", "by", "interval"), ("gap_s",))
         by = fields.get("by", [])
         if not isinstance(by, list) or not all(isinstance(label, str) for label in by):
             raise QueryError("coalesce.by", f"is {by!r}: a list of labels")

@@ -11,15 +11,7 @@ from coincide.constraints.graph import ConstraintGraph, Edge
 from coincide.constraints.window import Window
 from coincide.errors import GraphError, QueryError
 from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
-from coincide.queries.checks import (
-    refuse_unless_affordable,
-    refuse_unless_at_least,
-    refuse_unless_attribute,
-    refuse_unless_between_roles,
-    refuse_unless_name,
-    refuse_unless_roles,
-    refuse_unless_thresholds,
-)
+from coincide.queries import checks
 from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
 from coincide.queries.episode_rule import EpisodeRule
 
@@ -52,10 +44,7 @@ class Query:
     coalesce : EpisodeRule, optional
         How matches become episodes.
 
-    Raises
-    ------
-    QueryError
-        Names the field and what is allowed.
+    A QueryError names the field and what is allowed.
 
     Examples
     --------
@@ -85,22 +74,22 @@ class Query:
     coalesce: EpisodeRule | None = None
 
     def __post_init__(self) -> None:
-        refuse_unless_name("id", self.id)
-        refuse_unless_roles(self.roles)
+        checks.refuse_unless_name("id", self.id)
+        checks.refuse_unless_roles(self.roles)
         names = [role for role, _ in self.roles]
-        refuse_unless_between_roles(self.within, names)
+        checks.refuse_unless_between_roles(self.within, names)
         if self.sensors not in get_args(SensorRule):
             raise QueryError("sensors", f"is {self.sensors!r}: one of different, same, any")
         refuse_unless_of_form(self.within, self.form, names)
         if self.joint_threshold is not None:
             refuse_unless_probability("joint_threshold", self.joint_threshold)
-        refuse_unless_thresholds(self.within, self.joint_threshold)
+        checks.refuse_unless_thresholds(self.within, self.joint_threshold)
         graph = self.graph
-        refuse_unless_affordable(graph)
+        checks.refuse_unless_affordable(graph)
         if self.at_least is not None:
-            refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
+            checks.refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
         if self.equal is not None:
-            refuse_unless_attribute("equal", self.equal)
+            checks.refuse_unless_attribute("equal", self.equal)
         if self.coalesce is not None:
             self.coalesce.refuse_unless_fits(names, self.equal, has_onset=self.has_onset)
 
@@ -141,9 +130,8 @@ class Query:
         stream in the order of (detected_at, sensor, id).
         """
         graph = self.graph
-        refuse_unless_affordable(graph)
-        is_uniform = graph.uniform_window is not None and len({edge.threshold for edge in graph.edges}) == 1
-        if not is_uniform:
+        checks.refuse_unless_affordable(graph)
+        if graph.uniform_window is None or len({edge.threshold for edge in graph.edges}) > 1:
             return tuple((role,) for role in range(len(self.roles)))
         streams = dict.fromkeys(self.streams)
         return tuple(tuple(at for at, other in enumerate(self.streams) if other == name) for name in streams)
@@ -161,7 +149,7 @@ class Query:
         """Read a query; a QueryError names the field and what is allowed."""
         fields = given_fields("query", obj, FIELDS, ("id", "from", "within"))
         roles = tuple(object_fields("from", fields["from"]).items())
-        refuse_unless_roles(roles)  # before one edge is written out for every two of them
+        checks.refuse_unless_roles(roles)  # before one edge is written out for every two of them
         given = {name: fields[name] for name in OPTIONAL if name in fields}
         if "joint_threshold" in given:
             given["joint_threshold"] = as_float(given["joint_threshold"])
@@ -173,12 +161,7 @@ class Query:
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object: every edge by itself, and of the optional fields those that are given."""
-        optional = {name: getattr(self, name) for name in OPTIONAL}
-        return {
-            "id": self.id,
-            "from": dict(self.roles),
-            "within": [edge.to_json() for edge in self.within],
-            "sensors": self.sensors,
-            **{name: value for name, value in optional.items() if value is not None},
-            **({} if self.coalesce is None else {"coalesce": self.coalesce.to_json()}),
-        }
+        roles, within = dict(self.roles), [edge.to_json() for edge in self.within]
+        written: dict[str, object] = {"id": self.id, "from": roles, "within": within, "sensors": self.sensors}
+        written |= {name: value for name in OPTIONAL if (value := getattr(self, name)) is not None}
+        return written if self.coalesce is None else {**written, "coalesce": self.coalesce.to_json()}

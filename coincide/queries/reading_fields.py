@@ -9,13 +9,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from coincide.arrays.numbers import is_number
-from coincide.coalescing.equivalences import (
-    NUMBERED_EQUIVALENCES,
-    PLAIN_EQUIVALENCES,
-    Bounded,
-    Equivalence,
-    Quantised,
-)
+from coincide.coalescing.equivalences import NUMBERED_EQUIVALENCES, PLAIN_EQUIVALENCES, Bounded, Equivalence, Quantised
 from coincide.errors import CoalescingError, QueryError
 from coincide.json_fields import as_float, given_fields
 from coincide.sliding.questions import Lasting, Longest, Question, Similar, ValueLimits
@@ -24,70 +18,35 @@ from coincide.stream import LONGEST_DELAY_S
 LIMITS = tuple(field.name for field in fields(ValueLimits))
 QUESTIONS = ("longest", "lasting_s", "join")
 
-EQUIVALENCE_FORMS = 'one of "equal", "any", "increasing", "decreasing", {"bounded": e}, {"quantised": step}'
-
 
 def duration_us(path: str, seconds: object) -> int:
-    """Return a number of seconds in whole microseconds.
-
-    Raises
-    ------
-    QueryError
-        It is no number, less than a microsecond or more than 1e8 s.
-
-    Examples
-    --------
-    >>> duration_us("window.slide_s", 0.25)
-    250000
-    """
+    """Return a number of seconds, from 1e-6 to 1e8, in whole microseconds."""
     if not is_number(seconds) or not 1e-6 <= seconds <= LONGEST_DELAY_S:  # type: ignore[operator]
         raise QueryError(path, f"is {seconds!r}: a number of seconds from 1e-6 to {LONGEST_DELAY_S:g}")
     return round(seconds * 1e6)  # type: ignore[operator]
 
 
 def seconds_of(duration: int) -> float | int:
-    """Return microseconds as seconds; a whole number as such.
-
-    Examples
-    --------
-    >>> seconds_of(3_600_000_000), seconds_of(250_000)
-    (3600, 0.25)
-    """
+    """Return microseconds as seconds; a whole number as such."""
     return duration // 1_000_000 if duration % 1_000_000 == 0 else duration / 1e6
 
 
 def equivalence_from_json(path: str, obj: object) -> Equivalence | None:
-    """Read an equivalence; "any" is None: any value goes on from any other.
-
-    Raises
-    ------
-    QueryError
-        Names the field and what is allowed.
-
-    Examples
-    --------
-    >>> equivalence_from_json("equivalence", {"bounded": 0.5})
-    Bounded(epsilon=0.5)
-    """
+    """Read an equivalence; "any" is None: any value goes on from any other."""
     if isinstance(obj, str) and obj in PLAIN_EQUIVALENCES:
         return PLAIN_EQUIVALENCES[obj]
     if not isinstance(obj, dict) or len(obj) != 1 or obj.keys() - NUMBERED_EQUIVALENCES.keys():
-        raise QueryError(path, f"is {obj!r}: {EQUIVALENCE_FORMS}")
+        forms = '"equal", "any", "increasing", "decreasing", {"bounded": e}, {"quantised": step}'
+        raise QueryError(path, f"is {obj!r}: one of {forms}")
     [(name, number)] = obj.items()
     try:
         return NUMBERED_EQUIVALENCES[name](as_float(number))
     except CoalescingError as error:
-        raise QueryError(f"{path}.{name}", f"is {error.value!r}: {error.allowed}") from None
+        raise QueryError(f"{path}.{name}", error.message) from None
 
 
 def equivalence_to_json(equivalence: Equivalence | None) -> object:
-    """Write an equivalence as `equivalence_from_json` reads it.
-
-    Examples
-    --------
-    >>> equivalence_to_json(Quantised(5.0)), equivalence_to_json(None)
-    ({'quantised': 5.0}, 'any')
-    """
+    """Write an equivalence as `equivalence_from_json` reads it."""
     if isinstance(equivalence, Bounded):
         return {"bounded": equivalence.epsilon}
     if isinstance(equivalence, Quantised):
@@ -122,18 +81,7 @@ def refuse_unless_limits(limits: ValueLimits) -> None:
 
 
 def question_from_json(given: dict[str, object]) -> Question:
-    """Read which of the three questions a query asks, from its fields.
-
-    Raises
-    ------
-    QueryError
-        None or several are given, or one cannot be used.
-
-    Examples
-    --------
-    >>> question_from_json({"lasting_s": 7200})
-    Lasting(lasting_us=7200000000)
-    """
+    """Read which of the three questions a query asks, from its fields."""
     names = [name for name in QUESTIONS if name in given]
     if len(names) != 1:
         raise QueryError((names or QUESTIONS)[0], f"give exactly one of {', '.join(QUESTIONS)}")

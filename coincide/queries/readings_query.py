@@ -8,19 +8,9 @@ from typing import Any
 from coincide.coalescing.equivalences import Equal
 from coincide.errors import QueryError
 from coincide.json_fields import given_fields
+from coincide.queries import reading_fields
 from coincide.queries.checks import refuse_unless_attribute, refuse_unless_name
-from coincide.queries.reading_fields import (
-    QUESTIONS,
-    duration_us,
-    equivalence_from_json,
-    equivalence_to_json,
-    limits_from_json,
-    limits_to_json,
-    question_from_json,
-    question_to_json,
-    refuse_unless_limits,
-    seconds_of,
-)
+from coincide.queries.reading_fields import QUESTIONS, duration_us, seconds_of
 from coincide.sliding.questions import Question, Similar, ValueLimits
 from coincide.sliding.rules import RunRule
 
@@ -51,10 +41,7 @@ class ReadingsQuery:
     question : Longest, Lasting or Similar
         What each window is asked.
 
-    Raises
-    ------
-    QueryError
-        Names the field and what is allowed.
+    A QueryError names the field and what is allowed.
 
     Examples
     --------
@@ -84,16 +71,13 @@ class ReadingsQuery:
         refuse_unless_attribute("coalesce.value", self.value)
         _refuse_unless_groupings(self.by)
         if self.rule.limits is not None:
-            refuse_unless_limits(self.rule.limits)
-        if self.time_us + self.rule.hold_us > MOST_WINDOWS * self.slide_us:
-            raise QueryError(
-                "coalesce.window.slide_s",
-                f"is {seconds_of(self.slide_us)}: at least 1/{MOST_WINDOWS} of time_s and hold_s together",
-            )
+            reading_fields.refuse_unless_limits(self.rule.limits)
+        if self.reach_us > MOST_WINDOWS * self.slide_us:
+            allowed = f"at least 1/{MOST_WINDOWS} of time_s and hold_s together"
+            raise QueryError("coalesce.window.slide_s", f"is {seconds_of(self.slide_us)}: {allowed}")
         if isinstance(self.question, Similar) and not self.rule.has_one_value:
-            raise QueryError(
-                "coalesce.equivalence", "of runs to be joined: equal or quantised, so that a run has one value"
-            )
+            allowed = "equal or quantised, so that a run has one value"
+            raise QueryError("coalesce.equivalence", f"of runs to be joined: {allowed}")
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -113,9 +97,8 @@ class ReadingsQuery:
 
     def keeps_activation(self, changed: ReadingsQuery) -> bool:
         """Whether `changed` may use readings from before it: it reads alike, and none longer ago."""
-        return (self.stream, self.by, self.value) == (changed.stream, changed.by, changed.value) and (
-            self.reach_us >= changed.reach_us
-        )
+        reads_alike = (self.stream, self.by, self.value) == (changed.stream, changed.by, changed.value)
+        return reads_alike and self.reach_us >= changed.reach_us
 
     @classmethod
     def from_json(cls, obj: object) -> ReadingsQuery:
@@ -124,33 +107,23 @@ class ReadingsQuery:
         coalesce = given_fields("coalesce", fields["coalesce"], COALESCE_FIELDS, ("from", "value", "window"))
         window = given_fields("coalesce.window", coalesce["window"], ("time_s", "slide_s"), ("time_s", "slide_s"))
         time_us = duration_us("coalesce.window.time_s", window["time_s"])
-        return cls(
-            id=fields["id"],
-            stream=coalesce["from"],
-            by=_groupings(coalesce.get("by", SENSOR)),
-            value=coalesce["value"],
-            rule=_rule(coalesce, time_us),
-            time_us=time_us,
-            slide_us=duration_us("coalesce.window.slide_s", window["slide_s"]),
-            question=question_from_json(fields),
-        )
+        slide_us = duration_us("coalesce.window.slide_s", window["slide_s"])
+        by, rule = _groupings(coalesce.get("by", SENSOR)), _rule(coalesce, time_us)
+        question = reading_fields.question_from_json(fields)
+        return cls(fields["id"], coalesce["from"], by, coalesce["value"], rule, time_us, slide_us, question)
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object; what follows from other fields unless it is given is left out, so that it follows."""
-        coalesce: dict[str, object] = {
-            "from": self.stream,
-            "by": list(self.by),
-            "value": self.value,
-            "window": {"time_s": seconds_of(self.time_us), "slide_s": seconds_of(self.slide_us)},
-        }
+        window = {"time_s": seconds_of(self.time_us), "slide_s": seconds_of(self.slide_us)}
+        coalesce: dict[str, object] = {"from": self.stream, "by": list(self.by), "value": self.value, "window": window}
         if self.rule.limits is not None:
-            coalesce["where"] = limits_to_json(self.rule.limits)
-        equivalence = equivalence_to_json(self.rule.equivalence)
+            coalesce["where"] = reading_fields.limits_to_json(self.rule.limits)
+        equivalence = reading_fields.equivalence_to_json(self.rule.equivalence)
         if equivalence != _usual_equivalence(self.rule.limits):
             coalesce["equivalence"] = equivalence
         if self.rule.hold_us != self.time_us:
             coalesce["hold_s"] = seconds_of(self.rule.hold_us)
-        return {"id": self.id, "coalesce": coalesce, **question_to_json(self.question)}
+        return {"id": self.id, "coalesce": coalesce, **reading_fields.question_to_json(self.question)}
 
 
 def _refuse_unless_groupings(by: tuple[str, ...]) -> None:
@@ -174,10 +147,7 @@ def _usual_equivalence(limits: ValueLimits | None) -> str:
 
 
 def _rule(coalesce: dict[str, Any], time_us: int) -> RunRule:
-    limits = limits_from_json(coalesce["where"]) if "where" in coalesce else None
-    equivalence = coalesce.get("equivalence", _usual_equivalence(limits))
-    return RunRule(
-        hold_us=duration_us("coalesce.hold_s", coalesce["hold_s"]) if "hold_s" in coalesce else time_us,
-        limits=limits,
-        equivalence=equivalence_from_json("coalesce.equivalence", equivalence),
-    )
+    limits = reading_fields.limits_from_json(coalesce["where"]) if "where" in coalesce else None
+    written = coalesce.get("equivalence", _usual_equivalence(limits))
+    hold_us = duration_us("coalesce.hold_s", coalesce["hold_s"]) if "hold_s" in coalesce else time_us
+    return RunRule(hold_us, limits, reading_fields.equivalence_from_json("coalesce.equivalence", written))

@@ -15,37 +15,18 @@ from coincide.sliding.counts import ArrivalCounts, ScanCounts
 
 @dataclass(frozen=True)
 class SlidingCosts:
-    """Seconds for one operation on an extent.
+    """Seconds for one operation on an extent: finite, at least 0."""
 
-    Parameters
-    ----------
-    insert_run, merge, drop : float
-        Of an eager extent: a reading begins a run, a reading goes on from another, a reading is dropped in the end.
-    insert_late : float
-        What it costs more if a later one of its group is there: a search, and a shift of all behind it.
-    scan_eager, read_run : float
-        A scan of an eager extent, and for each of its runs.
-    insert : float
-        A reading is put into a lazy extent and dropped in the end.
-    scan_lazy, read, coalesce_run : float
-        A scan of a lazy extent, for each of its readings, and for each run that they make.
-
-    Raises
-    ------
-    CostError
-        One is no finite number, or below 0.
-    """
-
-    insert_run: float
-    merge: float
-    drop: float
-    insert_late: float
+    insert_run: float  # a reading begins a run of an eager extent,
+    merge: float  # goes on from another,
+    drop: float  # or is dropped in the end
+    insert_late: float  # more if a later one of its group is there: a search, and a shift of all behind it
     scan_eager: float
-    read_run: float
-    insert: float
+    read_run: float  # each run of that scan
+    insert: float  # a reading is put into a lazy extent and dropped in the end
     scan_lazy: float
-    read: float
-    coalesce_run: float
+    read: float  # each reading of that scan
+    coalesce_run: float  # each run that they make
 
     def __post_init__(self) -> None:
         refuse_unless_costs(self, "a finite number of seconds")
@@ -56,17 +37,12 @@ class SlidingCosts:
         With constant probabilities they are sums of counts; here the counts are at hand. As printed there, splitting a
         run costs without end where hardly anything coalesces; in sorted arrays a late reading costs a shift. `arrived`
         counts the readings that all rules share, `scanned` the scans of each rule.
-
-        Examples
-        --------
-        >>> costs = TYPICAL.of(ArrivalCounts(1000, 0), [ScanCounts(scans=1, readings=1000, groups=1, runs=10)])
-        >>> bool(costs.eager[0] > costs.lazy_scan[0] + costs.lazy_shared)
-        True
         """
-        eager = [arrived.readings * self._update(arrived, each) + self._eager_scans(each) for each in scanned]
-        lazy = [
-            each.scans * self.scan_lazy + each.readings * self.read + each.runs * self.coalesce_run for each in scanned
-        ]
+        eager, lazy = [], []
+        for each in scanned:
+            update = self._update(arrived, each)
+            eager.append(arrived.readings * update + (each.scans * self.scan_eager + each.runs * self.read_run))
+            lazy.append(each.scans * self.scan_lazy + each.readings * self.read + each.runs * self.coalesce_run)
         return SchemeCosts(np.array(eager), np.array(lazy), arrived.readings * self.insert)
 
     def _update(self, arrived: ArrivalCounts, scanned: ScanCounts) -> float:
@@ -75,22 +51,11 @@ class SlidingCosts:
         begun = (1 - coalesced) * self.insert_run + coalesced * self.merge
         return begun + arrived.out_of_order * self.insert_late + self.drop
 
-    def _eager_scans(self, scanned: ScanCounts) -> float:
-        return scanned.scans * self.scan_eager + scanned.runs * self.read_run
-
 
 TYPICAL = SlidingCosts(
-    insert_run=2.5e-6,
-    merge=1.1e-6,
-    drop=1.3e-6,
-    insert_late=1.5e-6,
-    scan_eager=25e-6,
-    read_run=0.6e-6,
-    insert=0.1e-6,
-    scan_lazy=130e-6,
-    read=0.07e-6,
-    coalesce_run=0.07e-6,
-)
+    insert_run=2.5e-6, merge=1.1e-6, drop=1.3e-6, insert_late=1.5e-6, scan_eager=25e-6, read_run=0.6e-6,
+    insert=0.1e-6, scan_lazy=130e-6, read=0.07e-6, coalesce_run=0.07e-6,
+)  # fmt: skip
 """As `benchmarks/sliding_unit_costs.py` measures them on one core of a small server.
 
 They are fixed, not measured where the job runs, so that the choice is the same wherever it is made: between machines
@@ -121,16 +86,6 @@ def choose_schemes(
     """Return the choice for each rule of a source: the cheapest by the cost model, if it is worth switching.
 
     The rules share what `arrived` counts; `scanned` and `chosen`, the choice as it is now, are by rule.
-
-    Examples
-    --------
-    A slide for every reading, and long runs:
-
-    >>> from coincide.sliding.choice import TYPICAL
-    >>> scanned = ScanCounts(scans=1000, readings=100_000, groups=1000, runs=3000)
-    >>> [choice] = choose_schemes(ArrivalCounts(1000, 20), [scanned], [SchemeChoice()], TYPICAL)
-    >>> choice.reason
-    'eager: 98 % of readings coalesce, 2 % come out of order, 1 a slide over 100; 0.029 ms a slide, lazily 0.14'
     """
     if arrived.readings < FEWEST_READINGS or all(each.scans < FEWEST_SCANS for each in scanned):
         return list(chosen)
@@ -145,23 +100,16 @@ def choose_schemes(
     ]
 
 
-KEPT = "; to switch would gain less than a fifth over all queries that read alike"
-
-
 def _choice(arrived: ArrivalCounts, scanned: ScanCounts, is_eager: bool, eager_s: float, lazy_s: float) -> SchemeChoice:
     if scanned.scans < FEWEST_SCANS:
         return SchemeChoice()
-    eager_s, lazy_s = (_rounded(spent / scanned.scans) for spent in (eager_s, lazy_s))
+    eager_s, lazy_s = (float(f"{spent / scanned.scans:.2g}") for spent in (eager_s, lazy_s))  # two digits are known
     scheme: Scheme = "eager" if is_eager else "lazy"
     ours, other = (eager_s, f"lazily {1e3 * lazy_s:.2g}") if is_eager else (lazy_s, f"eagerly {1e3 * eager_s:.2g}")
+    kept = "; to switch would gain less than a fifth over all queries that read alike"
     reason = (
         f"{scheme}: {100 * scanned.coalesced:.0f} % of readings coalesce, {100 * arrived.out_of_order:.0f} % come out "
         f"of order, {arrived.readings / scanned.scans:.3g} a slide over {scanned.readings / scanned.scans:.3g}; "
-        f"{1e3 * ours:.2g} ms a slide, {other}" + KEPT * (ours > min(eager_s, lazy_s))
+        f"{1e3 * ours:.2g} ms a slide, {other}" + kept * (ours > min(eager_s, lazy_s))
     )
     return SchemeChoice(scheme, reason, eager_s, lazy_s)
-
-
-def _rounded(seconds: float) -> float:
-    """Return what is known of it: two digits."""
-    return float(f"{seconds:.2g}")

@@ -10,14 +10,11 @@ from coincide.temporal.facts import Facts
 
 
 class RunReadings(NamedTuple):
-    """The readings of a group that hold in an interval inside one of its runs.
+    """The readings of a group that hold in an interval inside one of its runs."""
 
-    `readings` says how many they are, `value` is that of the first of them, and `newest` is the last of them.
-    """
-
-    readings: int
-    value: float
-    newest: Ref
+    readings: int  # how many they are
+    value: float  # of the first of them
+    newest: Ref  # the last of them
 
 
 class Scan(NamedTuple):
@@ -89,24 +86,5 @@ class ScanCounts:
 
     def halve(self) -> None:
         """Let what comes count twice as much as what came."""
-        self.scans, self.readings, self.groups, self.runs = (
-            each / 2 for each in (self.scans, self.readings, self.groups, self.runs)
-        )
-
-
-class Latest:
-    """The latest reading of each group of an area."""
-
-    def __init__(self) -> None:
-        self._ts_us: dict[int, int] = {}
-
-    def late(self, readings: Readings) -> int:
-        """Take readings in the order in which they came; return how many came after a later one of their group."""
-        late, latest = 0, self._ts_us
-        for group, ts in zip(readings.group.tolist(), readings.ts_us.tolist(), strict=True):
-            known = latest.get(group)
-            if known is None or ts >= known:
-                latest[group] = ts
-            else:
-                late += 1
-        return late
+        self.scans, self.readings = self.scans / 2, self.readings / 2
+        self.groups, self.runs = self.groups / 2, self.runs / 2

@@ -8,28 +8,19 @@ from typing import cast
 
 import numpy as np
 
+from coincide.arrays.order import group_starts
 from coincide.coalescing.batch import coalesce, validity
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import CoalescedRun, RunChanges
 from coincide.joins.watermark import BEFORE_ALL_US
-from coincide.sliding.counts import Latest, RunReadings, Scan, SlidingExtent
+from coincide.sliding.counts import RunReadings, Scan, SlidingExtent
 from coincide.sliding.readings import GroupReadings, Readings, Ref
 from coincide.sliding.rules import RunRule
 from coincide.temporal.facts import Facts
 
 
 class EagerExtent:
-    """The runs of one area under one rule, merged and split as readings come and go.
-
-    Examples
-    --------
-    >>> from coincide.sliding.questions import ValueLimits
-    >>> from coincide.sliding.readings import Ref
-    >>> hot = EagerExtent(RunRule(hold_us=60, limits=ValueLimits(above=100)))
-    >>> hot.add(Readings.of([0, 50, 90], [0, 0, 0], [101.0, 103.0, 99.0], [Ref("s", "a", 0)] * 3))
-    >>> hot.scan().runs.intervals.start_us.tolist(), hot.scan().runs.intervals.end_us.tolist()
-    ([0], [90])
-    """
+    """The runs of one area under one rule, merged and split as readings come and go."""
 
     def __init__(self, rule: RunRule) -> None:
         self._rule = rule
@@ -56,12 +47,10 @@ class EagerExtent:
     def scan(self) -> Scan:
         """Return the runs that interest, by (group, start)."""
         runs = [run for group in sorted(self._groups) for run in self._groups[group].runs()]
-        facts = Facts(
-            np.array([run.start_us for run in runs], np.int64),
-            np.array([run.end_us + run.is_open * self._rule.hold_us for run in runs], np.int64),
-            np.array([run.group for run in runs], np.int64),
-            np.array([run.value for run in runs], np.float64),
-        )
+        start_us = np.array([run.start_us for run in runs], np.int64)
+        end_us = np.array([run.end_us + run.is_open * self._rule.hold_us for run in runs], np.int64)
+        group, value = np.array([run.group for run in runs], np.int64), np.array([run.value for run in runs], float)
+        facts = Facts(start_us, end_us, group, value)
         readings = sum(map(len, self._groups.values()))
         return Scan(facts.where(self._rule.interests(facts.value)), readings, len(self._groups), len(runs))
 
@@ -82,14 +71,9 @@ class EagerExtent:
 class _Unwatched(RunChanges):
     """Changes that nobody asks for."""
 
-    def alter(self, run: CoalescedRun, to: CoalescedRun) -> None:
-        """Pass over it."""
-
-    def insert(self, run: CoalescedRun) -> None:
-        """Pass over it."""
-
-    def retract(self, run: CoalescedRun) -> None:
-        """Pass over it."""
+    def alter(self, run: CoalescedRun, to: CoalescedRun) -> None: ...
+    def insert(self, run: CoalescedRun) -> None: ...
+    def retract(self, run: CoalescedRun) -> None: ...
 
 
 UNWATCHED = _Unwatched()
@@ -141,7 +125,7 @@ class LazyExtent:
         end = np.where(end == start, start + self.rule.hold_us, end)  # the newest of each group
         runs = coalesce(start, end, readings.group, readings.value, self.rule)
         facts = Facts(runs.start_us, runs.end_us, runs.group, runs.value)
-        groups = int(np.count_nonzero(np.diff(readings.group))) + min(1, len(readings))
+        groups = len(group_starts(readings.group))
         return Scan(facts.where(self.rule.interests(facts.value)), len(readings), groups, len(runs))
 
     def readings_in(self, group: int, start_us: int, end_us: int) -> RunReadings:
@@ -157,22 +141,14 @@ class LazyExtent:
 class SharedExtents:
     """An eager extent for each rule that is eager, and one lazy extent for all the others, if there are any.
 
-    Parameters
-    ----------
-    eager : mapping of RunRule to bool
-        Whether each rule is coalesced eagerly.
-
-    Attributes
-    ----------
-    latest_us : int
-        Time of the latest reading that ever came; `BEFORE_ALL_US` if none did.
+    `latest_us` is the time of the latest reading that ever came; `BEFORE_ALL_US` if none did.
     """
 
     def __init__(self, eager: Mapping[RunRule, bool]) -> None:
         self._held = SharedReadings()
         self._eager = {rule: EagerExtent(rule) for rule, is_eager in eager.items() if is_eager}
         self._is_shared = not all(eager.values())
-        self._latest = Latest()
+        self._latest_us: dict[int, int] = {}  # of each group
         self.latest_us = BEFORE_ALL_US
 
     def add(self, readings: Readings) -> int:
@@ -182,7 +158,14 @@ class SharedExtents:
         for extent in self._eager.values():
             extent.add(readings)
         self.latest_us = max(self.latest_us, int(readings.ts_us.max(initial=BEFORE_ALL_US)))
-        return self._latest.late(readings)
+        late, latest = 0, self._latest_us
+        for group, ts in zip(readings.group.tolist(), readings.ts_us.tolist(), strict=True):
+            known = latest.get(group)
+            if known is None or ts >= known:
+                latest[group] = ts
+            else:
+                late += 1
+        return late
 
     def drop_before(self, us: int) -> None:
         """Forget the readings before an instant."""
@@ -194,7 +177,7 @@ class SharedExtents:
         """Return the same readings coalesced another way."""
         other = SharedExtents(eager)
         other.add(self._held.counted() if self._is_shared else next(iter(self._eager.values())).counted())
-        other._latest, other.latest_us = self._latest, self.latest_us
+        other._latest_us, other.latest_us = self._latest_us, self.latest_us
         return other
 
     def of(self, rule: RunRule) -> SlidingExtent:

@@ -39,12 +39,6 @@ class ValueLimits:
     """Limits of a number: at most one lower and one upper limit, and one at least.
 
     They decide after readings have their intervals: a reading beyond them still ends the one before it.
-
-    Examples
-    --------
-    >>> hot = ValueLimits(above=100)
-    >>> hot.hold(100.0), hot.hold(100.5)
-    (False, True)
     """
 
     above: float | None = None

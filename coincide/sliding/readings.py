@@ -24,23 +24,12 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True)
 class Readings:
-    """Columns of length n, in any order.
-
-    Attributes
-    ----------
-    ts_us : ndarray of int64
-    group : ndarray of int64
-        Small codes.
-    value : ndarray of float64
-        Numbers; texts, true and false as codes.
-    refs : ndarray of object
-        Each a `Ref`.
-    """
+    """Columns of length n, in any order."""
 
     ts_us: Int64Array
-    group: Int64Array
-    value: FloatArray
-    refs: npt.NDArray[Any]
+    group: Int64Array  # small codes
+    value: FloatArray  # numbers; texts, true and false as codes
+    refs: npt.NDArray[Any]  # each a `Ref`
 
     def __len__(self) -> int:
         return len(self.ts_us)

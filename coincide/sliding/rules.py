@@ -24,15 +24,6 @@ class RunRule(Equivalence):
     on from each other. So to filter the runs is the same as to filter the readings once they have their intervals.
     Values beyond the limits make runs too, as long as can be, that nobody sees.
 
-    Parameters
-    ----------
-    hold_us : int
-        How long a reading holds at most.
-    limits : ValueLimits, optional
-        Left out: all values interest.
-    equivalence : Equivalence, optional
-        Left out: any value goes on from any other.
-
     Examples
     --------
     >>> hot = RunRule(hold_us=60_000_000, limits=ValueLimits(above=100))
@@ -40,9 +31,9 @@ class RunRule(Equivalence):
     (True, False, True)
     """
 
-    hold_us: int
-    limits: ValueLimits | None = None
-    equivalence: Equivalence | None = None
+    hold_us: int  # at most
+    limits: ValueLimits | None = None  # None: all values interest
+    equivalence: Equivalence | None = None  # None: any value goes on from any other
 
     def holds(self, previous: Any, following: Any) -> Any:
         """Whether `following` goes on from `previous`."""

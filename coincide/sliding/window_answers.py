@@ -28,16 +28,7 @@ class Answers:
 
 
 def answers(question: Question, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
-    """Answer a question about each window; the runs were coalesced by the rule, and no end is open.
-
-    Examples
-    --------
-    >>> from coincide.sliding.questions import Longest
-    >>> runs = Facts([0, 6, 0], [5, 9, 2], group=[0, 0, 1])
-    >>> longest = answers(Longest(), runs, SlidingWindows([4, 10], size_us=6), RunRule(hold_us=1))
-    >>> longest.window_end_us.tolist(), longest.groups[0].tolist(), longest.intervals.start_us.tolist()
-    ([4, 4, 10], [0, 1, 0], [0, 0, 6])
-    """
+    """Answer a question about each window; the runs were coalesced by the rule, and no end is open."""
     if isinstance(question, Similar):
         return _similar(question, runs, windows, rule)
     parts = in_windows(runs.intervals, windows)

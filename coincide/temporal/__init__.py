@@ -5,9 +5,7 @@ stream's extent holds 24 hours; readings that are not hot are left out after the
 ones are coalesced whatever their values:
 
 >>> import numpy as np
->>> from coincide.coalescing.equivalences import Bounded
->>> from coincide.coalescing.streams.reading_streams import EagerCoalescing
->>> from coincide.coalescing.streams.extent import WindowExtent
+>>> from coincide.coalescing import Bounded, EagerCoalescing, WindowExtent
 >>> hour_us, minute_us = 3_600_000_000, 60_000_000
 >>> ts = np.array([0, 1, 2, 3, 4, 5, 6]) * hour_us
 >>> celsius = np.array([99, 101, 103, 98, 105, 99, 99])

@@ -19,89 +19,34 @@ import numpy.typing as npt
 from coincide.arrays.kinds import BoolArray
 from coincide.temporal.intervals import Intervals, checked_lengths
 
-IntervalPredicate = Callable[[Intervals, Intervals], BoolArray]
-
-
-def before(a: Intervals, b: Intervals) -> BoolArray:
-    """Whether each `a` ends and some time passes before `b` starts."""
-    holds: BoolArray = a.end_us < b.start_us
-    return holds
-
-
-def meets(a: Intervals, b: Intervals) -> BoolArray:
-    """Whether each `b` starts as `a` ends."""
-    holds: BoolArray = a.end_us == b.start_us
-    return holds
-
-
-def overlaps(a: Intervals, b: Intervals) -> BoolArray:
-    """Whether each `a` starts first, and ends inside `b`. TSQL2 means something wider: `overlaps_tsql2`."""
-    return (a.start_us < b.start_us) & (b.start_us < a.end_us) & (a.end_us < b.end_us)
-
-
-def starts(a: Intervals, b: Intervals) -> BoolArray:
-    """Whether each `a` starts with `b` and ends first."""
-    holds: BoolArray = (a.start_us == b.start_us) & (a.end_us < b.end_us)
-    return holds
-
-
-def during(a: Intervals, b: Intervals) -> BoolArray:
-    """Whether each `a` starts after `b` and ends before it."""
-    return (a.start_us > b.start_us) & (a.end_us < b.end_us)
-
-
-def finishes(a: Intervals, b: Intervals) -> BoolArray:
-    """Whether each `a` starts after `b` and ends with it."""
-    holds: BoolArray = (a.start_us > b.start_us) & (a.end_us == b.end_us)
-    return holds
-
-
-def equals(a: Intervals, b: Intervals) -> BoolArray:
-    """Whether both start together and end together."""
-    holds: BoolArray = (a.start_us == b.start_us) & (a.end_us == b.end_us)
-    return holds
-
-
-def _inverse(predicate: IntervalPredicate) -> IntervalPredicate:
-    return lambda a, b: predicate(b, a)
-
-
-ALLEN: Mapping[str, IntervalPredicate] = MappingProxyType(
+ALLEN: Mapping[str, Callable[[Intervals, Intervals], BoolArray]] = MappingProxyType(
     {
-        "before": before,
-        "meets": meets,
-        "overlaps": overlaps,
-        "finished by": _inverse(finishes),
-        "contains": _inverse(during),
-        "starts": starts,
-        "equals": equals,
-        "started by": _inverse(starts),
-        "during": during,
-        "finishes": finishes,
-        "overlapped by": _inverse(overlaps),
-        "met by": _inverse(meets),
-        "after": _inverse(before),
+        "before": lambda a, b: a.end_us < b.start_us,
+        "meets": lambda a, b: a.end_us == b.start_us,
+        "overlaps": lambda a, b: (a.start_us < b.start_us) & (b.start_us < a.end_us) & (a.end_us < b.end_us),
+        "finished by": lambda a, b: (a.start_us < b.start_us) & (a.end_us == b.end_us),
+        "contains": lambda a, b: (a.start_us < b.start_us) & (a.end_us > b.end_us),
+        "starts": lambda a, b: (a.start_us == b.start_us) & (a.end_us < b.end_us),
+        "equals": lambda a, b: (a.start_us == b.start_us) & (a.end_us == b.end_us),
+        "started by": lambda a, b: (a.start_us == b.start_us) & (a.end_us > b.end_us),
+        "during": lambda a, b: (a.start_us > b.start_us) & (a.end_us < b.end_us),
+        "finishes": lambda a, b: (a.start_us > b.start_us) & (a.end_us == b.end_us),
+        "overlapped by": lambda a, b: (b.start_us < a.start_us) & (a.start_us < b.end_us) & (b.end_us < a.end_us),
+        "met by": lambda a, b: a.start_us == b.end_us,
+        "after": lambda a, b: a.start_us > b.end_us,
     }
 )
-"""The thirteen by name: of two columns of intervals of the same length, or one of them of length 1."""
+"""The thirteen by name: of two columns of intervals of the same length, or one of them of length 1.
+
+TSQL2 means something wider by "overlaps": `overlaps_tsql2`.
+"""
 
 
 def relation(a: Intervals, b: Intervals) -> npt.NDArray[Any]:
     """Return which of the thirteen holds between each row of `a` and the same row of `b`.
 
-    Parameters
-    ----------
-    a, b : Intervals of the same length n, or one of them of length 1
-
-    Returns
-    -------
-    ndarray of str, shape (n,)
-        Names as in `ALLEN`.
-
-    Raises
-    ------
-    IntervalError
-        They differ in length.
+    The result has names as in `ALLEN`, str (n,). An IntervalError says that the two columns differ in length, unless
+    one of them has length 1.
 
     Examples
     --------

@@ -12,41 +12,22 @@ from coincide.arrays.numbers import is_whole, whole_numbers
 from coincide.errors import IntervalError
 from coincide.temporal.intervals import Intervals
 
-UNITS_US = MappingProxyType(
-    {
-        "microsecond": 1,
-        "millisecond": 1000,
-        "second": 1_000_000,
-        "minute": 60_000_000,
-        "hour": 3_600_000_000,
-        "day": 86_400_000_000,
-    }
-)
-"""Units that always last as long as each other: a month or a year does not."""
+# units that always last as long as each other: a month or a year does not
+UNITS_US = MappingProxyType({
+    "microsecond": 1, "millisecond": 1000, "second": 1_000_000,
+    "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000,
+})  # fmt: skip
 
 
 def duration_us(intervals: Intervals, now_us: int | None = None) -> Int64Array:
     """Return how long each interval lasts.
 
-    Parameters
-    ----------
-    intervals : Intervals of length n
-    now_us : int, optional
-        When now is; needed if an end is open.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Microseconds.
-
-    Raises
-    ------
-    IntervalError
-        An end is open and there is no now, or what is open begins at now or later.
+    The result is in microseconds, int64 (n,); `now_us` says when now is and is needed if an end is open. An
+    IntervalError says that an end is open without a now, or that what is open begins at now or later.
 
     Examples
     --------
-    >>> from coincide.temporal.intervals import NOW_US
+    >>> from coincide.temporal import NOW_US
     >>> duration_us(Intervals([0, 2], [5, NOW_US]), now_us=9).tolist()
     [5, 7]
     """
@@ -60,20 +41,13 @@ def duration_us(intervals: Intervals, now_us: int | None = None) -> Int64Array:
 def cast_duration(durations_us: npt.ArrayLike, unit: str) -> Int64Array:
     """Return durations in whole units, as ``CAST(... AS INTERVAL MINUTE)``: what is left over is cut off.
 
+    An IntervalError says that the unit is none of these, or that a duration is no whole number, or below 0.
+
     Parameters
     ----------
     durations_us : array_like of int, shape (n,)
         Microseconds, at least 0.
     unit : {"microsecond", "millisecond", "second", "minute", "hour", "day"}
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-
-    Raises
-    ------
-    IntervalError
-        The unit is none of these, or a duration is no whole number, or below 0.
 
     Examples
     --------

@@ -22,15 +22,7 @@ PositionPairs = tuple[PositionArray, PositionArray]  # of a left and of a right 
 
 @dataclass(frozen=True)
 class JoinedFacts:
-    """Pairs of facts, ordered by (left, right).
-
-    Attributes
-    ----------
-    left, right : ndarray of intp, shape (n,)
-        Positions of the facts.
-    intervals : Intervals of length n
-        When both hold; an end is open where both ends are.
-    """
+    """Positions of pairs of facts, ordered by (left, right), and when both hold: an end is open where both ends are."""
 
     left: PositionArray
     right: PositionArray
@@ -39,14 +31,7 @@ class JoinedFacts:
 
 @dataclass(frozen=True)
 class WindowedPairs:
-    """Pairs of facts in windows, ordered by (window, left, right).
-
-    Attributes
-    ----------
-    window, left, right : ndarray of intp, shape (n,)
-    intervals : Intervals of length n
-        When both hold inside the window.
-    """
+    """Positions of windows and of pairs of facts in them, by (window, left, right), and when both hold inside it."""
 
     window: PositionArray
     left: PositionArray
@@ -59,6 +44,9 @@ def temporal_join(
 ) -> JoinedFacts:
     """Join facts that overlap (TSQL2's OVERLAPS), with values within a tolerance.
 
+    An IntervalError says that texts meet numbers, that a tolerance is below 0 or given for texts, or that `at_least_us`
+    is below 1.
+
     Parameters
     ----------
     a, b : Facts
@@ -69,15 +57,6 @@ def temporal_join(
         How long both must hold together. A pair that still holds has no end yet, and passes.
     same_group : bool
         Whether facts of one group may be joined with each other.
-
-    Returns
-    -------
-    JoinedFacts
-
-    Raises
-    ------
-    IntervalError
-        Values of texts and of numbers, a tolerance that is below 0 or given for texts, or `at_least_us` below 1.
 
     Examples
     --------
@@ -90,8 +69,7 @@ def temporal_join(
     _check_comparable(a, others, tolerance)
     checked_duration("at_least_us", at_least_us)
     blocks = _overlapping(a.intervals) if b is None else _overlapping_both(a.intervals, b.intervals)
-    none = np.empty(0, np.intp)
-    pairs = [(none, none)]
+    pairs = [(np.empty(0, np.intp), np.empty(0, np.intp))]
     for left, right in blocks:
         kept = _similar(a, others, left, right, tolerance)
         if not same_group:
@@ -101,14 +79,9 @@ def temporal_join(
 
 
 def join_in_windows(
-    a: Facts,
-    b: Facts | None,
-    windows: SlidingWindows,
-    *,
-    tolerance: float = 0.0,
-    at_least_us: int = 1,
-    same_group: bool = False,
-) -> WindowedPairs:
+    a: Facts, b: Facts | None, windows: SlidingWindows, *,
+    tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False,
+) -> WindowedPairs:  # fmt: skip
     """Return what `temporal_join` finds in each window: the paper's Example 1.
 
     Facts are cut to the window, and must hold together for `at_least_us` inside it.
@@ -139,8 +112,7 @@ def _overlapping(intervals: Intervals) -> Iterator[PositionPairs]:
 
 def _overlapping_both(a: Intervals, b: Intervals) -> Iterator[PositionPairs]:
     """Write out the pairs of two columns that overlap: b starts in the time of a, or a strictly inside that of b."""
-    for left, right in _starting_inside(a, b, side="left"):
-        yield left, right
+    yield from _starting_inside(a, b, side="left")
     for right, left in _starting_inside(b, a, side="right"):
         yield left, right
 
@@ -175,11 +147,9 @@ def _lasting(a: Facts, b: Facts, pairs: list[PositionPairs], at_least_us: int) -
 def _check_comparable(a: Facts, b: Facts, tolerance: float) -> None:
     if not is_number(tolerance) or tolerance < 0:
         raise IntervalError("tolerance", tolerance, "a finite number, at least 0")
-    texts = [facts.value.dtype.kind == "U" for facts in (a, b) if len(facts)]
-    if any(texts) and tolerance > 0:
+    both = [facts for facts in (a, b) if len(facts)]
+    if tolerance > 0 and any(facts.value.dtype.kind == "U" for facts in both):
         raise IntervalError("tolerance", tolerance, "0 for values that are texts")
-    if len(set(texts)) > 1:
-        raise IntervalError("value", "texts on one side, numbers on the other", "one kind on both")
-    groups = {facts.group.dtype.kind == "U" for facts in (a, b) if len(facts)}
-    if len(groups) > 1:
-        raise IntervalError("group", "texts on one side, numbers on the other", "one kind on both")
+    for name in ("value", "group"):
+        if len({getattr(facts, name).dtype.kind == "U" for facts in both}) > 1:
+            raise IntervalError(name, "texts on one side, numbers on the other", "one kind on both")

@@ -19,6 +19,8 @@ class Facts:
 
     Temporal queries are right on coalesced facts only: a fact in two pieces is two shorter ones.
 
+    An IntervalError says that an interval is not proper, or that a column has another length or type.
+
     Parameters
     ----------
     start_us, end_us : array_like of int, shape (n,)
@@ -32,11 +34,6 @@ class Facts:
     ----------
     intervals : Intervals of length n
     group, value : ndarray, shape (n,), read-only
-
-    Raises
-    ------
-    IntervalError
-        An interval is not proper, or a column has another length or type.
 
     Examples
     --------
@@ -58,14 +55,7 @@ class Facts:
 
     @staticmethod
     def of(runs: Runs) -> Facts:
-        """Return the runs as facts, but for those of no length: the newest of a window extent is [t, t).
-
-        Examples
-        --------
-        >>> from coincide.coalescing import coalesce
-        >>> len(Facts.of(coalesce([0, 9], [9, 9], value=[81, 79])))
-        1
-        """
+        """Return the runs as facts, but for those of no length: the newest of a window extent is [t, t)."""
         rows = runs.start_us < runs.end_us
         value = None if runs.value is None else runs.value[rows]
         return Facts(runs.start_us[rows], runs.end_us[rows], runs.group[rows], value)
@@ -84,7 +74,7 @@ class Facts:
 def _column(field: str, values: npt.ArrayLike | None, rows: int, kinds: str) -> LabelArray:
     column = np.zeros(rows, np.int64) if values is None else np.asarray(values)
     if column.size == 0:
-        column = np.zeros(column.shape, np.int64)
+        column = column.astype(np.int64)
     if column.shape != (rows,) or column.dtype.kind not in kinds:
         what = f"an array of {column.dtype} with shape {column.shape}"
         numbers = "numbers" if "f" in kinds else "integers"

@@ -18,6 +18,9 @@ NOW_US: Final = 2**63 - 1
 class Intervals:
     """Proper intervals [start, end) in columns; row i is one.
 
+    An IntervalError says that a column holds something else than whole numbers, that the two differ in length, or that
+    a row is empty.
+
     Parameters
     ----------
     start_us, end_us : array_like of int, shape (n,)
@@ -26,11 +29,6 @@ class Intervals:
     Attributes
     ----------
     start_us, end_us : ndarray of int64, shape (n,), read-only
-
-    Raises
-    ------
-    IntervalError
-        A column holds something else than whole numbers, the two differ in length, or a row is empty.
 
     Examples
     --------
@@ -66,13 +64,7 @@ class Intervals:
         return Intervals(self.start_us[rows], self.end_us[rows])
 
     def at(self, now_us: int) -> Intervals:
-        """Return the intervals with every open end at `now_us`; what is open must have begun before.
-
-        Examples
-        --------
-        >>> Intervals([0, 5], [5, NOW_US]).at(8).end_us.tolist()
-        [5, 8]
-        """
+        """Return the intervals with every open end at `now_us`; what is open must have begun before."""
         return Intervals(self.start_us, np.where(self.is_open, now_us, self.end_us))
 
     def __repr__(self) -> str:
@@ -82,16 +74,8 @@ class Intervals:
 def intersect(a: Intervals, b: Intervals) -> tuple[PositionArray, Intervals]:
     """Return the common part of each row of `a` and the same row of `b`: TSQL2's INTERSECT.
 
-    Parameters
-    ----------
-    a, b : Intervals of the same length n, or one of them of length 1
-
-    Returns
-    -------
-    rows : ndarray of intp, shape (m,)
-        The rows that have a common part, ascending.
-    Intervals
-        It, of each of them.
+    Both have the same length n, or one of them length 1. The first result names the rows that have a common part,
+    ascending, intp (m,); the second is that part of each.
 
     Examples
     --------

@@ -19,17 +19,14 @@ from coincide.temporal.intervals import Intervals
 class SlidingWindows:
     """Windows [end - size, end) of one size.
 
+    An IntervalError says that the ends are no whole numbers or not ascending, or that the size is below 1.
+
     Parameters
     ----------
     end_us : array_like of int, shape (m,)
         Microseconds, ascending: the instants at which a query answers.
     size_us : int
         At least 1.
-
-    Raises
-    ------
-    IntervalError
-        The ends are no whole numbers or not ascending, or the size is below 1.
 
     Examples
     --------
@@ -64,14 +61,9 @@ class SlidingWindows:
 
 @dataclass(frozen=True)
 class InWindows:
-    """The parts of intervals that lie in windows, ordered by (row, window).
+    """Positions of intervals and of windows that they reach into, by (row, window), and the parts inside.
 
-    Attributes
-    ----------
-    row, window : ndarray of intp, shape (n,)
-        Positions of the interval and of the window.
-    intervals : Intervals of length n
-        The part; no end is open, since now is the window's end.
+    No end of a part is open, since now is the window's end.
     """
 
     row: PositionArray
@@ -101,14 +93,9 @@ def in_windows(intervals: Intervals, windows: SlidingWindows) -> InWindows:
 
 @dataclass(frozen=True)
 class LongestPeriods:
-    """The longest period of each group in each window, ordered by (window, group).
+    """How long the longest period of each group in each window is, by (window, group); `window` is a position.
 
-    Attributes
-    ----------
-    window : ndarray of intp, shape (n,)
-        Position of the window. A group that has no fact in it has no row.
-    group : ndarray, shape (n,)
-    duration_us : ndarray of int64, shape (n,)
+    A group that has no fact in a window has no row.
     """
 
     window: PositionArray
@@ -123,19 +110,9 @@ def longest_periods(facts: Facts, windows: SlidingWindows) -> LongestPeriods:
     facts above 100 first, then coalesce them whatever their values, then ask here: 101 and 102 degrees in turn are
     one hot period. (To choose before readings have their intervals would bridge the cool spells.)
 
-    Parameters
-    ----------
-    facts : Facts
-        Coalesced. Open ends end with each window.
-    windows : SlidingWindows
+    Facts must be coalesced. Open ends end with each window.
 
-    Returns
-    -------
-    LongestPeriods
-
-    References
-    ----------
-    Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010), section 1.
+    Source: Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010), section 1.
 
     Examples
     --------

@@ -21,18 +21,8 @@ def measure_costs(clock: Clock, w: int = 10_000, rounds: int = 5, rows_a_push: i
     """Return what operations on extents of `w` tuples of one group take, in microseconds, and what is kept, in bytes.
 
     Each is the shortest of so many rounds; what is cheaper than the work it comes on top of counts as 0. Give what it
-    returns to `scheme_costs` in place of `PAPER`.
-
-    Parameters
-    ----------
-    clock : callable
-        Returns seconds, such as ``time.process_time``; the library has no clock of its own.
-    w : int
-        Tuples in the window, as in the queries to be chosen for.
-    rounds : int
-        How often each operation is timed.
-    rows_a_push : int
-        How many readings come in one push: one by one they cost more.
+    returns to `scheme_costs` in place of `PAPER`. The clock returns seconds, such as ``time.process_time``. Readings
+    come `rows_a_push` at once: one by one they cost more.
 
     Examples
     --------
@@ -94,9 +84,7 @@ def _beyond(whole_us: float, part_us: float) -> float:
     return max(0.0, whole_us - part_us)
 
 
-def _shortest_us(
-    clock: Clock, rounds: int, prepare: Callable[[], Coalescing], work: Callable[[Coalescing], Any]
-) -> float:
+def _shortest_us(clock: Clock, rounds: int, prepare: Callable[[], Coalescing], work: Callable[..., Any]) -> float:
     times = []
     for _ in range(rounds):
         prepared = prepare()

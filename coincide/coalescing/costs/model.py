@@ -21,17 +21,8 @@ from coincide.errors import CostError
 
 
 def runs_in_extent(cp: npt.ArrayLike, w: int) -> FloatArray:
-    """Return how many runs the extent holds at each k.
-
-    Examples
-    --------
-    The third tuple begins a run; the window of two has lost the first:
-
-    >>> runs_in_extent([0, 1, 0, 1], w=2).tolist()
-    [1.0, 1.0, 2.0, 1.0]
-    """
-    tuples = tuples_in_extent(len(_probabilities("cp", cp)), w)
-    runs: FloatArray = tuples - links_in_extent(cp, w)
+    """Return how many runs the extent holds at each k."""
+    runs: FloatArray = tuples_in_extent(np.size(cp), w) - links_in_extent(cp, w)
     return runs
 
 
@@ -58,12 +49,6 @@ def eager_memory(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:
     Printed, ``sum(m cp[i] + r (1 - cp[i]) - (m cp[i-w] + r (1 - cp[i-w])))`` with cp[i-w] = 0 before the window is
     full: there it takes a run off for each tuple, so that memory is never above 0. Nothing expires before. And the
     expiring tuple leaves a timestamp if the *next* one was coalesced with it, as the paper's text has it: cp[i-w+1].
-
-    Examples
-    --------
-    >>> from coincide.coalescing.costs.units import PAPER
-    >>> eager_memory(PAPER, [0, 0, 0], w=2).tolist()
-    [0.469, 0.938, 0.938]
     """
     return costs.run_size * runs_in_extent(cp, w) + costs.timestamp_size * links_in_extent(cp, w)
 
@@ -79,14 +64,6 @@ def eager_update(costs: UnitCosts, cp: npt.ArrayLike, oop: npt.ArrayLike, w: int
     Printed, the last term is ``(1 - cp[i-w] C_delete)`` where ``(1 - cp[i-w]) C_delete`` is meant, and with cp[i-w] = 0
     it charges a deletion for every tuple from the first on. Deletions begin after tuple w, and the oldest is detached
     if the next tuple was coalesced with it: cp[i-w+1].
-
-    Arrays of different lengths are refused as well.
-
-    Examples
-    --------
-    >>> from coincide.coalescing.costs.units import PAPER
-    >>> eager_update(PAPER, [0, 1, 1], [0, 0, 0], w=2).round(3).tolist()
-    [1.915, 2.088, 2.932]
     """
     cp, oop = _probabilities("cp", cp), _probabilities("oop", oop)
     if len(cp) != len(oop):
@@ -105,12 +82,6 @@ def lazy_update(costs: UnitCosts, n: int, w: int) -> FloatArray:
 
     Printed it is the cost of the k-th update alone, ``C_insert`` or ``C_insert + C_delete``, which Equations 7 to 10
     would set beside Equation 3's sum of all k.
-
-    Examples
-    --------
-    >>> from coincide.coalescing.costs.units import PAPER
-    >>> lazy_update(PAPER, 3, w=2).round(3).tolist()
-    [1.915, 3.83, 5.851]
     """
     k = np.arange(1.0, n + 1)
     return costs.insert * k + costs.delete * (k - tuples_in_extent(n, w))
@@ -121,12 +92,6 @@ def eager_scan(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:
 
     Printed, ``C_read M_eager / r_eager`` counts a timestamp as m/r of a tuple. Here a run is read once, and its further
     timestamps cost what they cost to read: `read_timestamp` = m/r C_read is the printed form, and that of "paper".
-
-    Examples
-    --------
-    >>> from coincide.coalescing.costs.units import PAPER
-    >>> eager_scan(PAPER, [0, 0], w=2).tolist()
-    [51.175, 102.35]
     """
     return costs.read_run * runs_in_extent(cp, w) + costs.read_timestamp * links_in_extent(cp, w)
 
@@ -135,12 +100,6 @@ def lazy_scan(costs: UnitCosts, cp: npt.ArrayLike, w: int) -> FloatArray:
     """Return the time to scan a lazily coalesced extent at each k: Equation 6, corrected.
 
     Printed, the sum goes over all k tuples that ever arrived; the extent holds min(k, w).
-
-    Examples
-    --------
-    >>> from coincide.coalescing.costs.units import PAPER
-    >>> lazy_scan(PAPER, [0, 1, 1], w=2).round(3).tolist()
-    [51.175, 108.444, 108.444]
     """
     cp = _probabilities("cp", cp)
     return costs.read * tuples_in_extent(len(cp), w) + costs.coalesce * links_in_extent(cp, w)
@@ -158,8 +117,8 @@ def _probabilities(field: str, values: npt.ArrayLike) -> FloatArray:
     array = real_numbers(field, values, "an array of probabilities, shape (n,)", CostError)
     if array.ndim != 1:
         raise CostError(field, f"an array of shape {array.shape}", "an array of probabilities, shape (n,)")
-    if not ((array >= 0) & (array <= 1)).all():
-        raise CostError(field, float(array[~((array >= 0) & (array <= 1))][0]), "a probability, from 0 to 1")
+    if (beyond := array[~((array >= 0) & (array <= 1))]).size:
+        raise CostError(field, float(beyond[0]), "a probability, from 0 to 1")
     return array
 
 

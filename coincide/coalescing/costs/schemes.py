@@ -33,12 +33,8 @@ class Weights:
 class DistinctQuery:
     """A distinct coalescing query: all queries that coalesce the same attributes by the same groups.
 
-    Parameters
-    ----------
-    cp : float
-        Probability that a tuple coalesces with the one before it in its group.
-    oop : float
-        Probability that a tuple arrives out of order.
+    `cp` is the probability that a tuple coalesces with the one before it in its group, `oop` that it arrives out of
+    order.
     """
 
     cp: float
@@ -47,16 +43,11 @@ class DistinctQuery:
 
 @dataclass(frozen=True)
 class SchemeCosts:
-    """Weighed costs of n distinct coalescing queries by either scheme.
+    """Weighed costs of n distinct coalescing queries by either scheme, in columns of shape (n,).
 
-    Attributes
-    ----------
-    eager : ndarray of float64, shape (n,)
-        An extent of its own: stored, updated, scanned. Infinite where tuples are late and none coalesces.
-    lazy_scan : ndarray of float64, shape (n,)
-        Its scans of the extent that all lazy queries share.
-    lazy_shared : float
-        That extent stored and updated: to be paid once, if any query is lazy.
+    `eager` is an extent of its own, stored, updated and scanned: infinite where tuples are late and none coalesces.
+    `lazy_scan` are a query's scans of the extent that all lazy queries share. To store and update that extent costs
+    `lazy_shared`, to be paid once if any query is lazy.
     """
 
     eager: FloatArray
@@ -71,22 +62,12 @@ def scheme_costs(queries: Sequence[DistinctQuery], weights: Weights, costs: Unit
     those of an eager extent in which every tuple is late and coalesces: one search each in the longest vector. The
     paper calls them greatest possible; the last is not, since splitting is dearer where little coalesces.
 
-    Parameters
-    ----------
-    queries : sequence of DistinctQuery, n of them
-    weights : Weights
-    costs : UnitCosts
-    w, k : int
-        Tuples in the window, and tuples that have arrived; at least 1. With k >> w the window's filling hardly counts.
-
-    Raises
-    ------
-    CostError
-        A probability is outside [0, 1], `w` or `k` is below 1.
+    `w` is how many tuples the window has, and `k` how many have arrived: at least 1. With k >> w the window's filling
+    hardly counts. A CostError says that a probability is outside [0, 1], or that `w` or `k` is below 1.
 
     Examples
     --------
-    >>> from coincide.coalescing.costs.units import PAPER
+    >>> from coincide.coalescing import PAPER
     >>> costs = scheme_costs([DistinctQuery(0.1), DistinctQuery(0.8)], Weights(1, 1, 2), PAPER, w=100, k=10_000)
     >>> costs.eager.round(2).tolist(), costs.lazy_scan.round(2).tolist(), round(costs.lazy_shared, 2)
     ([2.24, 1.51], [1.81, 1.96], 1.08)
@@ -114,28 +95,14 @@ def _weighed(weight: float, cost: float) -> float:
 
 @dataclass(frozen=True)
 class Selection:
-    """A scheme for each query, and what all of them cost.
-
-    Attributes
-    ----------
-    eager : ndarray of bool, shape (n,)
-        Whether each query is coalesced eagerly; the others share one lazy extent.
-    cost : float
-    """
+    """Whether each query is coalesced eagerly, bool (n,), and what all cost; the others share one lazy extent."""
 
     eager: BoolArray
     cost: float
 
 
 def cost_of(costs: SchemeCosts, eager: BoolArray) -> float:
-    """Return what a choice of schemes costs: the shared lazy extent is paid for once, unless all are eager.
-
-    Examples
-    --------
-    >>> costs = SchemeCosts(np.array([3.0, 1.0]), np.array([2.0, 2.0]), lazy_shared=1.5)
-    >>> cost_of(costs, np.array([False, True])), cost_of(costs, np.array([True, True]))
-    (4.5, 4.0)
-    """
+    """Return what a choice of schemes costs: the shared lazy extent is paid for once, unless all are eager."""
     shared = 0.0 if eager.all() else costs.lazy_shared
     return float(np.where(eager, costs.eager, costs.lazy_scan).sum() + shared)
 

@@ -44,15 +44,12 @@ class UnitCosts:
     timestamp_size, run_size, tuple_size : float
         A timestamp in a run's vector (the paper's m), a run (r eager), a tuple stored lazily (r lazy).
 
-    Raises
-    ------
-    CostError
-        One is no finite number, or below 0; `insert_run`, `read` or `tuple_size`, by which others are divided, is 0.
-
     Notes
     -----
-    Table 4 of Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010). It has one
-    C_insert, C_delete and C_read for both schemes; the last, for an eager extent, "increases linearly with the
+    All are finite and at least 0; `insert_run`, `read` and `tuple_size`, by which others are divided, are above 0.
+
+    Source: Table 4 of Al-Kateb, Kunta and Lee: Temporal Coalescing on Window Extents over Data Streams (2010). It has
+    one C_insert, C_delete and C_read for both schemes; the last, for an eager extent, "increases linearly with the
     coalescing probability".
     """
 
@@ -87,22 +84,10 @@ class UnitCosts:
 
 
 PAPER = UnitCosts(
-    insert=1.915,
-    delete=0.106,
-    insert_run=1.915,
-    delete_run=0.106,
-    detach=0.671,
-    merge=0.173,
-    merge_late=23.772,
-    split=1.864,
-    read=51.175,
-    read_run=51.175,
-    read_timestamp=51.175 * 0.558,  # it reads by size
-    coalesce=6.094,
-    timestamp_size=0.469 * 0.558,
-    run_size=0.469,
-    tuple_size=1.0,
-)
+    insert=1.915, delete=0.106, insert_run=1.915, delete_run=0.106, detach=0.671, merge=0.173, merge_late=23.772,
+    split=1.864, read=51.175, read_run=51.175, read_timestamp=51.175 * 0.558,  # it reads by size
+    coalesce=6.094, timestamp_size=0.469 * 0.558, run_size=0.469, tuple_size=1.0,
+)  # fmt: skip
 """The profile "paper": unit costs, and sizes in tuples, with which the paper's Tables 5 and 6 come out.
 
 The paper prints no unit costs. These were fitted to its ten choices; others would do as well.

@@ -8,12 +8,13 @@ import numpy as np
 
 from coincide.arrays.changes import Changes
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.arrays.order import group_starts
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.links import Link
-from coincide.coalescing.runs import Label, Runs, difference, value_column
+from coincide.coalescing.runs import Label, Runs, difference, with_plain_values
 from coincide.coalescing.streams.extent import ReadingBatch, WindowExtent
 from coincide.coalescing.streams.scopes import Admission, TimeScope, TupleScope
-from coincide.coalescing.streams.segments import LinkedSegments, MergedBatch, Segments, begins, joined
+from coincide.coalescing.streams.segments import LinkedSegments, MergedBatch, Segments, joined
 
 
 def relink(segments: LinkedSegments, group: PositionArray, since: Int64Array, link: Link) -> None:
@@ -32,7 +33,7 @@ def relink(segments: LinkedSegments, group: PositionArray, since: Int64Array, li
     counted = counts.nonzero()[0]
     place, time, of_row = at[counted], ts[counted], row[counted]
 
-    first_of_row = begins(of_row)
+    first_of_row = group_starts(of_row)
     starting = np.ones(len(place), np.bool_)
     starting[1:] = ~link.between(time, segments.value[place], segments.kept[place])
     starting[first_of_row] = True
@@ -73,7 +74,7 @@ def runs_between(segments: LinkedSegments, begin: Int64Array, end: Int64Array, g
     """
     row, at = expanded_ranges(begin, end)
     start = np.maximum(segments.start[at], segments.head[group][row])
-    distinct = begins(start)
+    distinct = group_starts(start)
     start, code = start[distinct], group[row[distinct]]
     kept = segments.kept[start]
     if not kept.all():
@@ -94,7 +95,11 @@ class ColumnarReadings:
 
     def __init__(self, extent: WindowExtent) -> None:
         self._segments = Segments()
-        self._scope = _scope_of(extent)
+        self._scope: TimeScope | TupleScope
+        if extent.duration_us is not None:
+            self._scope = TimeScope(extent.duration_us, extent.per_group)
+        else:
+            self._scope = TupleScope(extent.size or 0, extent.per_group)
         self._code_of: dict[Label, int] = {}
 
     def __len__(self) -> int:
@@ -111,9 +116,8 @@ class ColumnarReadings:
         """Return the readings, by (group, ts, id)."""
         segments = self._segments
         row, at = expanded_ranges(segments.head, segments.tail)
-        return ReadingBatch(
-            segments.ts[at], segments.labels[row], segments.value[at], segments.ref[at], segments.kept[at]
-        )
+        group, value = segments.labels[row], segments.value[at]
+        return ReadingBatch(segments.ts[at], group, value, segments.ref[at], segments.kept[at])
 
     def _admit(self, batch: ReadingBatch) -> Admission:
         """Judge a batch, and make room for it."""
@@ -140,12 +144,6 @@ class ColumnarReadings:
         if self._scope.expiry is not None:
             self._scope.expiry.recode(codes)
         self._code_of = {label: code for code, label in enumerate(labels.tolist())}
-
-
-def _scope_of(extent: WindowExtent) -> TimeScope | TupleScope:
-    if extent.duration_us is not None:
-        return TimeScope(extent.duration_us, extent.per_group)
-    return TupleScope(extent.size or 0, extent.per_group)
 
 
 class ColumnarExtent(ColumnarReadings):
@@ -206,7 +204,4 @@ class ColumnarExtent(ColumnarReadings):
 
     def _named(self, runs: Runs) -> Runs:
         """Return the runs with their groups' labels."""
-        value = runs.value
-        if value is not None and value.dtype.kind == "O":
-            value = value_column(value.tolist())
-        return replace(runs, group=self._segments.labels[runs.group], value=value)
+        return replace(with_plain_values(runs), group=self._segments.labels[runs.group])

@@ -36,11 +36,6 @@ class WindowExtent:
     per_group : bool
         Whether each group has an extent of its own. Default: one for all groups together.
 
-    Raises
-    ------
-    CoalescingError
-        Names the field, the value and what is allowed.
-
     Examples
     --------
     >>> WindowExtent(size=1000), WindowExtent(duration_us=3_600_000_000).size
@@ -99,27 +94,12 @@ def batch_of(rows: Sequence[ReadingRow]) -> ReadingBatch:
     kept = [each is not LEFT_OUT for each in value]
     any_value = next((each for each in value if each is not LEFT_OUT), 0)
     values = value_column([each if stays else any_value for each, stays in zip(value, kept, strict=True)])
-    return ReadingBatch(
-        np.array(ts, np.int64), label_column(group), values, label_column(ref), np.array(kept, np.bool_)
-    )
+    stays = np.array(kept, np.bool_)
+    return ReadingBatch(np.array(ts, np.int64), label_column(group), values, label_column(ref), stays)
 
 
 class ReadingChecks:
-    """Checks the batches of one stream; rows without an id are numbered in the order in which they arrive.
-
-    Examples
-    --------
-    >>> from coincide.coalescing.equivalences import Equal
-    >>> checks = ReadingChecks(Equal())
-    >>> list(checks.batch([10, 20], ["bay", "bay"], [81, 79]).rows())
-    [(10, 'bay', 81, 0), (20, 'bay', 79, 1)]
-    >>> list(checks.batch([5, 6], ["bay", "bay"], where=[True, False]).rows())
-    [(5, 'bay', 0, 2), (6, 'bay', LEFT_OUT, 3)]
-    >>> checks.batch([5], [7])
-    Traceback (most recent call last):
-        ...
-    coincide.errors.CoalescingError: group is 7: of one type with those before, str
-    """
+    """Checks the batches of one stream; rows without an id are numbered in the order in which they arrive."""
 
     def __init__(self, equivalence: Equivalence) -> None:
         self._equivalence = equivalence
@@ -127,13 +107,9 @@ class ReadingChecks:
         self._kinds: dict[str, str] = {}
 
     def batch(
-        self,
-        ts_us: npt.ArrayLike,
-        group: npt.ArrayLike | None = None,
-        value: npt.ArrayLike | None = None,
-        ids: npt.ArrayLike | None = None,
-        where: npt.ArrayLike | None = None,
-    ) -> ReadingBatch:
+        self, ts_us: npt.ArrayLike, group: npt.ArrayLike | None, value: npt.ArrayLike | None,
+        ids: npt.ArrayLike | None, where: npt.ArrayLike | None,
+    ) -> ReadingBatch:  # fmt: skip
         """Return the columns as a batch; without values all are 0."""
         times = times_of("ts_us", ts_us)
         rows = len(times)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from operator import itemgetter
 from typing import Any
 
 from coincide.coalescing.links import LEFT_OUT, Link
@@ -12,44 +13,11 @@ from coincide.coalescing.streams.ordered_times import OrderedTimes
 Reading = tuple[Label, Any]  # (id, value) of a reading at an instant
 
 
-class TiedReadings:
-    """The readings that wait at an instant where another one counts, in the order of their ids."""
-
-    __slots__ = ("_waiting",)
-
-    def __init__(self) -> None:
-        self._waiting: dict[int, list[Reading]] = {}
-
-    def __contains__(self, ts_us: int) -> bool:
-        return ts_us in self._waiting
-
-    def add(self, ts_us: int, ref: Label, value: Any) -> None:
-        """Let a reading wait."""
-        insort(self._waiting.setdefault(ts_us, []), (ref, value), key=_id_of)
-
-    def pop(self, ts_us: int) -> Reading:
-        """Take the one with the smallest id; there must be one."""
-        waiting = self._waiting[ts_us]
-        first = waiting.pop(0)
-        if not waiting:
-            del self._waiting[ts_us]
-        return first
-
-    def at(self, ts_us: int) -> list[Reading]:
-        """Return those that wait at an instant, by id."""
-        return self._waiting.get(ts_us, [])
-
-    def waits(self, ts_us: int, ref: Label) -> bool:
-        """Whether a reading of that id waits."""
-        return any(ref == other for other, _ in self._waiting.get(ts_us, ()))
-
-
-def _id_of(reading: Reading) -> Any:
-    return reading[0]
-
-
 _new = tuple.__new__  # half the time of calling CoalescedRun
 
+_id_of = itemgetter(0)
+
+MaybeRun = CoalescedRun | None
 Around = tuple[int | None, int | None]  # the times before and after one; None where there is none
 
 
@@ -68,7 +36,7 @@ class GroupRuns:
         self._reading: dict[int, Reading] = {}  # the reading that counts at an instant
         self._starts = OrderedTimes()
         self._run_of: dict[int, CoalescedRun] = {}
-        self._ties = TiedReadings()
+        self._ties: dict[int, list[Reading]] = {}  # those that wait at an instant, by id
         self.first_us = self._last_us = 0  # of the oldest and the newest reading, if there are any
 
     @property
@@ -82,7 +50,7 @@ class GroupRuns:
 
     def readings(self) -> list[tuple[int, Label, Any]]:
         """Return (ts, id, value) of all, by ts and id."""
-        return [(ts, *reading) for ts in self._times for reading in (self._reading[ts], *self._ties.at(ts))]
+        return [(ts, *reading) for ts in self._times for reading in (self._reading[ts], *self._ties.get(ts, ()))]
 
     def add(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         """Add a reading; return False if it was there already."""
@@ -104,7 +72,10 @@ class GroupRuns:
         """Drop the reading that `oldest` names; return whether others are left."""
         ts = self.first_us
         if ts in self._ties:
-            self._set(ts, self._times.around(ts), self._ties.pop(ts), changes)
+            waiting = self._ties[ts]
+            self._set(ts, self._times.around(ts), waiting.pop(0), changes)
+            if not waiting:
+                del self._ties[ts]
             return True
         self._times.pop_first()
         del self._reading[ts]
@@ -142,13 +113,12 @@ class GroupRuns:
         self._last_us = ts_us
 
     def _add_tie(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
-        counted = self._reading[ts_us]
-        if ref == counted[0] or self._ties.waits(ts_us, ref):
+        counted, waiting = self._reading[ts_us], self._ties.get(ts_us)
+        if ref == counted[0] or (waiting is not None and any(ref == other for other, _ in waiting)):
             return False
-        if ref > counted[0]:  # type: ignore[operator]  # ids of one stream are all of one type
-            self._ties.add(ts_us, ref, value)
-        else:
-            self._ties.add(ts_us, *counted)
+        is_first = ref < counted[0]  # type: ignore[operator]  # ids of one stream are all of one type
+        insort(self._ties.setdefault(ts_us, []), counted if is_first else (ref, value), key=_id_of)
+        if is_first:
             self._set(ts_us, self._times.around(ts_us), (ref, value), changes)
         return True
 
@@ -194,14 +164,12 @@ class GroupRuns:
         for start in old:
             self._starts.remove(start)
 
-    def _apart(
-        self, ts_us: int, around: Around
-    ) -> tuple[dict[int, CoalescedRun], CoalescedRun | None, CoalescedRun | None]:
+    def _apart(self, ts_us: int, around: Around) -> tuple[dict[int, CoalescedRun], MaybeRun, MaybeRun]:
         """Return the runs around an instant by their starts, and what of them lies before it and after it."""
         before, after = around
         left = None if before is None else self._run_at(before)
         own = self._run_at(ts_us) if ts_us in self._reading else None
-        right: CoalescedRun | None = None if after is None else self._run_of.get(after, own or left)
+        right: MaybeRun = None if after is None else self._run_of.get(after, own or left)
         old = {run.start_us: run for run in (left, own, right) if run is not None}
         whole_left, here = left, own is not None
         if left is not None and before is not None and (left is own or left is right):

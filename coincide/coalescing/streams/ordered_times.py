@@ -19,12 +19,6 @@ class OrderedTimes:
         self._blocks: list[array[int]] = []
         self._firsts: list[int] = []
 
-    def __len__(self) -> int:
-        return sum(map(len, self._blocks))
-
-    def __bool__(self) -> bool:
-        return bool(self._blocks)
-
     def __iter__(self) -> Iterator[int]:
         return chain.from_iterable(self._blocks)
 
@@ -85,15 +79,14 @@ class OrderedTimes:
         else:
             del self._blocks[number], self._firsts[number]
 
-    def pop_first(self) -> int:
+    def pop_first(self) -> None:
         """Take the earliest out; there must be one."""
         block = self._blocks[0]
-        first = block.pop(0)
+        del block[0]
         if block:
             self._firsts[0] = block[0]
         else:
             del self._blocks[0], self._firsts[0]
-        return first
 
     def replace_first(self, ts_us: int) -> None:
         """Put a time in the earliest one's place; it must be before the second."""
@@ -101,7 +94,16 @@ class OrderedTimes:
 
     def around(self, ts_us: int) -> tuple[int | None, int | None]:
         """Return the last one before a time and the first one after it, None where there is none."""
-        return self._before(ts_us), self._after(ts_us)
+        blocks, firsts, before, after = self._blocks, self._firsts, None, None
+        if blocks and ts_us > firsts[0]:
+            block = blocks[bisect_left(firsts, ts_us) - 1]
+            before = block[bisect_left(block, ts_us) - 1]
+        if blocks and ts_us < blocks[-1][-1]:
+            number = max(bisect_right(firsts, ts_us) - 1, 0)
+            block = blocks[number]
+            place = bisect_right(block, ts_us)
+            after = block[place] if place < len(block) else firsts[number + 1]
+        return before, after
 
     def at_or_before(self, ts_us: int) -> int:
         """Return the last one not after a time; there must be one."""
@@ -116,17 +118,3 @@ class OrderedTimes:
         last = max(bisect_left(self._firsts, end_us) - 1, 0)
         counted = bisect_left(self._blocks[last], end_us) - bisect_left(self._blocks[first], begin_us)
         return counted + sum(map(len, self._blocks[first:last]))
-
-    def _before(self, ts_us: int) -> int | None:
-        if not self._blocks or ts_us <= self._firsts[0]:
-            return None
-        block = self._blocks[bisect_left(self._firsts, ts_us) - 1]
-        return block[bisect_left(block, ts_us) - 1]
-
-    def _after(self, ts_us: int) -> int | None:
-        if not self._blocks or ts_us >= self._blocks[-1][-1]:
-            return None
-        number = max(bisect_right(self._firsts, ts_us) - 1, 0)
-        block = self._blocks[number]
-        place = bisect_right(block, ts_us)
-        return block[place] if place < len(block) else self._firsts[number + 1]

@@ -13,64 +13,20 @@ from coincide.coalescing.batch import EQUAL, coalesce, validity
 from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equivalence, checked_equivalence
 from coincide.coalescing.links import LEFT_OUT, Link
-from coincide.coalescing.runs import Label, RunChanges, Runs, value_column
+from coincide.coalescing.runs import Label, RunChanges, Runs, with_plain_values
 from coincide.coalescing.streams.columnar import ColumnarExtent, ColumnarReadings
-from coincide.coalescing.streams.extent import ReadingBatch, ReadingChecks, WindowExtent, batch_of, checked_extent
+from coincide.coalescing.streams.extent import ReadingChecks, WindowExtent, batch_of, checked_extent
 from coincide.coalescing.streams.single import SingleExtent
-
-EVEN_ROWS = 50  # a batch of so many readings costs as much in columns (0.25 ms) as one by one (5 us each)
-
-
-class EagerRuns:
-    """An extent and its runs: in lists while readings come one by one, in columns while they come in batches.
-
-    The size of each batch says how many readings the other form would have saved. The extent takes that form once it
-    would have saved as many as the extent holds: so many are moved.
-    """
-
-    def __init__(self, extent: WindowExtent, link: Link, even_rows: int = EVEN_ROWS) -> None:
-        self._extent, self._link = extent, link
-        self._even_rows = even_rows
-        self._wasted = 0  # readings' worth of work that the other form would have saved
-        self.form: SingleExtent | ColumnarExtent = SingleExtent(extent, link)
-
-    def push(self, batch: ReadingBatch) -> Changes[Runs]:
-        """Take readings; see `EagerCoalescing.push`."""
-        return self._suited(len(batch.ts_us)).push(batch)
-
-    def add(self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges) -> int | None:
-        """Take one reading; see `EagerCoalescing.add`."""
-        form = self._suited(1) if self._wasted or isinstance(self.form, ColumnarExtent) else self.form
-        if isinstance(form, SingleExtent):
-            return form.add(ts_us, group, value, ref, changes)
-        made = form.push(batch_of([(ts_us, group, value, ref)]))
-        for run in made.retract:
-            changes.retract(run)
-        for run in made.insert:
-            changes.insert(run)
-        return int(made.late_by_us[0]) if len(made.late) else None
-
-    def scan(self) -> Runs:
-        """Return all runs, by group and start."""
-        return self.form.scan()
-
-    def _suited(self, rows: int) -> SingleExtent | ColumnarExtent:
-        """Return the runs in the form that seems best for batches of so many rows."""
-        is_single = isinstance(self.form, SingleExtent)
-        saved = rows - self._even_rows if is_single else self._even_rows - rows
-        self._wasted = max(0, self._wasted + saved)
-        if self._wasted > len(self.form):
-            other = ColumnarExtent(self._extent, self._link) if is_single else SingleExtent(self._extent, self._link)
-            other.push(self.form.readings())
-            self.form, self._wasted = other, 0
-        return self.form
 
 
 class EagerCoalescing:
     """Algorithm 2 of the coalescing paper and its time-based form, corrected.
 
     Merges and splits runs as readings arrive, in any order; a scan reads the runs. At every scan they are those of
-    `LazyCoalescing` and of `coalesce` over the readings in the extent.
+    `LazyCoalescing` and of `coalesce` over the readings in the extent. Readings and runs are kept in lists while they
+    come one by one, in columns while they come in batches.
+
+    A CoalescingError names the argument or column, the value and what is allowed.
 
     Parameters
     ----------
@@ -80,11 +36,6 @@ class EagerCoalescing:
         Which value goes on from the one before it.
     hold_us : int, optional
         How long a reading holds at most. Left out: until the next one of its group.
-
-    Raises
-    ------
-    CoalescingError
-        Names the argument or column, the value and what is allowed.
 
     Examples
     --------
@@ -99,10 +50,14 @@ class EagerCoalescing:
     [(0, 120, False), (120, 180, False), (180, 180, True)]
     """
 
+    _even_rows = 50  # a batch of so many readings costs as much in columns (0.25 ms) as one by one (5 us each)
+
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
         hold = None if hold_us is None else duration_of("hold_us", hold_us)
-        self._extent = EagerRuns(checked_extent(extent), Link(checked_equivalence(equivalence), hold))
+        self._extent, self._link = checked_extent(extent), Link(checked_equivalence(equivalence), hold)
         self._checks = ReadingChecks(equivalence)
+        self._form: SingleExtent | ColumnarExtent = SingleExtent(self._extent, self._link)
+        self._wasted = 0  # readings' worth of work that the other form would have saved
 
     def push(
         self,
@@ -136,7 +91,8 @@ class EagerCoalescing:
             a run that grew is retracted and inserted with the same id (group, start_us). `late` are the rows that
             came too late to count.
         """
-        return self._extent.push(self._checks.batch(ts_us, group, value, id, where))
+        batch = self._checks.batch(ts_us, group, value, id, where)
+        return self._suited(len(batch.ts_us)).push(batch)
 
     def add(
         self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges, where: bool = True
@@ -150,11 +106,33 @@ class EagerCoalescing:
         int or None
             By how many microseconds it is too late to count; None where it counts.
         """
-        return self._extent.add(ts_us, group, value if where else LEFT_OUT, ref, changes)
+        form = self._suited(1) if self._wasted or isinstance(self._form, ColumnarExtent) else self._form
+        if isinstance(form, SingleExtent):
+            return form.add(ts_us, group, value if where else LEFT_OUT, ref, changes)
+        made = form.push(batch_of([(ts_us, group, value if where else LEFT_OUT, ref)]))
+        for run in made.retract:
+            changes.retract(run)
+        for run in made.insert:
+            changes.insert(run)
+        return int(made.late_by_us[0]) if len(made.late) else None
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
-        return self._extent.scan()
+        return self._form.scan()
+
+    def _suited(self, rows: int) -> SingleExtent | ColumnarExtent:
+        """Return the runs in the form that seems best for batches of so many rows.
+
+        The extent takes the other form once it would have saved as many readings as it holds: so many are moved.
+        """
+        is_single = isinstance(self._form, SingleExtent)
+        saved = rows - self._even_rows if is_single else self._even_rows - rows
+        self._wasted = max(0, self._wasted + saved)
+        if self._wasted > len(self._form):
+            other = ColumnarExtent(self._extent, self._link) if is_single else SingleExtent(self._extent, self._link)
+            other.push(self._form.readings())
+            self._form, self._wasted = other, 0
+        return self._form
 
 
 class LazyCoalescing:
@@ -208,7 +186,5 @@ class LazyCoalescing:
             newest = np.append(readings.group[1:] != readings.group[:-1], True)  # readings are by group
             newest_us = start[newest][np.searchsorted(readings.group[newest], runs.group)]
             is_open = start[kept[runs.last]] == newest_us
-        value = runs.value
-        if value is not None and value.dtype.kind == "O":
-            value = value_column(value.tolist())
-        return replace(runs, value=value, first=counted.ref[runs.first], last=counted.ref[runs.last], is_open=is_open)
+        first, last = counted.ref[runs.first], counted.ref[runs.last]
+        return replace(with_plain_values(runs), first=first, last=last, is_open=is_open)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
@@ -10,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray, PositionArray
-from coincide.arrays.order import stable_order, stable_order_by
+from coincide.arrays.order import group_starts, stable_order, stable_order_by
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.columns import BEYOND_US
 from coincide.coalescing.streams.extent import Key, ReadingBatch
-from coincide.coalescing.streams.segments import MergedBatch, Segments, begins, merged_batch
+from coincide.coalescing.streams.segments import MergedBatch, Segments, merged_batch
 
 NOTHING_YET = -BEYOND_US  # before any time
 
@@ -66,8 +65,9 @@ class ExpiryQueue:
     def __len__(self) -> int:
         return self._tail - self._head
 
-    def add(self, ts_us: Int64Array, code: Int64Array) -> None:
-        """Put readings in, in any order."""
+    def add(self, merged: MergedBatch) -> None:
+        """Put the new readings of a batch in."""
+        ts_us, code = merged.readings.ts_us[merged.is_new], merged.readings.group[merged.is_new]
         if len(ts_us) == 0:
             return
         since = self._head + int(np.searchsorted(self._ts[self._head : self._tail], ts_us.min()))
@@ -119,7 +119,7 @@ def rows_of_groups(code: Int64Array) -> Iterator[tuple[int, PositionArray]]:
     """Yield each group that has rows, and its rows in their order."""
     order = stable_order(code)
     of_group = code[order]
-    for rows in np.split(order, begins(of_group)[1:]):
+    for rows in np.split(order, group_starts(of_group)[1:]):
         if len(rows):
             yield int(code[rows[0]]), rows
 
@@ -140,21 +140,15 @@ class TupleScope:
         if self.expiry is None:
             leaving = np.maximum(merged.tail - segments.head - self._size, 0)
         else:
-            new = merged.is_new
-            self.expiry.add(merged.readings.ts_us[new], merged.readings.group[new])
+            self.expiry.add(merged)
             leaving = self.expiry.pop(max(0, len(self.expiry) - self._size), len(segments.labels))
-        if not self._may_be_late(segments, merged, leaving):
+        leaves = merged.at < (segments.head + leaving)[merged.readings.group]
+        if merged.of_row.all() and not (leaves & merged.is_new).any():  # all are new and none leaves
             return Admission(merged, leaving, NONE, NONE)
         fronts = _Fronts(segments, merged, leaving)
         late = [row for scope in self._early(batch, fronts) for row in self._late(batch, fronts, *scope)]
         rows, late_by_us = np.array(sorted(late), np.int64).reshape(-1, 2).T
         return Admission(merged, leaving, rows, late_by_us)
-
-    def _may_be_late(self, segments: Segments, merged: MergedBatch, leaving: Int64Array) -> bool:
-        """Whether a row of the batch leaves with the batch, or was there already."""
-        head = segments.head + leaving
-        leaves = merged.at < head[merged.readings.group]
-        return not merged.of_row.all() or bool((leaves & merged.is_new).any())
 
     def _early(self, batch: ReadingBatch, fronts: _Fronts) -> Iterator[tuple[PositionArray, PositionArray]]:
         """Yield the rows and groups of each full extent to which a row comes that may be before its oldest reading."""
@@ -256,8 +250,7 @@ class TimeScope:
         merged = merged_batch(segments, batch)
         if self.expiry is None:
             return Admission(merged, _before(segments, since_us), late, behind[late])
-        new = merged.is_new
-        self.expiry.add(merged.readings.ts_us[new], merged.readings.group[new])
+        self.expiry.add(merged)
         leaving = self.expiry.pop_before(since_us.max(initial=NOTHING_YET), len(since_us))
         return Admission(merged, leaving, late, behind[late])
 
@@ -267,7 +260,5 @@ def _before(segments: Segments, since_us: Int64Array) -> Int64Array:
     leaving = np.zeros(len(since_us), np.int64)
     some = np.flatnonzero(segments.tail > segments.head)
     some = some[segments.ts[segments.head[some]] < since_us[some]]
-    times = segments.ts.data
-    bounds = (column[some].tolist() for column in (since_us, segments.head, segments.tail))
-    leaving[some] = [bisect_left(times, *bound) - bound[1] for bound in zip(*bounds, strict=True)]
+    leaving[some] = np.array(segments.first_from(since_us, some), np.int64) - segments.head[some]
     return leaving

@@ -14,14 +14,6 @@ from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.columns import BEYOND_US
 from coincide.coalescing.streams.extent import ReadingBatch
 
-
-def begins(column: PositionArray) -> PositionArray:
-    """Return where a value differs from the one before it, the first place included."""
-    differs = np.ones(len(column), np.bool_)
-    np.not_equal(column[1:], column[:-1], out=differs[1:])
-    return differs.nonzero()[0]
-
-
 ROOM = 16  # free places behind each segment, and
 ROOM_A_READING = 3  # so many for each reading in it: to lay out anew costs a tenth of a microsecond a reading
 
@@ -66,6 +58,12 @@ class Segments:
         self.labels, self.head, self.tail, self.limit = labels, head, head + sizes, limit
         return code
 
+    def first_from(self, ts_us: Int64Array, groups: PositionArray) -> list[int]:
+        """Return where each of some groups has its first reading at or after the time of the group; else its end."""
+        bounds = (column[groups].tolist() for column in (ts_us, self.head, self.tail))
+        times = self.ts.data
+        return [bisect_left(times, *bound) for bound in zip(*bounds, strict=True)]
+
     def write(self, at: PositionArray, readings: ReadingBatch, tail: Int64Array) -> None:
         """Set readings, and where each group's end then; a column is widened where it cannot take the new ones."""
         if self.sizes.any():
@@ -77,12 +75,7 @@ class Segments:
         self.kept[at] = readings.kept
         self.tail = tail
 
-    def _moved(
-        self,
-        source: PositionArray,
-        oldest: Int64Array,  # noqa: ARG002 - for places that are kept in columns
-        shift: Int64Array,  # noqa: ARG002
-    ) -> dict[str, npt.NDArray[Any]]:
+    def _moved(self, source: PositionArray, oldest: Int64Array, shift: Int64Array) -> dict[str, npt.NDArray[Any]]:  # noqa: ARG002 - for places in columns
         """Return the columns of readings that go so far from their places; `oldest` are their groups' heads."""
         return {name: getattr(self, name)[source] for name in ("ts", "ref", "value", "kept")}
 
@@ -123,12 +116,9 @@ class LinkedSegments(Segments):
         self.head = head
 
     def _moved(self, source: PositionArray, oldest: Int64Array, shift: Int64Array) -> dict[str, npt.NDArray[Any]]:
-        return super()._moved(source, oldest, shift) | {
-            "rank": self.rank[source],
-            "start": np.maximum(self.start[source], oldest) + shift,
-            "last": self.last[source] + shift,
-            "end": self.end[source],
-        }
+        start, last = np.maximum(self.start[source], oldest) + shift, self.last[source] + shift
+        links = {"rank": self.rank[source], "start": start, "last": last, "end": self.end[source]}
+        return super()._moved(source, oldest, shift) | links
 
 
 class MergedBatch(NamedTuple):
@@ -169,9 +159,7 @@ def _since(segments: Segments, batch: ReadingBatch) -> tuple[Int64Array, Positio
     since = segments.tail.copy()
     filled = np.flatnonzero(segments.tail > segments.head)
     reached = filled[segments.ts[segments.tail[filled] - 1] >= earliest[filled]]
-    times = segments.ts.data
-    bounds = (column[reached].tolist() for column in (earliest, segments.head, segments.tail))
-    since[reached] = [bisect_left(times, *bound) for bound in zip(*bounds, strict=True)]
+    since[reached] = segments.first_from(earliest, reached)
     return since, reached
 
 

@@ -1,76 +1,19 @@
-"""validity and coalesce against the definition."""
+"""validity and coalesce on examples, what they refuse, and how much they sort and read."""
 
 from __future__ import annotations
 
-from operator import eq
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from coincide import Bounded, Decreasing, Equal, Increasing, Quantised, coalesce, validity
-from coincide.coalescing import NEVER_US, Equivalence, Predicate
+from coincide import Bounded, Quantised, Runs, coalesce, coalesce_readings, validity
+from coincide.coalescing import NEVER_US, Predicate, batch, columns, spans
+from coincide.coalescing import blocks as row_blocks
+from coincide.coalescing.blocks import BLOCK_ROWS
+from coincide.coalescing.spans import Spans
 from coincide.errors import CoalescingError
-from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
-
-EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]
-
-readings = st.lists(
-    st.builds(Reading, st.integers(0, 12), st.integers(0, 2), st.integers(0, 3), st.integers(0, 3), st.booleans()),
-    max_size=25,
-)
-facts = st.lists(
-    st.builds(
-        lambda start, length, group, value: Fact(start, start + length, group, value),
-        st.integers(0, 30), st.integers(0, 8), st.integers(0, 1), st.integers(0, 2),
-    ),
-    max_size=12,
-)  # fmt: skip
-
-
-def united(listed: list[Fact], equivalence: Equivalence = Equal(), gap_us: int = 0) -> list[tuple[Any, ...]]:  # noqa: B008
-    """Return (group, start, end, value, count) of each run, sorted."""
-    start, end, group, value = np.array(listed, np.int64).reshape(-1, 4).T
-    return sorted(run[:5] for run in coalesce(start, end, group, value, equivalence, gap_us))
-
-
-@given(readings, st.sampled_from(EQUIVALENCES), st.none() | st.integers(1, 5))
-def test_filters_after_validity_equal_the_definition(
-    listed: list[Reading], equivalence: Equivalence, hold_us: int | None
-) -> None:
-    rows = [reading._replace(id=row) for row, reading in enumerate(listed)]  # the position is the id
-    ts, group, value, kept = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 3, 4))
-    start, end = validity(ts, group, hold_us)
-    left = np.flatnonzero(kept)
-
-    runs = coalesce(start[left], end[left], group[left], value[left], equivalence)
-
-    named = [run._replace(first=int(left[run.first]), last=int(left[run.last])) for run in runs]  # type: ignore[index]
-    assert named == coalesced_readings(rows, equivalence, hold_us)
-
-
-@given(facts, st.sampled_from(EQUIVALENCES), st.integers(0, 4))
-def test_facts_equal_the_definition(listed: list[Fact], equivalence: Equivalence, gap_us: int) -> None:
-    slow = coalesced_facts(listed, gap_us) if equivalence == Equal() else coalesced_trends(listed, equivalence, gap_us)
-
-    assert united(listed, equivalence, gap_us) == slow
-
-
-@given(facts, st.integers(0, 4))
-def test_what_is_coalesced_stays_as_it_is(listed: list[Fact], gap_us: int) -> None:
-    start, end, group, value = np.array(listed, np.int64).reshape(-1, 4).T
-    once = coalesce(start, end, group, value, gap_us=gap_us)
-
-    again = coalesce(once.start_us, once.end_us, once.group, once.value, gap_us=gap_us)
-
-    assert [run[:4] for run in again] == [run[:4] for run in once]
-
-
-@given(facts, st.randoms(use_true_random=False))
-def test_the_order_of_rows_does_not_matter(listed: list[Fact], random: Any) -> None:
-    assert united(random.sample(listed, len(listed)), gap_us=1) == united(listed, gap_us=1)
+from tests.reference.call_counts import CallCounts
 
 
 def test_many_rows_take_the_same_way_as_few() -> None:
@@ -80,7 +23,6 @@ def test_many_rows_take_the_same_way_as_few() -> None:
     runs = coalesce(start, end, group, value)
     classes = [(group == g) & (value == v) for g in range(3) for v in (0, 1)]
     apart = [coalesce(start[mine], end[mine]) for mine in classes]
-
     assert len(runs) == sum(map(len, apart))
     assert sorted(runs.end_us.tolist()) == sorted(end for part in apart for end in part.end_us.tolist())
 
@@ -89,37 +31,21 @@ def test_a_filter_after_validity_does_not_bridge_what_it_leaves_out() -> None:
     ts, celsius = np.array([0, 10, 20, 30]), np.array([105, 90, 105, 105])
     start, end = validity(ts)
     hot = celsius > 100
-
     after = coalesce(start[hot], end[hot], value=celsius[hot])
     start_hot, end_hot = validity(ts[hot])
     before = coalesce(start_hot, end_hot, value=celsius[hot])
-
     assert [(run.start_us, run.end_us) for run in after] == [(0, 10), (20, 30)]
     assert [(run.start_us, run.end_us) for run in before] == [(0, 30)]  # the cool spell is bridged
 
 
 def test_of_readings_at_one_instant_the_first_row_counts() -> None:
     start, end = validity([5, 5, 9], ["a", "a", "a"])
-
     assert (start.tolist(), end.tolist()) == ([5, 5, 9], [9, NEVER_US, 9])
-
-
-def test_example_4_of_the_paper() -> None:
-    """Nine readings of three regions at 1, 2 and 3 p.m. are five runs."""
-    region, hour = np.repeat([1, 2, 3], 3), np.tile([13, 14, 15], 3)
-    fahrenheit = [81, 81, 81, 81, 79, 81, 81, 81, 81]
-
-    runs = coalesce(*validity(hour, region), region, fahrenheit)
-
-    assert [(run.group, run.start_us, run.value) for run in runs] == [
-        (1, 13, 81), (2, 13, 81), (2, 14, 79), (2, 15, 81), (3, 13, 81),
-    ]  # fmt: skip
 
 
 def test_values_need_not_be_numbers() -> None:
     runs = coalesce([0, 5, 9], [5, 9, 12], value=["calm", "calm", "storm"])
     objects = np.array([None, "a", "a"], object)
-
     assert runs.value is not None
     assert runs.value.tolist() == ["calm", "storm"]
     with pytest.raises(CoalescingError, match="value is 'an array with shape"):
@@ -129,14 +55,12 @@ def test_values_need_not_be_numbers() -> None:
 
 def test_nan_equals_nothing() -> None:
     nan = float("nan")
-
     assert len(coalesce([0, 5, 9], [5, 9, 12], value=[nan, nan, 1.0])) == 3
     assert len(coalesce([0, 5, 9], [5, 9, 12], value=[nan, nan, 1.0], gap_us=1)) == 3
 
 
 def test_small_integers_do_not_wrap() -> None:
     value = np.array([250, 5], np.uint8)
-
     assert len(coalesce([0, 1], [1, 2], value=value, equivalence=Bounded(20))) == 2
 
 
@@ -170,7 +94,57 @@ def test_what_cannot_be_used_is_refused(call: Any, message: str) -> None:
 
 def test_runs_show_how_many_they_are_and_the_first_of_them() -> None:
     runs = coalesce(np.arange(30), np.arange(30), value=["<a>", "b"] * 15)
-
     assert repr(runs) == "Runs(30 runs, 1 groups, 1 open)"
     assert runs._repr_html_().count("<tr>") == 11
     assert "<td>&lt;a&gt;</td>" in runs._repr_html_()
+
+
+ROWS, GROUPS = 4 * BLOCK_ROWS, 54
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> CallCounts:
+    """Rows sorted as a whole, rows sorted block by block, rows united, rows given classes."""
+    counts = CallCounts(monkeypatch)
+    counts.watch(row_blocks, "stable_sort", "sorted", lambda _, start: len(start))
+    counts.watch(row_blocks, "stable_order", "in blocks", lambda _, code: len(code))
+    counts.watch(spans, "stable_order", "left over", lambda _, code: len(code))
+    counts.watch(batch, "class_codes", "classes", lambda _, codes, values: len(codes))
+    counts.watch(columns, "stable_order", "ranked", lambda _, labels: len(labels))
+    counts.watch(Spans, "united", "united", lambda _, rows, rule: len(rows))
+    return counts
+
+
+def sensor_readings(order: str) -> tuple[Runs, int]:
+    """Readings of many sensors in turns, a tenth of which differ from the one before; return how many are runs."""
+    rng = np.random.default_rng(6)
+    ts, group = np.arange(ROWS), rng.integers(0, GROUPS, ROWS)
+    value = np.cumsum(rng.random(ROWS) < 0.1 / GROUPS)
+    rows = {"shuffled": rng.permutation(ROWS), "by group": np.lexsort((ts, group)), "by time": ts}[order]
+    runs = coalesce_readings(ts[rows], group[rows], value[rows])
+    return runs, len(runs) + GROUPS * ROWS // BLOCK_ROWS
+
+
+@pytest.mark.parametrize(("order", "sorted_rows", "in_blocks"), [
+    ("by time", 0, ROWS), ("by group", 0, 0), ("shuffled", ROWS, ROWS),
+])  # fmt: skip
+def test_readings_are_sorted_no_more_than_they_must(
+    work: CallCounts, order: str, sorted_rows: int, in_blocks: int
+) -> None:
+    runs, left_over = sensor_readings(order)
+    assert 0.05 < len(runs) / ROWS < 0.2
+    assert (work["sorted"], work["in blocks"]) == (sorted_rows, in_blocks)
+    assert work["united"] <= ROWS + left_over
+    assert work["left over"] <= left_over
+    assert work["classes"] == work["ranked"] == 0
+
+
+def test_only_overlapping_facts_are_given_classes_and_that_is_seen_in_the_first_block(work: CallCounts) -> None:
+    rng = np.random.default_rng(7)
+    start, group, value = np.arange(ROWS), rng.integers(0, GROUPS, ROWS), rng.integers(0, 9, ROWS)
+    apart = coalesce(start, start + 1, group, value)
+    assert work["classes"] == 0
+    overlapping = coalesce(start, start + 2000, group, value)
+    assert len(apart) > 0.99 * ROWS > 5 * len(overlapping)
+    assert (work["classes"], work["sorted"], work["ranked"]) == (ROWS, 0, 0)
+    assert work["in blocks"] == ROWS + BLOCK_ROWS + ROWS

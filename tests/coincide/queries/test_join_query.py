@@ -74,13 +74,8 @@ def test_the_json_of_two_roles_is_as_ever() -> None:
 
 def valley(**changes: Any) -> dict[str, Any]:
     """Three roles, two of them on one stream."""
-    made = {
-        "id": "valley",
-        "from": {"gate": "gas", "bridge": "gas", "tower": "wind"},
-        "within": [{"lo_s": 0, "hi_s": 60, "threshold": 0.5}],
-        "form": "path",
-        **changes,
-    }
+    roles, within = {"gate": "gas", "bridge": "gas", "tower": "wind"}, [{"lo_s": 0, "hi_s": 60, "threshold": 0.5}]
+    made = {"id": "valley", "from": roles, "within": within, "form": "path", **changes}
     return {name: value for name, value in made.items() if value is not None}
 
 
@@ -95,10 +90,8 @@ UNSURE = {"between": ["bridge", "tower"], "window_s": 5}
 
 def test_one_edge_stands_for_all_of_a_path() -> None:
     query = Query.from_json(valley())
-    assert [(edge.first, edge.second, edge.window.lo_us) for edge in query.within] == [
-        ("gate", "bridge", 0),
-        ("bridge", "tower", 0),
-    ]
+    edges = [(edge.first, edge.second, edge.window.lo_us) for edge in query.within]
+    assert edges == [("gate", "bridge", 0), ("bridge", "tower", 0)]
     assert (query.graph.form, query.graph.roles) == ("path", ("gate", "bridge", "tower"))
     assert query.to_json()["form"] == "path"
     assert Query.from_json(query.to_json()) == query
@@ -144,19 +137,9 @@ def test_one_edge_stands_for_all_of_a_clique() -> None:
     query = Query.from_json(valley(form="clique", within=[{"window_s": 5}], joint_threshold=1, at_least=2))
     assert [edge.threshold for edge in query.within] == [None] * 3
     assert [edge.threshold for edge in query.graph.edges] == [1.0] * 3  # none can be less probable than all together
-    assert query.to_json() == {
-        "id": "valley",
-        "from": {"gate": "gas", "bridge": "gas", "tower": "wind"},
-        "within": [
-            {"between": ["gate", "bridge"], "window_s": 5.0},
-            {"between": ["gate", "tower"], "window_s": 5.0},
-            {"between": ["bridge", "tower"], "window_s": 5.0},
-        ],
-        "sensors": "different",
-        "form": "clique",
-        "joint_threshold": 1.0,
-        "at_least": 2,
-    }
+    pairs = [["gate", "bridge"], ["gate", "tower"], ["bridge", "tower"]]
+    written = valley(form="clique", sensors="different", joint_threshold=1.0, at_least=2)
+    assert query.to_json() == {**written, "within": [{"between": pair, "window_s": 5.0} for pair in pairs]}
     assert Query.from_json(query.to_json()) == query
 
 

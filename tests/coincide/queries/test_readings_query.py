@@ -19,17 +19,9 @@ from coincide.sliding.questions import Lasting, Longest, Similar, ValueLimits
 SCHEMA = Path(__file__).resolve().parents[3] / "docs" / "contracts" / "query.schema.json"
 VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
-HOT: dict[str, Any] = {
-    "id": "hot",
-    "coalesce": {
-        "from": "temperature",
-        "by": "sensor",
-        "value": "attributes.celsius",
-        "where": {"above": 100},
-        "window": {"time_s": 86400, "slide_s": 3600},
-    },
-    "longest": True,
-}
+CELSIUS = {"from": "temperature", "by": "sensor", "value": "attributes.celsius"}
+COALESCE = {**CELSIUS, "where": {"above": 100}, "window": {"time_s": 86400, "slide_s": 3600}}
+HOT: dict[str, Any] = {"id": "hot", "coalesce": COALESCE, "longest": True}
 
 
 def query(**coalesce: Any) -> dict[str, Any]:
@@ -43,12 +35,8 @@ def asking(**asked: Any) -> dict[str, Any]:
 
 def test_the_longest_hot_period() -> None:
     hot = ReadingsQuery.from_json(HOT)
-    assert (hot.stream, hot.by, hot.value, hot.streams) == (
-        "temperature",
-        ("sensor",),
-        "attributes.celsius",
-        ("temperature",),
-    )
+    assert (hot.stream, hot.streams) == ("temperature", ("temperature",))
+    assert (hot.by, hot.value) == (("sensor",), "attributes.celsius")
     assert (hot.time_us, hot.slide_us, hot.rule.hold_us) == (86_400_000_000, 3_600_000_000, 86_400_000_000)
     assert (hot.rule.limits, hot.rule.equivalence, hot.question) == (ValueLimits(above=100), None, Longest())
     assert hot.reads_numbers
@@ -118,12 +106,10 @@ def test_what_cannot_be_is_refused_by_name_and_by_the_schema(what: str) -> None:
     [
         ("where", query(where={"above": 2, "below": 1})),
         ("coalesce.window.slide_s", query(window={"time_s": 86400, "slide_s": 17})),
-        ("coalesce.equivalence", {**query(), "longest": True} | {"join": {"lasting_s": 1}}),
+        ("coalesce.equivalence", {"id": "hot", "coalesce": COALESCE, "join": {"lasting_s": 1}}),
     ],
 )
 def test_what_only_the_code_can_refuse(field: str, obj: dict[str, Any]) -> None:
-    if "join" in obj:
-        del obj["longest"]
     with pytest.raises(QueryError) as refused:
         query_from_json(obj)
     assert refused.value.field == field
@@ -158,12 +144,7 @@ def test_a_query_of_the_other_kind_begins_anew() -> None:
 
 
 def test_only_what_is_compared_must_be_a_number() -> None:
-    assert [
-        ReadingsQuery.from_json(obj).reads_numbers
-        for obj in (
-            asking(lasting_s=60),
-            asking(join={"lasting_s": 60}),
-            asking(join={"lasting_s": 60, "within": 1}),
-            {**asking(longest=True), "coalesce": {**asking()["coalesce"], "equivalence": "decreasing"}},
-        )
-    ] == [False, False, True, True]
+    decreasing = {**asking(longest=True), "coalesce": {**asking()["coalesce"], "equivalence": "decreasing"}}
+    joins = [asking(join={"lasting_s": 60, **more}) for more in ({}, {"within": 1})]
+    queries = [asking(lasting_s=60), *joins, decreasing]
+    assert [ReadingsQuery.from_json(obj).reads_numbers for obj in queries] == [False, False, True, True]

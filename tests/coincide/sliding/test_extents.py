@@ -18,10 +18,7 @@ Run = tuple[int, int, int, float, RunReadings]
 CONDITIONS = [None, None, ValueLimits(above=1), ValueLimits(at_least=1, below=3)]
 EQUIVALENCES: list[Equivalence | None] = [None, Equal(), Increasing(), Decreasing(), Bounded(1), Quantised(2)]
 rules = st.builds(
-    RunRule,
-    hold_us=st.integers(1, 30),
-    limits=st.sampled_from(CONDITIONS),
-    equivalence=st.sampled_from(EQUIVALENCES),
+    RunRule, hold_us=st.integers(1, 30), limits=st.sampled_from(CONDITIONS), equivalence=st.sampled_from(EQUIVALENCES)
 )
 rows = st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(0, 4), st.integers(0, 5))
 pushes = st.lists(st.tuples(st.lists(rows, max_size=8), st.integers(-30, 20)), min_size=1, max_size=6)

@@ -56,6 +56,10 @@ def test_the_reason_has_the_numbers() -> None:
     assert choice.reason.startswith("lazy: 77 % of readings coalesce, 25 % come out of order, 50 a slide over 400; ")
     lazy_ms, eager_ms = (1e3 * (cost_s or 0) for cost_s in (choice.lazy_cost_s, choice.eager_cost_s))
     assert choice.reason.endswith(f"; {lazy_ms:.2g} ms a slide, eagerly {eager_ms:.2g}")
+    [choice] = choose_schemes(ArrivalCounts(1000, 20), [ScanCounts(1000, 100_000, 1000, 3000)], [LAZY], TYPICAL)
+    assert choice.reason == (
+        "eager: 98 % of readings coalesce, 2 % come out of order, 1 a slide over 100; 0.029 ms a slide, lazily 0.14"
+    )
 
 
 def test_late_readings_and_runs_make_eager_dearer_and_readings_lazy() -> None:

@@ -29,11 +29,7 @@ def _windows(drawn: tuple[int, int, int]) -> tuple[SlidingWindows, list[tuple[in
 
 @given(FACTS, st.none() | FACTS, WINDOWS, st.integers(0, 2), st.integers(1, 3))
 def test_the_join_is_that_of_the_instants(
-    a: list[reference.Fact],
-    b: list[reference.Fact] | None,
-    drawn: tuple[int, int, int],
-    tolerance: int,
-    at_least: int,
+    a: list[reference.Fact], b: list[reference.Fact] | None, drawn: tuple[int, int, int], tolerance: int, at_least: int
 ) -> None:
     windows, each = _windows(drawn)
     found = join_in_windows(
