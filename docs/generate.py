@@ -27,7 +27,7 @@ from services.ingest.settings import Settings as IngestSettings
 from services.ingest.stamping.verdicts import Reason
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.status_metrics import StatusMetrics
-from spark_jobs.settings import Settings as FusionSettings
+from spark_jobs.settings import FusionSettings
 
 ROOT = Path(__file__).parent.parent
 NOTICE = "<!-- Written by `make docs` from the code; change it there. -->"

@@ -1,7 +1,5 @@
 """The fusion job: `python -m spark_jobs.fusion [--config FILE] [--master URL] [--rebuild]`."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os
@@ -19,26 +17,20 @@ from spark_jobs.job.checkpoint import CheckpointError, LockError
 from spark_jobs.job.lifecycle import FusionJob
 from spark_jobs.job.processor import CoreFactory, FusionCores
 from spark_jobs.job.session import SessionError
-from spark_jobs.settings import Settings
+from spark_jobs.settings import FusionSettings
 
 DEFAULT_CONFIG = Path("config/fusion.yaml")
 REFUSED = 78  # EX_CONFIG of sysexits.h: a person must change something, so a process runner need not try again
 
 
-CoresOf = Callable[[Settings, Mapping[str, Stream]], CoreFactory]
+CoresOf = Callable[[FusionSettings, Mapping[str, Stream]], CoreFactory]
 
 
 def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None) -> int:
     """Run the job until SIGTERM or SIGINT; return the exit status.
 
-    That is 0, or, after one sentence on standard error, `REFUSED` where trying again is in vain, else 1.
-
-    Parameters
-    ----------
-    arguments
-        Those of the command line when None.
-    cores_of
-        Gives other cores than the fusion cores; the benchmark of the transport alone does.
+    That is 0, or, after one sentence on standard error, `REFUSED` where trying again is in vain, else 1. `cores_of`
+    gives other cores than the fusion cores; the benchmark of the transport alone does.
     """
     given = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -46,10 +38,13 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of every attempt; what fails in the end is raised
     stopping = threading.Event()
     try:
-        settings = _settings(given.config, given.master)
+        settings = load_settings(FusionSettings, given.config, os.environ)
+        if given.master:
+            settings = settings.model_copy(update={"master": given.master})
         streams = load_streams(settings.streams_path)
         job = FusionJob(settings, (cores_of or _fusion_cores)(settings, streams), streams, stopping)
-        _stop_on_signal(stopping)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopping.set())
         job.run(rebuild=given.rebuild)
     except (SettingsError, CheckpointError, LockError, SessionError) as error:
         print(f"fusion: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
@@ -57,7 +52,7 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
     return 0
 
 
-def _fusion_cores(settings: Settings, streams: Mapping[str, Stream]) -> CoreFactory:
+def _fusion_cores(settings: FusionSettings, streams: Mapping[str, Stream]) -> CoreFactory:
     limits = Limits(
         max_buffered=settings.max_buffered, max_cached_pairs=settings.max_cached_pairs, quiet_s=settings.quiet_s
     )
@@ -72,16 +67,6 @@ def _parser() -> argparse.ArgumentParser:
         "--rebuild", action="store_true", help="delete the checkpoint and begin anew from the start of the topics"
     )
     return parser
-
-
-def _settings(config: Path, master: str | None) -> Settings:
-    settings = load_settings(Settings, config, os.environ)
-    return settings.model_copy(update={"master": master}) if master else settings
-
-
-def _stop_on_signal(stopping: threading.Event) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
 
 
 if __name__ == "__main__":

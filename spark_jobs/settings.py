@@ -1,7 +1,5 @@
 """Settings of the fusion job: `config/fusion.yaml`, overridden field by field from the environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +9,7 @@ from services.common.settings import ComponentSettings, Port
 from spark_jobs.job.shards import MOST_SHARDS
 
 
-class Settings(ComponentSettings):
+class FusionSettings(ComponentSettings):
     """Everything about the fusion job that may differ between two places where it runs."""
 
     PREFIX: ClassVar[str] = "COINCIDE_FUSION_"

@@ -14,7 +14,7 @@ from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import SettingsError, load_settings
 from services.ingest.settings import Settings as IngestSettings
-from spark_jobs.settings import Settings as FusionSettings
+from spark_jobs.settings import FusionSettings
 
 #: The kernel's limit is 108 bytes with the final NUL, and supervisor first binds to the name with a pid appended.
 _LONGEST_SOCKET_PATH = 95

@@ -1,4 +1,1 @@
-"""The fusion core: Kafka records in, Kafka records out, state as bytes; no Spark in here.
-
-`FusionCore` and `Limits` are what the job imports; the rest is the state of a shard and what a batch does to it.
-"""
+"""The fusion core without Spark: records in, records and state out; the job imports `FusionCore` and `Limits`."""

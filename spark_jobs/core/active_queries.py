@@ -1,7 +1,5 @@
 """Queries in force, of both kinds: joins and queries over readings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from coincide.queries import Query, ReadingsQuery
@@ -9,23 +7,14 @@ from coincide.queries import Query, ReadingsQuery
 
 @dataclass
 class QueryInForce:
-    """A query in the version that is in force.
-
-    Attributes
-    ----------
-    activation_seq : int
-        Detections count from this sequence number on. It is set when the query is created, and when its roles,
-        streams, window or sensors change; a change of threshold or a pause keeps it.
-    matches, episodes : int
-        How many matches and records of episodes it has given, in all its versions.
-    """
+    """A query in the version that is in force."""
 
     query: Query | ReadingsQuery
     version: int
     paused: bool
-    activation_seq: int
-    matches: int = 0
-    episodes: int = 0
+    activation_seq: int  # detections count from it on; only a change of thresholds or a pause keeps it
+    matches: int = 0  # of all versions
+    episodes: int = 0  # records of episodes, of all versions
 
 
 @dataclass

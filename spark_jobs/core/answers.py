@@ -1,7 +1,5 @@
 """Answers: the accepted rows of a batch to match records, episode records and answers of windows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -14,18 +12,15 @@ from spark_jobs.core.shard import ShardState
 from spark_jobs.matching.match_verdicts import ABSENT, TupleJudge, Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
 from spark_jobs.records.kafka_records import OutputRecord
-from spark_jobs.records.match_records import MatchRecord, RecordMember, match_id
+from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id
 from spark_jobs.records.status import Coalescing
 from spark_jobs.rows.backgrounds import Backgrounds
-from spark_jobs.rows.batch_rows import AcceptedRows
+from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns
 
 
-def matches_and_episodes(state: ShardState, accepted: AcceptedRows) -> tuple[list[OutputRecord], list[OutputRecord]]:
-    """Return the matches that the new rows complete, and the episodes that changed.
-
-    Matches come by query in the order of the queries' creation, then in the order of arrival.
-    """
+def matches_and_episodes(state: ShardState, accepted: AcceptedBatch) -> tuple[list[OutputRecord], list[OutputRecord]]:
+    """Return the matches that the new rows complete, by query and in the order of arrival, and changed episodes."""
     active = state.control.active
     state.finder.insert(accepted.rows, active.values())
     state.episodes.begin(active.values())
@@ -40,20 +35,11 @@ def matches_and_episodes(state: ShardState, accepted: AcceptedRows) -> tuple[lis
 
 
 def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) -> list[OutputRecord]:
-    """Return the answers of all windows whose end is past since the batch began, by query.
+    """Return the answers of all windows whose end is past since the watermarks were `before_us`, by query and area.
 
     The end of a window is past once the watermark of its area is the stream's delay beyond it: from then on whatever
-    is on time lies at or after the end. So it does not matter at which row of a batch that happened, nor what moved
-    the watermark.
-
-    Parameters
-    ----------
-    state : ShardState
-        After the batch's rows were taken.
-    new : EventColumns
-        These rows.
-    before_us : ndarray of int64, shape (areas,)
-        The watermarks before it, by area code.
+    is on time lies at or after the end. So neither the row of a batch at which that happened matters nor what moved
+    the watermark. Call it after the batch's `new` rows were taken.
     """
     sliding = state.control.sliding
     state.sliding.insert(new, state.table.columns, sliding.values())
@@ -76,7 +62,7 @@ def coalescing(state: ShardState, active: ActiveQuery | ActiveReadings) -> Coale
     return Coalescing(choice.scheme, choice.reason, choice.eager_cost_s, choice.lazy_cost_s)
 
 
-def _matches(state: ShardState, active: ActiveQuery, accepted: AcceptedRows) -> Iterator[OutputRecord]:
+def _matches(state: ShardState, active: ActiveQuery, accepted: AcceptedBatch) -> Iterator[OutputRecord]:
     """Yield the matches of one query, and hand them to its episodes if it coalesces."""
     for match, newest_seq in _match_records(state, active, accepted.backgrounds):
         active.matches += 1
@@ -87,7 +73,7 @@ def _matches(state: ShardState, active: ActiveQuery, accepted: AcceptedRows) -> 
 
 def _match_records(
     state: ShardState, active: ActiveQuery, backgrounds: Backgrounds
-) -> Iterator[tuple[MatchRecord, int]]:
+) -> Iterator[tuple[FusedMatch, int]]:
     """Yield each match and the sequence number of its newest member."""
     rows, query = state.table.columns, active.query
     tuples = state.finder.find(active, state.table)
@@ -96,8 +82,9 @@ def _match_records(
     superseded = [()] * len(tuples.members) if tuples.supersedes is None else tuples.supersedes.tolist()
     for nth, at in enumerate(tuples.members.tolist()):
         members = _members(state, query, rows, at)
+        smaller = _members(state, query, rows, superseded[nth])
         present = [each for each in at if each != ABSENT]
-        match = MatchRecord(
+        match = FusedMatch(
             id=match_id(query.id, members),
             query=query.id,
             query_version=active.version,
@@ -110,7 +97,7 @@ def _match_records(
             chance_rate_hz=verdicts.chance_rate_hz[nth],
             members=members,
             edges=UNSET if is_pair else verdicts.edges[nth],
-            supersedes=UNSET if is_pair else _ids(query, _members(state, query, rows, superseded[nth])),
+            supersedes=UNSET if is_pair else [match_id(query.id, smaller)] if smaller else [],
         )
         yield match, int(rows.seq[max(present)])
 
@@ -121,11 +108,6 @@ def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, ba
         return TupleJudge(query, rows, state.templates).verdicts(members)
     streams = tuple(state.stream_codes[stream] for stream in query.streams)
     return PairJudge(query, streams, rows, state.templates, backgrounds, state.rivals).verdicts(members)
-
-
-def _ids(query: Query, members: Sequence[RecordMember]) -> list[str]:
-    """Return the id of the match of these members, if there are any."""
-    return [match_id(query.id, members)] if members else []
 
 
 def _members(state: ShardState, query: Query, rows: EventColumns, at: Sequence[int]) -> tuple[RecordMember, ...]:

@@ -1,7 +1,5 @@
 """Control: which queries are in force, in which version and since when."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -15,7 +13,7 @@ from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_
 from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings, in_force
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import DeadLetterRecord, as_record
+from spark_jobs.records.refusals import Refusal, as_record
 from spark_jobs.rows.decoding import UNREADABLE, Microseconds, Name
 
 REMEMBERED_REMOVALS = 10_000
@@ -43,53 +41,35 @@ class ControlError(ValueError):
 
 @dataclass
 class Control:
-    """Queries in force by id, and the last versions of removed ones, so that none comes back by a replay.
-
-    Attributes
-    ----------
-    active : dict
-        Joins.
-    sliding : dict
-        Queries over readings; no id is in both.
-    """
+    """Queries in force by id, and the last versions of removed ones, so that none comes back by a replay."""
 
     streams: Mapping[str, Stream]
     limits: Limits
-    active: dict[str, ActiveQuery] = field(default_factory=dict)
-    sliding: dict[str, ActiveReadings] = field(default_factory=dict)
+    active: dict[str, ActiveQuery] = field(default_factory=dict)  # joins
+    sliding: dict[str, ActiveReadings] = field(default_factory=dict)  # queries over readings; no id is in both
     removed: dict[str, int] = field(default_factory=dict)
     offset: int | None = None
 
-    def apply(self, record: InputRecord, next_seq: int) -> DeadLetterRecord | None:
-        """Apply one record; what is older than the version known is ignored, what is unusable gives a letter.
-
-        Parameters
-        ----------
-        record : InputRecord
-            From the queries topic.
-        next_seq : int
-            Sequence number that the next detection will get.
-        """
+    def apply(self, record: InputRecord, next_seq: int) -> Refusal | None:
+        """Apply one record unless a newer version is known; what is unusable gives a letter."""
         self.offset = record.offset if self.offset is None else max(self.offset, record.offset)
         if record.value is None:
             return None  # compaction's own marker; the removal itself came before it
         try:
             self._apply(_decode(record, self.limits), next_seq)
         except ControlError as error:
-            return DeadLetterRecord(reason=error.reason, detail=str(error), record=as_record(record.value))
+            return Refusal(reason=error.reason, detail=str(error), record=as_record(record.value))
         return None
 
     def _apply(self, change: QueryRecord, next_seq: int) -> None:
         known = self.active.get(change.id) or self.sliding.get(change.id)
         if change.version <= (known.version if known else self.removed.get(change.id, 0)):
             return
-        if change.removed:
-            self._remove(change)
-        else:
+        if not change.removed:
             self._put(change, known, next_seq)
-
-    def _remove(self, change: QueryRecord) -> None:
-        self._forget(change.id)
+            return
+        self.active.pop(change.id, None)
+        self.sliding.pop(change.id, None)
         self.removed[change.id] = change.version
         while len(self.removed) > REMEMBERED_REMOVALS:
             del self.removed[next(iter(self.removed))]
@@ -107,12 +87,11 @@ class Control:
             self.active.pop(active.query.id, None)
             self.sliding[active.query.id] = active
 
-    def _forget(self, query: str) -> None:
-        self.active.pop(query, None)
-        self.sliding.pop(query, None)
-
     def _put(self, change: QueryRecord, known: ActiveQuery | ActiveReadings | None, next_seq: int) -> None:
-        query = self._readable(change)
+        query = _query(change)
+        for stream in query.streams:
+            if stream not in self.streams:
+                raise ControlError("unknown_stream", f"query {query.id!r} names the undeclared stream {stream!r}")
         if known is None and len(self.in_force()) >= self.limits.max_queries:
             raise ControlError("too_many_queries", f"{len(self.in_force())} queries are in force, no more are allowed")
         self.removed.pop(change.id, None)
@@ -122,13 +101,6 @@ class Control:
             if keeps_activation(known.query, query):
                 active.activation_seq = known.activation_seq
         self.put_in_force(active)
-
-    def _readable(self, change: QueryRecord) -> Query | ReadingsQuery:
-        query = _query(change)
-        for stream in query.streams:
-            if stream not in self.streams:
-                raise ControlError("unknown_stream", f"query {query.id!r} names the undeclared stream {stream!r}")
-        return query
 
 
 def _decode(record: InputRecord, limits: Limits) -> QueryRecord:

@@ -13,7 +13,7 @@ from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge
 from spark_jobs.readings.sliding_queries import CHEAPEST
 from spark_jobs.readings.source import Choose
 from spark_jobs.records.kafka_records import InputRecord, Output
-from spark_jobs.records.refusals import DeadLetterRecord
+from spark_jobs.records.refusals import Refusal
 from spark_jobs.records.status import PairCounts, QueryStatus, StatusRecord, WatermarkRange
 from spark_jobs.rows.admission import RowAdmission
 from spark_jobs.rows.event_table import EventColumns
@@ -25,19 +25,10 @@ from spark_jobs.saving.restoring import header_of, restored_state
 class FusionCore:
     """All queries over all areas of one shard; pure: no clock, no random numbers, no input or output.
 
-    After each `push`, write `header()` and every slot of `journal()`, and delete `dropped_slots()`; `restore`
-    from them gives a core whose every later answer is the same, bit for bit, but for the counts of template pairs.
-
-    Parameters
-    ----------
-    streams : mapping of stream name to Stream
-        The declared streams; rows and queries that name another are refused.
-    limits : Limits
-        Bounds on what is read and kept.
-    shard : int
-        Number of the shard, at least 0; it names the status record.
-    choose : callable
-        Chooses how the readings of each rule are coalesced; any choice gives the same answers.
+    After each `push`, write `header()` and every slot of `journal()`, and delete `dropped_slots()`; `restore` from
+    them gives a core whose every later answer is the same, bit for bit, but for the counts of template pairs. Rows and
+    queries that name another stream than the declared `streams` are refused. The number of the `shard` names the
+    status record. `choose` chooses how the readings of each rule are coalesced; any choice gives the same answers.
     """
 
     def __init__(self, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose = CHEAPEST) -> None:
@@ -69,11 +60,7 @@ class FusionCore:
         return header_of(self._state).encode()
 
     def journal(self) -> dict[int, bytes]:
-        """Return the slots that the last push wrote, by slot number, each at most a few 10 KB.
-
-        They hold the rows that it accepted, now and then the last rows of older slots, which are then dropped, and the
-        episodes that it changed.
-        """
+        """Return the slots that the last push wrote, by number: accepted rows, merged slots and changed episodes."""
         return self._journal | self._state.episodes.slots.written
 
     def dropped_slots(self) -> list[int]:
@@ -88,19 +75,12 @@ class FusionCore:
     def restore(
         cls, streams: Mapping[str, Stream], limits: Limits, shard: int, header: bytes, slots: Iterable[bytes]
     ) -> FusionCore:
-        """Rebuild the core from its header and its live slots, in any order; slots no longer live are ignored.
-
-        Raises
-        ------
-        StateError
-            The header or a slot was written by a version that this one cannot read, a live slot is missing, or a
-            query in force names a stream that is not declared any more.
-        """
+        """Rebuild the core from its header and live slots, in any order; StateError if they are unusable."""
         core = cls.__new__(cls)
         core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots))
         return core
 
-    def _apply_control(self, records: Sequence[InputRecord]) -> list[DeadLetterRecord]:
+    def _apply_control(self, records: Sequence[InputRecord]) -> list[Refusal]:
         state = self._state
         letters = [state.control.apply(record, state.next_seq) for record in records]
         unusable = [letter for letter in letters if letter is not None]

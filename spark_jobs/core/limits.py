@@ -1,19 +1,11 @@
 """Bounds on what the fusion core reads and keeps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one shard; a record or row beyond them goes to the dead letters.
-
-    Raises
-    ------
-    ValueError
-        A bound is not at least 1 (`quiet_s` may be None), or `max_slot_bytes` is above 1 MB.
-    """
+    """Bounds of one shard, each at least 1 (else ValueError); what is beyond them goes to the dead letters."""
 
     max_buffered: int = 2_000_000
     """Detections kept in memory, all streams together; beyond it the oldest by arrival are evicted down to

@@ -1,7 +1,5 @@
 """Retention: which accepted detections a query may still need (the law is in coincide/joins/retention.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -23,19 +21,8 @@ def needed(
 ) -> BoolArray:
     """Whether each row may still match something on time, hold in a window to come, or be remembered by its id.
 
-    Only queries whose activation is not after a row need it. So the answer depends on the row, the watermark of its
-    area and the queries alone, and a row that is not needed never becomes needed again.
-
-    Parameters
-    ----------
-    rows : EventColumns
-        Of n rows.
-    watermark_us : ndarray of int64, shape (n,)
-        Of each row's area.
-    streams : mapping of name to Stream
-        In the order of the stream codes.
-    queries : iterable of ActiveQuery or ActiveReadings
-        All in force, paused ones too.
+    Only queries, paused ones too, whose activation is not after a row need it. So the answer depends on the row, the
+    watermark of its area, shape (n,), and the queries alone, and a row that is not needed never becomes needed again.
     """
     by_activation = sorted(queries, key=lambda active: active.activation_seq)
     reach = np.minimum.accumulate([-delays_us(streams), *(_reach_us(each.query, streams) for each in by_activation)])
@@ -57,10 +44,7 @@ def delays_us(streams: Mapping[str, Stream]) -> Int64Array:
 
 
 def horizon_us(query: Query, streams: Mapping[str, Stream]) -> int:
-    """How far behind an area's watermark the earliest possible instant of a match to come may lie, at most.
-
-    None of its members begins earlier, not even one that has arrived already.
-    """
+    """Return how far behind an area's watermark any member of a match to come, arrived or not, may begin at most."""
     reach_us: dict[str, int] = dict(zip(streams, _reach_us(query, streams).tolist(), strict=True))
     return max(streams[name].longest_template_us + ROUNDING_US - reach_us[name] for name in query.streams)
 

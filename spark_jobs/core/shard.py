@@ -21,23 +21,7 @@ from spark_jobs.rows.template_codes import VerifiedTemplates
 
 @dataclass
 class ShardState:
-    """State of one shard; the order of the declared streams gives the stream codes.
-
-    Attributes
-    ----------
-    next_seq, next_slot : int
-        Number of the next accepted row and of the next journal slot.
-    first_seq : int
-        Rows before it have been evicted by the cap.
-    live_slots : set of int
-        Slots with at least one row that was needed at the last sweep, or written since.
-    buffered : list of int
-        Rows kept, by stream code: those that the last sweep left and those accepted since.
-    rivals : RivalOffsets
-        Remembered results; not saved.
-    swept_rows, swept_areas : int
-        How many rows and areas the last sweep left.
-    """
+    """State of one shard; the order of the declared streams gives the stream codes."""
 
     streams: Mapping[str, Stream]
     limits: Limits
@@ -50,14 +34,14 @@ class ShardState:
     control: Control
     episodes: Episodes
     stream_codes: dict[str, int]
-    buffered: list[int]
-    rivals: RivalOffsets = field(default_factory=RivalOffsets)
+    buffered: list[int]  # rows kept, by stream code: those that the last sweep left and those accepted since
+    rivals: RivalOffsets = field(default_factory=RivalOffsets)  # not saved
     totals: Totals = field(default_factory=Totals)
     next_seq: int = 0
     next_slot: int = 0
-    first_seq: int = 0
-    live_slots: set[int] = field(default_factory=set)
-    swept_rows: int = 0
+    first_seq: int = 0  # rows before it have been evicted by the cap
+    live_slots: set[int] = field(default_factory=set)  # with a row that the last sweep left, or written since
+    swept_rows: int = 0  # how many the last sweep left
     swept_areas: int = 0
 
     @classmethod

@@ -1,7 +1,5 @@
 """Sweeping: drop what no match to come can need, evict the oldest beyond the cap, write sparse slots anew."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray
@@ -41,7 +39,9 @@ def sweep(state: ShardState) -> None:
         state.sliding.rebuild(rows, state.control.sliding.values())
     else:
         state.sliding.drop_before_windows(rows, state.control.sliding.values())
-    _forget_unused(state)
+    for area in _idle_areas(state):
+        state.areas.forget(area)
+    state.areas.keep_sensors(rows.sensor)
     state.live_slots = set(np.unique(rows.slot).tolist())
     state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()
     state.swept_rows, state.swept_areas = len(rows), len(state.areas)
@@ -57,8 +57,7 @@ def merge_sparse_slots(state: ShardState, writer: SlotWriter) -> dict[int, bytes
     """Move the rows of sparse slots into new ones if there are many such slots; return what was written.
 
     Else areas in which little happens would pin many slots. Call it after a sweep: which slots are sparse then depends
-    only on what the saved state has too. A row is written anew a few times at most, since a merged slot is not sparse
-    for a while.
+    only on what the saved state has too. A merged slot is not sparse for a while, so a row is seldom written anew.
     """
     column = state.table.columns.slot
     slots, rows_left = np.unique(column, return_counts=True)
@@ -95,15 +94,6 @@ def _kept_rows(state: ShardState) -> BoolArray:
 
 def _idle_areas(state: ShardState) -> list[Area]:
     return state.areas.idle(round(state.limits.forget_area_after_s * 1e6))
-
-
-def _forget_unused(state: ShardState) -> None:
-    rows, areas = state.table.columns, state.areas
-    for area in _idle_areas(state):
-        areas.forget(area)
-    used = set(np.unique(rows.sensor).tolist())
-    for area in areas:
-        areas.forget_sensors(area, lambda sensor: sensor.code not in used)
 
 
 def _forget_templates(state: ShardState) -> None:

@@ -1,7 +1,5 @@
 """Episode records: what fusion says about episodes, again with every revision, and the matches in them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,7 +9,7 @@ from coincide.queries import EpisodeRule
 from coincide.queries.episode_rule import EpisodeInterval
 from services.common.content_ids import content_id
 from spark_jobs.records.kafka_records import OutputRecord
-from spark_jobs.records.match_records import MatchRecord
+from spark_jobs.records.match_records import FusedMatch
 from spark_jobs.rows.attributes import Scalar
 
 MOST_MEMBERS = 200
@@ -27,33 +25,21 @@ class EpisodeRecordMember(NamedTuple):
 
 
 class Part(Struct, array_like=True, frozen=True):
-    """One match, or several.
+    """One match, or several."""
 
-    Attributes
-    ----------
-    start_us, end_us : int
-        From the start of the first to the latest end.
-    earliest_us : int
-        Earliest possible instant of any member; before `start_us` where that is the one of the onset.
-    revision : int
-        Offset of the frame that completed the newest match.
-    members : sequence of EpisodeRecordMember
-        In order, at most `MOST_MEMBERS`; `truncated` says whether there are more.
-    """
-
-    start_us: int
-    end_us: int
-    earliest_us: int
+    start_us: int  # of the first match
+    end_us: int  # the latest
+    earliest_us: int  # earliest possible instant of any member; an onset may lie behind it
     count: int
     best_probability: float
-    revision: int
+    revision: int  # offset of the frame that completed the newest match
     query_version: int
     received_at_us: int
-    members: tuple[EpisodeRecordMember, ...]
-    truncated: bool = False
+    members: tuple[EpisodeRecordMember, ...]  # in order, at most `MOST_MEMBERS`
+    truncated: bool = False  # there are more
 
 
-def part_of(match: MatchRecord, interval: EpisodeInterval, revision: int) -> Part:
+def part_of(match: FusedMatch, interval: EpisodeInterval, revision: int) -> Part:
     """Return the part that one match makes."""
     start_us, end_us = match.earliest_us, match.latest_us
     if interval == "occurred" and match.occurred is not None:
@@ -91,23 +77,15 @@ def united(parts: Sequence[Part]) -> Part:
 
 
 class GroupKey(NamedTuple):
-    """What tells an episode from others at the same time.
-
-    Attributes
-    ----------
-    since : int
-        Sequence number from which on the area has been known: one that was forgotten and came back is another.
-    values : bytes
-        Those of the query's labels, as a JSON list.
-    """
+    """What tells an episode from others at the same time."""
 
     query: str
     area: str
-    since: int
-    values: bytes
+    since: int  # sequence number from which on the area is known: one that was forgotten and came back is another
+    values: bytes  # of the query's labels, as a JSON list
 
 
-class EpisodeRecord(Struct, frozen=True, kw_only=True):
+class EpisodeRevision(Struct, frozen=True, kw_only=True):
     """An episode as it is now; see docs/contracts/episodes.schema.json."""
 
     v: int = 1
@@ -132,7 +110,7 @@ class EpisodeRecord(Struct, frozen=True, kw_only=True):
         return OutputRecord(self.area.encode(), json.encode(self))
 
 
-class RetractionRecord(Struct, frozen=True, kw_only=True):
+class EpisodeRetraction(Struct, frozen=True, kw_only=True):
     """An episode that is no more, and those that now hold what it held."""
 
     v: int = 1

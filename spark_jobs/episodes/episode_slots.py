@@ -24,13 +24,7 @@ class EpisodeSlot(Struct, array_like=True, frozen=True):
 
     @classmethod
     def decode(cls, slot: bytes) -> EpisodeSlot:
-        """Read what `slot_of` wrote.
-
-        Raises
-        ------
-        StateError
-            The bytes are no slot of this format.
-        """
+        """Read what `slot_of` wrote; StateError if it is no slot of this format."""
         return decode_state(slot, _decoder, "an episode's slot")
 
     def episode(self, rule: EpisodeRule) -> LiveEpisode:
@@ -49,24 +43,12 @@ _decoder = msgpack.Decoder(EpisodeSlot)
 
 @dataclass
 class EpisodeSlots:
-    """Slots are numbered from -1 downwards, so that they never meet those of rows.
-
-    Attributes
-    ----------
-    next : int
-        Number of the next slot.
-    live : set of int
-        Slots that hold an episode.
-    written : dict of int to bytes
-        What is to be written.
-    dropped : list of int
-        Slots that were written in an earlier batch and are needless now.
-    """
+    """Slots are numbered from -1 downwards, so that they never meet those of rows."""
 
     next: int = -1
     live: set[int] = field(default_factory=set)
-    written: dict[int, bytes] = field(default_factory=dict)
-    dropped: list[int] = field(default_factory=list)
+    written: dict[int, bytes] = field(default_factory=dict)  # in this batch
+    dropped: list[int] = field(default_factory=list)  # written in an earlier batch and needless now
 
     def begin(self) -> None:
         """Begin a batch."""

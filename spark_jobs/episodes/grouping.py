@@ -1,9 +1,7 @@
 """The matches of one group into episodes, anew where something came or went."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from coincide.queries import EpisodeRule
@@ -12,10 +10,7 @@ from spark_jobs.episodes.live_episode import LiveEpisode
 
 
 class RemovedMatches:
-    """Matches that are gone, each with the revision that it went with, by start.
-
-    An episode that they touched is revised by them, for together they may have made one episode of it and others.
-    """
+    """Matches that are gone, each with its revision, by start; an episode they touched is revised by them."""
 
     def __init__(self, gone: Iterable[tuple[Part, int]], gap_us: int) -> None:
         self._gap_us = gap_us
@@ -58,36 +53,30 @@ class GroupChanges:
         return max([*came, *self.removed.values(), *(revision for _, revision in self.gone)])
 
 
-@dataclass(frozen=True)
-class Regrouped:
-    """The episodes of a group: those that are as they were, and the new ones, which take the place of the others."""
-
-    kept: list[LiveEpisode]
-    new: list[LiveEpisode]
-
-
 def regrouped(
     group: GroupKey, known: Sequence[LiveEpisode], changes: GroupChanges, rule: EpisodeRule, settled_before_us: int
-) -> Regrouped:
-    """Coalesce the matches of a group, whose `known` episodes were formed before the changes.
-
-    No match that begins before `settled_before_us` can be removed any more.
-    """
+) -> tuple[list[LiveEpisode], list[LiveEpisode]]:
+    """Return the `known` episodes that stay, and new ones; matches before `settled_before_us` cannot be removed."""
     loose = {match: part for episode in known for match, part in episode.loose.items()}
     gone = [*changes.gone, *((loose.pop(match), at) for match, at in changes.removed.items() if match in loose)]
     loose |= changes.added
     entries = [*((None, part) for episode in known for part in episode.settled), *loose.items()]
     owner = {id(part): episode for episode in known for part in (*episode.settled, *episode.loose.values())}
-    kept, new = [], []
+    kept: list[LiveEpisode] = []
+    new: list[LiveEpisode] = []
     removed = RemovedMatches(gone, rule.gap_us)
     for run in _runs(entries, rule.gap_us):
         revisions = removed.touching(run[0][1].start_us, max(part.end_us for _, part in run)) if gone else []
         before = owner.get(id(run[0][1]))
-        if before is not None and not revisions and before.parts == len(run) == _owned(run, owner, before):
+        if (
+            before is not None
+            and not revisions
+            and before.parts == len(run) == sum(owner.get(id(part)) is before for _, part in run)
+        ):
             kept.append(before)
         else:
             new.append(_episode(group, run, revisions, rule, settled_before_us))
-    return Regrouped(kept, new)
+    return kept, new
 
 
 Entry = tuple[str | None, Part]
@@ -106,11 +95,6 @@ def _runs(entries: Iterable[Entry], gap_us: int) -> list[list[Entry]]:
             runs.append([entry])
             reach_us = part.end_us
     return runs
-
-
-def _owned(run: Iterable[Entry], owner: Mapping[int, LiveEpisode], episode: LiveEpisode) -> int:
-    """Return how many parts of a run were in the episode."""
-    return sum(owner.get(id(part)) is episode for _, part in run)
 
 
 def _episode(

@@ -9,7 +9,7 @@ from enum import IntEnum
 from msgspec import json
 
 from coincide.queries import EpisodeRule
-from spark_jobs.episodes.episode_records import EpisodeRecord, GroupKey, Part, RetractionRecord, episode_id, united
+from spark_jobs.episodes.episode_records import EpisodeRetraction, EpisodeRevision, GroupKey, Part, episode_id, united
 
 
 class Phase(IntEnum):
@@ -22,27 +22,13 @@ class Phase(IntEnum):
 
 @dataclass(eq=False)
 class LiveEpisode:
-    """An episode; it never changes but for its phase: one with other matches is another object in another slot.
-
-    Attributes
-    ----------
-    group : GroupKey
-    settled : tuple of Part
-        Matches that nothing can remove any more, those that touch united.
-    loose : mapping of match id to Part
-        Matches that a larger one may still supersede.
-    rule : EpisodeRule
-    revision : int
-        Offset of the frame that last added or removed a match.
-    slot : int
-        Where it is saved.
-    """
+    """An episode; it never changes but for its phase: one with other matches is another object in another slot."""
 
     group: GroupKey
-    settled: tuple[Part, ...]
-    loose: Mapping[str, Part]
+    settled: tuple[Part, ...]  # matches that nothing can remove any more, those that touch united
+    loose: Mapping[str, Part]  # by match id; a larger match may still supersede them
     rule: EpisodeRule
-    revision: int
+    revision: int  # offset of the frame that last added or removed a match
     slot: int = 0
     phase: Phase = Phase.OPEN
     whole: Part = field(init=False)
@@ -57,17 +43,10 @@ class LiveEpisode:
         """Of how many parts it is made."""
         return len(self.settled) + len(self.loose)
 
-    def phase_at(self, watermark_us: int, horizon_us: int) -> Phase:
-        """Return the phase when the area's watermark is there; `horizon_us` behind it nothing can change."""
-        last_us = self.whole.end_us + self.rule.gap_us
-        if last_us < watermark_us - horizon_us:
-            return Phase.FINAL
-        return Phase.CLOSED if last_us < watermark_us else Phase.OPEN
-
-    def record(self) -> EpisodeRecord:
+    def record(self) -> EpisodeRevision:
         """Return the record of the episode as it is."""
         whole, group = self.whole, self.group
-        return EpisodeRecord(
+        return EpisodeRevision(
             id=self.id,
             query=group.query,
             query_version=whole.query_version,
@@ -85,9 +64,9 @@ class LiveEpisode:
             members_truncated=whole.truncated,
         )
 
-    def retraction(self, revision: int, replaced_by: Sequence[LiveEpisode]) -> RetractionRecord:
+    def retraction(self, revision: int, replaced_by: Sequence[LiveEpisode]) -> EpisodeRetraction:
         """Return the record that takes it back, where others are in its place."""
-        return RetractionRecord(
+        return EpisodeRetraction(
             id=self.id,
             query=self.group.query,
             query_version=self.whole.query_version,

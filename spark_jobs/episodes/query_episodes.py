@@ -12,11 +12,11 @@ from coincide.queries import EpisodeRule, Query
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.episode_rule import LABEL
 from spark_jobs.core.active_queries import ActiveQuery
-from spark_jobs.episodes.episode_records import EpisodeRecord, GroupKey, RetractionRecord, part_of
+from spark_jobs.episodes.episode_records import EpisodeRetraction, EpisodeRevision, GroupKey, part_of
 from spark_jobs.episodes.episode_slots import EpisodeSlots
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.episodes.live_episode import LiveEpisode, Phase
-from spark_jobs.records.match_records import MatchRecord, RecordMember
+from spark_jobs.records.match_records import FusedMatch, RecordMember
 from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
 
 
@@ -51,7 +51,7 @@ def _attribute(member: RecordMember, name: str) -> Scalar | None:
     return as_read(value) if isinstance(value, Scalar) else None
 
 
-EpisodeChange = EpisodeRecord | RetractionRecord
+EpisodeChange = EpisodeRevision | EpisodeRetraction
 WatermarkOf = Callable[[GroupKey], int | None]  # of a group's area; None where it has been forgotten
 
 NEVER_US = 1 << 62
@@ -59,11 +59,7 @@ NEVER_US = 1 << 62
 
 @dataclass
 class QueryEpisodes:
-    """Episodes of one query, by group; the same whatever the batches were.
-
-    The query may change, but not its rule and its activation: another of these begins with no episodes. The earliest
-    member of a match to come may begin `horizon_us` behind the watermark. All queries share the slots.
-    """
+    """Episodes of one query, by group, as long as its rule and activation stay; the same whatever the batches were."""
 
     query: Query
     rule: EpisodeRule
@@ -75,11 +71,8 @@ class QueryEpisodes:
     _seen_us: dict[GroupKey, int | None] = field(default_factory=dict)  # where a group's watermark was last time
     _loose: dict[tuple[str, str], GroupKey] = field(default_factory=dict)  # of the matches that may still be superseded
 
-    def add(self, match: MatchRecord, since: int, revision: int) -> None:
-        """Take a match and let go of those that it supersedes.
-
-        `since` is where its area begins, `revision` the offset of its newest frame.
-        """
+    def add(self, match: FusedMatch, since: int, revision: int) -> None:
+        """Take a match from a frame at offset `revision`, and let go of those it supersedes."""
         group = GroupKey(match.query, match.area, since, labels_of(self.rule.by, match.members))
         for superseded in match.supersedes or ():
             known = self._loose.pop((match.area, superseded), None)
@@ -125,17 +118,17 @@ class QueryEpisodes:
         known = self._live.pop(group, [])
         for match in changes.added:
             self._loose.pop((group.area, match), None)
-        formed = regrouped(group, known, changes, self.rule, self._settled_before_us(watermark_us))
-        kept = set(map(id, formed.kept))
-        gone = [episode for episode in known if id(episode) not in kept]
+        kept, new = regrouped(group, known, changes, self.rule, self._settled_before_us(watermark_us))
+        stays = set(kept)
+        gone = [episode for episode in known if episode not in stays]
         self._forget(gone)
-        new_ids = {episode.id for episode in formed.new}
+        new_ids = {episode.id for episode in new}
         for episode in gone:
             if episode.id not in new_ids:
-                yield _entry(episode, episode.retraction(changes.revision, _overlapping(episode, formed.new)))
-        if formed.kept:
-            self._live[group] = formed.kept
-        for episode in formed.new:
+                yield _entry(episode, episode.retraction(changes.revision, _overlapping(episode, new)))
+        if kept:
+            self._live[group] = kept
+        for episode in new:
             episode.phase = self._phase(episode, watermark_us)
             yield _entry(episode, episode.record())
             if episode.phase is not Phase.FINAL:
@@ -169,7 +162,10 @@ class QueryEpisodes:
     def _phase(self, episode: LiveEpisode, watermark_us: int | None) -> Phase:
         if watermark_us is None:
             return Phase.FINAL
-        return episode.phase_at(watermark_us, self.horizon_us)
+        last_us = episode.whole.end_us + self.rule.gap_us
+        if last_us < watermark_us - self.horizon_us:  # nothing can change it any more
+            return Phase.FINAL
+        return Phase.CLOSED if last_us < watermark_us else Phase.OPEN
 
     def _settled_before_us(self, watermark_us: int | None) -> int:
         if self.query.at_least is None or watermark_us is None:

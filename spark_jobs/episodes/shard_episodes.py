@@ -1,7 +1,5 @@
 """The episodes of all queries of a shard, and how each batch changes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -12,19 +10,13 @@ from spark_jobs.core.row_retention import horizon_us
 from spark_jobs.episodes.episode_records import GroupKey
 from spark_jobs.episodes.episode_slots import EpisodeSlot, EpisodeSlots
 from spark_jobs.episodes.query_episodes import EpisodeChange, QueryEpisodes
-from spark_jobs.records.match_records import MatchRecord
+from spark_jobs.records.match_records import FusedMatch
 from spark_jobs.rows.areas import Areas
 
 
 @dataclass
 class Episodes:
-    """Episodes by query; pure: nothing here reads a clock, and batches change nothing.
-
-    Attributes
-    ----------
-    slots : EpisodeSlots
-        Where those that may still change are saved.
-    """
+    """Episodes by query; pure: nothing here reads a clock, and batches change nothing."""
 
     streams: Mapping[str, Stream]
     areas: Areas
@@ -42,7 +34,7 @@ class Episodes:
         for active in wanted.values():
             self._follow(active.query, active.activation_seq)
 
-    def add(self, match: MatchRecord, revision: int) -> None:
+    def add(self, match: FusedMatch, revision: int) -> None:
         """Take a match of a query in force that coalesces; `revision` is the offset of the frame that completed it."""
         area = self.areas.area(match.area, 0)  # known, since its rows are
         self._by_query[match.query].add(match, area.since, revision)

@@ -1,10 +1,7 @@
 """Metrics of the micro-batches, fed by Spark's listener, and the lag in records."""
 
-from __future__ import annotations
-
 import json
 import logging
-import threading
 from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -73,7 +70,10 @@ class BatchListener(StreamingQueryListener):
         """Count a finished batch."""
         self._liveliness.saw()
         self._metrics.observe(event.progress)
-        self._processed(_end_offsets(event.progress))
+        ends: dict[str, dict[str, int]] = {}
+        for source in event.progress.sources:
+            ends.update(json.loads(source.endOffset or "null") or {})
+        self._processed(ends)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: ARG002, N802
         """Take it as a sign of life: Kafka was asked and had nothing new."""
@@ -84,14 +84,6 @@ class BatchListener(StreamingQueryListener):
         logger.info("query %s ended, run %s", event.id, event.runId)
 
 
-def _end_offsets(progress: StreamingQueryProgress) -> Offsets:
-    """Return the offsets up to which (open) the finished batch has read."""
-    ends: dict[str, dict[str, int]] = {}
-    for source in progress.sources:
-        ends.update(json.loads(source.endOffset or "null") or {})
-    return ends
-
-
 class Lag:
     """End offsets against processed offsets, as a gauge by topic.
 
@@ -100,7 +92,6 @@ class Lag:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._lock = threading.Lock()
         self._processed: Offsets = {}
         self._gauge = Gauge(
             "coincide_fusion_lag_records",
@@ -111,14 +102,11 @@ class Lag:
 
     def processed(self, offsets: Offsets) -> None:
         """Take note of the offsets up to which (open) the query has processed."""
-        with self._lock:
-            self._processed = offsets
+        self._processed = offsets
 
     def measure(self, ends: Mapping[tuple[str, int], int]) -> None:
         """Compare with the topics' end offsets, by topic and partition."""
-        with self._lock:
-            processed = self._processed
-        for topic, partitions in processed.items():
+        for topic, partitions in self._processed.items():
             behind = sum(
                 max(0, end - partitions.get(str(partition), 0))
                 for (name, partition), end in ends.items()

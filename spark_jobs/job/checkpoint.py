@@ -7,8 +7,6 @@ Spark takes the number of shards from the checkpoint without a word, and state j
 give answers that belong to neither; so both are written down at the first start and compared at every later one.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
@@ -83,35 +81,27 @@ def open_checkpoint(folder: Path, declared: Declared, *, rebuild: bool, has_matc
     if rebuild and folder.exists():
         _delete(folder)
     identity = folder / IDENTITY_FILE
+    wanted = declared.to_json()
     if identity.exists():
-        return _verify(folder, identity, declared)
+        written = _read(identity)
+        _compare(folder, written, wanted)
+        if written["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
+            _write(identity, {**written, **wanted})
+        return str(written["id"])
     if (folder / "offsets").exists():
         raise CheckpointError(f"{folder} is a checkpoint of another job: {IDENTITY_FILE} is missing in it")
     if not rebuild and has_matches():
         raise CheckpointError(f"there is no checkpoint in {folder}, yet the match topic has matches: {_REBUILD}")
-    return _create(folder, identity, declared)
+    checkpoint_id = uuid.uuid4().hex
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(identity, {"id": checkpoint_id, **wanted})
+    return checkpoint_id
 
 
 def refuse_unfit(folder: Path, declared: Declared) -> None:
     """Raise CheckpointError if there is a checkpoint in ``folder`` that was made for something else; change nothing."""
     if (folder / IDENTITY_FILE).exists():
         _compare(folder, _read(folder / IDENTITY_FILE), declared.to_json())
-
-
-def _create(folder: Path, identity: Path, declared: Declared) -> str:
-    checkpoint_id = uuid.uuid4().hex
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(identity, {"id": checkpoint_id, **declared.to_json()})
-    return checkpoint_id
-
-
-def _verify(folder: Path, identity: Path, declared: Declared) -> str:
-    written = _read(identity)
-    wanted = declared.to_json()
-    _compare(folder, written, wanted)
-    if written["streams"] != wanted["streams"]:  # a new stream cannot change what was judged before it
-        _write(identity, {**written, **wanted})
-    return str(written["id"])
 
 
 def _compare(folder: Path, written: dict[str, Any], wanted: dict[str, Any]) -> None:

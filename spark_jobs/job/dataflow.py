@@ -1,17 +1,15 @@
 """The streaming query: Kafka records -> stateful operator, one state per shard -> Kafka records."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import array, col, element_at, explode, lit
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
 from spark_jobs.job.shards import shard_keys
-from spark_jobs.settings import Settings
+from spark_jobs.settings import FusionSettings
 
 
-def read_records(spark: SparkSession, settings: Settings) -> DataFrame:
+def read_records(spark: SparkSession, settings: FusionSettings) -> DataFrame:
     """Return the stream of detections and queries, with the columns `INPUT_COLUMNS`.
 
     Detections come first in the union and queries second: Spark asks for the latest offsets in that order, so a
@@ -20,8 +18,7 @@ def read_records(spark: SparkSession, settings: Settings) -> DataFrame:
     """
     keys = array(*(lit(key) for key in shard_keys(settings.shards)))
     detections = _read(spark, settings, "detections").withColumn(
-        "shard_key",
-        element_at(keys, col("partition") % lit(settings.shards) + lit(1)),
+        "shard_key", element_at(keys, col("partition") % lit(settings.shards) + lit(1))
     )
     queries = _read(spark, settings, "queries").withColumn("shard_key", explode(keys))
     records = detections.select(*INPUT_COLUMNS).union(queries.select(*INPUT_COLUMNS))
@@ -29,7 +26,7 @@ def read_records(spark: SparkSession, settings: Settings) -> DataFrame:
     return records.coalesce(settings.shards)
 
 
-def write_records(records: DataFrame, settings: Settings) -> DataStreamWriter:
+def write_records(records: DataFrame, settings: FusionSettings) -> DataStreamWriter:
     """Return the writer of rows with the columns topic, key and value; every batch is written at least once."""
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     return (
@@ -44,7 +41,7 @@ def write_records(records: DataFrame, settings: Settings) -> DataStreamWriter:
     )
 
 
-def _read(spark: SparkSession, settings: Settings, role: str) -> DataFrame:
+def _read(spark: SparkSession, settings: FusionSettings, role: str) -> DataFrame:
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     return (
         spark.readStream.format("kafka")
@@ -65,11 +62,10 @@ def _read(spark: SparkSession, settings: Settings, role: str) -> DataFrame:
 OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status")
 
 
-def stateful_query(spark: SparkSession, settings: Settings, cores: CoreFactory, checkpoint_id: str) -> DataStreamWriter:
-    """Return the query, ready to be started, that runs one of ``cores`` per shard.
-
-    ``checkpoint_id`` names the checkpoint's contents: another one after every rebuild.
-    """
+def stateful_query(
+    spark: SparkSession, settings: FusionSettings, cores: CoreFactory, checkpoint_id: str
+) -> DataStreamWriter:
+    """Return the query, ready to be started; the id names the checkpoint's contents, another after every rebuild."""
     processor = FusionProcessor(
         cores, checkpoint_id, shard_keys(settings.shards), {name: settings.topic(name) for name in OUTPUT_TOPICS}
     )

@@ -1,7 +1,5 @@
 """The job's life: session, lock, checkpoint, query, metrics; started in that order, stopped in the reverse one."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping
@@ -25,24 +23,16 @@ from spark_jobs.job.session import SessionError, create_session, end_session, is
 from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_status
 from spark_jobs.job.status_metrics import StatusMetrics
 from spark_jobs.saving.state_format import unusable_state
-from spark_jobs.settings import Settings
+from spark_jobs.settings import FusionSettings
 
 _POLL_S = 0.05
 
 
 class FusionJob:
-    """One run of the job, from the start of Spark until ``stopping`` is set.
-
-    Parameters
-    ----------
-    settings, cores, streams
-        How to run, what to run, and what it was declared with.
-    stopping
-        Set from outside to end the run.
-    """
+    """One run of the job, from the start of Spark until ``stopping`` is set from outside."""
 
     def __init__(
-        self, settings: Settings, cores: CoreFactory, streams: Mapping[str, Stream], stopping: threading.Event
+        self, settings: FusionSettings, cores: CoreFactory, streams: Mapping[str, Stream], stopping: threading.Event
     ) -> None:
         self._settings = settings
         self._cores = cores
@@ -59,13 +49,7 @@ class FusionJob:
         self._lag = Lag(self._registry)
 
     def run(self, *, rebuild: bool) -> None:
-        """Run; return once stopped.
-
-        Raises
-        ------
-        SettingsError, LockError, CheckpointError, SessionError
-            The job cannot run; each says why in one sentence.
-        """
+        """Run until stopped; a Settings-, Lock-, Checkpoint- or SessionError says in one sentence why it cannot."""
         if not rebuild:
             refuse_unfit(self._settings.checkpoint_path, self._declared)  # before Spark takes its seconds to start
         with ExitStack() as stack:

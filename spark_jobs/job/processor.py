@@ -1,7 +1,5 @@
 """The stateful operator: Spark around one `FusionCore` per shard."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -76,11 +74,7 @@ _cached_cores: dict[tuple[str, int], tuple[int, bytes, Core]] = {}
 
 
 class FusionProcessor(StatefulProcessor):
-    """Feeds each batch of a shard to its core, and keeps the core's header and journal in Spark's state.
-
-    The checkpoint's id tells apart checkpoints that one worker process serves one after the other. Each shard has a
-    grouping key, each output topic (matches, episodes, dead-letters, status) a full name.
-    """
+    """Feeds each batch of a shard to its core, and keeps the core's header and journal in Spark's state."""
 
     def __init__(
         self, cores: CoreFactory, checkpoint_id: str, shard_keys: Sequence[int], topics: Mapping[str, str]

@@ -1,7 +1,5 @@
 """Keeps the query running: starts it again, with growing delays, whenever it ends by itself; whether it lives."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -29,14 +27,6 @@ class Liveliness:
         with self._lock:
             self._seen_s = self._clock_s()
 
-    def starting(self) -> None:
-        """Take note that the query was started; it is ready with its first sign of life."""
-        self._is_away("the query has not finished its first batch yet")
-
-    def ended(self, reason: str) -> None:
-        """Take note that the query ended, and why."""
-        self._is_away(reason)
-
     @property
     def shown_since_start(self) -> bool:
         """Whether there was a sign of life since the last start."""
@@ -53,7 +43,8 @@ class Liveliness:
             return f"the query has shown no sign of life for {silent_s:.0f} s"
         return None
 
-    def _is_away(self, reason: str) -> None:
+    def away(self, reason: str) -> None:
+        """Take note why the query is not ready before its next sign of life."""
         with self._lock:
             self._seen_s = None
             self._reason = reason
@@ -80,10 +71,6 @@ class Backoff:
     first_s: float
     longest_s: float
 
-    def after(self, delay_s: float) -> float:
-        """Return the delay that follows ``delay_s``."""
-        return min(2 * delay_s, self.longest_s)
-
 
 def keep_running(
     start: Callable[[], Q],
@@ -96,8 +83,7 @@ def keep_running(
 ) -> Q | None:
     """Start the query again whenever it ends, until ``stopping`` is set; return the one that runs then.
 
-    The delay starts over after the query has shown a sign of life. Exceptions of the types ``fatal`` are raised, and
-    what ``raise_if_in_vain`` makes of the one that a query ended with.
+    A sign of life starts the delays over. Errors of the types ``fatal`` and of ``raise_if_in_vain`` are raised.
     """
     delay_s = backoff.first_s
     while not stopping.is_set():
@@ -108,22 +94,19 @@ def keep_running(
         reason = _first_line(outcome)
         if liveliness.shown_since_start:
             delay_s = backoff.first_s
-        liveliness.ended(reason)
+        liveliness.away(reason)
         logger.warning("the query ended (%s); it is started again in %g s", reason, delay_s)
         stopping.wait(delay_s)
-        delay_s = backoff.after(delay_s)
+        delay_s = min(2 * delay_s, backoff.longest_s)
         on_restart()
     return None
 
 
 def _run_once(
-    start: Callable[[], Q],
-    liveliness: Liveliness,
-    stopping: threading.Event,
-    fatal: tuple[type[Exception], ...],
+    start: Callable[[], Q], liveliness: Liveliness, stopping: threading.Event, fatal: tuple[type[Exception], ...]
 ) -> Q | Exception:
     """Return the query that still runs when ``stopping`` is set, or why it ended."""
-    liveliness.starting()
+    liveliness.away("the query has not finished its first batch yet")
     try:
         query = start()
         while query.isActive:

@@ -1,7 +1,5 @@
 """The Spark session, every Spark property that the job sets with its reason, and the code shipped to a cluster."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -18,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from services.common.settings import SettingsError
-from spark_jobs.settings import Settings
+from spark_jobs.settings import FusionSettings
 
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -58,15 +56,10 @@ class SessionError(Exception):
     """Spark cannot be started, or its Java process died; only a new process can go on."""
 
 
-def create_session(settings: Settings) -> SparkSession:
+def create_session(settings: FusionSettings) -> SparkSession:
     """Return the one Spark session of this process; a Java process starts with it.
 
-    Raises
-    ------
-    SettingsError
-        The folder of the connector's jars has none.
-    SessionError
-        There is no Java, or the cluster does not answer.
+    SettingsError: the folder of the connector's jars has none. SessionError: no Java, or the cluster does not answer.
     """
     # Workers must run this very interpreter, not the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -112,7 +105,7 @@ def end_session(spark: SparkSession, timeout_s: float) -> None:
         killer.cancel()
 
 
-def spark_properties(settings: Settings) -> dict[str, str]:
+def spark_properties(settings: FusionSettings) -> dict[str, str]:
     """Return every Spark property of the job, ``settings.spark_conf`` last."""
     return {
         **FIXED_PROPERTIES,

@@ -4,8 +4,6 @@ Spark puts a row on the partition ``pmod(hash(key), n)``. Keys 0 and 1 of 2 shar
 would leave one core idle, so each shard is given the smallest key that hashes to its own number.
 """
 
-from __future__ import annotations
-
 from itertools import count
 
 MOST_SHARDS = 256

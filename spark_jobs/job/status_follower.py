@@ -15,7 +15,7 @@ from services.common.kafka import create_consumer, create_producer
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.job.shards import MOST_SHARDS
 from spark_jobs.job.status_metrics import StatusMetrics
-from spark_jobs.settings import Settings
+from spark_jobs.settings import FusionSettings
 
 logger = logging.getLogger(__name__)
 
@@ -24,15 +24,9 @@ RECONNECT_S = 2.0
 
 
 class KafkaReader:
-    """One consumer, its waits bounded by ``settings.kafka_timeout_s``; for one thread.
+    """One consumer for one thread, its waits bounded; every method may raise KafkaError."""
 
-    Raises
-    ------
-    KafkaError
-        From every method: Kafka did not answer in time, or a topic does not exist.
-    """
-
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: FusionSettings) -> None:
         self._timeout_ms = round(settings.kafka_timeout_s * 1_000)
         self._consumer = create_consumer(settings.kafka_bootstrap, request_timeout_ms=self._timeout_ms)
 
@@ -68,7 +62,7 @@ class KafkaReader:
 class KafkaFollower(threading.Thread):
     """Feeds ``status`` and ``lag`` until ``stopping`` is set; an absent broker only makes it try again."""
 
-    def __init__(self, settings: Settings, status: StatusMetrics, lag: Lag, stopping: threading.Event) -> None:
+    def __init__(self, settings: FusionSettings, status: StatusMetrics, lag: Lag, stopping: threading.Event) -> None:
         super().__init__(name="kafka-follower", daemon=True)
         self._settings = settings
         self._status = status
@@ -97,16 +91,11 @@ class KafkaFollower(threading.Thread):
                 measured_s = time.monotonic()
 
 
-def retire_status(settings: Settings, connect: Callable[..., KafkaProducer] = create_producer) -> None:
+def retire_status(settings: FusionSettings, connect: Callable[..., KafkaProducer] = create_producer) -> None:
     """Write a tombstone for every shard that ``settings`` does not have; call it when the job begins anew.
 
     Else a job rebuilt with fewer shards would be counted together with its predecessor's, and a query's applied
-    version, which is what every shard has applied, would never rise again.
-
-    Raises
-    ------
-    KafkaError
-        Kafka did not acknowledge them in time; writing them again is harmless.
+    version, which is what every shard has applied, would never rise again. After a KafkaError it may be repeated.
     """
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
     producer = connect(

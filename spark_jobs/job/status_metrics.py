@@ -1,7 +1,5 @@
 """Metrics of what the cores count: absolute totals, from the latest record of each shard on the status topic."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -12,10 +10,8 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-SCHEMES = ("eager", "lazy")
-
-
 PREFIX = "coincide_fusion_"
+SCHEMES = ("eager", "lazy")
 
 TOTALS = {
     "frames": "Frames read.",
@@ -29,15 +25,34 @@ TOTALS = {
     "evicted": "Detections evicted because the buffer was full.",
 }
 
+Family = type[CounterMetricFamily] | type[GaugeMetricFamily]
+Statuses = list[dict[str, Any]]
+
+BY_QUERY: list[tuple[Family, str, str, Callable[[Statuses], float]]] = [
+    (CounterMetricFamily, "matches", "Matches written, by query.", lambda of: sum(each["matches"] for each in of)),
+    (
+        CounterMetricFamily,
+        "episodes",
+        "Records of episodes written, by query.",
+        lambda of: sum(each.get("episodes", 0) for each in of),
+    ),
+    (
+        GaugeMetricFamily,
+        "query_version",
+        "Version of the query that every shard has applied.",
+        lambda of: min(each["version"] for each in of),
+    ),
+]
+
+TEMPLATE_PAIRS: list[tuple[Family, str, str, str]] = [
+    (CounterMetricFamily, "template_pair_hits", "Template pairs that met and whose offsets were known.", "hits"),
+    (CounterMetricFamily, "template_pair_misses", "Template pairs that met and had to be worked out.", "misses"),
+    (GaugeMetricFamily, "template_pairs", "Template pairs remembered, over all queries.", "kept"),
+]
+
 
 class StatusMetrics(Collector):
-    """Sums the shards' totals whenever metrics are read; they fall back to nothing on a rebuild, as counters may.
-
-    Parameters
-    ----------
-    clock_s
-        Seconds since the epoch, for the watermarks' lag.
-    """
+    """Sums the shards' totals whenever metrics are read; they fall back to nothing on a rebuild, as counters may."""
 
     def __init__(self, clock_s: Callable[[], float] = time.time) -> None:
         self._clock_s = clock_s
@@ -62,14 +77,24 @@ class StatusMetrics(Collector):
         """Yield every metric; called by the registry."""
         with self._lock:
             shards = list(self._shards.values())
-        yield from _totals(shards)
-        yield from _query_metrics(shards)
-        yield from _coalescing_metrics(shards)
+        by_query: dict[str, Statuses] = {}
+        for shard in shards:
+            for query, status in shard.get("queries", {}).items():
+                by_query.setdefault(query, []).append(status)
+        for name, sentence in TOTALS.items():
+            yield CounterMetricFamily(PREFIX + name, sentence, value=_sum(shards, "totals", name))
+        for family, name, sentence, value_of in BY_QUERY:
+            metric = family(PREFIX + name, sentence, labels=["query"])
+            for query, statuses in sorted(by_query.items()):
+                metric.add_metric([query], value_of(statuses))
+            yield metric
+        yield from _coalescing_metrics(by_query)
         yield _buffered(shards)
-        yield from _template_pairs(shards)
+        for family, name, sentence, counted in TEMPLATE_PAIRS:
+            yield family(PREFIX + name, sentence, value=_sum(shards, "template_pairs", counted))
         yield self._watermark_lag(shards)
 
-    def _watermark_lag(self, shards: list[dict[str, Any]]) -> Metric:
+    def _watermark_lag(self, shards: Statuses) -> Metric:
         lag = GaugeMetricFamily(
             PREFIX + "watermark_lag_seconds",
             "How far the areas' watermarks are behind now: the least and the greatest watermark.",
@@ -82,37 +107,13 @@ class StatusMetrics(Collector):
         return lag
 
 
-def _totals(shards: list[dict[str, Any]]) -> Iterator[Metric]:
-    for name, sentence in TOTALS.items():
-        total = sum(shard.get("totals", {}).get(name, 0) for shard in shards)
-        yield CounterMetricFamily(PREFIX + name, sentence, value=total)
+def _sum(shards: Statuses, part: str, name: str) -> float:
+    return float(sum((shard.get(part) or {}).get(name, 0) for shard in shards))
 
 
-def _query_metrics(shards: list[dict[str, Any]]) -> Iterator[Metric]:
-    matches = CounterMetricFamily(PREFIX + "matches", "Matches written, by query.", labels=["query"])
-    episodes = CounterMetricFamily(PREFIX + "episodes", "Records of episodes written, by query.", labels=["query"])
-    version = GaugeMetricFamily(
-        PREFIX + "query_version", "Version of the query that every shard has applied.", labels=["query"]
-    )
-    counted: Counter[str] = Counter()
-    records: Counter[str] = Counter()
-    applied: dict[str, int] = {}
-    for shard in shards:
-        for query, status in shard.get("queries", {}).items():
-            counted[query] += status["matches"]
-            records[query] += status.get("episodes", 0)
-            applied[query] = min(status["version"], applied.get(query, status["version"]))
-    for query in sorted(applied):
-        matches.add_metric([query], counted[query])
-        episodes.add_metric([query], records[query])
-        version.add_metric([query], applied[query])
-    yield from (matches, episodes, version)
-
-
-def _buffered(shards: list[dict[str, Any]]) -> Metric:
-    buffered = GaugeMetricFamily(
-        PREFIX + "buffered_detections", "Detections kept for later partners, by stream.", labels=["stream"]
-    )
+def _buffered(shards: Statuses) -> Metric:
+    sentence = "Detections kept for later partners, by stream."
+    buffered = GaugeMetricFamily(PREFIX + "buffered_detections", sentence, labels=["stream"])
     counted: Counter[str] = Counter()
     for shard in shards:
         counted.update(shard.get("buffered", {}))
@@ -121,43 +122,20 @@ def _buffered(shards: list[dict[str, Any]]) -> Metric:
     return buffered
 
 
-def _template_pairs(shards: list[dict[str, Any]]) -> Iterator[Metric]:
-    def total(name: str) -> int:
-        return sum((shard.get("template_pairs") or {}).get(name, 0) for shard in shards)
-
-    hits, misses = (
-        "Template pairs that met and whose offsets were known.",
-        "Template pairs that met and had to be worked out.",
-    )
-    yield CounterMetricFamily(PREFIX + "template_pair_hits", hits, value=total("hits"))
-    yield CounterMetricFamily(PREFIX + "template_pair_misses", misses, value=total("misses"))
-    kept = "Template pairs remembered, over all queries."
-    yield GaugeMetricFamily(PREFIX + "template_pairs", kept, value=total("kept"))
-
-
-def _coalescing_metrics(shards: list[dict[str, Any]]) -> Iterator[Metric]:
+def _coalescing_metrics(by_query: dict[str, Statuses]) -> Iterator[Metric]:
     """Yield how many shards coalesce each query by each scheme, and the most that a slide costs a shard by either."""
-    chosen = GaugeMetricFamily(
-        PREFIX + "coalescing_shards", "Shards that coalesce a query's readings so.", labels=["query", "scheme"]
-    )
+    labels, sentence = ["query", "scheme"], "Shards that coalesce a query's readings so."
+    chosen = GaugeMetricFamily(PREFIX + "coalescing_shards", sentence, labels=labels)
     cost = GaugeMetricFamily(
         PREFIX + "coalescing_slide_seconds",
         "What a slide would cost by each scheme, with the updates before it, by the cost model; of the dearest shard.",
-        labels=["query", "scheme"],
+        labels=labels,
     )
-    for query, states in sorted(_coalescing_by_query(shards).items()):
-        for scheme in SCHEMES:
+    for query, statuses in sorted(by_query.items()):
+        states = [each["coalescing"] for each in statuses if "coalescing" in each]
+        for scheme in SCHEMES if states else ():
             chosen.add_metric([query, scheme], sum(each["scheme"] == scheme for each in states))
             costs = [spent for each in states if (spent := each[f"{scheme}_cost_s"]) is not None]
             if costs:
                 cost.add_metric([query, scheme], max(costs))
     yield from (chosen, cost)
-
-
-def _coalescing_by_query(shards: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    states: dict[str, list[dict[str, Any]]] = {}
-    for shard in shards:
-        for query, status in shard.get("queries", {}).items():
-            if "coalescing" in status:
-                states.setdefault(query, []).append(status["coalescing"])
-    return states

@@ -1,4 +1,1 @@
-"""Which accepted rows match, and what is said of each match.
-
-The core imports `Finder` and the judges; the rest is their search.
-"""
+"""Which accepted rows match, and what is said of each match; the core imports `Finder` and the judges."""

@@ -1,8 +1,7 @@
 """Finder: which detections the queries match, each match found when its last member arrives."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from coincide.arrays.kinds import CodeArray
 from coincide.offsets.cache import MOST_PAIRS, LookUps
@@ -29,19 +28,24 @@ class Finder:
         self._areas = areas
         self._templates = templates
         self._most_pairs = most_pairs
-        self._buffers = RowBuffers(len(streams), templates)
+        self._buffers: dict[Equal, RowBuffers] = {}
         self._first_new_seq = 0
         self._offsets: dict[str, QueryOffsets] = {}
         self._look_ups_before = LookUps()
 
     def insert(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
-        """Buffer the new rows of a batch for the queries in force."""
-        self._buffers.insert(rows, _groupings(queries))
+        """Buffer the new rows of a batch for the queries in force; a new grouping begins with them."""
+        known, streams = self._buffers, len(self._streams)
+        groupings = dict.fromkeys(active.query.equal for active in queries)
+        self._buffers = {each: known.get(each) or RowBuffers(streams, self._templates, each) for each in groupings}
+        for buffers in self._buffers.values():
+            buffers.insert(rows)
         self._first_new_seq = int(rows.seq[0]) if len(rows) else 0
 
     def rebuild(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
         """Buffer exactly the given rows."""
-        self._buffers.rebuild(rows, _groupings(queries))
+        self._buffers = {}
+        self.insert(rows, queries)
 
     def recode(self, new_code: CodeArray, queries: Iterable[str]) -> None:
         """Follow new template codes by old code (-1: forgotten), and forget all but these queries; then `rebuild`."""
@@ -63,7 +67,7 @@ class Finder:
         search = Search(
             active,
             self._offsets_of(active.query),
-            self._buffers,
+            self._buffers[active.query.equal],
             table,
             self._first_new_seq,
             self._streams,
@@ -84,11 +88,7 @@ class Finder:
 
     def _retire(self, query: str) -> None:
         """Forget what a query had computed, but not that it was."""
-        self._look_ups_before = self._look_ups_before.plus(self._offsets.pop(query).look_ups_done)
-
-
-def _groupings(queries: Iterable[ActiveQuery]) -> Collection[Equal]:
-    return dict.fromkeys(active.query.equal for active in queries)
+        self._look_ups_before = self._look_ups_before.plus(replace(self._offsets.pop(query).look_ups, pairs=0))
 
 
 def _matches_of(search: Search) -> MatchTuples:

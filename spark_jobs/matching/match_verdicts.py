@@ -23,18 +23,10 @@ ABSENT = -1
 
 @dataclass(frozen=True)
 class MatchTuples:
-    """Tuples that one query found in a batch.
-
-    Attributes
-    ----------
-    members : ndarray of intp, shape (n, roles)
-        The member of each role, `ABSENT` where there is none.
-    supersedes : ndarray of intp, shape (n, roles), or None
-        The tuple that each one enlarges, all `ABSENT` if there is none. None if no tuple enlarges any.
-    """
+    """Tuples that one query found in a batch, intp (n, roles); where a role has no member it is `ABSENT`."""
 
     members: PositionArray
-    supersedes: PositionArray | None = None
+    supersedes: PositionArray | None = None  # the tuple that each one enlarges, if there is one
 
     @classmethod
     def none(cls, roles: int) -> MatchTuples:
@@ -56,15 +48,11 @@ _induced = lru_cache(maxsize=1024)(induced)
 
 @dataclass(frozen=True, eq=False)
 class AlikeTuples:
-    """Tuples with the same constraint graph between the members that are present.
+    """Tuples with the same constraint graph between present members; in a uniform clique its roles stand for any."""
 
-    `at` says which of the tuples in question they are, `roles`, intp (n, m), the role of each member. In a uniform
-    clique the m roles of the graph stand for any m roles.
-    """
-
-    at: PositionArray
+    at: PositionArray  # which of the tuples in question they are
     graph: ConstraintGraph
-    roles: PositionArray
+    roles: PositionArray  # the role of each member, (n, m)
     columns: MemberColumns
 
 

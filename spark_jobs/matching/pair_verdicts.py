@@ -1,7 +1,5 @@
 """What is said of the pairs of a query of two roles, the rate of chance matches included."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isnan
 
@@ -27,10 +25,7 @@ MOST_WORK = 50_000  # bucket pairs for one length: about 1 ms; beyond it none is
 
 
 class RivalOffsets:
-    """Lengths of the offset sets of template pairs at whole percents of probability, computed when first asked for.
-
-    A length depends on nothing but the templates, the window and the level: what is remembered changes no answer.
-    """
+    """Lengths of offset sets of template pairs at whole percents; what is remembered changes no answer."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Window, str, str, float], float] = {}
@@ -98,11 +93,7 @@ class PairJudge:
     def _chance_rates(
         self, pairs: PositionArray, templates: TemplatePairs, probability: FloatArray
     ) -> list[float | None]:
-        """Rate of chance matches of this query in the area of each pair, as precise and at least as probable.
-
-        None where nothing is known of the area, where it would take too much work (see RivalOffsets), and where an
-        attribute has to be equal, of which nothing is counted.
-        """
+        """Rate of chance matches in the area of each pair; None where nothing is known or it would take too much."""
         areas = self.rows.area[pairs[:, 0]].tolist()
         seqs = self.rows.seq[pairs].max(axis=1).tolist()
         backgrounds = [self.backgrounds.at(area, seq) for area, seq in zip(areas, seqs, strict=True)]

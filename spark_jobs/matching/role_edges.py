@@ -1,7 +1,5 @@
 """Edges between roles, the bounds on their times, and the order of members whose roles are alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,18 +18,14 @@ from spark_jobs.rows.template_codes import VerifiedTemplates
 
 @dataclass(frozen=True)
 class RoleEdge:
-    """P(X of `second` - X of `first` lies in `window`) >= `threshold`.
-
-    `is_forward`: the query's own edge names them in this order. `is_unordered`: nothing tells the two roles apart, so
-    the member reported first plays the first.
-    """
+    """P(X of `second` - X of `first` lies in `window`) >= `threshold`."""
 
     first: int
     second: int
     window: Window
     threshold: float
-    is_forward: bool
-    is_unordered: bool
+    is_forward: bool  # the query's own edge names the roles in this order
+    is_unordered: bool  # nothing tells the roles apart: the member reported first plays the first
 
 
 def role_edges(query: Query) -> list[RoleEdge]:
@@ -50,10 +44,7 @@ def role_edges(query: Query) -> list[RoleEdge]:
 def possible_bounds(
     edge: RoleEdge, templates: VerifiedTemplates, *, probing_first: bool, judge: OffsetJudge | None = None
 ) -> ProbeBounds:
-    """Return bounds of stored minus probing earliest time, by probing template.
-
-    `probing_first` tells whether the probing events play the edge's first role; `judge` judges what lies within.
-    """
+    """Return bounds of stored minus probing earliest time, by probing template; `judge` judges what lies within."""
     window = edge.window if probing_first else edge.window.swapped()
     length = templates.latest_us - templates.earliest_us
     lo_us = np.full_like(length, window.lo_us - 1 - length.max())
@@ -63,11 +54,7 @@ def possible_bounds(
 
 @dataclass(frozen=True, eq=False)
 class EarliestOffsets:
-    """Judges an edge's offsets between earliest times, by which rows are buffered.
-
-    The cache knows those of the reported times. Where nothing tells the roles apart, the member reported first plays
-    the first one.
-    """
+    """Judges an edge's offsets between earliest times, by which rows are buffered; the cache knows reported times."""
 
     cache: OffsetCache
     earliest_us: Int64Array

@@ -1,9 +1,7 @@
 """What is at hand when the new rows of a batch look for the matches that they complete."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -22,10 +20,7 @@ from spark_jobs.rows.template_codes import VerifiedTemplates
 
 
 class QueryOffsets:
-    """Caches by window and threshold, which together remember at most `most_pairs`.
-
-    `holds_jointly` says of sets of members whether they reach the joint threshold (see `set_search`).
-    """
+    """Caches by window and threshold, which together remember at most `most_pairs`."""
 
     def __init__(self, query: Query, edges: Sequence[RoleEdge], templates: VerifiedTemplates, most_pairs: int) -> None:
         self.query = query
@@ -51,11 +46,6 @@ class QueryOffsets:
         for cache in self._caches.values():
             total = total.plus(cache.look_ups)
         return total
-
-    @property
-    def look_ups_done(self) -> LookUps:
-        """Counts that stay when the caches go."""
-        return replace(self.look_ups, pairs=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,20 +82,16 @@ class Search:
 
     def stored(self, role: int) -> SortedEvents:
         """Return all rows that may play a role."""
-        return self.buffers.view(self.stream(role), self.query.equal)
+        return self.buffers.view(self.stream(role))
 
     def new(self, role: int) -> Events:
         """Return the new rows that may play a role."""
-        return self.buffers.new(self.stream(role), self.query.equal)
+        return self.buffers.new[self.stream(role)]
 
     def pairs(
         self, edge: RoleEdge, probing: Events, *, probing_first: bool, earlier_only: bool = True
     ) -> tuple[PositionArray, PositionArray]:
-        """Find pairs along an edge, as positions of its first role's member and of its second's.
-
-        The `probing` rows look for partners (with `earlier_only`, for those that arrived before them); with
-        `probing_first` they play the edge's first role.
-        """
+        """Find pairs (first, second) along an edge of `probing` rows; `earlier_only`: with rows that came before."""
         probe = Probe(
             events=probing,
             stored=self.stored(edge.second if probing_first else edge.first),

@@ -5,8 +5,6 @@ until then. Rows that fit its members and arrived before decide whether it was. 
 order of arrival, the rows that the new ones match and all rows that these match. It remembers nothing that matters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,8 +30,7 @@ def find_sets(search: Search) -> MatchTuples:
 class _SetSearch:
     """Nodes are numbers: of the row times the number of groups of alike roles, plus the group.
 
-    Whether sets hold jointly is asked of many at once: as long as it is not known of some they pass for holding, and
-    all is done again once it is.
+    Many sets are judged jointly at once: until then they pass for holding, and all is done again afterwards.
     """
 
     search: Search
@@ -103,7 +100,7 @@ class _SetSearch:
         if of is None:
             return search.new(role)
         own = of[search.rows.stream[of] == search.stream(role)]
-        return search.buffers.events(search.rows, own, search.query.equal)
+        return search.buffers.events(search.rows, own)
 
     def _as_members(self, nodes: MemberSet) -> list[int]:
         """Return the position of each role's member; of alike roles the first are taken first."""
@@ -117,7 +114,8 @@ class _SetSearch:
         return members
 
     def _holds(self, nodes: MemberSet) -> bool:
-        if not self._fits(nodes):
+        played = [node % len(self.groups) for node in nodes]
+        if any(played.count(nth) > len(group) for nth, group in enumerate(self.groups)):  # too few roles in a group
             return False
         if self.search.query.joint_threshold is None or len(nodes) < 3:
             return True
@@ -125,11 +123,6 @@ class _SetSearch:
         if holds is None:
             self._unknown.add(nodes)
         return holds is not False
-
-    def _fits(self, nodes: MemberSet) -> bool:
-        """Whether there are roles enough for the members of each group."""
-        played = [node % len(self.groups) for node in nodes]
-        return all(played.count(nth) <= len(group) for nth, group in enumerate(self.groups))
 
     def _learn(self) -> None:
         """Work out which of the sets hold jointly."""

@@ -1,7 +1,5 @@
 """Matches with a member in every role, each tuples when its last member arrives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 

@@ -1,4 +1,1 @@
-"""Queries over readings: which windows are due, and their answers as records.
-
-The core imports `SlidingQueries`.
-"""
+"""Queries over readings: which windows are due, and their answers; the core imports `SlidingQueries`."""

@@ -1,7 +1,5 @@
 """What the detections of one stream say of an attribute, by group; and the queries that read them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import TypeVar
 
@@ -18,10 +16,7 @@ Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
 
 
 class ReadingColumns:
-    """Reads one attribute of detections; one without it, or without what it is grouped by, is no reading.
-
-    Groups are by "sensor" or "attributes." and a name. With `is_number` only numbers are values.
-    """
+    """Reads one attribute (with `is_number` a number); a detection without it or a label is no reading."""
 
     def __init__(self, by: tuple[str, ...], value: str, *, is_number: bool) -> None:
         self._by = by

@@ -1,7 +1,5 @@
 """SlidingQueries: the queries over readings that are in force, answered whenever the end of a window is past."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
@@ -37,9 +35,7 @@ class SlidingQueries:
 
     def insert(self, new: EventColumns, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
         """Take the new rows of a batch; a query that was changed begins with what is kept, the new rows included."""
-        wanted = _rules(queries)
-        self._keep_sources(wanted)
-        for key, rules in wanted.items():
+        for key, rules in self._wanted(queries).items():
             if self._sources[key].has_rules(rules):
                 self._sources[key].take(new)
             else:
@@ -47,9 +43,7 @@ class SlidingQueries:
 
     def rebuild(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
         """Hold exactly the readings among the rows that are kept; what was measured stays."""
-        wanted = _rules(queries)
-        self._keep_sources(wanted)
-        for key, rules in wanted.items():
+        for key, rules in self._wanted(queries).items():
             self._sources[key].rebuild(kept, rules)
 
     def drop_before_windows(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
@@ -61,10 +55,7 @@ class SlidingQueries:
             source.drop_before(dict(zip(areas.tolist(), (past_us - reach_us).tolist(), strict=True)), kept)
 
     def answers(self, active: ActiveReadings, before_us: Int64Array) -> Iterator[WindowAnswer]:
-        """Answer every window of one query whose end is past since the watermarks were `before_us`, area by area.
-
-        What is past for a stream is its delay behind the watermark: before it nothing is on time any more.
-        """
+        """Answer the windows of a query that are past, the stream's delay behind, since `before_us`, area by area."""
         source, query = self._source(active), active.query
         (areas, latest_us), now_us = source.areas(), self._areas.watermark.state_us
         before_us = np.append(before_us, np.full(len(now_us) - len(before_us), BEFORE_ALL_US))
@@ -85,19 +76,16 @@ class SlidingQueries:
         """Return how the readings of a query are coalesced, and why."""
         return self._source(active).choice(active.query.rule)
 
-    def _keep_sources(self, wanted: Collection[SourceKey]) -> None:
+    def _wanted(self, queries: Collection[ActiveReadings]) -> dict[SourceKey, dict[RunRule, None]]:
+        """Return the rules by source, in the order of the queries, and keep exactly these sources."""
+        wanted: dict[SourceKey, dict[RunRule, None]] = {}
+        for active in queries:
+            wanted.setdefault(SourceKey.of(active), {})[active.query.rule] = None
         known = self._sources
         self._sources = {
             key: known.get(key) or ReadingSource(key, self._codes[key.stream], self._areas) for key in wanted
         }
+        return wanted
 
     def _source(self, active: ActiveReadings) -> ReadingSource:
         return self._sources[SourceKey.of(active)]
-
-
-def _rules(queries: Collection[ActiveReadings]) -> dict[SourceKey, dict[RunRule, None]]:
-    """Return the rules by source, in the order of the queries."""
-    wanted: dict[SourceKey, dict[RunRule, None]] = {}
-    for active in queries:
-        wanted.setdefault(SourceKey.of(active), {})[active.query.rule] = None
-    return wanted

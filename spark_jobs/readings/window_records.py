@@ -1,7 +1,5 @@
 """What a query over readings says of one window, as records of the episodes topic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
@@ -58,13 +56,7 @@ class WindowAnswer(Struct, frozen=True, kw_only=True):
 
 
 def answer_id(query: str, area: str, group: Mapping[str, Scalar], window_end_us: int, start_us: int) -> str:
-    """Return "e-" and 32 hex digits that `content_id` makes from the arguments.
-
-    Examples
-    --------
-    >>> answer_id("hot", "bay", {"sensor": "t1"}, 3_600_000_000, 0)
-    'e-4add198ad3de945a3aced657fc9c577f'
-    """
+    """Return "e-" and 32 hex digits that `content_id` makes from the arguments."""
     return content_id("e", [query, area, group, window_end_us, start_us])
 
 

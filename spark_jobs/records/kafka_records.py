@@ -1,7 +1,5 @@
 """What goes into the fusion core and what comes out: Kafka records, without Kafka."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -9,10 +7,7 @@ Topic = Literal["detections", "queries"]
 
 
 class InputRecord(NamedTuple):
-    """One record read from Kafka; `topic` is the role of its topic, not its configured name.
-
-    A tombstone has value None.
-    """
+    """One record of Kafka (a tombstone has no value); `topic` is the role of its topic, not its configured name."""
 
     topic: Topic
     partition: int

@@ -1,7 +1,5 @@
 """Match records: what fusion says about detections that happened together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec import UNSET, Raw, Struct, UnsetType, json
@@ -40,16 +38,12 @@ class EdgeRecord(Struct, frozen=True):
     probability: float
 
 
-class MatchRecord(Struct, frozen=True, kw_only=True):
-    """An immutable match.
+class FusedMatch(Struct, frozen=True, kw_only=True):
+    """An immutable match; `edges` and `supersedes` are those of queries of more than two roles.
 
-    `earliest_us` and `latest_us` are the hull of the members' histogram timestamps: from the earliest possible
-    occurrence of any member to the latest of any. `received_at_us` is when ingest had the last of them in hand: from
-    then on the match could be known. `occurred` is None for constraint graphs of which the library does not tell it.
     `chance_rate_hz` is advisory: how many matches of this query at least as probable as this one chance alone would
     give in this area per second. It is None as long as nothing is known of the area, where the members' templates have
-    very many buckets, where an attribute has to be equal, and for more than two roles. `edges` and `supersedes` are
-    those of queries of more than two roles.
+    very many buckets, where an attribute has to be equal, and for more than two roles.
     """
 
     v: int = 1
@@ -58,10 +52,10 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     query_version: int
     area: str
     probability: float
-    earliest_us: int
-    latest_us: int
-    received_at_us: int
-    occurred: OccurrenceRecord | None
+    earliest_us: int  # the earliest possible occurrence of any member
+    latest_us: int  # the latest of any
+    received_at_us: int  # when ingest had the last member: from then on the match could be known
+    occurred: OccurrenceRecord | None  # None for constraint graphs of which the library does not tell it
     chance_rate_hz: float | None
     members: Sequence[RecordMember]
     edges: Sequence[EdgeRecord] | UnsetType = UNSET
@@ -75,13 +69,7 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
 def match_id(query: str, members: Sequence[RecordMember]) -> str:
     """Return "m-" and 32 hex digits made of the query's id and each member's role, sensor, id and detected_at_us.
 
-    `content_id` makes them from ``[query,[role,sensor,id,detected_at_us],[role,sensor,id,detected_at_us]]``. The time
-    is in it because a gateway may count its ids anew after a restart: the later match is another one.
-
-    Examples
-    --------
-    >>> match_id("q", [])
-    'm-ecdcb213e02a9c3c73f2c376e5859024'
+    The time is in it because a gateway may count its ids anew after a restart: the later match is another one.
     """
     named = [[member.role, member.sensor, member.id, member.detected_at_us] for member in members]
     return content_id("m", [query, *named])

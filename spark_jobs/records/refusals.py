@@ -1,7 +1,5 @@
 """Dead letters of fusion: what could not be used, and why."""
 
-from __future__ import annotations
-
 import msgspec
 from msgspec import Raw, Struct, json
 
@@ -11,15 +9,11 @@ from spark_jobs.records.kafka_records import OutputRecord
 LONGEST_RECORD_TEXT = 2048  # characters of a record that is no JSON object
 
 
-class DeadLetterRecord(Struct, frozen=True, kw_only=True):
-    """One unusable record or row, as it goes out on the dead-letter topic.
-
-    `dead_id` depends on the content alone, so that writing a letter again is harmless. `record` is the offending
-    JSON object, or its first 2 KiB as text if it is none; a thing that is not known is null.
-    """
+class Refusal(Struct, frozen=True, kw_only=True):
+    """One unusable record or row, as it goes out on the dead-letter topic; what is not known is null."""
 
     v: int = 1
-    dead_id: str = ""
+    dead_id: str = ""  # of the content alone, so that writing a letter again is harmless
     source: str = "fusion"
     reason: str
     detail: str
@@ -29,7 +23,7 @@ class DeadLetterRecord(Struct, frozen=True, kw_only=True):
     sensor: str | None = None
     id: str | None = None
     late_by_us: int | None = None
-    record: Raw | str | None = None
+    record: Raw | str | None = None  # the JSON object, or the beginning of its text if it is none
 
     def to_record(self) -> OutputRecord:
         """Return the record to write, keyed by area ("" if unknown)."""

@@ -1,17 +1,12 @@
 """Totals: what the core has counted since the shard began, and the status record that tells it."""
 
-from __future__ import annotations
-
 from msgspec import UNSET, Struct, UnsetType, json
 
 from spark_jobs.records.kafka_records import OutputRecord
 
 
 class Totals(Struct):
-    """Absolute counts. Every detection is counted once more as accepted, late, duplicate, conflict or malformed.
-
-    `malformed` also counts frames and control records of which nothing could be used. A heartbeat is no frame.
-    """
+    """Absolute counts; every detection is also accepted, late, duplicate, conflict or malformed (as frames may be)."""
 
     frames: int = 0
     heartbeats: int = 0
@@ -27,22 +22,16 @@ class Totals(Struct):
 
 
 class Coalescing(Struct):
-    """How the readings of a query are coalesced, why, and what a slide costs by either scheme, None until it is known.
-
-    Of the process at work: a restart begins anew.
-    """
+    """How the readings of a query are coalesced, why, and what a slide costs; a restart begins anew."""
 
     scheme: str
     reason: str
-    eager_cost_s: float | None
+    eager_cost_s: float | None  # None until it is known
     lazy_cost_s: float | None
 
 
 class QueryStatus(Struct):
-    """The version of a query that is in force, how many matches it has given in all its versions, and episodes.
-
-    Each record of an episode counts.
-    """
+    """The version of a query in force, and how many matches and records of episodes all its versions have given."""
 
     version: int
     paused: bool

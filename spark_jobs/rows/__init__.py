@@ -1,4 +1,1 @@
-"""From frames to accepted rows in columns: decoded, checked, deduplicated, judged late or not.
-
-Other packages import `EventColumns`, `Areas` and `AcceptedRows`; only the core admits rows.
-"""
+"""From frames to accepted rows in columns; others import `EventColumns`, `Areas` and `AcceptedBatch`."""

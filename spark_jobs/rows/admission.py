@@ -1,7 +1,5 @@
 """From records of the detections topic to accepted rows; the rest goes to the dead letters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,11 +10,11 @@ from coincide.joins.watermark import late_by_us
 from spark_jobs.core.row_retention import delays_us
 from spark_jobs.core.shard import ShardState
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import DeadLetterRecord
+from spark_jobs.records.refusals import Refusal
 from spark_jobs.rows.areas import AreaSensor
 from spark_jobs.rows.backgrounds import count_detections
-from spark_jobs.rows.batch_rows import AcceptedRows, BatchRows, BatchRowsBuilder, faults
-from spark_jobs.rows.decoding import FrameError, decode_frame, heartbeat_us, malformed_frame, refusal
+from spark_jobs.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, faults
+from spark_jobs.rows.decoding import FrameError, decode_frame, heartbeat_us, malformed_frame, refused_row
 from spark_jobs.rows.dedupe import conflicting, first_arrivals
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.silence import Silence
@@ -28,28 +26,25 @@ NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded,
 class RowAdmission:
     """One batch of detections on its way into the state.
 
-    Every row meets the same checks in the same order, whatever the batch: what is declared, then lateness against
-    its area's watermark at that row, then the ids remembered.
+    Every row meets the same checks in the same order, whatever the batch: what is declared, then lateness against its
+    area's watermark at that row, then the ids remembered.
     """
 
     state: ShardState
-    letters: list[tuple[int, int, DeadLetterRecord]] = field(default_factory=list)
+    letters: list[tuple[int, int, Refusal]] = field(default_factory=list)
     silence: Silence = field(init=False)
 
     def __post_init__(self) -> None:
         self.silence = Silence(self.state.areas, self.state.limits.quiet_us)
 
-    def take(self, records: Sequence[InputRecord]) -> AcceptedRows:
-        """Return what was accepted, which is in the table already.
-
-        Records come in (partition, offset) order.
-        """
+    def take(self, records: Sequence[InputRecord]) -> AcceptedBatch:
+        """Return what was accepted of records in (partition, offset) order; it is in the table already."""
         batch = self._decode(records)
-        taken = self._accept(batch, records) if len(batch) else AcceptedRows.none()
+        taken = self._accept(batch, records)
         self.state.areas.watermark.move_on(*self.silence.moved())
         return taken
 
-    def letters_in_order(self) -> list[DeadLetterRecord]:
+    def letters_in_order(self) -> list[Refusal]:
         """Return the letters in the order of their frames and rows."""
         return [letter for _, _, letter in sorted(self.letters, key=lambda entry: entry[:2])]
 
@@ -80,13 +75,13 @@ class RowAdmission:
         area = state.areas.area(frame.area, state.next_seq)
         builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
 
-    def _accept(self, batch: BatchRows, records: Sequence[InputRecord]) -> AcceptedRows:
+    def _accept(self, batch: BatchRows, records: Sequence[InputRecord]) -> AcceptedBatch:
         usable = self._refuse_faulty(batch)
         on_time, watermark_us = self._refuse_late(batch, usable)
         new, accepted = self._accept_new(batch, on_time, watermark_us)
         backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
         offset = np.array([record.offset for record in records], np.int64)
-        return AcceptedRows(new, backgrounds, offset[batch.frame[on_time[accepted]]])
+        return AcceptedBatch(new, backgrounds, offset[batch.frame[on_time[accepted]]])
 
     def _refuse_faulty(self, batch: BatchRows) -> PositionArray:
         reasons = faults(batch, self.state.templates, list(self.state.streams.values()))
@@ -161,7 +156,7 @@ class RowAdmission:
 
     def _refuse(self, batch: BatchRows, row: int, reason: str, detail: str, late_by_us: int | None = None) -> None:
         received_at_us = int(batch.received_at_us[row])
-        letter = refusal(reason, detail, batch.areas[row].name, received_at_us, batch.rows[row], late_by_us)
+        letter = refused_row(reason, detail, batch.areas[row].name, received_at_us, batch.rows[row], late_by_us)
         self.letters.append((int(batch.frame[row]), row, letter))
 
 

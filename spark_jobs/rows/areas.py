@@ -1,31 +1,23 @@
 """Areas and their sensors: what may be joined with what, how far each area's time has come, and each partition's."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from msgspec import Struct
+
+from coincide.arrays.codes import Codes
+from coincide.arrays.kinds import CodeArray
 from coincide.joins.watermark import BEFORE_ALL_US, Watermark
 from spark_jobs.rows.rates import DetectionRates
 
 NO_STEP_IS_TOO_LONG_US = 2**62
 
 
-@dataclass(slots=True)
-class PartitionClock:
-    """How far received_at has come in one partition of the detections topic, by its frames and heartbeats in order.
+class PartitionClock(Struct, array_like=True):
+    """How far received_at has come in one partition of the detections topic, by its frames and heartbeats in order."""
 
-    Attributes
-    ----------
-    heard_us : int
-        received_at of the latest record.
-    missed_us : int
-        Sum of the steps that were too long to be listened through.
-    """
-
-    heard_us: int
-    missed_us: int = 0
+    heard_us: int  # received_at of the latest record
+    missed_us: int = 0  # sum of the steps that were too long to be listened through
 
     @property
     def listened_us(self) -> int:
@@ -60,111 +52,72 @@ class AreaSensor:
 
 @dataclass(slots=True)
 class Area:
-    """One area of the shard.
-
-    `since` is the sequence number from which on it is known (anew, if it was forgotten), `partition` the one of the
-    detections topic that its frames come from. `silent_since_us` is what the partition's clock had listened to at the
-    area's last frame, and is moved on together with the watermark.
-    """
+    """One area of the shard."""
 
     code: int
     name: str
-    since: int
-    partition: int = 0
+    since: int  # sequence number from which on it is known (anew, if it was forgotten)
+    partition: int = 0  # of the detections topic, that its frames come from
     last_received_us: int = BEFORE_ALL_US
-    silent_since_us: int = NOT_SILENT_US
-    sensors: dict[str, AreaSensor] = field(default_factory=dict)
+    silent_since_us: int = NOT_SILENT_US  # what the clock had listened to at its last frame; moves with the watermark
     rates: DetectionRates = field(default_factory=DetectionRates)
 
 
 class Areas:
-    """Areas by name and by code, sensors by code; codes are small and used again once forgotten.
-
-    Attributes
-    ----------
-    watermark : Watermark
-        By area code.
-    clocks : dict of int to PartitionClock
-        Of the partitions of the detections topic from which something has come.
-    """
+    """Areas by name and by code, sensors by code, watermarks by area code, and clocks by partition."""
 
     def __init__(self) -> None:
         self.watermark = Watermark()
         self.clocks: dict[int, PartitionClock] = {}
-        self._by_name: dict[str, Area] = {}
-        self._by_code: list[Area | None] = []
-        self._sensor_by_code: list[AreaSensor | None] = []
-        self._free_areas: list[int] = []
-        self._free_sensors: list[int] = []
+        self._codes: Codes[str] = Codes()
+        self._sensor_codes: Codes[tuple[str, str]] = Codes()  # by names of area and sensor
+        self._areas: dict[int, Area] = {}
+        self._sensors: dict[int, AreaSensor] = {}
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self._areas)
 
     def __iter__(self) -> Iterator[Area]:
-        return iter(self._by_name.values())
+        return iter(self._areas.values())
 
     def get(self, name: str) -> Area | None:
         """Return the area of that name, None if it is not known."""
-        return self._by_name.get(name)
+        code = self._codes.get(name)
+        return None if code is None else self._areas[code]
 
     def area(self, name: str, next_seq: int) -> Area:
         """Return the area of that name; one not known yet counts from `next_seq` on."""
-        known = self._by_name.get(name)
-        if known is not None:
-            return known
-        code = _free_code(self._free_areas, self._by_code)
-        area = self._by_name[name] = self._by_code[code] = Area(code, name, next_seq)
-        return area
+        code = self._codes.code(name)
+        if code not in self._areas:
+            self._areas[code] = Area(code, name, next_seq)
+        return self._areas[code]
 
     def sensor(self, area: Area, name: str) -> AreaSensor:
         """Return the area's sensor of that name, known or new."""
-        known = area.sensors.get(name)
-        if known is not None:
-            return known
-        code = _free_code(self._free_sensors, self._sensor_by_code)
-        sensor = area.sensors[name] = self._sensor_by_code[code] = AreaSensor(code, name)
-        return sensor
+        code = self._sensor_codes.code((area.name, name))
+        if code not in self._sensors:
+            self._sensors[code] = AreaSensor(code, name)
+        return self._sensors[code]
 
     def area_of(self, code: int) -> Area:
         """Return the area that has the code."""
-        area = self._by_code[code]
-        if area is None:
-            raise LookupError(f"no area has the code {code}")
-        return area
+        return self._areas[code]
 
     def sensor_of(self, code: int) -> AreaSensor:
         """Return the sensor that has the code."""
-        sensor = self._sensor_by_code[code]
-        if sensor is None:
-            raise LookupError(f"no sensor has the code {code}")
-        return sensor
+        return self._sensors[code]
 
     def idle(self, longer_than_us: int) -> list[Area]:
-        """Areas whose last frame was received so long before the latest frame or heartbeat of their partition.
-
-        Of their partition: in a backlog one partition may be read far ahead of another, whose areas are not idle.
-        """
+        """Areas whose last frame came so long before the last record of their partition (another may be far ahead)."""
         heard_us = {partition: clock.heard_us for partition, clock in self.clocks.items()}
         return [area for area in self if heard_us[area.partition] - area.last_received_us > longer_than_us]
 
     def forget(self, area: Area) -> None:
-        """Free the area and its sensors; no row may refer to them any more."""
-        self.forget_sensors(area, lambda _: True)
-        del self._by_name[area.name]
-        self._by_code[area.code] = None
+        """Free the area; no row may refer to it any more."""
+        del self._areas[self._codes.forget(area.name)]
         self.watermark.put(area.code, BEFORE_ALL_US)
-        self._free_areas.append(area.code)
 
-    def forget_sensors(self, area: Area, unused: Callable[[AreaSensor], bool]) -> None:
-        """Free those sensors of the area for which `unused` holds."""
-        for sensor in [sensor for sensor in area.sensors.values() if unused(sensor)]:
-            del area.sensors[sensor.name]
-            self._sensor_by_code[sensor.code] = None
-            self._free_sensors.append(sensor.code)
-
-
-def _free_code(free: list[int], by_code: list[Any]) -> int:
-    if free:
-        return free.pop()
-    by_code.append(None)
-    return len(by_code) - 1
+    def keep_sensors(self, used: CodeArray) -> None:
+        """Free the sensors whose codes are not used."""
+        for code in self._sensor_codes.keep_only(used).values():
+            del self._sensors[code]

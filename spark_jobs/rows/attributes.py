@@ -1,7 +1,5 @@
 """Attributes: what a detection says of one of them, and detections that say the same of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,20 +19,7 @@ def attributes_of(attributes: bytes) -> Mapping[str, Raw]:
 
 
 def attribute(attributes: Mapping[str, Raw], name: str) -> Any:
-    """Return the value of an attribute; None where there is none, or a number that is none.
-
-    Parameters
-    ----------
-    attributes : mapping of str to Raw
-    name : str
-        With or without "attributes." before it.
-
-    Examples
-    --------
-    >>> content = attributes_of(b'{"object":7.0,"far":1e999}')
-    >>> attribute(content, "attributes.object"), attribute(content, "far"), attribute(content, "near")
-    (7.0, None, None)
-    """
+    """Return an attribute, named with or without "attributes."; None where there is none, or a number that is none."""
     value = attributes.get(name.removeprefix(ATTRIBUTES))
     try:
         return None if value is None else json.decode(value)
@@ -54,20 +39,7 @@ NO_GROUP = -1
 
 
 class AttributeGroups:
-    """Codes of (area, value); equal are JSON's strings, numbers by what they are worth, true and false.
-
-    Parameters
-    ----------
-    equal : str
-        "attributes." and the name, as a query says it.
-
-    Examples
-    --------
-    >>> groups = AttributeGroups("attributes.object")
-    >>> one_area = np.zeros(4, np.int32)
-    >>> groups.codes(one_area, [b'{"object":7}', b'{"object":7.0}', b'{"object":"7"}', b'{"object":null}']).tolist()
-    [0, 0, 1, -1]
-    """
+    """Codes of (area, value of `equal`); equal are JSON's strings, numbers by what they are worth, true and false."""
 
     def __init__(self, equal: str) -> None:
         self._equal = equal

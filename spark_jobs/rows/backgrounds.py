@@ -14,26 +14,11 @@ from spark_jobs.rows.rates import MINUTE_US, Background
 
 @dataclass(frozen=True)
 class Backgrounds:
-    """The background of each accepted row.
-
-    Attributes
-    ----------
-    first_seq : int
-        Sequence number of the first accepted row.
-    minute : ndarray of int64, shape (n,)
-        Event time of each accepted row: its area's watermark there, in minutes since the epoch.
-    of_minute : mapping of (area code, minute) to Background or None
-        As the first row of that minute found it.
-    """
+    """The background of each accepted row."""
 
     first_seq: int
-    minute: Int64Array
-    of_minute: dict[tuple[int, int], Background | None]
-
-    @classmethod
-    def none(cls) -> Backgrounds:
-        """Return those of no row."""
-        return cls(0, np.empty(0, np.int64), {})
+    minute: Int64Array  # event time of each row: its area's watermark there, in minutes since the epoch
+    of_minute: dict[tuple[int, int], Background | None]  # by area code and minute
 
     def at(self, area: int, seq: int) -> Background | None:
         """Return what was known in an area when one of the accepted rows came; None if not enough had been seen."""

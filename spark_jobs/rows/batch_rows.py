@@ -21,32 +21,19 @@ from spark_jobs.rows.template_codes import Fault, VerifiedTemplates
 
 @dataclass
 class BatchRows:
-    """The rows of one batch in the order of arrival; arrays and lists have length n.
-
-    Attributes
-    ----------
-    rows : list of DetectionRow
-    areas : list of Area
-    frame : ndarray of int64
-        Position of the row's frame in the batch.
-    received_at_us, detected_at_us, latest_us : ndarray of int64
-    moved_us : ndarray of int64
-        How far heartbeats of the batch have moved the area's watermark before the row.
-    area, template, stream : ndarray of int32
-        Codes; `template` may be a `Fault` and `stream` -1 if it is not declared.
-    """
+    """The rows of one batch in the order of arrival; arrays and lists have length n."""
 
     rows: list[DetectionRow]
     areas: list[Area]
-    frame: Int64Array
+    frame: Int64Array  # its position in the batch
     received_at_us: Int64Array
     detected_at_us: Int64Array
     earliest_us: Int64Array
     latest_us: Int64Array
-    moved_us: Int64Array
+    moved_us: Int64Array  # how far heartbeats of the batch have moved the area's watermark before the row
     area: CodeArray
-    template: CodeArray
-    stream: CodeArray
+    template: CodeArray  # or a `Fault`
+    stream: CodeArray  # -1 if it is not declared
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -130,26 +117,12 @@ def _checks(
 
 
 @dataclass(frozen=True)
-class AcceptedRows:
-    """The accepted rows of a batch, which are in the table already.
-
-    Attributes
-    ----------
-    rows : EventColumns
-    backgrounds : Backgrounds
-        What each row found counted before it.
-    offset : ndarray of int64, shape (n,)
-        Offset of the frame that each row came in.
-    """
+class AcceptedBatch:
+    """The accepted rows of a batch, which are in the table already, and what each found counted before it."""
 
     rows: EventColumns
     backgrounds: Backgrounds
-    offset: Int64Array
-
-    @classmethod
-    def none(cls) -> AcceptedRows:
-        """Return no rows."""
-        return cls(EventColumns.empty(), Backgrounds.none(), np.empty(0, np.int64))
+    offset: Int64Array  # of the frame that each row came in
 
     def offset_of(self, seq: int) -> int:
         """Return the offset of the frame of the row with that sequence number."""

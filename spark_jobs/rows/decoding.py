@@ -1,17 +1,15 @@
 """Frames and heartbeats: what ingest wrote on the detections topic, decoded strictly and not trusted blindly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json, structs
 
 from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import DeadLetterRecord, as_record
+from spark_jobs.records.refusals import Refusal, as_record
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
@@ -49,16 +47,13 @@ class _RawFrame(_Envelope):
 
 @dataclass
 class DecodedFrame:
-    """The usable part of one record, and letters for the rest.
-
-    `templates` holds the JSON of each template by its claimed id, not yet verified.
-    """
+    """The usable part of one record, its templates by claimed id, not verified; letters for the rest."""
 
     area: str
     received_at_us: int
     templates: dict[str, Raw]
     detections: list[DetectionRow]
-    refused: list[DeadLetterRecord] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
 
 
 class FrameError(ValueError):
@@ -72,13 +67,7 @@ _object_decoder = json.Decoder(dict[str, object])
 
 
 def decode_frame(record: InputRecord, limits: Limits) -> DecodedFrame:
-    """Decode one record; a row that cannot be used is refused alone.
-
-    Raises
-    ------
-    FrameError
-        The record is too large, no JSON, no frame, or keyed by another area than its own.
-    """
+    """Decode one record and refuse unusable rows alone; FrameError: too large, no frame, or keyed by another area."""
     value = record.value
     if value is None:
         raise FrameError("the record has no value")
@@ -93,16 +82,16 @@ def decode_frame(record: InputRecord, limits: Limits) -> DecodedFrame:
     return _refuse_bad_attributes(frame, limits)
 
 
-def malformed_frame(record: InputRecord, error: FrameError) -> DeadLetterRecord:
+def malformed_frame(record: InputRecord, error: FrameError) -> Refusal:
     """Return the letter for a record of which no row can be used."""
-    return DeadLetterRecord(reason="malformed_frame", detail=str(error), record=as_record(record.value))
+    return Refusal(reason="malformed_frame", detail=str(error), record=as_record(record.value))
 
 
-def refusal(
+def refused_row(
     reason: str, detail: str, area: str, received_at_us: int, row: DetectionRow, late_by_us: int | None = None
-) -> DeadLetterRecord:
+) -> Refusal:
     """Return the letter for one row of an area's frame."""
-    return DeadLetterRecord(
+    return Refusal(
         reason=reason,
         detail=detail,
         received_at_us=received_at_us,
@@ -136,18 +125,9 @@ def _decode_row_by_row(value: bytes) -> DecodedFrame:
         try:
             frame.detections.append(_detection_decoder.decode(row))
         except UNREADABLE as error:
-            frame.refused.append(_malformed_row(frame, str(error), bytes(row)))
+            letter = Refusal(reason="malformed_detection", detail=str(error), record=as_record(bytes(row)))
+            frame.refused.append(structs.replace(letter, received_at_us=frame.received_at_us, area=frame.area))
     return frame
-
-
-def _malformed_row(frame: DecodedFrame, detail: str, row: bytes) -> DeadLetterRecord:
-    return DeadLetterRecord(
-        reason="malformed_detection",
-        detail=detail,
-        received_at_us=frame.received_at_us,
-        area=frame.area,
-        record=as_record(row),
-    )
 
 
 def _refuse_bad_attributes(frame: DecodedFrame, limits: Limits) -> DecodedFrame:
@@ -156,8 +136,8 @@ def _refuse_bad_attributes(frame: DecodedFrame, limits: Limits) -> DecodedFrame:
         return frame
     for row, fault in zip(frame.detections, wrong, strict=True):
         if fault:
-            shown = msgspec.structs.replace(row, attributes=Raw(b"{}"))
-            frame.refused.append(refusal("malformed_detection", fault, frame.area, frame.received_at_us, shown))
+            shown = structs.replace(row, attributes=Raw(b"{}"))
+            frame.refused.append(refused_row("malformed_detection", fault, frame.area, frame.received_at_us, shown))
     frame.detections = [row for row, fault in zip(frame.detections, wrong, strict=True) if not fault]
     return frame
 
@@ -192,20 +172,14 @@ _peek_decoder = json.Decoder(_Peek)
 
 
 def heartbeat_us(record: InputRecord) -> int | None:
-    """Return received_at of a heartbeat, microseconds since the epoch; None if the record is none, but perhaps a frame.
-
-    Raises
-    ------
-    FrameError
-        It has the member `heartbeat`, but cannot be used as one.
-    """
+    """Return received_at of a heartbeat; None if it is none; FrameError if it is one that cannot be used."""
     value = record.value
-    if (
-        record.key is not None
-        or value is None
-        or len(value) > LONGEST_HEARTBEAT_BYTES
-        or not _claims_to_be_heartbeat(value)
-    ):
+    if record.key is not None or value is None or len(value) > LONGEST_HEARTBEAT_BYTES:
+        return None
+    try:
+        if _peek_decoder.decode(value).heartbeat is UNSET:
+            return None
+    except UNREADABLE:
         return None
     try:
         heartbeat = _heartbeat_decoder.decode(value)
@@ -214,10 +188,3 @@ def heartbeat_us(record: InputRecord) -> int | None:
     if not heartbeat.heartbeat:
         raise FrameError("no heartbeat: `heartbeat` is false, it must be true")
     return heartbeat.received_at_us
-
-
-def _claims_to_be_heartbeat(value: bytes) -> bool:
-    try:
-        return _peek_decoder.decode(value).heartbeat is not UNSET
-    except UNREADABLE:
-        return False

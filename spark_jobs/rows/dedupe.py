@@ -1,7 +1,5 @@
 """Deduplication on (area, sensor, id), for as long as the detection would not be late anyway."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,12 +16,10 @@ def first_arrivals(
     next_seq: int,
     would_be_late: Callable[[int, int | None, int], bool],
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """Let sensors remember the ids that are new to them; return the new rows and the repeated ones.
+    """Let sensors remember the ids that are new to them; return the new rows and the repeated ones, as positions.
 
-    The new rows are positions: the i-th has the sequence number ``next_seq + i``. A repeated row is a position and the
-    sequence number of the row that came first. `would_be_late` tells of the row with a sequence number (and its
-    position in this batch, None if it came before) whether it would be late at the position of another: then its id is
-    forgotten, even if no sweep has dropped it yet.
+    The i-th new row has the sequence number ``next_seq + i``; a repeated row comes with that of its first. If the first
+    (by number, and position if of this batch) `would_be_late` at the position of another, its id is forgotten.
     """
     before = next_seq
     accepted: list[int] = []
@@ -42,11 +38,7 @@ def first_arrivals(
 
 
 def conflicting(
-    rows: Sequence[DetectionRow],
-    template: CodeArray,
-    stream: CodeArray,
-    seq: Int64Array,
-    table: EventTable,
+    rows: Sequence[DetectionRow], template: CodeArray, stream: CodeArray, seq: Int64Array, table: EventTable
 ) -> BoolArray:
     """Whether each repeated row says something else than the first one of its id, which has the given `seq`."""
     first = table.positions(seq)

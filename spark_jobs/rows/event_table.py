@@ -17,25 +17,11 @@ SMALLEST_CAPACITY = 1024
 
 @dataclass
 class EventColumns:
-    """Rows as columns, all of length n.
-
-    Attributes
-    ----------
-    ids : list of str
-    attributes : list of bytes
-        JSON objects.
-    seq : ndarray of int64
-        Sequence numbers, rising.
-    detected_at_us, latest_us, received_at_us : ndarray of int64
-    area, sensor, template, stream, slot : ndarray of int32
-        Codes; `slot` is the number of the journal slot that holds the row.
-    remembered : ndarray of bool
-        Whether the sensor still remembers the row's id.
-    """
+    """Rows as columns, all of length n."""
 
     ids: list[str]
-    attributes: list[bytes]
-    seq: Int64Array
+    attributes: list[bytes]  # JSON objects
+    seq: Int64Array  # rising
     detected_at_us: Int64Array
     latest_us: Int64Array
     received_at_us: Int64Array
@@ -43,8 +29,8 @@ class EventColumns:
     sensor: CodeArray
     template: CodeArray
     stream: CodeArray
-    slot: CodeArray
-    remembered: BoolArray
+    slot: CodeArray  # number of the journal slot that holds the row
+    remembered: BoolArray  # whether the sensor still remembers the row's id
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -126,11 +112,7 @@ class EventTable:
         if size <= len(self._rows):
             return
         capacity = max(size, 2 * len(self._rows), SMALLEST_CAPACITY)
-        arrays: Iterable[Any] = (_resized(array, capacity) for array in self._rows.arrays())
+        arrays: Iterable[Any] = (
+            np.concatenate([array, np.empty(capacity - len(array), array.dtype)]) for array in self._rows.arrays()
+        )
         self._rows = EventColumns(self._rows.ids, self._rows.attributes, *arrays)
-
-
-def _resized(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
-    larger = np.empty(capacity, array.dtype)
-    larger[: len(array)] = array
-    return larger

@@ -20,24 +20,13 @@ OTHERS = ""
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """How often detections came before a certain minute of an area's event time.
+    """How often detections came before a certain minute of an area's event time."""
 
-    Attributes
-    ----------
-    count : mapping of stream code to mapping of sensor name to float
-        Detections, faded with age.
-    seconds : float
-        Time in which they were counted, faded alike.
-    """
-
-    count: dict[int, dict[str, float]]
-    seconds: float
+    count: dict[int, dict[str, float]]  # detections by stream code and sensor, faded with age
+    seconds: float  # time in which they were counted, faded alike
 
     def pair_rate_hz2(self, first: int, second: int, sensors: SensorRule) -> float:
-        """Sum of rate times rate over the allowed pairs of a sensor of one stream and one of the other.
-
-        Sensors that share a count are taken to be different.
-        """
+        """Sum of rate times rate over the allowed pairs of sensors; sensors that share a count are taken to differ."""
         one, other = self.count.get(first, {}), self.count.get(second, {})
         every = sum(one.values()) * sum(other.values())
         same = sum(count * other.get(sensor, 0.0) for sensor, count in one.items() if sensor != OTHERS)
@@ -61,20 +50,12 @@ class DetectionRates:
 
     The event time of a row is the area's watermark at that row. A minute's count is added to the faded ones when a row
     of a later minute comes, so what is known in a minute depends on the rows before it alone, in their order, however
-    they were batched. The minute in which the area began is not counted: it was not seen as a whole.
-
-    Attributes
-    ----------
-    minute : int or None
-        The one that is running, since the epoch; None before the first row.
-    since : int
-        The first that is counted.
-    most_counted : int
-        (sensor, stream) pairs; those beyond share one count for each stream.
+    they were batched. The minute in which the area began is not counted: it was not seen as a whole. (sensor, stream)
+    pairs beyond `most_counted` share one count for each stream.
     """
 
-    minute: int | None = None
-    since: int = 0
+    minute: int | None = None  # the one that is running, since the epoch
+    since: int = 0  # the first that is counted
     most_counted: int = MOST_COUNTED
     _entry_of: dict[tuple[str, int], int] = field(default_factory=dict)
     _faded: FloatArray = field(default_factory=lambda: np.zeros(0))

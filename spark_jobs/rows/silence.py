@@ -1,7 +1,5 @@
 """How far the heartbeats of its partition move the watermark of an area from which nothing comes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coincide.arrays.kinds import CodeArray, Int64Array
@@ -12,9 +10,7 @@ class Silence:
     """The silence of the areas, followed record by record through one batch.
 
     A heartbeat moves the watermark of every area of its partition that has been silent for longer than `quiet_us` by
-    all the time listened beyond that, once. What that comes to is worked out when the area's next frame comes, and for
-    all areas at the end of the batch: a batch without heartbeats costs nothing for areas that it has no frame of. With
-    `quiet_us` None no watermark is ever moved.
+    the time listened beyond that, once. It is worked out when the area's next frame comes and at the end of the batch.
     """
 
     def __init__(self, areas: Areas, quiet_us: int | None) -> None:
@@ -29,10 +25,7 @@ class Silence:
         self._beaten_us[partition] = self._heard(partition, received_at_us)
 
     def frame(self, area: Area, partition: int, received_at_us: int) -> int:
-        """Take the next record of a partition, a frame, which ends its area's silence.
-
-        Return by how many microseconds the heartbeats of this batch have moved the area's watermark before it.
-        """
+        """Take a frame, which ends a silence; return how far this batch had moved its area's watermark."""
         self._settle(area)
         area.partition = partition
         area.silent_since_us = self._heard(partition, received_at_us)

@@ -1,7 +1,5 @@
 """VerifiedTemplates: the histograms that buffered detections are stamped with, verified and known by a small code."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 import msgspec
@@ -38,10 +36,7 @@ class VerifiedTemplates(TemplateRegistry):
         self._code_of_id: dict[str, int] = {}
 
     def code(self, claimed_id: str, content: Raw) -> int:
-        """Return the code of a template that a frame carries, or a `Fault`.
-
-        A template that is known by that id has been verified once; the frame's copy is then not looked at.
-        """
+        """Return the code of a frame's template, or a `Fault`; one known by its id is not looked at again."""
         known = self._code_of_id.get(claimed_id)
         if known is not None:
             return known

@@ -39,13 +39,7 @@ class Slot(Struct, array_like=True, frozen=True):
 
     @classmethod
     def decode(cls, slot: bytes) -> Slot:
-        """Read what `SlotWriter` wrote.
-
-        Raises
-        ------
-        StateError
-            The bytes are no slot of this format.
-        """
+        """Read what `SlotWriter` wrote; StateError if it is no slot of this format."""
         return decode_state(slot, _decoder, "a journal slot")
 
     def histograms(self) -> list[Histogram]:
@@ -85,6 +79,7 @@ class SlotWriter:
         templates, _, template = _local(rows.template[part])
         streams, _, stream = _local(rows.stream[part])
         areas, _, area_of_sensor = _local(rows.area[part][first_row])
+        histograms = [self.templates.histogram(code) for code in templates]
         slot = Slot(
             format=FORMAT,
             number=number,
@@ -93,7 +88,7 @@ class SlotWriter:
             sensors=[
                 (int(at), self.areas.sensor_of(code).name) for at, code in zip(area_of_sensor, sensors, strict=True)
             ],
-            templates=[_histogram_bytes(self.templates.histogram(code)) for code in templates],
+            templates=[(h.edges_s.astype("<f8").tobytes(), h.mass.astype("<f8").tobytes()) for h in histograms],
             seq=rows.seq[part].astype("<i8").tobytes(),
             detected_at_us=rows.detected_at_us[part].astype("<i8").tobytes(),
             received_at_us=rows.received_at_us[part].astype("<i8").tobytes(),
@@ -106,19 +101,13 @@ class SlotWriter:
         return msgpack.encode(slot)
 
 
-def _local(
-    codes: CodeArray,
-) -> tuple[list[int], PositionArray, npt.NDArray[np.uint16]]:
+def _local(codes: CodeArray) -> tuple[list[int], PositionArray, npt.NDArray[np.uint16]]:
     """Return the distinct codes in order of appearance, the first row of each, and each row's position among them."""
     distinct, first_row, position = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first_row)
     rank = np.empty(len(order), "<u2")
     rank[order] = np.arange(len(order))
     return distinct[order].tolist(), first_row[order], rank[position]
-
-
-def _histogram_bytes(histogram: Histogram) -> tuple[bytes, bytes]:
-    return histogram.edges_s.astype("<f8").tobytes(), histogram.mass.astype("<f8").tobytes()
 
 
 _decoder = msgpack.Decoder(Slot)

@@ -1,20 +1,19 @@
 """A shard's state to its header, and back from the header and the live journal slots."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from msgspec import json
 
 from coincide import Stream
-from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings
+from coincide.queries import query_from_json
+from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings, in_force
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.episodes.episode_slots import EpisodeSlot
-from spark_jobs.rows.areas import PartitionClock
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.rates import DetectionRates
-from spark_jobs.saving.header import Header, SavedArea, SavedClock, SavedQuery
+from spark_jobs.saving.header import Header, SavedArea
 from spark_jobs.saving.journal import Slot
 from spark_jobs.saving.state_format import FORMAT, StateError, number_of
 
@@ -36,7 +35,7 @@ def header_of(state: ShardState) -> Header:
         episode_slots=sorted(state.episodes.slots.live),
         totals=state.totals,
         control_offset=state.control.offset,
-        queries=[SavedQuery.of(active) for active in state.control.in_force()],
+        queries=[_saved_query(active) for active in state.control.in_force()],
         removed=state.control.removed,
         areas=[
             SavedArea(
@@ -50,20 +49,21 @@ def header_of(state: ShardState) -> Header:
             )
             for area in state.areas
         ],
-        clocks=[SavedClock(at, clock.heard_us, clock.missed_us) for at, clock in state.areas.clocks.items()],
+        clocks=state.areas.clocks,
     )
+
+
+def _saved_query(active: ActiveQuery | ActiveReadings) -> tuple[bytes, int, bool, int, int, int]:
+    query = json.encode(active.query.to_json())
+    return query, active.version, active.paused, active.activation_seq, active.matches, active.episodes
 
 
 def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header, slots: Iterable[bytes]) -> ShardState:
     """Return the state that was saved; its later answers are the same.
 
-    Rows that were dropped since their slot was written come back with it. They change nothing: they can match
-    nothing that is not late, and the next sweep drops them again.
-
-    Raises
-    ------
-    StateError
-        A live slot is missing or cannot be read, or a query names a stream that is not declared any more.
+    Rows that were dropped since their slot was written come back with it. They change nothing: they can match nothing
+    that is not late, and the next sweep drops them again. A StateError says that a live slot is missing or cannot be
+    read, or that a query names a stream that is not declared any more.
     """
     state = ShardState.empty(streams, limits, header.shard)
     state.next_seq, state.next_slot, state.first_seq = header.next_seq, header.next_slot, header.first_seq
@@ -73,23 +73,21 @@ def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header
     state.live_slots = set(header.live_slots)
     state.control.offset, state.control.removed = header.control_offset, header.removed
     for saved in header.queries:
-        active = saved.active()
-        _refuse_undeclared(active, streams)
+        active = in_force(query_from_json(json.decode(saved[0])), *saved[1:])
+        for stream in active.query.streams:
+            if stream not in streams:
+                raise StateError(
+                    f"query {active.query.id!r} is in force and names the stream {stream!r}, which is not declared "
+                    "any more: declare it, remove the query, then take the stream away"
+                )
         state.control.put_in_force(active)
     _restore_areas(state, header)
     contents = {number_of(slot): slot for slot in slots}
     _restore_rows(state, contents)
-    _restore_episodes(state, header, contents)
+    state.episodes.slots.next = header.next_episode_slot
+    episodes = [EpisodeSlot.decode(slot) for slot in _needed(contents, header.episode_slots)]
+    state.episodes.restore(state.control.active.values(), episodes)
     return state
-
-
-def _refuse_undeclared(active: ActiveQuery | ActiveReadings, streams: Mapping[str, Stream]) -> None:
-    for stream in active.query.streams:
-        if stream not in streams:
-            raise StateError(
-                f"query {active.query.id!r} is in force and names the stream {stream!r}, which is not declared any "
-                "more: declare it, remove the query, then take the stream away"
-            )
 
 
 def _restore_areas(state: ShardState, header: Header) -> None:
@@ -99,8 +97,7 @@ def _restore_areas(state: ShardState, header: Header) -> None:
         area.silent_since_us = saved.silent_since_us
         area.rates = DetectionRates.restored(saved.rates, state.stream_codes)
         state.areas.watermark.put(area.code, saved.watermark_us)
-    for clock in header.clocks:
-        state.areas.clocks[clock.partition] = PartitionClock(clock.heard_us, clock.missed_us)
+    state.areas.clocks |= header.clocks
 
 
 def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
@@ -108,12 +105,6 @@ def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
     if missing:
         raise StateError(f"{len(missing)} live journal slots are missing, the first is {min(missing, key=abs)}")
     return [slots[number] for number in sorted(numbers, key=abs)]
-
-
-def _restore_episodes(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
-    state.episodes.slots.next = header.next_episode_slot
-    saved = [EpisodeSlot.decode(slot) for slot in _needed(slots, header.episode_slots)]
-    state.episodes.restore(state.control.active.values(), saved)
 
 
 def _restore_rows(state: ShardState, slots: Mapping[int, bytes]) -> None:

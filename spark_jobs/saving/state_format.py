@@ -1,14 +1,12 @@
 """The version of the saved state: what every piece of it begins with, and is refused by when it is another's."""
 
-from __future__ import annotations
-
 import re
 from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, msgpack
 
-FORMAT = 4  # raise it with every change of Header, Slot or what they hold
+FORMAT = 5  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
@@ -18,13 +16,7 @@ class StateError(RuntimeError):
 
 
 def decode_state(content: bytes, decoder: msgpack.Decoder[T], what: str) -> T:
-    """Decode an array whose first element is the format it was written in.
-
-    Raises
-    ------
-    StateError
-        It was written in another format, or is no such array.
-    """
+    """Decode an array that begins with its format; StateError if that is another, or it is no such array."""
     try:
         written_in = msgpack.decode(msgpack.decode(content, type=list[Raw])[0])
         if written_in != FORMAT:
@@ -35,13 +27,7 @@ def decode_state(content: bytes, decoder: msgpack.Decoder[T], what: str) -> T:
 
 
 def number_of(slot: bytes) -> int:
-    """Return the number of a slot, which comes after the format.
-
-    Raises
-    ------
-    StateError
-        It was written in another format, or is no slot.
-    """
+    """Return the number of a slot, which comes after the format; StateError if it is no slot of this format."""
     return decode_state(slot, _numbered_decoder, "a journal slot").number
 
 

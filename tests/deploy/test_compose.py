@@ -17,7 +17,7 @@ import yaml
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import Settings as IngestSettings
-from spark_jobs.settings import Settings as FusionSettings
+from spark_jobs.settings import FusionSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))

@@ -17,14 +17,14 @@ from deploy.local.java import find_java
 from spark_jobs.job.checkpoint import LockError, lock_checkpoint, lock_path
 from spark_jobs.job.session import create_session, end_session, is_lost
 from spark_jobs.job.shards import shard_keys, spark_hash
-from spark_jobs.settings import Settings
+from spark_jobs.settings import FusionSettings
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    spark = create_session(Settings(jars_path=ensure_jars(find_java()).spark, master="local[1]", shards=4))
+    spark = create_session(FusionSettings(jars_path=ensure_jars(find_java()).spark, master="local[1]", shards=4))
     yield spark
     end_session(spark, 30)
     assert is_lost(spark)

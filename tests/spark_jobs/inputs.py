@@ -1,7 +1,5 @@
 """What the fusion core is fed in tests: frames and query records, as ingest and alerting write them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What comes out of the fusion core in tests: its records, decoded, and its saved state."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

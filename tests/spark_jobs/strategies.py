@@ -1,7 +1,5 @@
 """What Hypothesis draws for the laws of the fusion core: rows, readings, queries, and how they come in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Any, Protocol, TypeVar

@@ -24,6 +24,8 @@ def _own_signals() -> Iterator[None]:
     ("name", "value", "sentence"),
     [
         ("SHARD", "2", "shard: there is no such setting"),
+        ("SHARDS", "0", "shards: Input should be greater than or equal to 1, got 0"),
+        ("DRIVER_MEMORY", "lots", "got 'lots'"),
         ("STREAMS_PATH", "absent.yaml", "absent.yaml: cannot be read"),
         ("JARS_PATH", "/absent", "there is no jar in it"),
     ],

@@ -13,7 +13,7 @@ from deploy.local.system import HARBOUR, PROCESSES
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import Settings as IngestSettings
-from spark_jobs.settings import Settings as FusionSettings
+from spark_jobs.settings import FusionSettings
 
 ODD_NAMES = ["plain", "a b", "it's", "100%", "a: b", "a #b", "größe"]
 

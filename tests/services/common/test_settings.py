@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import ComponentSettings, FrozenSettings, SettingsError, load_settings
 from services.ingest.settings import Settings as IngestSettings
-from spark_jobs.settings import Settings as FusionSettings
+from spark_jobs.settings import FusionSettings
 
 COMPONENTS: dict[str, type[ComponentSettings]] = {
     "ingest": IngestSettings,

@@ -1,39 +1,58 @@
-"""Laws of the fusion core, against the slow twin: batching, restarts, repetition and run-time changes."""
+"""Laws of the fusion core, for two roles and for more, against the slow twin: batching, order, restarts, repetition."""
 
-from __future__ import annotations
+from typing import Any, NamedTuple
 
-from typing import Any
-
-from hypothesis import given, settings
+import pytest
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from coincide import Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion import SlowFusion
 from tests.spark_jobs.inputs import STREAMS, Row, control, frame, put, query_json, started
-from tests.spark_jobs.outputs import (
-    assert_a_restart_changes_nothing,
-    late,
-    slow_matches,
-    status,
-)
+from tests.spark_jobs.outputs import assert_a_restart_changes_nothing, late, matches, slow_matches, status
 from tests.spark_jobs.strategies import (
+    BURST_SECONDS,
     SHORT_SECONDS,
     SWEEPING,
+    THREE_STREAMS,
     Pushes,
+    bursts_in_order,
     frames_in_order,
     queries,
     rows,
     runs,
     split,
+    wide_queries,
+    wide_runs,
 )
 
 
+class Kind(NamedTuple):
+    """What is drawn for queries of one kind."""
+
+    streams: dict[str, Stream]
+    runs: st.SearchStrategy[Pushes]
+    frames: st.SearchStrategy[list[InputRecord]]
+    queries: st.SearchStrategy[dict[str, Any]]
+    rows: st.SearchStrategy[Row]
+
+    def core(self, *records: InputRecord) -> FusionCore:
+        return started(*records, streams=self.streams, limits=SWEEPING)
+
+
+TWO_ROLES = Kind(STREAMS, runs(), frames_in_order(), queries, rows(SHORT_SECONDS))
+MORE_ROLES = Kind(THREE_STREAMS, wide_runs(), bursts_in_order(), wide_queries(), rows(BURST_SECONDS, "pst"))
+kinds = pytest.mark.parametrize("kind", [TWO_ROLES, MORE_ROLES], ids=["two roles", "more roles"])
+
+
+@kinds
 @settings(max_examples=60, deadline=None)
-@given(runs())
-def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes) -> None:
-    core, slow = FusionCore(STREAMS, SWEEPING, 0), SlowFusion(STREAMS)
-    for batch in pushes:
+@given(st.data())
+def test_whatever_happens_the_answers_are_those_of_the_definition(kind: Kind, data: st.DataObject) -> None:
+    core, slow = kind.core(), SlowFusion(kind.streams)
+    for batch in data.draw(kind.runs):
         known, known_late = len(slow.matches), len(slow.late)
         output = core.push(batch)
         slow.push(batch)
@@ -43,42 +62,44 @@ def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes
         assert totals["accepted"] == len(slow.rows)
         assert totals["matches"] == len(slow.matches)
         assert (totals["duplicates"], totals["conflicts"]) == (slow.duplicates, slow.conflicts)
+    event(f"some match: {bool(slow.matches)}")
+    event(f"some superseded: {any(match[-1] for match in slow.matches)}")
 
 
+@kinds
 @settings(max_examples=40, deadline=None)
-@given(frames_in_order(), queries, st.data())
-def test_batching_never_changes_a_match(frames: list[InputRecord], query: dict[str, Any], data: st.DataObject) -> None:
-    at_once = started(put(0, query), limits=SWEEPING).push(frames)
-    core = started(put(0, query), limits=SWEEPING)
+@given(st.data())
+def test_batching_never_changes_a_match(kind: Kind, data: st.DataObject) -> None:
+    frames, query = data.draw(kind.frames), data.draw(kind.queries)
+    at_once, core = kind.core(put(0, query)).push(frames), kind.core(put(0, query))
     one_by_one = [match for batch in split(data.draw, frames, 4) for match in core.push(batch).matches]
     assert sorted(one_by_one) == sorted(at_once.matches)
 
 
+@kinds
 @settings(max_examples=40, deadline=None)
-@given(
-    st.lists(rows(SHORT_SECONDS), min_size=2, max_size=10, unique_by=lambda row: (row.sensor, row.id)),
-    queries,
-    st.data(),
-)
-def test_the_order_of_arrival_never_changes_a_match(
-    members: list[Row], query: dict[str, Any], data: st.DataObject
-) -> None:
-    received_at_s = 1000.0
-    in_order = started(put(0, query), limits=SWEEPING).push([frame(0, members, received_at_s=received_at_s)])
-    shuffled = data.draw(st.permutations(members))
-    core = started(put(0, query), limits=SWEEPING)
-    anyhow = [
-        match
-        for offset, row in enumerate(shuffled)
-        for match in core.push([frame(offset, [row], received_at_s=received_at_s)]).matches
-    ]
-    assert sorted(anyhow) == sorted(in_order.matches)
+@given(st.data())
+def test_the_order_of_arrival_never_changes_what_is_left(kind: Kind, data: st.DataObject) -> None:
+    members = data.draw(st.lists(kind.rows, min_size=2, max_size=10, unique_by=lambda row: (row.sensor, row.id)))
+    query = data.draw(kind.queries)
+
+    def left(*batches: list[Row]) -> list[tuple[str, str]]:
+        """Everything of the records but what each superseded, which is gone."""
+        core = kind.core(put(0, query))
+        outputs = [core.push([frame(nth, batch, received_at_s=1000.0)]) for nth, batch in enumerate(batches)]
+        records = [match for output in outputs for match in matches(output)]
+        gone = {each for match in records for each in match.pop("supersedes", ())}
+        return sorted((match["id"], repr(match)) for match in records if match["id"] not in gone)
+
+    shuffled = left(*([row] for row in data.draw(st.permutations(members))))
+    assert shuffled == left(*([row] for row in members)) == left(members)
 
 
+@kinds
 @settings(max_examples=40, deadline=None)
-@given(runs(), st.data())
-def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
-    assert_a_restart_changes_nothing(pushes, data, SWEEPING)
+@given(st.data())
+def test_a_restart_changes_nothing(kind: Kind, data: st.DataObject) -> None:
+    assert_a_restart_changes_nothing(data.draw(kind.runs), data, SWEEPING, streams=kind.streams)
 
 
 @settings(max_examples=40, deadline=None)
@@ -94,12 +115,8 @@ def test_records_that_come_twice_add_no_match(pushes: Pushes) -> None:
 def test_the_strategies_reach_what_they_are_for() -> None:
     """Guard against laws that hold because nothing ever happens."""
     core = started(put(0, query_json(window_s=3.0, threshold=0.31)), limits=SWEEPING)
-    output = core.push(
-        [
-            frame(0, [Row("a", 1000.0), Row("b", 1001.0, stream="s"), Row("a", 1000.0), Row("a", 1005.0)]),
-            frame(1, [Row("c", 1100.0), Row("d", 1001.0)]),
-        ]
-    )
+    first = [Row("a", 1000.0), Row("b", 1001.0, stream="s"), Row("a", 1000.0), Row("a", 1005.0)]
+    output = core.push([frame(0, first), frame(1, [Row("c", 1100.0), Row("d", 1001.0)])])
     totals = status(output)["totals"]
     assert [totals[name] for name in ("accepted", "late", "duplicates", "conflicts", "matches")] == [3, 1, 1, 1, 1]
     assert status(output)["buffered"] == {"p": 1, "s": 0}

@@ -1,7 +1,5 @@
 """Laws of live episodes, against the slow twin: batching, order of arrival, restarts, and that final is final."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -14,12 +12,7 @@ from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.episodes import SlowEpisodes
 from tests.spark_jobs.inputs import Row, frame, heartbeat, put
 from tests.spark_jobs.inputs import started as started_with
-from tests.spark_jobs.outputs import (
-    EpisodeReader,
-    assert_a_restart_changes_nothing,
-    episodes,
-    matches,
-)
+from tests.spark_jobs.outputs import EpisodeReader, assert_a_restart_changes_nothing, episodes, matches
 from tests.spark_jobs.strategies import (
     BURST_SECONDS,
     SWEEPING,

@@ -1,7 +1,5 @@
 """Live episodes in the fusion core: what their records hold, and how they grow, merge, split and end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -14,6 +12,15 @@ from tests.spark_jobs.inputs import Row, frame, heartbeat, put, query_json, remo
 from tests.spark_jobs.outputs import Record, SavedCore, episodes, status
 
 RECEIVED_S = 1e9
+BURST = {
+    "id": "burst",
+    "from": {"one": "p", "two": "p", "three": "p"},
+    "form": "clique",
+    "within": [{"window_s": 2, "threshold": 0.04}],
+    "at_least": 2,
+    "coalesce": {"gap_s": 0},
+}
+ABC = [Row(name, 1000 + nth, sensor=name) for nth, name in enumerate("abc")]
 
 
 def near(gap_s: float = 5, **rule: Any) -> dict[str, Any]:
@@ -193,14 +200,6 @@ def test_a_pause_lets_time_go_on() -> None:
     assert [brief(record) for record in told(fused, alone(2, 1100))] == [("final", 0, 1000, 1000, 1)]
 
 
-def test_a_forgotten_area_leaves_its_episodes_final() -> None:
-    fused = core(near(), Limits(sweep_after=1, forget_area_after_s=3600))
-    fused.push([frame(0, [Row("p", 1000), Row("s", 1000, stream="s")], "quiet", received_at_s=1001.0)])
-    fused.push([frame(1, [Row("p", 1000)], "bay", received_at_s=4602.0)])
-    [final] = told(fused, frame(2, [Row("q", 1000)], "bay", received_at_s=4602.0))
-    assert (final["area"], brief(final)[0]) == ("quiet", "final")
-
-
 def test_episodes_are_counted() -> None:
     fused = core(near())
     fused.push([both(0, 1000)])
@@ -209,18 +208,9 @@ def test_episodes_are_counted() -> None:
 
 
 def test_a_superseded_match_leaves_its_episode() -> None:
-    burst = {
-        "id": "burst",
-        "from": {"one": "p", "two": "p", "three": "p"},
-        "form": "clique",
-        "within": [{"window_s": 2, "threshold": 0.04}],
-        "at_least": 2,
-        "coalesce": {"gap_s": 0},
-    }
-    fused = core(burst)
-    rows = [Row(name, 1000 + nth, sensor=name) for nth, name in enumerate("abc")]
-    [two] = told(fused, frame(0, rows[:2]))
-    [three] = told(fused, frame(1, rows[2:]))
+    fused = core(BURST)
+    [two] = told(fused, frame(0, ABC[:2]))
+    [three] = told(fused, frame(1, ABC[2:]))
     assert (two["count"], three["count"], three["id"], three["revision"]) == (1, 1, two["id"], 1)
 
 
@@ -272,18 +262,9 @@ def test_episodes_of_another_rule_have_other_ids() -> None:
 
 
 def test_what_is_superseded_in_one_area_stays_in_another_where_all_has_the_same_names() -> None:
-    burst = {
-        "id": "burst",
-        "from": {"one": "p", "two": "p", "three": "p"},
-        "form": "clique",
-        "within": [{"window_s": 2, "threshold": 0.04}],
-        "at_least": 2,
-        "coalesce": {"gap_s": 0},
-    }
-    fused = core(burst)
-    rows = [Row(name, 1000 + nth, sensor=name) for nth, name in enumerate("abc")]
-    bay, hill = told(fused, frame(0, rows[:2]), frame(1, rows[:2], "hill"))
-    [three] = told(fused, frame(2, rows[2:]))
+    fused = core(BURST)
+    bay, hill = told(fused, frame(0, ABC[:2]), frame(1, ABC[:2], "hill"))
+    [three] = told(fused, frame(2, ABC[2:]))
     assert (bay["id"], bay["area"], three["area"], three["count"]) == (three["id"], "bay", "bay", 1)
     four = Row("d", 1000.5, sensor="d")
     [grown] = told(fused, frame(3, [four], "hill"))

@@ -1,7 +1,5 @@
 """Grouping of matches into episodes: which are new, which are as they were, and which revision they have."""
 
-from __future__ import annotations
-
 from coincide.queries import EpisodeRule
 from spark_jobs.episodes.episode_records import EpisodeRecordMember, GroupKey, Part
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
@@ -20,8 +18,8 @@ def part(name: str, start_us: int, end_us: int, revision: int) -> Part:
 def formed(
     known: list[LiveEpisode], changes: GroupChanges, settled_before_us: int = NOTHING_SETTLED
 ) -> list[LiveEpisode]:
-    found = regrouped(GROUP, known, changes, RULE, settled_before_us)
-    return sorted([*found.kept, *found.new], key=lambda episode: episode.whole.start_us)
+    kept, new = regrouped(GROUP, known, changes, RULE, settled_before_us)
+    return sorted([*kept, *new], key=lambda episode: episode.whole.start_us)
 
 
 def brief(episodes: list[LiveEpisode]) -> list[tuple[int, int, int, int]]:

@@ -16,6 +16,10 @@ from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.restarts import Liveliness
 from spark_jobs.job.status_metrics import StatusMetrics
 
+OPERATOR_COUNTS = ("numRowsUpdated", "numRowsRemoved", "allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
+OPERATOR_MORE = ("numRowsDroppedByWatermark", "numShufflePartitions", "numStateStoreInstances")
+RATES = {"inputRowsPerSecond": 100.0, "processedRowsPerSecond": 83.3}
+OTHER_OFFSETS = dict.fromkeys(("startOffset", "latestOffset"))
 PROGRESS = {
     "id": "6cf6846a-9154-48b9-b915-09ddf0f6fbda",
     "runId": "3ccbe2cd-6636-49c1-8fa6-ad24c740a60a",
@@ -24,47 +28,21 @@ PROGRESS = {
     "batchId": 7,
     "batchDuration": 240,
     "numInputRows": 20,
-    "inputRowsPerSecond": 100.0,
-    "processedRowsPerSecond": 83.3,
+    **RATES,
     "durationMs": {"triggerExecution": 240},
     "eventTime": {},
     "stateOperators": [
         {
             "operatorName": "transformWithStateInPandasExec",
+            **dict.fromkeys((*OPERATOR_COUNTS, *OPERATOR_MORE), 1),
             "numRowsTotal": 17,
-            "numRowsUpdated": 2,
-            "numRowsRemoved": 0,
-            "allUpdatesTimeMs": 35,
-            "allRemovalsTimeMs": 0,
-            "commitTimeMs": 5,
             "memoryUsedBytes": 3785380,
-            "numRowsDroppedByWatermark": 0,
-            "numShufflePartitions": 1,
-            "numStateStoreInstances": 1,
             "customMetrics": {"rocksdbSstFileSize": 20784},
         }
     ],
     "sources": [
-        {
-            "description": "KafkaV2[Subscribe[detections]]",
-            "startOffset": '{"detections":{"0":0,"1":0}}',
-            "endOffset": '{"detections":{"0":12,"1":8}}',
-            "latestOffset": '{"detections":{"0":12,"1":8}}',
-            "numInputRows": 20,
-            "inputRowsPerSecond": 100.0,
-            "processedRowsPerSecond": 83.3,
-            "metrics": {},
-        },
-        {
-            "description": "KafkaV2[Subscribe[queries]]",
-            "startOffset": None,
-            "endOffset": None,
-            "latestOffset": None,
-            "numInputRows": 0,
-            "inputRowsPerSecond": 0.0,
-            "processedRowsPerSecond": 0.0,
-            "metrics": {},
-        },
+        {"description": topic, "numInputRows": 20, **RATES, "metrics": {}, "endOffset": end, **OTHER_OFFSETS}
+        for topic, end in [("detections", '{"detections":{"0":12,"1":8}}'), ("queries", None)]
     ],
     "sink": {"description": "kafka", "numOutputRows": 3, "metrics": {}},
     "observedMetrics": {},
@@ -83,18 +61,9 @@ def test_a_batch_is_counted_and_is_a_sign_of_life(registry: CollectorRegistry) -
     listener.onQueryProgress(QueryProgressEvent(StreamingQueryProgress.fromJson(PROGRESS)))
     assert liveliness.why_not_ready() is None
     assert processed == [{"detections": {"0": 12, "1": 8}}]
-    found = {
-        name: registry.get_sample_value(f"coincide_fusion_{name}")
-        for name in ("batches_total", "input_records_total", "batch_seconds_sum", "state_rows", "state_bytes")
-    }
-    assert found == {
-        "batches_total": 1,
-        "input_records_total": 20,
-        "batch_seconds_sum": 0.24,
-        "state_rows": 17,
-        "state_bytes": 20784,
-    }
-    assert registry.get_sample_value("coincide_fusion_state_memory_bytes") == 3785380
+    expected = {"batches_total": 1, "input_records_total": 20, "batch_seconds_sum": 0.24, "state_rows": 17}
+    expected |= {"state_bytes": 20784, "state_memory_bytes": 3785380}
+    assert {name: registry.get_sample_value(f"coincide_fusion_{name}") for name in expected} == expected
 
 
 def test_an_idle_query_is_ready(registry: CollectorRegistry) -> None:
@@ -120,9 +89,14 @@ def status(shard: int, accepted: int, matches: int, version: int, watermark_us: 
     ).encode()
 
 
-def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
+def registered(registry: CollectorRegistry) -> StatusMetrics:
     metrics = StatusMetrics(clock_s=lambda: 100.0)
     registry.register(metrics)
+    return metrics
+
+
+def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
+    metrics = registered(registry)
     metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=1, watermark_us=None))
     metrics.take(b"shard-0", status(0, accepted=10, matches=2, version=4, watermark_us=90_000_000))
     metrics.take(b"shard-1", status(1, accepted=7, matches=3, version=3, watermark_us=70_000_000))
@@ -141,8 +115,7 @@ def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
 
 
 def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry) -> None:
-    metrics = StatusMetrics()
-    registry.register(metrics)
+    metrics = registered(registry)
     for shard, scheme, eager_s, lazy_s in (
         (0, "eager", 0.001, 0.004),
         (1, "lazy", 0.003, 0.002),
@@ -159,8 +132,7 @@ def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry
 
 
 def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry) -> None:
-    metrics = StatusMetrics()
-    registry.register(metrics)
+    metrics = registered(registry)
     metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=4, watermark_us=None))
     metrics.take(b"shard-1", status(1, accepted=7, matches=3, version=2, watermark_us=None))
     metrics.take(b"shard-1", None)
@@ -170,8 +142,7 @@ def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry) -> 
 
 @pytest.mark.parametrize("value", [b"", b"{", b"[]", b"\xff"])
 def test_what_is_no_status_changes_nothing(registry: CollectorRegistry, value: bytes | None) -> None:
-    metrics = StatusMetrics()
-    registry.register(metrics)
+    metrics = registered(registry)
     metrics.take(b"shard-0", value)
     assert registry.get_sample_value("coincide_fusion_accepted_total") == 0
 
@@ -192,11 +163,12 @@ def liveliness() -> Liveliness:
     return Liveliness(60)
 
 
-@pytest.fixture
-def url(registry: CollectorRegistry, liveliness: Liveliness) -> Iterator[str]:
-    server = JobServer("127.0.0.1", 0, registry, liveliness.why_not_ready)
+@pytest.fixture(params=["127.0.0.1", "::1"])
+def url(registry: CollectorRegistry, liveliness: Liveliness, request: pytest.FixtureRequest) -> Iterator[str]:
+    server = JobServer(request.param, 0, registry, liveliness.why_not_ready)
     server.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
+    host = f"[{request.param}]" if ":" in request.param else request.param
+    yield f"http://{host}:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
 

@@ -1,7 +1,5 @@
 """The stateful operator without a JVM: Spark's own tester holds the state."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

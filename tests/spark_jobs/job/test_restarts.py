@@ -1,7 +1,5 @@
 """The supervisor: restarts, delays, and the end."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 
@@ -56,6 +54,10 @@ def starts(*outcomes: FakeQuery | Exception, then: Callable[[], FakeQuery]) -> C
     return start
 
 
+def never() -> FakeQuery:
+    raise AssertionError("started")
+
+
 def test_delays_double_up_to_the_longest(stopping: RecordedWaits) -> None:
     running = FakeQuery(10)
 
@@ -63,19 +65,11 @@ def test_delays_double_up_to_the_longest(stopping: RecordedWaits) -> None:
         stopping.set()
         return running
 
-    failures: list[FakeQuery | Exception] = [
-        OSError("no broker"),
-        FakeQuery(0, RuntimeError("died")),
-        OSError("no broker"),
-        OSError("no broker"),
-    ]
+    away = OSError("no broker")
+    failures: list[FakeQuery | Exception] = [away, FakeQuery(0, RuntimeError("died")), away, away]
     restarts: list[None] = []
     query = keep_running(
-        starts(*failures, then=last),
-        Liveliness(60),
-        Backoff(1, 5),
-        stopping,
-        on_restart=lambda: restarts.append(None),
+        starts(*failures, then=last), Liveliness(60), Backoff(1, 5), stopping, on_restart=lambda: restarts.append(None)
     )
     assert query is running
     assert stopping.delays_s == [1, 2, 4, 5]
@@ -115,13 +109,7 @@ def test_why_the_query_ended_is_what_readiness_says(stopping: RecordedWaits) -> 
 
 def test_a_fatal_error_is_raised(stopping: RecordedWaits) -> None:
     with pytest.raises(LookupError, match="lost"):
-        keep_running(
-            starts(LookupError("lost"), then=lambda: FakeQuery(0)),
-            Liveliness(60),
-            Backoff(1, 2),
-            stopping,
-            (LookupError,),
-        )
+        keep_running(starts(LookupError("lost"), then=never), Liveliness(60), Backoff(1, 2), stopping, (LookupError,))
 
 
 def test_an_end_that_makes_trying_again_vain_is_raised(stopping: RecordedWaits) -> None:
@@ -131,22 +119,12 @@ def test_an_end_that_makes_trying_again_vain_is_raised(stopping: RecordedWaits) 
 
     failures = (FakeQuery(0, OSError("for now")), FakeQuery(0, OSError("beyond repair")))
     with pytest.raises(LookupError, match="give up"):
-        keep_running(
-            starts(*failures, then=lambda: FakeQuery(0)),
-            Liveliness(60),
-            Backoff(1, 2),
-            stopping,
-            raise_if_in_vain=refuse,
-        )
+        keep_running(starts(*failures, then=never), Liveliness(60), Backoff(1, 2), stopping, raise_if_in_vain=refuse)
     assert stopping.delays_s == [1]
 
 
 def test_nothing_is_started_once_stopping(stopping: RecordedWaits) -> None:
     stopping.set()
-
-    def never() -> FakeQuery:
-        raise AssertionError("started")
-
     assert keep_running(never, Liveliness(60), Backoff(1, 2), stopping) is None
 
 
@@ -154,7 +132,7 @@ def test_liveliness_ages() -> None:
     now_s = [100.0]
     liveliness = Liveliness(60, clock_s=lambda: now_s[0])
     assert liveliness.why_not_ready() == "the query has not been started yet"
-    liveliness.starting()
+    liveliness.away("the query has not finished its first batch yet")
     assert liveliness.why_not_ready() == "the query has not finished its first batch yet"
     liveliness.saw()
     now_s[0] = 160.0

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from services.common.settings import SettingsError
+from services.common.settings import SettingsError, load_settings
 from spark_jobs.job.session import spark_properties, write_archive
-from spark_jobs.settings import Settings
+from spark_jobs.settings import FusionSettings
 
 
 def test_own_properties_win(tmp_path: Path) -> None:
     (tmp_path / "b.jar").touch()
     (tmp_path / "a.jar").touch()
-    settings = Settings(jars_path=tmp_path, shards=3, spark_conf={"spark.driver.memory": "3g"})
+    own = {"JARS_PATH": str(tmp_path), "SHARDS": "3", "SPARK_CONF": '{spark.driver.memory: "3g"}'}
+    settings = load_settings(FusionSettings, None, {f"COINCIDE_FUSION_{name}": value for name, value in own.items()})
     properties = spark_properties(settings)
     assert properties["spark.jars"] == f"{tmp_path}/a.jar,{tmp_path}/b.jar"
     assert properties["spark.sql.shuffle.partitions"] == "3"
@@ -25,7 +26,7 @@ def test_own_properties_win(tmp_path: Path) -> None:
 
 def test_missing_jars_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no jar in it"):
-        spark_properties(Settings(jars_path=tmp_path))
+        spark_properties(FusionSettings(jars_path=tmp_path))
 
 
 def test_the_archive_for_a_cluster_can_be_imported_from(tmp_path: Path) -> None:

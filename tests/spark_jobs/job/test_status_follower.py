@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_jobs.job.status_follower import retire_status
-from spark_jobs.settings import Settings
+from spark_jobs.settings import FusionSettings
 
 
 class Answered:
@@ -34,6 +34,6 @@ class ListProducer:
 
 def test_every_shard_that_is_not_there_is_retired() -> None:
     producer = ListProducer()
-    retire_status(Settings(shards=2, topic_prefix="x."), producer.connect)
+    retire_status(FusionSettings(shards=2, topic_prefix="x."), producer.connect)
     assert producer.sent == [("x.status", f"shard-{shard}".encode(), None) for shard in range(2, 256)]
     assert producer.is_closed

@@ -1,7 +1,5 @@
 """What fused records say beyond who matched: when it occurred, and how often chance does as well."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,6 +1,4 @@
-"""Laws of queries of more than two roles, against the slow twin: batching, order, restarts, changed thresholds."""
-
-from __future__ import annotations
+"""Queries of more than two roles over dense streams, against the slow twin; its laws are those of the core."""
 
 from functools import partial
 from itertools import combinations
@@ -8,84 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
 
-from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion import SlowFusion
 from tests.spark_jobs.inputs import Row, frame, put
 from tests.spark_jobs.inputs import started as started_with
-from tests.spark_jobs.outputs import (
-    SavedCore,
-    assert_a_restart_changes_nothing,
-    matches,
-    slow_matches,
-)
-from tests.spark_jobs.strategies import (
-    BURST_SECONDS,
-    SWEEPING,
-    TEMPLATES,
-    THREE_STREAMS,
-    Pushes,
-    bursts_in_order,
-    rows,
-    split,
-    wide_queries,
-    wide_runs,
-)
+from tests.spark_jobs.outputs import SavedCore, matches, slow_matches
+from tests.spark_jobs.strategies import SWEEPING, TEMPLATES, THREE_STREAMS
 
 started = partial(started_with, streams=THREE_STREAMS, limits=SWEEPING)
-
-
-@settings(max_examples=40, deadline=None)
-@given(wide_runs())
-def test_whatever_happens_the_answers_are_those_of_the_definition(pushes: Pushes) -> None:
-    core, slow = started(), SlowFusion(THREE_STREAMS)
-    for batch in pushes:
-        known = len(slow.matches)
-        output = core.push(batch)
-        slow.push(batch)
-        assert sorted(slow_matches(output)) == sorted(slow.matches[known:])
-    event(f"some match: {bool(slow.matches)}")
-    event(f"some superseded: {any(match[-1] for match in slow.matches)}")
-
-
-@settings(max_examples=25, deadline=None)
-@given(bursts_in_order(), wide_queries(), st.data())
-def test_batching_never_changes_a_match(frames: list[InputRecord], query: dict[str, Any], data: st.DataObject) -> None:
-    at_once = started(put(0, query)).push(frames)
-    core = started(put(0, query))
-    batches = split(data.draw, frames, 4)
-    assert sorted(match for batch in batches for match in core.push(batch).matches) == sorted(at_once.matches)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(rows(BURST_SECONDS, "pst"), min_size=3, max_size=9, unique_by=lambda row: (row.sensor, row.id)),
-    wide_queries(),
-    st.data(),
-)
-def test_the_order_of_arrival_never_changes_what_is_left(
-    members: list[Row], query: dict[str, Any], data: st.DataObject
-) -> None:
-    def left(order: list[Row]) -> list[tuple[str, str]]:
-        """Everything of the records but what each superseded, which is gone."""
-        core = started(put(0, query))
-        records = [
-            match
-            for offset, row in enumerate(order)
-            for match in matches(core.push([frame(offset, [row], received_at_s=1000.0)]))
-        ]
-        gone = {each for match in records for each in match.pop("supersedes")}
-        return sorted((match["id"], repr(match)) for match in records if match["id"] not in gone)
-
-    assert left(data.draw(st.permutations(members))) == left(members)
-
-
-@settings(max_examples=30, deadline=None)
-@given(wide_runs(), st.data())
-def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
-    assert_a_restart_changes_nothing(pushes, data, SWEEPING, streams=THREE_STREAMS)
 
 
 def test_an_event_that_may_play_two_roles_enlarges_a_set_in_both() -> None:

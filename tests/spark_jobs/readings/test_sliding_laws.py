@@ -1,7 +1,5 @@
 """Laws of queries over readings, against the slow twin: schemes, batching, order, restarts and repetition."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

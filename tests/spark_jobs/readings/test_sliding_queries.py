@@ -1,7 +1,5 @@
 """Queries over readings in the fusion core: the coalescing paper's examples, what records hold, changes at run time."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -324,19 +322,6 @@ class TestSchemes:
         drifting(fused, 100, 100)
         said = status(fused.push([]))["queries"]
         assert {said[name]["coalescing"]["scheme"] for name in ("hot", "cold")} == {"eager"}
-
-
-def test_the_answers_outlive_a_restart() -> None:
-    never = core(LONGEST_HOT, limits=Limits(sweep_after=1))
-    saved = SavedCore(STREAMS, Limits(sweep_after=1))
-    saved.save(never)
-    records = [frame(hour, [reading(hour * HOUR_S, 99 + hour % 4), tick(hour * HOUR_S + 60)]) for hour in range(50)]
-    for nth, each in enumerate(records):
-        restored = saved.restored()
-        expected = never.push([each])
-        assert restored.push([each]).episodes == expected.episodes
-        assert bool(expected.episodes) is (nth > 2)
-        saved.save(never)
 
 
 def test_an_area_without_a_reading_is_swept_as_others_are() -> None:

@@ -1,9 +1,6 @@
 """Frames that ingest would not write: each is refused with its reason, and the rest goes on."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,11 +9,12 @@ from coincide import Histogram
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Output
-from tests.spark_jobs.inputs import STREAMS, Row, frame, frame_json, put, query_json, record
+from tests.spark_jobs.inputs import MICROSECONDS, STREAMS, Row, frame, frame_json, put, query_json, record
 from tests.spark_jobs.outputs import letters, pairs, reasons, status
 
 GOOD = [Row("p1", 1000.0), Row("s1", 1001.0, stream="s")]
-Damage = Callable[[dict[str, Any]], object]
+AT_US, MISSING = 1000 * MICROSECONDS, object()
+NO_ATTRIBUTES: tuple[object, ...] = ([], None, {"x": "y" * 5000})
 
 
 def push(*records: InputRecord, limits: Limits | None = None) -> Output:
@@ -64,32 +62,23 @@ def test_a_record_without_a_value_is_a_dead_letter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "reason"),
+    ("change", "reason"),
     [
-        (lambda row: row.pop("id"), "malformed_detection"),
-        (lambda row: row.update(id=""), "malformed_detection"),
-        (lambda row: row.update(id=7), "malformed_detection"),
-        (lambda row: row.update(id="x" * 201), "malformed_detection"),
-        (lambda row: row.update(sensor=None), "malformed_detection"),
-        (lambda row: row.update(detected_at_us="1000"), "malformed_detection"),
-        (lambda row: row.update(detected_at_us=1000.5), "malformed_detection"),
-        (lambda row: row.update(detected_at_us=True), "malformed_detection"),
-        (lambda row: row.update(detected_at_us=2**63), "malformed_detection"),
-        (lambda row: row.update(detected_at_us=-(2**62)), "malformed_detection"),
-        (lambda row: row.update(latest_us=2**62), "malformed_detection"),
-        (lambda row: row.update(attributes=[]), "malformed_detection"),
-        (lambda row: row.update(attributes=None), "malformed_detection"),
-        (lambda row: row.update(attributes={"x": "y" * 5000}), "malformed_detection"),
-        (lambda row: row.update(stream="x"), "unknown_stream"),
-        (lambda row: row.update(template="t-0000000000000000"), "unknown_template"),
-        (lambda row: row.update(earliest_us=row["earliest_us"] - 1), "wrong_bounds"),
-        (lambda row: row.update(latest_us=row["latest_us"] + 1), "wrong_bounds"),
-        (lambda row: row.update(detected_at_us=row["detected_at_us"] + 1), "wrong_bounds"),
+        *((change, "malformed_detection") for change in [{"id": MISSING}, {"id": ""}, {"id": 7}, {"id": "x" * 201}]),
+        ({"sensor": None}, "malformed_detection"),
+        *(({"detected_at_us": us}, "malformed_detection") for us in ("1000", 1000.5, True, 2**63, -(2**62))),
+        ({"latest_us": 2**62}, "malformed_detection"),
+        *(({"attributes": said}, "malformed_detection") for said in NO_ATTRIBUTES),
+        ({"stream": "x"}, "unknown_stream"),
+        ({"template": "t-0000000000000000"}, "unknown_template"),
+        *(({name: AT_US + by}, "wrong_bounds") for name, by in (("earliest_us", -1), ("latest_us", 1))),
+        ({"detected_at_us": AT_US + 1}, "wrong_bounds"),
     ],
 )
-def test_a_row_that_cannot_be_used_is_refused_alone(damage: Damage, reason: str) -> None:
+def test_a_row_that_cannot_be_used_is_refused_alone(change: dict[str, Any], reason: str) -> None:
     bad = frame_json([Row("bad", 1000.0), *GOOD])
-    damage(bad["detections"][0])
+    row = bad["detections"][0] | change
+    bad["detections"][0] = {name: value for name, value in row.items() if value is not MISSING}
     output = push(record(0, bad))
     assert reasons(output) == [reason]
     assert pairs(output) == [("p1", "s1")]
@@ -109,15 +98,15 @@ def test_numbers_that_overflow_in_attributes_are_refused(number: bytes) -> None:
     ("template", "reason"),
     [
         ({"edges_s": [0, 1], "mass": [1]}, "template_mismatch"),
-        ({"edges_s": [0, 1], "mass": [2]}, "malformed_template"),
-        ({"edges_s": [1, 0], "mass": [1]}, "malformed_template"),
-        ({"edges_s": [0], "mass": []}, "malformed_template"),
-        ({"edges_s": [], "mass": []}, "malformed_template"),
-        ({"edges_s": [0, 1e10], "mass": [1]}, "malformed_template"),
+        *(
+            ({"edges_s": edges_s, "mass": mass}, "malformed_template")
+            for edges_s, mass in (
+                *(([0, 1], [2]), ([1, 0], [1]), ([0], []), ([], []), ([0, 1e10], [1]), ("01", [1])),
+                (list(range(1002)), [1 / 1001] * 1001),
+            )
+        ),
         ({"edges_s": [0, 1], "mass": [1], "more": 1}, "malformed_template"),
-        ({"edges_s": "01", "mass": [1]}, "malformed_template"),
         ([], "malformed_template"),
-        ({"edges_s": list(range(1002)), "mass": [1 / 1001] * 1001}, "malformed_template"),
     ],
 )
 def test_a_template_that_is_not_what_its_id_says_spoils_only_its_rows(template: object, reason: str) -> None:

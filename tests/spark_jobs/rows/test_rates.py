@@ -1,7 +1,5 @@
 """Detection rates against their definition: every detection looked at again, its age counted in whole minutes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """Heartbeats and silent areas: how far watermarks move, whatever the batches, against the slow twin."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,13 +7,13 @@ from hypothesis import strategies as st
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.saving.header import Header, SavedClock
+from spark_jobs.rows.areas import PartitionClock
+from spark_jobs.saving.header import Header
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
 from tests.spark_jobs.inputs import MICROSECONDS, STREAMS, Row, frame, heartbeat, put, query_json, record
 from tests.spark_jobs.outputs import (
     SavedCore,
-    but_for_template_pairs,
     late,
     letters,
     pairs,
@@ -49,9 +47,9 @@ def header(core: FusionCore) -> Header:
     return Header.decode(core.header(), 0)
 
 
-def progress(of: Header) -> tuple[dict[str, tuple[int, int]], dict[int, SavedClock]]:
+def progress(of: Header) -> tuple[dict[str, tuple[int, int]], dict[int, PartitionClock]]:
     areas = {area.name: (area.watermark_us, area.silent_since_us) for area in of.areas}
-    return areas, {clock.partition: clock for clock in of.clocks}
+    return areas, of.clocks
 
 
 def watermarks_s(core: FusionCore) -> dict[str, float]:
@@ -95,16 +93,24 @@ def beats(first_s: int, last_s: int, partition: int = 0) -> list[InputRecord]:
     return [heartbeat(at_s, at_s, partition) for at_s in range(first_s, last_s + 1, 5)]
 
 
-def test_a_silent_area_is_moved_on_by_the_time_beyond_quiet_s() -> None:
+FIRST = frame(1000, [Row("a", 990.0)], received_at_s=1000)
+
+
+def begun(*more: InputRecord) -> FusionCore:
     core = FusionCore(STREAMS, LIMITS, 0)
-    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000)])
+    core.push([FIRST, *more])
+    return core
+
+
+def test_a_silent_area_is_moved_on_by_the_time_beyond_quiet_s() -> None:
+    core = begun()
     moved = [core.push([beat]) and watermarks_s(core)["bay"] for beat in beats(1005, 1030)]
     assert moved == [990, 990, 990, 995, 1000, 1005]  # 1020 is 5 s beyond 1000 + 15
 
 
 def test_a_frame_ends_the_silence() -> None:
     core = FusionCore(STREAMS, LIMITS, 0)
-    line = [frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1020)]
+    line = [FIRST, *beats(1005, 1020)]
     line += [frame(1021, [Row("b", 991.0)], received_at_s=1021), *beats(1025, 1040)]
     core.push(line)
     assert watermarks_s(core) == {"bay": 999}  # 990 + 5 for the first silence, + 4 for that from 1021 to 1040
@@ -112,7 +118,7 @@ def test_a_frame_ends_the_silence() -> None:
 
 def test_a_row_after_a_heartbeat_of_its_own_batch_is_judged_by_what_the_heartbeat_moved() -> None:
     # Stream s may be 10 s late. Silence moves 990 to 990 + 1040 - 15 - 1000 = 1015 before row b comes.
-    line = [QUERY, frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1040)]
+    line = [QUERY, FIRST, *beats(1005, 1040)]
     line.append(frame(1041, [Row("b", 1004.0, stream="s"), Row("c", 1005.0, stream="s")], received_at_s=1041))
     output = FusionCore(STREAMS, LIMITS, 0).push(line)
     assert late(output) == [("north", "b", MICROSECONDS)]
@@ -130,8 +136,7 @@ def test_only_areas_of_the_heartbeats_own_partition_are_moved_and_none_is_made()
 
 def test_time_in_which_nobody_listened_is_no_silence() -> None:
     """Ingest was away for an hour: gateways get quiet_s to deliver what they kept."""
-    core = FusionCore(STREAMS, LIMITS, 0)
-    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1010)])
+    core = begun(*beats(1005, 1010))
     core.push(beats(4610, 4615))
     assert watermarks_s(core) == {"bay": 990}  # listened: 10 s before, 5 s after
     core.push(beats(4620, 4630))
@@ -139,24 +144,21 @@ def test_time_in_which_nobody_listened_is_no_silence() -> None:
 
 
 def test_a_clock_that_was_wrong_for_a_while_moves_nothing() -> None:
-    core = FusionCore(STREAMS, LIMITS, 0)
-    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000), heartbeat(1001, 4e9), *beats(1005, 1015)])
+    core = begun(heartbeat(1001, 4e9), *beats(1005, 1015))
     assert watermarks_s(core) == {"bay": 990}
     core.push(beats(1020, 1040))
     assert watermarks_s(core) == {"bay": 1010}  # it began to listen at 1005
 
 
 def test_replicas_a_little_apart_count_the_time_once() -> None:
-    core = FusionCore(STREAMS, LIMITS, 0)
-    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000)])
+    core = begun()
     both = [heartbeat(2 * n + behind, 1000 + 5 * n - behind) for n in range(1, 6) for behind in (0, 1)]
     core.push(both)
     assert watermarks_s(core) == {"bay": 1000}  # 25 s heard, 10 beyond 15
 
 
 def test_a_frame_that_was_longer_under_way_takes_nothing_back() -> None:
-    core = FusionCore(STREAMS, LIMITS, 0)
-    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 1020)])
+    core = begun(*beats(1005, 1020))
     core.push([frame(1021, [Row("b", 991.0)], received_at_s=1008), *beats(1025, 1035)])
     assert watermarks_s(core) == {"bay": 995}  # silent from 1020 on: what had been heard when the frame was written
     core.push(beats(1040, 1040))
@@ -174,7 +176,7 @@ def test_an_area_without_a_usable_row_has_no_watermark_to_move() -> None:
 
 def test_switched_off_nothing_is_moved() -> None:
     core = FusionCore(STREAMS, Limits(quiet_s=None), 0)
-    core.push([frame(1000, [Row("a", 990.0)], received_at_s=1000), *beats(1005, 5000)])
+    core.push([FIRST, *beats(1005, 5000)])
     assert watermarks_s(core) == {"bay": 990}
 
 
@@ -199,9 +201,7 @@ def test_an_area_is_forgotten_when_heartbeats_alone_have_gone_on_for_long_enough
 )
 def test_a_heartbeat_that_cannot_be_used_is_a_dead_letter_and_stops_nothing(value: bytes, said: str) -> None:
     good = [Row("p1", 1000.0), Row("s1", 1001.0, stream="s")]
-    output = FusionCore(STREAMS, LIMITS, 0).push(
-        [QUERY, InputRecord("detections", 0, 0, None, value), frame(1, good)],
-    )
+    output = FusionCore(STREAMS, LIMITS, 0).push([QUERY, InputRecord("detections", 0, 0, None, value), frame(1, good)])
     assert reasons(output) == ["malformed_frame"]
     assert said in letters(output)[0]["detail"]
     assert pairs(output) == [("p1", "s1")]
@@ -211,13 +211,6 @@ def test_a_heartbeat_that_cannot_be_used_is_a_dead_letter_and_stops_nothing(valu
 def test_a_heartbeat_has_no_key() -> None:
     output = FusionCore(STREAMS, LIMITS, 0).push([record(0, b'{"v":1,"heartbeat":true,"received_at_us":0}')])
     assert reasons(output) == ["malformed_frame"]
-
-
-def test_a_batch_without_heartbeats_is_as_it_was() -> None:
-    line = [QUERY, frame(1, [Row("a", 990.0), Row("b", 991.0, stream="s")], received_at_s=1000)]
-    assert but_for_template_pairs(FusionCore(STREAMS, LIMITS, 0).push(line)) == but_for_template_pairs(
-        FusionCore(STREAMS, Limits(quiet_s=None), 0).push(line)
-    )
 
 
 @pytest.mark.parametrize("quiet_s", [0, -1, 0.5])
