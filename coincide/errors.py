@@ -1,22 +1,4 @@
-"""The one tree of errors that the library raises when it cannot use its input; each is a ValueError.
-
-::
-
-    CoincideError
-    ├── HistogramError      edges, masses, samples or parameters of a template
-    ├── WindowError         bounds of a window
-    ├── ThresholdError      a confidence threshold outside (0, 1]
-    ├── OffsetError         an offset that is not finite, or at which no match is possible
-    ├── RateError           a rate of detections
-    ├── DetectionsError     a column of detections, or one that does not fit the other batches
-    ├── StreamError         a stream's name, delay, longest template or bound
-    ├── GraphError          roles and constraints that make no graph
-    ├── SensorRuleError     a rule of sensors that does not exist or cannot be applied
-    ├── CostError           a cost, probability or weight of the cost model
-    ├── IntervalError       an interval, window, duration or fact
-    ├── CoalescingError     a time, group, value, equivalence or window extent
-    └── QueryError          a field of a continuous query
-"""
+"""The one tree of errors that the library raises when it cannot use its input; each is a ValueError."""
 
 from __future__ import annotations
 
@@ -24,14 +6,8 @@ from __future__ import annotations
 class CoincideError(ValueError):
     """A value that the library cannot use.
 
-    Attributes
-    ----------
-    field : str
-        The argument, or the path of a query's field, such as ``within[0].threshold``.
-    value : object
-        What was given.
-    allowed : str
-        What is allowed instead.
+    Its `field` is the argument, or the path of a query's field such as ``within[0].threshold``. Its `value` is what was
+    given, `allowed` what is allowed instead.
     """
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
@@ -102,14 +78,6 @@ class QueryError(CoincideError):
 
     A query may also lack a field or name one twice. So `message` says in words what is wrong, `allowed` repeats it,
     and `value` is None.
-
-    Examples
-    --------
-    >>> error = QueryError("within[0].threshold", "is 2: above 0 and at most 1")
-    >>> print(error)
-    within[0].threshold is 2: above 0 and at most 1
-    >>> error.field, error.message
-    ('within[0].threshold', 'is 2: above 0 and at most 1')
     """
 
     def __init__(self, field: str, message: str) -> None:

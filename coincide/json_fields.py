@@ -36,13 +36,7 @@ def refuse_unknown(fields: Mapping[str, Any], known: Sequence[str], inside: str 
 
 
 def given_fields(path: str, obj: object, known: Sequence[str], required: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the fields of a JSON object.
-
-    Raises
-    ------
-    QueryError
-        It is no object, a field is not among `known` or null, or one of `required` is missing.
-    """
+    """Return the fields of a JSON object; refuse one not among `known` or null, and the lack of one of `required`."""
     fields = dict(object_fields(path, obj))
     refuse_unknown(fields, known, inside(path, ""))
     for name, value in fields.items():
@@ -55,11 +49,5 @@ def given_fields(path: str, obj: object, known: Sequence[str], required: Sequenc
 
 
 def inside(path: str, name: str) -> str:
-    """Return the path of a field of the object at `path`; the query itself is at "query".
-
-    Examples
-    --------
-    >>> inside("query", "id"), inside("coalesce", "by")
-    ('id', 'coalesce.by')
-    """
+    """Return the path of a field of the object at `path`; the query itself is at "query"."""
     return name if path == "query" else f"{path}.{name}"

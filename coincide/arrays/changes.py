@@ -21,10 +21,8 @@ class Changes(Generic[Rows]):
     ----------
     insert, retract : Pairs, Tuples or Runs
         What is new, and what no longer holds (a timing join never retracts).
-    late : ndarray of int64, shape (l,)
-        Rows of the batch that came too late: the operator left them out.
-    late_by_us : ndarray of int64, shape (l,)
-        How far each lay behind the last acceptable time.
+    late, late_by_us : ndarray of int64, shape (l,)
+        Rows of the batch that came too late, which the operator left out, and how far behind the last acceptable time.
 
     Examples
     --------
@@ -46,12 +44,6 @@ class Changes(Generic[Rows]):
 
 
 def summary(kind: str, count: str, first: Sequence[object], rows: int) -> str:
-    """Write how many rows there are, and the first of them, in one line.
-
-    Examples
-    --------
-    >>> summary("Pairs", "20", [(0, 3), (0, 4)], rows=20)
-    'Pairs(20: (0, 3), (0, 4), ...)'
-    """
+    """Write how many rows there are, and the first of them, in one line."""
     listed = [*map(repr, first), *(["..."] if len(first) < rows else [])]
     return f"{kind}({count}: {', '.join(listed)})" if first else f"{kind}({count})"

@@ -13,21 +13,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Codes(Generic[Key]):
-    """Codes by key, from 0 on in the order in which keys first come; the codes of keys forgotten are given again.
-
-    Parameters
-    ----------
-    keys : iterable of hashable
-        Keys known from the start, each once.
-
-    Examples
-    --------
-    >>> codes = Codes(["bay"])
-    >>> [codes.code(key) for key in ("bay", "sea", "bay", "lake")]
-    [0, 1, 0, 2]
-    >>> codes.forget("sea"), codes.get("sea"), codes.code("river"), codes.size
-    (1, None, 1, 3)
-    """
+    """Codes by key, from 0 on in the order in which keys first come; the codes of keys forgotten are given again."""
 
     def __init__(self, keys: Iterable[Key] = ()) -> None:
         self._code_of = {key: code for code, key in enumerate(keys)}
@@ -60,14 +46,7 @@ class Codes(Generic[Key]):
         return code
 
     def keep_only(self, used: CodeArray) -> dict[Key, int]:
-        """Free the codes that are not among `used`; return them by the keys that had them.
-
-        Examples
-        --------
-        >>> codes = Codes("abc")
-        >>> codes.keep_only(np.array([1, -1], np.int32)), len(codes)
-        ({'a': 0, 'c': 2}, 1)
-        """
+        """Free the codes that are not among `used`; return them by the keys that had them."""
         is_used = np.zeros(self.size, np.bool_)
         is_used[used[(used >= 0) & (used < self.size)]] = True
         forgotten = {key: code for key, code in self._code_of.items() if not is_used[code]}

@@ -16,23 +16,14 @@ from coincide.arrays.kinds import FloatArray, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class ExactSum:
-    """The number high + low, in seconds; arrays of one shape.
-
-    Attributes
-    ----------
-    high : ndarray of float64
-        The number, rounded.
-    low : ndarray of float64
-        What the rounding left out.
-    """
+    """The number high + low, in seconds: rounded, and what the rounding left out; arrays of one shape."""
 
     high: FloatArray
     low: FloatArray
 
     def minus(self, other: ExactSum) -> FloatArray:
         """Return self - other, right to the last digits however close the two are."""
-        result: FloatArray = (self.high - other.high) + (self.low - other.low)
-        return result
+        return (self.high - other.high) + (self.low - other.low)
 
     def take(self, chosen: Int64Array | slice) -> ExactSum:
         """Return the chosen elements."""
@@ -48,14 +39,7 @@ def difference_of(a: npt.ArrayLike, b: npt.ArrayLike) -> ExactSum:
 
 
 def seconds_of(time_us: Int64Array) -> ExactSum:
-    """Whole microseconds (below 2**53) in seconds, to twice the precision of a float.
-
-    Examples
-    --------
-    >>> third = seconds_of(np.array([300_000]))
-    >>> third.high.tolist(), third.low.tolist()
-    ([0.3], [1.1102230246251566e-17])
-    """
+    """Whole microseconds (below 2**53) in seconds, to twice the precision of a float."""
     count = time_us.astype(np.float64)
     high = count / 1e6
     # 24 and 29 significant bits: both products with 1e6, which has 14, are exact

@@ -20,13 +20,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """Return the same array as a view that cannot be written to.
-
-    Examples
-    --------
-    >>> read_only(np.array([1, 2])).flags.writeable
-    False
-    """
+    """Return the same array as a view that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view

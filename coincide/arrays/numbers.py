@@ -12,13 +12,7 @@ from coincide.errors import CoincideError, HistogramError
 
 
 def is_number(value: object) -> bool:
-    """Whether `value` is a real number of any sane size; neither True, NaN nor an infinity is one.
-
-    Examples
-    --------
-    >>> is_number(1.5), is_number(True), is_number(float("nan")), is_number(10**400)
-    (True, False, False, False)
-    """
+    """Whether `value` is a real number of any sane size; neither True, NaN nor an infinity is one."""
     return not isinstance(value, bool) and isinstance(value, Real) and bool(value < 1e300 and not value <= -1e300)
 
 
@@ -28,16 +22,7 @@ def is_whole(value: object) -> bool:
 
 
 def real_numbers(field: str, values: npt.ArrayLike, allowed: str, error: type[CoincideError]) -> FloatArray:
-    """Return `values` as float64 in their shape if they are numbers, else raise `error`; neither True nor "1" is one.
-
-    Examples
-    --------
-    >>> from coincide.errors import OffsetError
-    >>> real_numbers("offset_s", "0", "numbers of seconds", OffsetError)
-    Traceback (most recent call last):
-        ...
-    coincide.errors.OffsetError: offset_s is '0': numbers of seconds
-    """
+    """Return `values` as float64 in their shape if they are numbers (neither True nor "1" is), else raise `error`."""
     try:
         array = np.asarray(values)
     except ValueError:  # lists of several lengths
@@ -50,16 +35,7 @@ def real_numbers(field: str, values: npt.ArrayLike, allowed: str, error: type[Co
 def whole_numbers(
     field: str, values: npt.ArrayLike, shape: tuple[int, ...] | None, error: type[CoincideError]
 ) -> Int64Array:
-    """Return `values` as int64 if they are whole numbers in an array of that shape, else raise `error`.
-
-    Examples
-    --------
-    >>> from coincide.errors import OffsetError
-    >>> whole_numbers("offset_us", [1.5], (1,), OffsetError)
-    Traceback (most recent call last):
-        ...
-    coincide.errors.OffsetError: offset_us is 'an array of float64 with shape (1,)': whole numbers, in int64
-    """
+    """Return `values` as int64 if they are whole numbers in an array of that shape, else raise `error`."""
     array = np.asarray(values)
     if array.size == 0:
         array = array.astype(np.int64)  # numpy takes an empty list for floats
@@ -71,15 +47,7 @@ def whole_numbers(
 
 
 def positions_of(field: str, values: npt.ArrayLike, shape: tuple[int, ...] | None, templates: int) -> IndexArray:
-    """Return `values` as int64 if they are positions among so many templates, else raise HistogramError.
-
-    Examples
-    --------
-    >>> positions_of("u_index", [0, -1], None, templates=2)
-    Traceback (most recent call last):
-        ...
-    coincide.errors.HistogramError: u_index is -1: a position among 2 templates, from 0 on
-    """
+    """Return `values` as int64 if they are positions among so many templates, else raise HistogramError."""
     index = whole_numbers(field, values, shape, HistogramError)
     if index.size and (index.min() < 0 or index.max() >= templates):
         beyond = index[(index < 0) | (index >= templates)][0]

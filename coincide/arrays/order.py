@@ -20,13 +20,7 @@ COUNTED_BITS = 16  # numpy counts integers of so few bits
 
 
 def stable_order(values: IntegerArray) -> PositionArray:
-    """Return ``np.argsort(values, kind="stable")``.
-
-    Examples
-    --------
-    >>> stable_order(np.array([30, 10, 30, 20])).tolist()
-    [1, 3, 0, 2]
-    """
+    """Return ``np.argsort(values, kind="stable")``."""
     if len(values) == 0:
         return np.empty(0, np.intp)
     least = int(values.min())
@@ -43,13 +37,7 @@ def stable_order(values: IntegerArray) -> PositionArray:
 
 
 def stable_sort(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], PositionArray]:
-    """Return the values in order, and their stable order.
-
-    Examples
-    --------
-    >>> [column.tolist() for column in stable_sort(np.array([30, 10, 30, 20]))]
-    [[10, 20, 30, 30], [1, 3, 0, 2]]
-    """
+    """Return the values in order, and their stable order."""
     least, greatest = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     position_bits = len(values).bit_length()
     if (greatest - least).bit_length() + position_bits > SPARE_BITS:
@@ -63,13 +51,7 @@ def stable_sort(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], P
 
 
 def stable_order_by(first: IntegerArray, second: IntegerArray) -> PositionArray:
-    """Return the stable order by `first`, then by `second`: ``np.lexsort((second, first))``.
-
-    Examples
-    --------
-    >>> stable_order_by(np.array([1, 0, 1]), np.array([5, 9, 4])).tolist()
-    [1, 2, 0]
-    """
+    """Return the stable order by `first`, then by `second`: ``np.lexsort((second, first))``."""
     if len(first) == 0:
         return np.empty(0, np.intp)
     least, second_bits = int(second.min()), (int(second.max()) - int(second.min())).bit_length()
@@ -85,26 +67,14 @@ def stable_order_by(first: IntegerArray, second: IntegerArray) -> PositionArray:
 
 
 def group_starts(values: npt.NDArray[Any]) -> PositionArray:
-    """Return where a value differs from the one before it, the first position included.
-
-    Examples
-    --------
-    >>> group_starts(np.array([5, 5, 7])).tolist(), group_starts(np.array([])).tolist()
-    ([0, 2], [])
-    """
+    """Return where a value differs from the one before it, the first position included."""
     is_start = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=is_start[1:])
     return np.flatnonzero(is_start)
 
 
 def narrow(values: IntegerArray, below: int) -> IntegerArray:
-    """Return integers from 0 up to, not including, `below` in the smallest type for them.
-
-    Examples
-    --------
-    >>> narrow(np.array([3, 255]), 256).dtype, narrow(np.array([3, 255]), 257).dtype
-    (dtype('uint8'), dtype('uint16'))
-    """
+    """Return integers from 0 up to, not including, `below` in the smallest type for them."""
     return values.astype(np.min_scalar_type(max(below - 1, 0)), copy=False)
 
 

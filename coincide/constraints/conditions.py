@@ -40,11 +40,10 @@ def allowed(rule: SensorRule, one: CodeArray, other: CodeArray) -> BoolArray | N
 
 @dataclass(frozen=True)
 class MemberRules:
-    """Which events may be members of one tuple, whatever their times.
+    """Which events may be members of one tuple, whatever their times; those with a ref below `since_ref` may not.
 
-    Events with a ref below `since_ref` do not count. `twins` are pairs of roles, the first before the second, that one
-    stream plays: their members are different events. With `twins_in_order` the member of the first role is the one
-    sorted before the other. With `root_arrived_last` only tuples whose root has the greatest ref count.
+    `twins` are pairs of roles, the first before the second, that one stream plays: their members differ, and with
+    `twins_in_order` are in order. With `root_arrived_last` only tuples whose root has the greatest ref count.
     """
 
     sensors: SensorRule = "any"
@@ -56,18 +55,10 @@ class MemberRules:
 
 @dataclass(frozen=True)
 class JoinCondition:
-    """P(lo <= Xb - Xa <= hi) >= threshold for events of streams `a` and `b`.
+    """P(lo <= Xb - Xa <= hi) >= threshold for events of streams `a` and `b`, from the sensors that a rule allows.
 
-    Parameters
-    ----------
-    a, b : str
-        Names of the streams; the same name twice is a self-join. With a symmetric window that yields unordered
-        pairs whose roles follow (detected_at, sensor, id); with another window both orientations are tried.
-    window : Window
-    threshold : float
-        In (0, 1].
-    sensors : {"different", "same", "any"}
-        Which sensors the two events may come from.
+    The same name twice is a self-join. With a symmetric window that yields unordered pairs whose roles follow
+    (detected_at, sensor, id); with another window both orientations are tried.
 
     Raises
     ------

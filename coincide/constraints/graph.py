@@ -16,21 +16,13 @@ from coincide.errors import GraphError
 
 @dataclass(frozen=True)
 class Edge:
-    """P(lo <= Xb - Xa <= hi) >= threshold for the member from `a` and the member from `b`.
+    """P(lo <= Xb - Xa <= hi) >= threshold for the member from `a` and the member from `b`, two different roles.
 
-    Parameters
-    ----------
-    a, b : str
-        Two different roles.
-    window : Window
-    threshold : float, optional
-        In (0, 1]. None: the joint threshold alone decides, or where times are exact the window alone.
+    Without a threshold the joint threshold alone decides, or where times are exact the window alone.
 
     Raises
     ------
-    GraphError
-        The roles are one and the same.
-    WindowError, ThresholdError
+    GraphError, WindowError, ThresholdError
     """
 
     a: str
@@ -79,12 +71,7 @@ EdgeLike = Edge | tuple[str, str, Window] | tuple[str, str, Window, float | None
 class ConstraintGraph:
     """Roles, and time constraints between pairs of them that hold all roles together.
 
-    Parameters
-    ----------
-    roles : tuple of str
-        Two or more; their order is that of a result's members.
-    edges : tuple of Edge
-        At most one for each pair of roles.
+    There are two or more roles, in the order of a result's members, and at most one edge for each pair of them.
 
     Raises
     ------
@@ -125,13 +112,7 @@ class ConstraintGraph:
     ) -> ConstraintGraph:
         """Return the graph that constrains each role and the next.
 
-        Parameters
-        ----------
-        roles : sequence of str
-        window : Window or sequence of Window
-            One for all, or one for each step; of the later role minus the earlier role.
-        threshold : float or sequence of float, optional
-            One for all, or one for each step.
+        The window, of the later role minus the earlier, and the threshold are one for all, or one for each step.
         """
         steps = list(pairwise(roles))
         windows = [window] * len(steps) if isinstance(window, Window) else list(window)
@@ -144,19 +125,11 @@ class ConstraintGraph:
 
     @classmethod
     def clique(
-        cls,
-        roles: Sequence[str],
-        window: Window | Mapping[tuple[str, str], Window],
-        threshold: float | None = None,
+        cls, roles: Sequence[str], window: Window | Mapping[tuple[str, str], Window], threshold: float | None = None
     ) -> ConstraintGraph:
         """Return the graph that constrains every pair of roles.
 
-        Parameters
-        ----------
-        roles : sequence of str
-        window : Window or mapping of (str, str) to Window
-            One symmetric window for all (a uniform clique), or one for each pair, of the second minus the first.
-        threshold : float, optional
+        There is one symmetric window for all (a uniform clique), or one for each pair, of the second minus the first.
         """
         if isinstance(window, Mapping):
             graph = cls.graph([(a, b, each, threshold) for (a, b), each in window.items()], roles)
@@ -170,13 +143,9 @@ class ConstraintGraph:
 
     @classmethod
     def graph(cls, edges: Iterable[EdgeLike], roles: Sequence[str] | None = None) -> ConstraintGraph:
-        """Return the graph of any edges that connect all roles.
+        """Return the graph of any edges (Edge, or a, b, window and perhaps threshold) that connect all roles.
 
-        Parameters
-        ----------
-        edges : iterable of Edge or tuple (a, b, window[, threshold])
-        roles : sequence of str, optional
-            In what order members come; by default as the edges name them.
+        The roles' order is that in which members come; by default as the edges name them.
         """
         made = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
         named = dict.fromkeys(name for edge in made for name in (edge.a, edge.b))
@@ -250,18 +219,6 @@ def checked_graph(graph: object) -> ConstraintGraph:
 
 
 def induced(graph: ConstraintGraph, roles: Collection[str]) -> ConstraintGraph:
-    """Return the graph of these roles, in the order they have in `graph`, and of all edges between them.
-
-    Raises
-    ------
-    GraphError
-        Fewer than two roles are left, or edges that no longer connect them.
-
-    Examples
-    --------
-    >>> from coincide import Window
-    >>> induced(ConstraintGraph.clique("abcd", Window(2)), {"d", "a"}).roles
-    ('a', 'd')
-    """
+    """Return the graph of these roles, in their order in `graph`, and of all edges between them."""
     kept = tuple(role for role in graph.roles if role in roles)
     return ConstraintGraph(kept, tuple(edge for edge in graph.edges if edge.pair <= set(kept)))

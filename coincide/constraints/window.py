@@ -61,24 +61,12 @@ class Window:
 
     @classmethod
     def deadline(cls, within_s: float) -> Window:
-        """Return Xb - Xa <= within_s: b at most so long after a, or any time before it. For frames, not streams.
-
-        Examples
-        --------
-        >>> Window.deadline(5.0)
-        Window.deadline(5.0)
-        """
+        """Return Xb - Xa <= within_s: b at most so long after a, or any time before it. For batches, not streams."""
         return cls._between(-OPEN_S, _finite("within_s", within_s))
 
     @classmethod
     def delay(cls, least_s: float) -> Window:
-        """Return Xb - Xa >= least_s: b at least so long after a, without end. For frames, not streams.
-
-        Examples
-        --------
-        >>> Window.delay(5.0).swapped() == Window.deadline(-5.0)
-        True
-        """
+        """Return Xb - Xa >= least_s: b at least so long after a, without end. For batches, not streams."""
         return cls._between(_finite("least_s", least_s), OPEN_S)
 
     @property
@@ -102,13 +90,7 @@ class Window:
         return self.lo_s == -self.hi_s
 
     def swapped(self) -> Window:
-        """Return the window of Xa - Xb.
-
-        Examples
-        --------
-        >>> Window(lo_s=-1.0, hi_s=9.0).swapped()
-        Window(lo_s=-9.0, hi_s=1.0)
-        """
+        """Return the window of Xa - Xb."""
         return Window._between(-self.hi_s, -self.lo_s)
 
     def __repr__(self) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.offsets.cache import OffsetCache
-from coincide.offsets.satisfaction_table import NEVER_HI_US, NEVER_LO_US, SatisfactionTable
+from coincide.offsets.ranges import NEVER_HI_US, NEVER_LO_US
+from coincide.offsets.satisfaction_table import SatisfactionTable
 
 
 class OffsetJudge(Protocol):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, seconds_of, window_end_minus
-from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array, OffsetArray
+from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array, OffsetArray
 from coincide.constraints.window import Window
 from coincide.probability.trapezoids import in_steps
 from coincide.templates.template_columns import TemplateColumns
@@ -25,10 +25,7 @@ ULP = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class DensityBends:
-    """Bends of the density of Xv - Xu for many template pairs without atoms; arrays of shape (bends, n).
-
-    It bends at `at_s`, in no order; its slope changes there by `bend`, per s^2.
-    """
+    """Where the density of Xv - Xu bends, in no order, and by how much per s^2; shape (bends, n), without atoms."""
 
     at_s: FloatArray
     bend: FloatArray
@@ -147,33 +144,16 @@ def pieces_error(u: TemplateColumns, v: TemplateColumns) -> FloatArray:
 
 def _cells(pair: IndexArray, beyond_s: FloatArray, cells_per_s: FloatArray) -> Int64Array:
     within = np.minimum(beyond_s * cells_per_s, CELLS).astype(np.int64)
-    cells: Int64Array = pair * (2 * CELLS) + within
-    return cells
+    return pair * (2 * CELLS) + within
 
 
 USEFUL_ERROR = 1e-9  # beyond it the sums decide too little to be worth having
 
 
-@dataclass(frozen=True, eq=False)
-class EndCdfs:
-    """F(hi - o) and F(lo - o) at offsets o, each of shape (n,); P(o) is their difference."""
-
-    at_hi: FloatArray
-    at_lo: FloatArray
-
-    def where(self, chosen: BoolArray) -> EndCdfs:
-        """Return the chosen ones."""
-        return EndCdfs(self.at_hi[chosen], self.at_lo[chosen])
-
-    def followed_by(self, others: EndCdfs) -> EndCdfs:
-        """Concatenate."""
-        return EndCdfs(np.concatenate((self.at_hi, others.at_hi)), np.concatenate((self.at_lo, others.at_lo)))
-
-
 class CdfsAtEnds:
-    """`EndCdfs` for the template pairs of one block, of which `enough` is the least P that qualifies, shape (n,).
+    """F(hi - o) and F(lo - o) at offsets o of one block's template pairs, shape (2, n); P(o) is their difference.
 
-    Either cdf may be off by `error`, shape (n,), which is 0 where they are exact.
+    A pair qualifies from `enough` on. Either cdf may be off by its `error`, which is 0 where it is exact.
     """
 
     def __init__(self, u: TemplateColumns, v: TemplateColumns, window: Window, enough: FloatArray) -> None:
@@ -184,21 +164,22 @@ class CdfsAtEnds:
         self.error: FloatArray = np.where(self._is_fast, error, 0.0)
         self._latest_s = v.edges_s[-1] - u.edges_s[0]
 
-    def at(self, pair: IndexArray, offset: OffsetArray) -> EndCdfs:
+    def at(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         """Return the cdfs at offsets of pairs, near enough for their difference to tell whether each qualifies."""
         seconds = seconds_of(offset)
-        at_hi, at_lo = np.empty(len(pair)), np.empty(len(pair))
+        cdfs = np.empty((2, len(pair)))
+        at_hi, at_lo = cdfs
         is_fast = self._is_fast[pair]
         fast = np.flatnonzero(is_fast)
         at_hi[fast], at_lo[fast] = self._summed(pair[fast], seconds.take(fast))
         excess = at_hi - at_lo - self._enough[pair]
         unsure = np.flatnonzero(~is_fast | (np.abs(excess) <= 2 * self.error[pair]))
         at_hi[unsure], at_lo[unsure] = self._exact(pair[unsure], seconds.take(unsure))
-        return EndCdfs(at_hi, at_lo)
+        return cdfs
 
-    def exactly_at(self, pair: IndexArray, offset: OffsetArray) -> EndCdfs:
+    def exactly_at(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         """Return the cdfs at offsets of pairs, to the last digits."""
-        return EndCdfs(*self._exact(pair, seconds_of(offset)))
+        return self._exact(pair, seconds_of(offset))
 
     def _summed(self, pair: IndexArray, seconds: ExactSum) -> tuple[FloatArray, FloatArray]:
         latest_s = self._latest_s[pair]
@@ -208,9 +189,9 @@ class CdfsAtEnds:
         )
         return self._pieces.cdf(pair, hi_s), self._pieces.cdf(pair, lo_s)
 
-    def _exact(self, pair: IndexArray, seconds: ExactSum) -> tuple[FloatArray, FloatArray]:
-        at_hi, at_lo = np.empty(len(pair)), np.empty(len(pair))
+    def _exact(self, pair: IndexArray, seconds: ExactSum) -> FloatArray:
+        cdfs = np.empty((2, len(pair)))
         for rows, terms in in_steps(self._u, self._v, pair):
-            at_hi[rows] = terms.at_most(window_end_minus(self._window.hi_s, seconds.take(rows)))
-            at_lo[rows] = terms.below(window_end_minus(self._window.lo_s, seconds.take(rows)))
-        return at_hi, at_lo
+            cdfs[0, rows] = terms.at_most(window_end_minus(self._window.hi_s, seconds.take(rows)))
+            cdfs[1, rows] = terms.below(window_end_minus(self._window.lo_s, seconds.take(rows)))
+        return cdfs

@@ -20,7 +20,7 @@ from coincide.offsets.pair_entries import PairEntries, codes_of, pairs_of
 from coincide.offsets.pair_work import LONG_WINDOW_EVALUATIONS, offsets_in_evaluations
 from coincide.offsets.satisfying import offset_ranges
 from coincide.probability.difference import match_probabilities
-from coincide.templates.codes import CodedTemplates
+from coincide.templates.codes import TemplatesInOrder
 from coincide.templates.template_columns import TemplatePairs
 
 MOST_PAIRS = 262_144  # 11 MB
@@ -29,15 +29,7 @@ ROOM_SHARE = 8  # beyond the bound this share of it is dropped too, so that not 
 
 @dataclass(frozen=True)
 class LookUps:
-    """What a cache has done so far; a pair that several events of one call have counts once.
-
-    Attributes
-    ----------
-    hits, misses : int
-        Pairs whose offsets were known, and pairs that had to be worked out.
-    pairs : int
-        Pairs remembered now.
-    """
+    """Pairs whose offsets were known (once for all events of one call), those worked out, and those remembered now."""
 
     hits: int = 0
     misses: int = 0
@@ -52,32 +44,11 @@ class OffsetCache:
     """Verdicts for one window and threshold by pair of template codes; the pairs looked up longest ago go first.
 
     Codes stand for content, so events with equal templates share an entry, and `recode` must tell of every code that
-    changes its meaning.
-
-    Parameters
-    ----------
-    window : Window
-        Of the time of v's event minus that of u's.
-    threshold : float
-    us, vs : CodedTemplates
-    most_pairs : int
-        Pairs remembered from call to call, 41 bytes each (more where there are several intervals).
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> from coincide.templates.codes import TemplateRegistry
-    >>> known = TemplateRegistry()
-    >>> exact, spread = known.codes([Histogram.point(), Histogram.uniform(-2, 0)])
-    >>> cache = OffsetCache(Window(5), 0.5, known, known)
-    >>> cache.contain(exact.repeat(2), spread.repeat(2), np.array([-4_000_001, -4_000_000])).tolist()
-    [False, True]
-    >>> cache.look_ups
-    LookUps(hits=0, misses=1, pairs=1)
+    changes its meaning. It remembers `most_pairs`, 41 bytes each (more where there are several intervals).
     """
 
     def __init__(
-        self, window: Window, threshold: float, us: CodedTemplates, vs: CodedTemplates, most_pairs: int = MOST_PAIRS
+        self, window: Window, threshold: float, us: TemplatesInOrder, vs: TemplatesInOrder, most_pairs: int = MOST_PAIRS
     ) -> None:
         self.window = window
         self.threshold = threshold
@@ -114,10 +85,9 @@ class OffsetCache:
     def _possible(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
         """Whether the two times could lie in the window at all."""
         us, vs = self.us, self.vs
-        possible: BoolArray = (offset_us + vs.latest_us[v] - us.earliest_us[u] >= self.window.lo_us - 1) & (
+        return (offset_us + vs.latest_us[v] - us.earliest_us[u] >= self.window.lo_us - 1) & (
             offset_us + vs.earliest_us[v] - us.latest_us[u] <= self.window.hi_us + 1
         )
-        return possible
 
     def _entry_of(self, pairs: Int64Array, events: PositionArray) -> PositionArray:
         """Return the positions of the pairs' entries; those worth it have their offsets then."""
@@ -141,8 +111,7 @@ class OffsetCache:
     def _evaluated(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
         named = self._template_pairs(u, v)
         probability = match_probabilities(named.us, named.vs, named.u_index, named.v_index, offset_us, self.window)
-        qualifies: BoolArray = probability >= least_probability(self.threshold)
-        return qualifies
+        return probability >= least_probability(self.threshold)
 
     def _template_pairs(self, u: CodeArray | Int64Array, v: CodeArray | Int64Array) -> TemplatePairs:
         """Return pairs of codes as pairs of templates, each template once."""
@@ -158,7 +127,7 @@ TABLE_WORK = 16_777_216  # bucket pairs (see pair_work): 0.3 s; 8 buckets, a lon
 
 @dataclass(frozen=True)
 class PairLimits:
-    """Bounds of one join's satisfaction offsets.
+    """Bounds of one join's satisfaction offsets, whole numbers of at least 0.
 
     Parameters
     ----------
@@ -169,11 +138,6 @@ class PairLimits:
     cached : int
         Beyond that (every event may bring its own template) pairs are judged when they meet, and so many are
         remembered.
-
-    Raises
-    ------
-    CoincideError
-        A bound is not a whole number of at least 0.
     """
 
     table: int = TABLE_WORK

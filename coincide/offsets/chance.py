@@ -19,20 +19,9 @@ from coincide.templates.template_columns import TemplatePairs, checked_template
 
 @dataclass(frozen=True)
 class SensorRate:
-    """How often one sensor reports, with one template.
+    """How often one sensor reports, with one template: a mean number of detections per second, at least 0.
 
-    Parameters
-    ----------
-    sensor : str or None
-        None counts as its own sensor, different from every other and from itself.
-    template : Histogram
-    rate_hz : float
-        Mean number of detections per second.
-
-    Raises
-    ------
-    HistogramError, RateError
-        `template` is no Histogram, or `rate_hz` is not a finite number, or below 0.
+    A `sensor` None counts as its own sensor, different from every other and from itself.
     """
 
     sensor: str | None
@@ -70,20 +59,15 @@ def chance_rate(
         The sensors of each stream, once for each of their templates. `b` None joins `a` with itself: in a symmetric
         window each unordered pair counts once, otherwise both orientations do, as in `timing_join`.
     window : Window
+        Closed at both ends.
     threshold : float
         In (0, 1].
     sensors : {"different", "same", "any"}
         Which sensors the members of a match may come from.
 
-    Returns
-    -------
-    float
-        In Hz.
-
     Raises
     ------
     ThresholdError, SensorRuleError, WindowError
-        The threshold is not in (0, 1], the rule is none, the window is none or open to one side.
 
     Examples
     --------
@@ -110,27 +94,7 @@ def chance_rate(
 
 
 def offset_lengths_s(pairs: TemplatePairs, window: Window, threshold: float | FloatArray) -> FloatArray:
-    """How many seconds of offsets reach the threshold, for many pairs of templates.
-
-    Parameters
-    ----------
-    pairs : TemplatePairs of length n
-    window : Window
-    threshold : float or ndarray of float64, shape (n,)
-        One for all, or each pair's own: at the probability of a match it tells which others are at least as probable.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        A microsecond for each whole microsecond.
-
-    Examples
-    --------
-    >>> twice = np.array([0, 0])
-    >>> pairs = TemplatePairs([Histogram.point()], [Histogram.uniform(0, 4)], twice, twice)
-    >>> offset_lengths_s(pairs, Window(5), np.array([0.5, 1])).tolist()
-    [10.000001, 6.000001]
-    """
+    """How many seconds of offsets reach the threshold, shape (n,): one for all pairs, or each pair's own."""
     ranges = offset_ranges(pairs, window, threshold)
     microseconds = np.bincount(ranges.pair, weights=ranges.right - ranges.left + 1, minlength=len(pairs))
     return microseconds / MICROSECONDS_PER_SECOND

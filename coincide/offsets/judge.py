@@ -19,18 +19,7 @@ def judge_of(
     limits: PairLimits = USUAL_LIMITS,
     known: SatisfactionTable | None = None,
 ) -> SatisfactionTable | OffsetCache:
-    """Return what tells which offsets of two streams' templates qualify.
-
-    A cache keeps `us` and `vs`, and follows as they grow. `known` is a table of the first of these templates for the
-    same window and threshold; it is extended.
-
-    Examples
-    --------
-    >>> from coincide.templates.histogram import Histogram
-    >>> clocks = TemplatesInOrder([Histogram.point()])
-    >>> [type(judge_of(Window(5), 0.5, clocks, clocks, PairLimits(table=work))).__name__ for work in (1000, 0)]
-    ['SatisfactionTable', 'OffsetCache']
-    """
+    """Return what tells which offsets of two streams' templates qualify; `known` is a table of the first of them."""
     is_much = len(us) * len(vs) * LEAST_WORK > limits.table  # then no template need be looked at
     if is_much or table_work(us.templates, vs.templates, window) > limits.table:
         return OffsetCache(window, threshold, us, vs, limits.cached)

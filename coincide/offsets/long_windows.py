@@ -71,8 +71,7 @@ def least_probability(threshold: float) -> float:
 
 def least_probabilities(threshold: FloatArray) -> FloatArray:
     """`least_probability` of each threshold."""
-    least: FloatArray = np.maximum(np.maximum(threshold - PROBABILITY_TOLERANCE, threshold / 2), sys.float_info.min)
-    return least
+    return np.maximum(np.maximum(threshold - PROBABILITY_TOLERANCE, threshold / 2), sys.float_info.min)
 
 
 def greatest_offsets(pairs: TemplatePairs, end_s: float, threshold: FloatArray) -> OffsetArray:

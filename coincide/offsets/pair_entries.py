@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.arrays.order import group_starts, stable_order
 from coincide.offsets.ranges import Ranges
 
-NEVER_US = 2**61
 CODE_BITS = 32
 
 
@@ -24,10 +25,7 @@ def codes_of(pairs: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 class PairEntries:
-    """One entry a pair, by ascending `pairs`: when it was last looked up, for how many `events`, and its offsets.
-
-    `has_offsets` tells where the qualifying offsets have been worked out. Arrays have shape (n,).
-    """
+    """One entry a pair, by ascending `pairs`: its last look-up, how many `events` it had, and its offsets if known."""
 
     def __init__(self) -> None:
         self.pairs = np.empty(0, np.int64)
@@ -55,10 +53,7 @@ class PairEntries:
 
     def set_offsets(self, at: PositionArray, ranges: Ranges) -> None:
         """Note the qualifying offsets of the entries at these positions; ``ranges.pair`` counts within them."""
-        hulls = np.tile(np.array([NEVER_US, -NEVER_US]), (len(at), 1))
-        np.minimum.at(hulls[:, 0], ranges.pair, ranges.left)
-        np.maximum.at(hulls[:, 1], ranges.pair, ranges.right)
-        self._hulls_us[at], self.has_offsets[at] = hulls, True
+        self._hulls_us[at], self.has_offsets[at] = np.column_stack(ranges.hulls(len(at))), True
         counts = np.bincount(ranges.pair, minlength=len(at))
         ends = np.cumsum(counts)  # the intervals come in the order of their pairs
         for nth in np.flatnonzero(counts > 1).tolist():
@@ -110,9 +105,10 @@ class PairEntries:
         """Yield the rows of each entry that has several intervals, and these."""
         if not self._gapped:
             return
-        distinct, nth, counts = np.unique(at, return_inverse=True, return_counts=True)
-        order, ends = np.argsort(nth, kind="stable"), np.cumsum(counts).tolist()
-        for pair, start, end in zip(self.pairs[distinct].tolist(), [0, *ends], ends, strict=False):
+        order = stable_order(at)
+        starts = group_starts(at[order])
+        ends = pairwise([*starts.tolist(), len(order)])
+        for pair, (start, end) in zip(self.pairs[at[order[starts]]].tolist(), ends, strict=True):
             if pair in self._gapped:
                 yield order[start:end], self._gapped[pair]
 

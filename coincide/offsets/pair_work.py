@@ -31,17 +31,9 @@ def offsets_in_evaluations(pairs: TemplatePairs, window: Window) -> FloatArray:
 
 
 def offsets_work(pairs: TemplatePairs, window: Window) -> FloatArray:
-    """Work of each pair's satisfaction offsets in bucket pairs, shape (n,).
-
-    Examples
-    --------
-    >>> pair = TemplatePairs([Histogram.normal(1, 64)], [Histogram.normal(2, 64)], np.array([0]), np.array([0]))
-    >>> offsets_work(pair, Window(40)).tolist(), offsets_work(pair, Window(0.5)).tolist()
-    ([16484.0], [98904.0])
-    """
+    """Work of each pair's satisfaction offsets in bucket pairs, shape (n,)."""
     u_buckets, v_buckets = _sizes(pairs.us)[0][pairs.u_index], _sizes(pairs.vs)[0][pairs.v_index]
-    work: FloatArray = (BESIDES_TERMS + u_buckets * v_buckets) * offsets_in_evaluations(pairs, window)
-    return work
+    return (BESIDES_TERMS + u_buckets * v_buckets) * offsets_in_evaluations(pairs, window)
 
 
 def mean_evaluation_work(us: Sequence[Histogram], vs: Sequence[Histogram]) -> float:
@@ -51,13 +43,7 @@ def mean_evaluation_work(us: Sequence[Histogram], vs: Sequence[Histogram]) -> fl
 
 
 def table_work(us: Sequence[Histogram], vs: Sequence[Histogram], window: Window) -> float:
-    """Sum of `offsets_work` over all pairs of `us` with `vs`, without forming the pairs.
-
-    Examples
-    --------
-    >>> table_work([Histogram.point()] * 1_000_000, [Histogram.point()] * 1_000_000, Window(1)) / 1e12
-    104.0
-    """
+    """Sum of `offsets_work` over all pairs of `us` with `vs`, without forming the pairs."""
     if not (len(us) and len(vs)):
         return 0.0
     (u_buckets, u_length_s), (v_buckets, v_length_s) = _sizes(us), _sizes(vs)

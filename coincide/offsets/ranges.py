@@ -10,6 +10,8 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, OffsetArray
 from coincide.arrays.order import stable_order_by
 
+NEVER_LO_US, NEVER_HI_US = 2**61, -(2**61)  # hull of no offset at all: min and max over pairs pass it over
+
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
@@ -21,6 +23,13 @@ class Ranges:
 
     def __len__(self) -> int:
         return len(self.pair)
+
+    def hulls(self, pairs: int) -> tuple[OffsetArray, OffsetArray]:
+        """Return the least and the greatest offset of each pair, shape (pairs,); 2**61 and -2**61 if it has none."""
+        lo, hi = np.full(pairs, NEVER_LO_US), np.full(pairs, NEVER_HI_US)
+        np.minimum.at(lo, self.pair, self.left)
+        np.maximum.at(hi, self.pair, self.right)
+        return lo, hi
 
     def where(self, chosen: BoolArray) -> Ranges:
         """Return the chosen ranges."""
@@ -43,8 +52,7 @@ class JudgedOffsets:
     @property
     def qualifies(self) -> BoolArray:
         """Whether each offset qualifies, shape (n,)."""
-        qualifies: BoolArray = self.excess >= 0
-        return qualifies
+        return self.excess >= 0
 
     def take(self, chosen: BoolArray | IndexArray) -> JudgedOffsets:
         """Return the chosen offsets."""

@@ -13,10 +13,7 @@ Judge = Callable[[IndexArray, OffsetArray], JudgedOffsets]
 
 
 def vertex_of(left: JudgedOffsets, middle: JudgedOffsets, right: JudgedOffsets) -> OffsetArray:
-    """Return the last offset at or before the vertex of the parabola through three offsets of each pair.
-
-    Where the vertex does not lie between the outer two, return the middle one.
-    """
+    """Return the last offset at or before the vertex of the parabola through three, the middle one if it is outside."""
     slope, curvature = _coefficients(left, middle, right)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         vertex = np.floor(left.offset - slope / (2 * curvature))
@@ -24,10 +21,7 @@ def vertex_of(left: JudgedOffsets, middle: JudgedOffsets, right: JudgedOffsets) 
 
 
 def root_of(left: JudgedOffsets, middle: JudgedOffsets, right: JudgedOffsets) -> OffsetArray:
-    """Return the last offset at or before the root of the parabola through three offsets of each pair.
-
-    Where rounding hides the root, return the middle one.
-    """
+    """Return the last offset at or before the root of the parabola through three, the middle one if it is hidden."""
     slope, curvature = _coefficients(left, middle, right)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         root_of_discriminant = np.sqrt(np.maximum(slope * slope - 4 * curvature * left.excess, 0.0))
@@ -49,25 +43,11 @@ def _coefficients(left: JudgedOffsets, middle: JudgedOffsets, right: JudgedOffse
 
 def _inside(offset: FloatArray, left: JudgedOffsets, middle: JudgedOffsets, right: JudgedOffsets) -> OffsetArray:
     usable = (offset >= left.offset) & (offset <= right.offset)
-    inside: OffsetArray = np.where(usable, offset, middle.offset).astype(np.int64)
-    return inside
+    return np.where(usable, offset, middle.offset).astype(np.int64)
 
 
 def close_in(left: JudgedOffsets, right: JudgedOffsets, judge: Judge) -> JudgedOffsets:
-    """Close in on the one crossing between `left` and `right` of each pair where they differ in verdict.
-
-    Parameters
-    ----------
-    left, right : JudgedOffsets of the same pairs
-        Between them P rises or falls all the way.
-    judge : callable
-        Takes pairs and offsets, and returns them judged.
-
-    Returns
-    -------
-    JudgedOffsets
-        All that were judged on the way, the two beside each crossing among them.
-    """
+    """Return all judged while closing in on the one crossing between `left` and `right` where their verdicts differ."""
     judged = [NONE_JUDGED]
     while True:
         crossing = (left.qualifies != right.qualifies) & (right.offset - left.offset > 1)

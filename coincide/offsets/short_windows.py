@@ -19,7 +19,6 @@ from coincide.offsets.bends import (
     ULP,
     CdfsAtEnds,
     DensityBends,
-    EndCdfs,
     greatest_s,
     length_s,
     total_bend,
@@ -41,17 +40,11 @@ def segment_doubt(u: TemplateColumns, v: TemplateColumns, window: Window) -> Flo
     """
     off = _level_slope(u, v, window) * _break_range_s(u, v, window)
     in_a_microsecond = 1e-6 * np.minimum(u.density.max(axis=0), v.density.max(axis=0))
-    doubt: FloatArray = np.where(u.has_atoms | v.has_atoms, np.inf, off + in_a_microsecond)
-    return doubt
+    return np.where(u.has_atoms | v.has_atoms, np.inf, off + in_a_microsecond)
 
 
 def open_segments(
-    u: TemplateColumns,
-    v: TemplateColumns,
-    window: Window,
-    enough: FloatArray,
-    doubt: FloatArray,
-    columns: IndexArray,
+    u: TemplateColumns, v: TemplateColumns, window: Window, enough: FloatArray, doubt: FloatArray, columns: IndexArray
 ) -> tuple[Ranges, BoolArray]:
     """Return the segments in which P may cross `enough`, of the given columns, and whether P may turn inside each.
 
@@ -77,8 +70,7 @@ def _level_slope(u: TemplateColumns, v: TemplateColumns, window: Window) -> Floa
     """Bound on how far a segment's slope is off, per s, shape (n,)."""
     breaks = 2 * len(u.edges_s) * len(v.edges_s)
     furthest_s = greatest_s(u, v) + max(abs(window.lo_s), abs(window.hi_s))
-    off: FloatArray = ULP * 2 * total_bend(u, v) * (4 * breaks * _break_range_s(u, v, window) + 8 * furthest_s)
-    return off
+    return ULP * 2 * total_bend(u, v) * (4 * breaks * _break_range_s(u, v, window) + 8 * furthest_s)
 
 
 def _break_range_s(u: TemplateColumns, v: TemplateColumns, window: Window) -> FloatArray:
@@ -87,10 +79,7 @@ def _break_range_s(u: TemplateColumns, v: TemplateColumns, window: Window) -> Fl
 
 
 def _segments(bends: DensityBends, window: Window) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Break points -o in order, shape (n, m), and between neighbours, shape (n, m - 1), what P does.
-
-    Its least, its greatest, and its least slope up or down, which is 0 where it turns.
-    """
+    """Break points -o in order, shape (n, m), and between neighbours P's least, its greatest and its least slope."""
     bend_s, bend = bends.at_s.T, bends.bend.T
     break_s = np.concatenate((bend_s - window.hi_s, bend_s - window.lo_s), axis=1)
     order = np.argsort(break_s, axis=1)
@@ -126,10 +115,7 @@ class ShortWindowSearch:
         self._cdfs = CdfsAtEnds(u, v, window, self._enough)
 
     def offsets(self, hull_lo: OffsetArray, hull_hi: OffsetArray) -> Ranges:
-        """Return the intervals, in order of (pair, left).
-
-        Outside of `hull_lo` to `hull_hi`, shape (n,), no offset qualifies; lo > hi where none does.
-        """
+        """Return the intervals, in order of (pair, left); no offset outside `hull_lo` to `hull_hi` qualifies."""
         doubt = segment_doubt(self._u, self._v, self._window)
         live, is_summed = hull_lo <= hull_hi, doubt < USEFUL_DOUBT
         summed, halved = np.flatnonzero(live & is_summed), np.flatnonzero(live & ~is_summed)
@@ -154,8 +140,8 @@ class ShortWindowSearch:
     def _judge(self, pair: IndexArray, offset: OffsetArray) -> JudgedOffsets:
         return self._verdict(pair, offset, self._cdfs.at(pair, offset))
 
-    def _verdict(self, pair: IndexArray, offset: OffsetArray, cdfs: EndCdfs) -> JudgedOffsets:
-        return JudgedOffsets(pair, offset, cdfs.at_hi - cdfs.at_lo - self._enough[pair])
+    def _verdict(self, pair: IndexArray, offset: OffsetArray, cdfs: FloatArray) -> JudgedOffsets:
+        return JudgedOffsets(pair, offset, cdfs[0] - cdfs[1] - self._enough[pair])
 
     def _judged_by_sums(
         self, pairs: IndexArray, doubt: FloatArray, hull_lo: OffsetArray, hull_hi: OffsetArray
@@ -183,8 +169,7 @@ class ShortWindowSearch:
         """Offsets at which P may bend or jump, to the nearest microsecond, shape (m, p)."""
         bends_s = where_density_bends_s(self._u.edges_s[:, pairs], self._v.edges_s[:, pairs])
         breaks_s = np.concatenate((self._window.lo_s - bends_s, self._window.hi_s - bends_s))
-        breaks_us: OffsetArray = np.rint(breaks_s * 1e6).astype(np.int64)
-        return breaks_us
+        return np.rint(breaks_s * 1e6).astype(np.int64)
 
     def _between_breaks(self, pairs: IndexArray, breaks: OffsetArray) -> tuple[Ranges, JudgedOffsets]:
         """Halve over the ranks of the break points, shape (m, p), in order, the ends of each pair's hull among them.
@@ -202,17 +187,17 @@ class ShortWindowSearch:
             is_leaf = undecided & (ranks.right - ranks.left == 1)
             leaves.append(Ranges(pair[is_leaf], left[is_leaf], right[is_leaf]))
             split = undecided & ~is_leaf
-            ranks, at_left, at_right = ranks.where(split), at_left.where(split), at_right.where(split)
+            ranks, at_left, at_right = ranks.where(split), at_left[:, split], at_right[:, split]
             middle = (ranks.left + ranks.right) // 2
             pair, offset = pairs[ranks.pair], breaks[middle, ranks.pair]
             at_middle = self._cdfs.at(pair, offset)
             judged.append(self._verdict(pair, offset, at_middle))
             ranks = joined(Ranges(ranks.pair, ranks.left, middle), Ranges(ranks.pair, middle, ranks.right))
-            at_left, at_right = at_left.followed_by(at_middle), at_middle.followed_by(at_right)
+            at_left, at_right = np.hstack((at_left, at_middle)), np.hstack((at_middle, at_right))
         return joined(*leaves), joined(*judged)
 
-    def _is_undecided(self, pair: IndexArray, at_left: EndCdfs, at_right: EndCdfs) -> BoolArray:
-        most, least = at_left.at_hi - at_right.at_lo, at_right.at_hi - at_left.at_lo
+    def _is_undecided(self, pair: IndexArray, at_left: FloatArray, at_right: FloatArray) -> BoolArray:
+        most, least = at_left[0] - at_right[1], at_right[0] - at_left[1]
         doubt = 2 * self._cdfs.error[pair]
         enough = self._enough[pair]
         undecided: BoolArray = (most >= enough - doubt) & (least < enough + doubt)

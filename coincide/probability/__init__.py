@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from coincide.probability.difference import match_probabilities, match_probability
 from coincide.probability.joint import JointProbability, joint_at_least, joint_probabilities
-from coincide.probability.onset import Occurred, occurred
-from coincide.probability.onset_columns import OccurrenceColumns, occurrence_columns
+from coincide.probability.onset import Occurred, OccurrenceColumns, occurred, occurrence_columns
 
 __all__ = [
     "JointProbability",

@@ -29,7 +29,7 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
     u, v : Histogram
         Templates of a and of b.
     offset_s : float or array of float
-        tb - ta, the reported times, in seconds.
+        tb - ta, the reported times, in seconds; at most 7e9 either way: no two detections are further apart.
     window : Window
         Closed at both ends; an atom within 1 ns of an end lies on it.
 
@@ -40,10 +40,7 @@ def match_probability(u: Histogram, v: Histogram, offset_s: npt.ArrayLike, windo
 
     Raises
     ------
-    OffsetError
-        An offset is no finite number, or beyond 7e9 s: no two detections are as far apart.
-    HistogramError, WindowError
-        What is to be a template or the window is none.
+    OffsetError, HistogramError, WindowError
 
     References
     ----------
@@ -76,7 +73,7 @@ def match_probabilities(
     offset_us: npt.ArrayLike,
     window: Window,
 ) -> FloatArray:
-    """`match_probability` of many pairs of events, whatever their templates.
+    """`match_probability` of n pairs of events, whatever their templates: float64 (n,).
 
     Parameters
     ----------
@@ -88,18 +85,10 @@ def match_probabilities(
         tb - ta in microseconds, below 2**53 either way.
     window : Window
 
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-
     Raises
     ------
-    HistogramError
-        A template is no Histogram, or an index no position in its list of templates.
-    OffsetError
-        Offsets are not whole numbers, one for each pair, or 2**53 and more.
-    WindowError
-        The window is none.
+    HistogramError, OffsetError, WindowError
+        A template is no Histogram, an index no position in its list, an offset no whole number below 2**53 either way.
 
     Examples
     --------
@@ -133,8 +122,7 @@ def window_probability(terms: Trapezoids, offset: ExactSum, window: Window) -> F
     """P(lo <= Xv - Xu + offset <= hi): one offset for each column of `terms`, or many for its only one."""
     up_to_hi = terms.at_most(window_end_minus(window.hi_s, offset))
     before_lo = terms.below(window_end_minus(window.lo_s, offset))
-    probability: FloatArray = np.clip(up_to_hi - before_lo, 0.0, 1.0)
-    return probability
+    return np.clip(up_to_hi - before_lo, 0.0, 1.0)
 
 
 def _of_one_template_pair(u: Histogram, v: Histogram, offset: ExactSum, window: Window) -> FloatArray:

@@ -53,8 +53,7 @@ class PosteriorPieces:
         piece = np.minimum((up_to[:, None] < target).sum(axis=0), len(up_to) - 1)
         wanted = target - in_rows(before, piece)
         share = self._pieces.take(piece).share_with_mass(wanted)
-        quantiles_s: FloatArray = in_rows(self._middle_s, piece) + (share - 0.5) * in_rows(self._pieces.width_s, piece)
-        return quantiles_s
+        return in_rows(self._middle_s, piece) + (share - 0.5) * in_rows(self._pieces.width_s, piece)
 
     @cached_property
     def _piece_mass(self) -> FloatArray:
@@ -75,8 +74,7 @@ class PosteriorPieces:
         moment = total(self._pieces.moment(middle_s, power))
         if self._atoms is not None:
             moment = moment + total(self._atoms * time_s**power)
-        expected: FloatArray = moment / self.mass
-        return expected
+        return moment / self.mass
 
 
 @dataclass(frozen=True, eq=False)

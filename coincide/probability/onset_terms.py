@@ -23,8 +23,7 @@ from coincide.templates.template_columns import TemplateColumns
 class Members:
     """The members of n matches, role by role: templates of n columns, and reported times in seconds from any origin.
 
-    In a symmetric window no two members occur further apart than its half-width. Another window is that of the second
-    member minus the first, and there are exactly two.
+    A window that is not symmetric is that of the second member minus the first, and there are exactly two.
     """
 
     templates: Sequence[TemplateColumns]
@@ -55,10 +54,7 @@ class Members:
 
 @dataclass(frozen=True, eq=False)
 class AnchorDensity:
-    """One anchor's part of the density per second, on pieces of time; arrays of shape (pieces, n).
-
-    `fit` is the chance that each other member fits an anchor in the middle of the piece, `slope` its change per second.
-    """
+    """One anchor's density per second on pieces of time; how the others fit in their middle, and its slope."""
 
     density: FloatArray
     fit: list[FloatArray]
@@ -126,10 +122,9 @@ class AnchorDensities:
         return self.breaks.between(self._number[member, by_s], self._members.templates[member].density)
 
     def _fit(self, other: int, time: ExactSum, *, atoms_after: bool | None = None) -> FloatArray:
-        """P(lo <= X of `other` - time <= hi), shape of `time`.
+        """P(lo <= X of `other` - time <= hi), shape of `time`; between break points no exact time lies on a bound.
 
-        Between break points no exact time lies on a bound. At an anchor's own exact time, `atoms_after` says whether
-        that of the other must lie after the lower bound, not on it: of two that tie, one is the onset.
+        At an anchor's own exact time `atoms_after` says whether the other's must lie after the lower bound, not on it.
         """
         lo_s, hi_s = self._members.reach_s
         template = self._members.templates[other]

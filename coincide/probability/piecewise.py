@@ -13,18 +13,9 @@ from coincide.arrays.kinds import FloatArray, PositionArray, Scalar
 
 
 class BreakPoints:
-    """The union of sets of times, sorted column by column.
+    """The union of sets of times, each sorted and of shape (m_i, n), sorted column by column into `time`, shape (m, n).
 
-    Parameters
-    ----------
-    sets : sequence of ExactSum of shapes (m_i, n)
-        Each sorted.
-
-    Attributes
-    ----------
-    time : ExactSum of shape (m, n)
-    width_s : ndarray of float64, shape (m - 1, n)
-        Lengths of the pieces between neighbours; right to the last digits.
+    `width_s`, shape (m - 1, n), has the lengths of the pieces between neighbours, right to the last digits.
     """
 
     def __init__(self, sets: Sequence[ExactSum]) -> None:
@@ -50,8 +41,7 @@ class BreakPoints:
     def behind(self, which: int) -> PositionArray:
         """How many times of a set lie at or before each break point, shape (m, n)."""
         own = self.part(which)
-        counts: PositionArray = np.cumsum((self._order >= own.start) & (self._order < own.stop), axis=0)
-        return counts
+        return np.cumsum((self._order >= own.start) & (self._order < own.stop), axis=0)
 
     def between(self, which: int, values: FloatArray) -> FloatArray:
         """Return on each piece what is `values`, shape (m_i - 1, n), between the times of a set, and 0 elsewhere."""
@@ -78,32 +68,14 @@ def total(terms: FloatArray) -> FloatArray:
 
 @cache
 def gauss_legendre(degree: int) -> tuple[list[float], list[float]]:
-    """Return as few nodes, and their weights, as integrate polynomials of a degree exactly.
-
-    Examples
-    --------
-    The integral of z^2 is 2/3:
-
-    >>> nodes, weights = gauss_legendre(2)
-    >>> round(sum(weight * node**2 for node, weight in zip(nodes, weights)), 12)
-    0.666666666667
-    """
+    """Return as few nodes, and their weights, as integrate polynomials of a degree exactly."""
     nodes, weights = np.polynomial.legendre.leggauss(degree // 2 + 1)
     return nodes.tolist(), weights.tolist()
 
 
 @cache
 def antiderivative(degree: int) -> tuple[list[float], list[list[float]]]:
-    """Return nodes, and the matrix from a polynomial's values there to the coefficients of its integral from -1.
-
-    Examples
-    --------
-    A straight line that is -a and a at the nodes, -1/sqrt(3) and 1/sqrt(3), has the integral (z^2 - 1) sqrt(3) a / 2:
-
-    >>> nodes, matrix = antiderivative(1)
-    >>> [round(-lower + upper, 4) for lower, upper in matrix]
-    [-0.866, 0.0, 0.866]
-    """
+    """Return nodes, and the matrix from a polynomial's values there to the coefficients of its integral from -1."""
     nodes, _ = np.polynomial.legendre.leggauss(degree + 1)
     powers = np.arange(1, degree + 2)[:, None]
     integral: FloatArray = np.linalg.inv(np.vander(nodes, increasing=True)) / powers

@@ -24,23 +24,12 @@ ELEMENTS_PER_STEP = 32_768  # bucket pairs times template pairs: temporaries tha
 
 @dataclass(frozen=True, eq=False)
 class Trapezoids:
-    """Terms of the cdf of Xv - Xu: rows are pairs of buckets, columns are pairs of templates.
+    """Terms of the cdf of Xv - Xu: rows are pairs of buckets, columns are pairs of templates; shape (terms, n).
 
     With t = x - start, the term is 0 up to t = 0, rises for `short_s`, goes on straight, flattens again for
-    `short_s`, and stays at its weight from t = short_s + long_s.
-
-    Attributes
-    ----------
-    start : ExactSum of shape (terms, n)
-        Least possible value of the difference of the two buckets.
-    short_s, long_s : ndarray of float64, shape (terms, n)
-        Lengths of the shorter and of the longer bucket.
-    curvature : ndarray of float64, shape (terms, n)
-        weight / (2 short long), 0 if one bucket is an atom.
-    slope : ndarray of float64, shape (terms, n)
-        weight / long, 0 if both are atoms.
-    atom_weight : ndarray of float64, shape (terms, n), or None
-        Weight of the terms where both are atoms; None if no template here has one.
+    `short_s`, and stays at its weight from t = short_s + long_s. The `curvature` is weight / (2 short long), 0 if one
+    bucket is an atom; the `slope` weight / long, 0 if both are. Where both are, the term has `atom_weight`: None if no
+    template here has an atom.
     """
 
     start: ExactSum
@@ -86,10 +75,7 @@ class Trapezoids:
         return probability
 
     def at_most_and_density(self, x: ExactSum) -> tuple[FloatArray, FloatArray]:
-        """P(Xv - Xu <= x) and its derivative, each of shape (n,).
-
-        Where two atoms meet the probability jumps; the derivative takes no notice.
-        """
+        """P(Xv - Xu <= x) and its derivative, which takes no notice of jumps, each of shape (n,)."""
         t = x.minus(self.start)
         density = self._density(t)
         probability = self._spread_below(t)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -12,29 +11,8 @@ from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.templates.histogram import Histogram
 
 
-class CodedTemplates(Protocol):
-    """Templates by code, with their bounds in arrays by code."""
-
-    def histogram(self, code: int) -> Histogram:
-        """Return the template of a code."""
-
-    @property
-    def earliest_us(self) -> Int64Array:
-        """Earliest occurrence of each code, relative to the reported time, rounded down."""
-
-    @property
-    def latest_us(self) -> Int64Array:
-        """Latest occurrence of each code, relative to the reported time, rounded up."""
-
-
 class TemplatesInOrder:
-    """Templates whose code is their position.
-
-    Attributes
-    ----------
-    templates : list of Histogram
-        By code.
-    """
+    """Templates whose code is their position."""
 
     def __init__(self, templates: Iterable[Histogram] = ()) -> None:
         self.templates = list(templates)
@@ -69,14 +47,7 @@ class TemplatesInOrder:
 
 
 class TemplateRegistry(TemplatesInOrder):
-    """Templates by code: equal histograms share one. Grows by `codes`, shrinks by `keep_only`.
-
-    Examples
-    --------
-    >>> registry = TemplateRegistry()
-    >>> registry.codes([Histogram.point(), Histogram.uniform(0, 1), Histogram.point()]).tolist()
-    [0, 1, 0]
-    """
+    """Templates by code: equal histograms share one. Grows by `codes`, shrinks by `keep_only`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""BucketDistribution: what can be asked of a time that is equally likely everywhere inside each bucket."""
+"""BucketDistribution: a time that is equally likely everywhere inside each bucket, its figures and its picture."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ from coincide.errors import HistogramError
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class BucketDistribution:
-    """A distribution given by bucket bounds, which do not decrease, and the mass of each bucket; masses sum to 1.
-
-    Attributes
-    ----------
-    edges_s : ndarray of float64, shape (k + 1,), read-only
-    mass : ndarray of float64, shape (k,), read-only
-    """
+    """A distribution given by bucket bounds, shape (k + 1,), and the mass of each bucket; masses sum to 1."""
 
     edges_s: FloatArray
     mass: FloatArray
@@ -66,14 +60,7 @@ class BucketDistribution:
         return math.sqrt(math.fsum(self.mass * (left * left + left * right + right * right) / 3))
 
     def cdf(self, x_s: npt.ArrayLike) -> Any:
-        """P(X <= x_s), for a number or an array of any shape.
-
-        Examples
-        --------
-        >>> from coincide.templates.histogram import Histogram
-        >>> Histogram.uniform(0, 4).cdf([-1, 1, 9]).tolist()
-        [0.0, 0.25, 1.0]
-        """
+        """P(X <= x_s), for a number or an array of any shape."""
         x = real_numbers("x_s", x_s, "numbers of seconds", HistogramError)
         bucket = np.searchsorted(self.edges_s, x, side="right") - 1
         inside = np.clip(bucket, 0, len(self.mass) - 1)
@@ -86,14 +73,7 @@ class BucketDistribution:
         return float(probability) if probability.ndim == 0 else probability
 
     def quantile(self, p: npt.ArrayLike) -> Any:
-        """Smallest x with P(X <= x) >= p, for p in [0, 1]; quantile(0) is earliest_s.
-
-        Examples
-        --------
-        >>> from coincide.templates.histogram import Histogram
-        >>> Histogram.uniform(0, 4).quantile(0.25)
-        1.0
-        """
+        """Smallest x with P(X <= x) >= p, for p in [0, 1]; quantile(0) is earliest_s."""
         allowed = "probabilities from 0 to 1"
         p_array = real_numbers("p", p, allowed, HistogramError)
         if not np.all((p_array >= 0) & (p_array <= 1)):
@@ -106,3 +86,42 @@ class BucketDistribution:
         left, right = self.edges_s[bucket], self.edges_s[bucket + 1]
         x = np.minimum(left + np.clip(share, 0.0, 1.0) * (right - left), right)
         return float(x) if x.ndim == 0 else x
+
+
+WIDTH, HEIGHT = 320, 80  # of the picture for notebooks: an inline SVG, which needs no library and no file
+
+
+def histogram_html(histogram: BucketDistribution, name: str) -> str:
+    """Return a figure of a histogram: its density as bars, its exact times as lines, and its figures below."""
+    edges, mass = histogram.edges_s, histogram.mass
+    length = np.diff(edges)
+    density = np.divide(mass, length, out=np.zeros_like(mass), where=length > 0)
+    is_point = histogram.length_s == 0
+    x = np.full_like(edges, WIDTH / 2) if is_point else (edges - edges[0]) / histogram.length_s * WIDTH
+    height = np.where(length > 0, density / (density.max() or 1.0), mass) * HEIGHT
+    shapes = [
+        _bar(left, right - left, high) if right > left else _line(left, high)
+        for left, right, high in zip(x[:-1].tolist(), x[1:].tolist(), height.tolist(), strict=True)
+        if high > 0
+    ]
+    axis = f'<line x1="0" x2="{WIDTH}" y1="{HEIGHT}" y2="{HEIGHT}" stroke="currentColor"/>'
+    figures = f"{name}: {figures_of(histogram)}"
+    return (
+        f'<figure style="margin:0"><svg role="img" aria-label="{figures}" width="{WIDTH}" height="{HEIGHT + 1}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT + 1}">{"".join(shapes)}{axis}</svg><figcaption>{figures}</figcaption></figure>'
+    )
+
+
+def figures_of(histogram: BucketDistribution) -> str:
+    """Return the figures that sum a histogram up."""
+    buckets = "1 bucket" if len(histogram.mass) == 1 else f"{len(histogram.mass)} buckets"
+    support = f"{buckets} from {histogram.earliest_s:.6g} to {histogram.latest_s:.6g} s"
+    return f"{support}, mean {histogram.mean_s:.6g} s, standard deviation {histogram.std_s:.6g} s"
+
+
+def _bar(x: float, width: float, height: float) -> str:
+    return f'<rect x="{x:.2f}" y="{HEIGHT - height:.2f}" width="{width:.2f}" height="{height:.2f}" fill="#4c78a8"/>'
+
+
+def _line(x: float, height: float) -> str:
+    return f'<line x1="{x:.2f}" x2="{x:.2f}" y1="{HEIGHT - height:.2f}" y2="{HEIGHT}" stroke="#e45756"/>'

@@ -18,19 +18,7 @@ FURTHEST_SIGMA = 4.0
 
 
 def normal_buckets(sigma_s: float, buckets: int) -> tuple[FloatArray, FloatArray]:
-    """Return edges and masses of a Gaussian error of standard deviation `sigma_s`, over +-4 sigma.
-
-    Raises
-    ------
-    HistogramError
-        `sigma_s` is not a finite number above 0, or `buckets` not a whole number from 1 to 1000.
-
-    Examples
-    --------
-    >>> edges_s, mass = normal_buckets(1.5, 2)
-    >>> edges_s.tolist(), mass.round(9).tolist()
-    ([-6.0, 0.0, 6.0], [0.5, 0.5])
-    """
+    """Return edges and masses of a Gaussian error of standard deviation `sigma_s`, over +-4 sigma."""
     if not is_number(sigma_s) or not sigma_s > 0:
         raise HistogramError("sigma_s", sigma_s, "a finite number of seconds above 0")
     refuse_unless_count_of_buckets(buckets)
@@ -40,18 +28,7 @@ def normal_buckets(sigma_s: float, buckets: int) -> tuple[FloatArray, FloatArray
 
 
 def latency_buckets(latency: Iterable[tuple[float, float, float]]) -> tuple[list[float], list[float]]:
-    """Return edges and masses of (occurrence - reported time) from adjacent (shortest_s, longest_s, mass).
-
-    Raises
-    ------
-    HistogramError
-        No bucket, one that is not a triple, or one that does not start where the last one ends.
-
-    Examples
-    --------
-    >>> latency_buckets([(0, 10, 0.6), (10, 20, 0.4)])
-    ([-20, -10, 0], [0.4, 0.6])
-    """
+    """Return edges and masses of (occurrence - reported time) from adjacent (shortest_s, longest_s, mass)."""
     allowed = "adjacent buckets (shortest_s, longest_s, mass), three numbers each"
     if not isinstance(latency, Iterable):
         raise HistogramError("latency", latency, allowed)
@@ -69,26 +46,12 @@ def latency_buckets(latency: Iterable[tuple[float, float, float]]) -> tuple[list
 
 
 def rounded_up(x: float, digits: int) -> float:
-    """Return the least number of so many significant decimal digits that is at least x.
+    """Return the least number of so many significant decimal digits, 1 to 15, that is at least x, which is above 0.
 
     A standard deviation of 3 digits, say, is at most 1 % greater than it was, never smaller, and has 900 values in each
     decade: templates made from it stay few, and what is computed for their pairs is used again. Everything after
     that is exact for the rounded value.
 
-    Parameters
-    ----------
-    x : float
-        Above 0.
-    digits : int
-        From 1 to 15.
-
-    Raises
-    ------
-    HistogramError
-        `x` is not a finite number above 0, or `digits` is not allowed.
-
-    Examples
-    --------
     >>> rounded_up(1.2301, 3), rounded_up(0.998, 2), rounded_up(250, 3)
     (1.24, 1.0, 250.0)
     """

@@ -19,22 +19,9 @@ ALLOWED = f"one of {', '.join(PARAMETERS)}, or edges_s with mass"
 
 
 def histogram_of_form(form: object) -> Histogram:
-    """Return the template that `form`, read from JSON or YAML, describes.
+    """Return the template that `form`, read from JSON or YAML, describes; raise HistogramError if it describes none.
 
-    Parameters
-    ----------
-    form : dict
-        `edges_s` and `mass`; or one of `uniform`, `normal`, `latency` and `point` with its parameters.
-
-    Raises
-    ------
-    HistogramError
-        It is none of the forms, a form has other parameters, or the parameters make no distribution.
-
-    Examples
-    --------
-    >>> histogram_of_form({"uniform": [-54, 2]})
-    Histogram(edges_s=[-54.0, 2.0], mass=[1.0])
+    It has `edges_s` and `mass`, or one of `uniform`, `normal`, `latency` and `point` with its parameters.
     """
     if not isinstance(form, dict):
         raise HistogramError("form", form, ALLOWED)

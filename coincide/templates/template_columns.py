@@ -13,7 +13,7 @@ import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, difference_of
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray
-from coincide.arrays.order import stable_order
+from coincide.arrays.order import group_starts, stable_order
 from coincide.errors import HistogramError
 from coincide.templates.histogram import Histogram
 
@@ -26,15 +26,7 @@ def checked_template(field: str, template: object) -> Histogram:
 
 
 def checked_templates(field: str, templates: object) -> tuple[Histogram, ...]:
-    """Return `templates` as a tuple if they are Histograms, else raise HistogramError.
-
-    Examples
-    --------
-    >>> checked_templates("us", [Histogram.point(), None])
-    Traceback (most recent call last):
-        ...
-    coincide.errors.HistogramError: us[1] is None: a Histogram, such as Histogram.uniform(-1, 1)
-    """
+    """Return `templates` as a tuple if they are Histograms, else raise HistogramError."""
     if not isinstance(templates, Iterable):
         raise HistogramError(field, templates, "a list of Histogram")
     listed = tuple(templates)
@@ -46,16 +38,7 @@ def checked_templates(field: str, templates: object) -> tuple[Histogram, ...]:
 
 @dataclass(frozen=True, eq=False)
 class TemplateColumns:
-    """Templates with the same number k of buckets, one per column.
-
-    Attributes
-    ----------
-    edges_s : ndarray of float64, shape (k + 1, n)
-    mass, length_s, density : ndarray of float64, shape (k, n)
-        The density of an atom is 0 here: its mass is accounted for apart.
-    has_atoms : ndarray of bool, shape (n,)
-        Whether the template has a bucket of zero length with mass.
-    """
+    """Templates with the same number of buckets, one per column; atoms, which `has_atoms` tells of, have density 0."""
 
     edges_s: FloatArray
     mass: FloatArray
@@ -96,13 +79,7 @@ ELEMENTS_PER_BLOCK = 262_144  # bucket pairs times template pairs: a few MB for 
 
 @dataclass(frozen=True, eq=False)
 class TemplatePairs:
-    """Pairs (us[u_index[n]], vs[v_index[n]]), in any order and as often as wanted.
-
-    Attributes
-    ----------
-    us, vs : sequence of Histogram
-    u_index, v_index : ndarray of int64, shape (n,)
-    """
+    """Pairs (us[u_index[n]], vs[v_index[n]]), in any order and as often as wanted."""
 
     us: Sequence[Histogram]
     vs: Sequence[Histogram]
@@ -160,13 +137,7 @@ class TemplatePairs:
 
 
 def rows_alike(columns: Sequence[IndexArray]) -> Iterator[IndexArray]:
-    """Yield, in ascending order, the rows that have the same whole numbers from 0 on in every column.
-
-    Examples
-    --------
-    >>> [rows.tolist() for rows in rows_alike([np.array([2, 1, 2, 2]), np.array([0, 0, 0, 3])])]
-    [[1], [0, 2], [3]]
-    """
+    """Yield, in ascending order, the rows that have the same whole numbers from 0 on in every column."""
     number = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         values = int(column.max(initial=0)) + 1
@@ -174,19 +145,12 @@ def rows_alike(columns: Sequence[IndexArray]) -> Iterator[IndexArray]:
             number = np.unique(number, return_inverse=True)[1]
         number = number * values + column
     order = stable_order(number)
-    ends = np.flatnonzero(np.diff(number[order], append=-1)) + 1
-    for start, end in pairwise([0, *ends.tolist()]):
+    for start, end in pairwise([*group_starts(number[order]).tolist(), len(order)]):
         yield order[start:end]
 
 
 class StackedTemplates:
-    """Templates stacked by their number of buckets, rounded up.
-
-    Attributes
-    ----------
-    buckets : ndarray of int64, shape (n,)
-        Number of buckets of each template, rounded up.
-    """
+    """Templates stacked by their number of `buckets`, shape (n,), rounded up."""
 
     def __init__(self, templates: Sequence[Histogram]) -> None:
         self.buckets = np.array([_filled_up(len(template.mass)) for template in templates], dtype=np.int64)

@@ -17,6 +17,7 @@ from coincide import (
     TimingJoin,
     Window,
     WindowJoin,
+    chance_rate,
     goodness_of_fit,
     match_probability,
     occurred,
@@ -24,7 +25,16 @@ from coincide import (
     timing_join,
     window_join,
 )
-from coincide.errors import DetectionsError, GraphError, HistogramError, OffsetError, StreamError, ThresholdError
+from coincide.constraints import JoinCondition
+from coincide.errors import (
+    DetectionsError,
+    GraphError,
+    HistogramError,
+    OffsetError,
+    StreamError,
+    ThresholdError,
+    WindowError,
+)
 from coincide.joins import timing_join_blocks, window_join_blocks
 from coincide.offsets import SensorRate
 from coincide.probability import match_probabilities, occurrence_columns
@@ -112,6 +122,29 @@ def test_no_stream(door: Callable[[Any], object], field: str, stream: object) ->
     with pytest.raises(StreamError, match=r"a Stream, such as Stream\('seismic'\)") as refusal:
         door(stream)
     assert refusal.value.field == field
+
+
+@pytest.mark.parametrize("window", [5, 5.0, None, "5", (-1, 1)])
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda window: satisfaction_offsets(POINT, POINT, window, 0.5),
+        lambda window: timing_join(NOW, NOW, window, 0.5),
+        lambda window: list(timing_join_blocks(NOW, None, window, 0.5)),
+        lambda window: TimingJoin(Stream("x"), Stream("y"), window, 0.5),
+        lambda window: JoinCondition("x", "y", window, 0.5),
+        lambda window: match_probability(POINT, POINT, 0.0, window),
+        lambda window: match_probabilities([POINT], [POINT], [], [], [], window),
+        lambda window: SatisfactionTable.build([], [], window, 0.5),
+        lambda window: occurred([POINT, POINT], [0, 0], window),
+        lambda window: occurrence_columns([[POINT], [POINT]], [[0], [0]], [[0], [0]], window),
+        lambda window: chance_rate([SensorRate("s", POINT, 1.0)], None, window, 0.5),
+        lambda window: ConstraintGraph.graph([("a", "b", window)]),
+    ],
+)
+def test_no_window(door: Callable[[Any], object], window: Any) -> None:
+    with pytest.raises(WindowError, match=r"window is .*: a Window, such as Window\(5.0\)"):
+        door(window)
 
 
 @pytest.mark.parametrize("door", [lambda five: window_join({}, five), lambda five: WindowJoin(five, [HERE])])

@@ -23,7 +23,8 @@ from coincide.joins.probe_bounds import ProbeBounds
 from coincide.offsets.cache import USUAL_LIMITS, OffsetCache, PairLimits
 from coincide.offsets.judge import judge_of
 from coincide.offsets.pair_work import mean_evaluation_work, table_work
-from coincide.offsets.satisfaction_table import NEVER_HI_US, SatisfactionTable
+from coincide.offsets.ranges import NEVER_HI_US
+from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.probability.difference import match_probabilities
 from coincide.templates.codes import TemplatesInOrder
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from coincide.arrays.kinds import Int64Array
 from coincide.constraints.window import Window
-from coincide.offsets.satisfaction_table import NEVER_HI_US, NEVER_LO_US, SatisfactionTable
+from coincide.offsets.ranges import NEVER_HI_US, NEVER_LO_US
+from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.papers.counted_answer import TimingAnswer
 from coincide.papers.recording import Event
 from coincide.templates.histogram import Histogram

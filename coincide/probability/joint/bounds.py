@@ -31,10 +31,7 @@ def edge_probabilities(graph: ConstraintGraph, tuples: EventTuples) -> FloatArra
 
 
 def tree_bounds(graph: ConstraintGraph, tuples: EventTuples, of_edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper bounds, shape (n,), by each tuple's tree of the least probable edges.
-
-    `of_edges` are the `edge_probabilities`, shape (edges, n).
-    """
+    """Return lower and upper bounds, shape (n,), by each tuple's tree of the least probable edges."""
     in_tree = least_spanning_trees(graph, of_edges)
     tree = np.empty(len(tuples))
     for rows, links in _by_tree(graph, in_tree):

@@ -30,10 +30,9 @@ FEW_CELLS = 4096
 
 @dataclass(frozen=True)
 class Cells:
-    """A condition that trades accuracy for time.
+    """A condition that trades accuracy for time: the sum over the cells may be off by `radius` more than the rest is.
 
-    The sum over the cells may be off by `radius`, in addition to what the rest's plan is. Where so many cells would
-    cost more, `condition` is used as it is. `exact_times` tells whether any other member can be at exact times.
+    Where so many cells would cost more, `condition` is used as it is.
     """
 
     condition: Condition
@@ -65,8 +64,7 @@ class Cells:
         if count.max(initial=0) <= FEW_CELLS:  # the number of nodes takes longer to find
             return np.zeros(len(count), dtype=np.bool_)
         nodes = (self.condition.degree // 2 + 1) * self.condition.break_points(members)
-        dearer: BoolArray = count > max(FEW_CELLS, nodes)
-        return dearer
+        return count > max(FEW_CELLS, nodes)
 
     def _count(self, pieces: Pieces, off: FloatArray, columns: int) -> Int64Array:
         """As few cells as keep the sum of off / count^2 within the radius: in proportion to the cube root of `off`."""
@@ -90,19 +88,12 @@ class Cells:
         change = np.zeros(len(members[member]))
         for other in sorted(moving):
             rest = (each.mass for i, each in members.items() if i not in (member, near, other))
-            change += reduce(np.multiply, rest, 2 * _greatest_density(members[other]))
+            spread = np.where(members[other].length_s > 0, members[other].density, 0.0)
+            change += reduce(np.multiply, rest, 2 * spread.max(axis=0))
         return change
 
     @cached_property
     def _shifts(self) -> list[Shift]:
-        return [*self._ends, *(shifts(self.condition.links, self.condition.member, 2) if self.exact_times else ())]
-
-    @cached_property
-    def _ends(self) -> list[Shift]:
-        reach = self.condition.links.reach[self.condition.member]
-        return [(near, exact_s(-Fraction(end))) for near, ends in reach.items() for end in ends]
-
-
-def _greatest_density(member: PlacedMember) -> FloatArray:
-    greatest: FloatArray = np.where(member.length_s > 0, member.density, 0.0).max(axis=0)
-    return greatest
+        links, member = self.condition.links, self.condition.member
+        ends = [(near, exact_s(-Fraction(end))) for near, both in links.reach[member].items() for end in both]
+        return [*ends, *(shifts(links, member, 2) if self.exact_times else ())]

@@ -16,7 +16,7 @@ import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum
 from coincide.arrays.kinds import FloatArray, Int64Array
-from coincide.probability.joint.member_links import Links, Reach
+from coincide.probability.joint.member_links import Links
 from coincide.probability.joint.nodes import Nodes, Pieces, Shift, atom_nodes
 from coincide.probability.joint.placed_members import Estimate, PlacedMember, Plan, estimated_in_steps, moved_s
 
@@ -68,8 +68,10 @@ class Condition:
     ) -> tuple[Int64Array, FloatArray, dict[int, PlacedMember]]:
         """Return column, weight and the others of each node at which all neighbours can be in their windows."""
         cut = {
-            other: members[other].take(nodes.column).within(*_window(nodes.time, reach), nodes.slack_s)
-            for other, reach in self.links.reach[self.member].items()
+            other: members[other]
+            .take(nodes.column)
+            .within(moved_s(nodes.time, lo_s), moved_s(nodes.time, hi_s), nodes.slack_s)
+            for other, (lo_s, hi_s) in self.links.reach[self.member].items()
         }
         possible = np.flatnonzero(np.logical_and.reduce([each.mass > 0 for each in cut.values()]))
         column = nodes.column[possible]
@@ -83,10 +85,6 @@ class Condition:
     @cached_property
     def _shifts(self) -> list[Shift]:
         return shifts(self.links, self.member)
-
-
-def _window(time: ExactSum, reach: Reach) -> tuple[ExactSum, ExactSum]:
-    return moved_s(time, reach[0]), moved_s(time, reach[1])
 
 
 def shifts(links: Links, member: int, longest: int | None = None) -> list[Shift]:

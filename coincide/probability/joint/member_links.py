@@ -34,10 +34,6 @@ class Links:
         left = {i: {j: r for j, r in own.items() if j not in members} for i, own in self.reach.items()}
         return Links({i: own for i, own in left.items() if i not in members})
 
-    def among(self, members: Collection[int]) -> Links:
-        """Keep these members and the edges between them."""
-        return self.without(*(self.reach.keys() - set(members)))
-
     def only(self, pairs: Collection[frozenset[int]]) -> Links:
         """Keep all members, and the edges between these pairs."""
         return Links({i: {j: r for j, r in own.items() if frozenset((i, j)) in pairs} for i, own in self.reach.items()})
@@ -80,10 +76,7 @@ class Links:
                 return
 
     def path_sums(self, start: int, longest: int | None = None) -> dict[int, set[Fraction]]:
-        """Return the times from `start` to each other member at which all windows on a path between them are just met.
-
-        Each edge of a simple path, of `longest` edges at most, adds its least or its greatest time, without rounding.
-        """
+        """Return the times from `start` to each other member at which all windows on a path are just met, unrounded."""
         most = len(self.reach) if longest is None else longest
         sums: dict[int, set[Fraction]] = {member: set() for member in self.reach}
 
@@ -100,25 +93,11 @@ class Links:
 
 
 def break_points(links: Links, edges: Sequence[int], root: int, parent: int | None = None) -> int:
-    """Return how many break points meet at the root of a tree: its own edges, and twice those of each member below it.
-
-    `edges` is the number of bucket bounds of each member. What lies beyond the parent does not count.
-    """
+    """Return how many break points meet at the root of a tree: its own edges, and twice those of all below it."""
     below = (break_points(links, edges, child, root) for child in links.reach[root] if child != parent)
     return edges[root] + 2 * sum(below)
 
 
 def centre(links: Links, edges: Sequence[int], component: Sequence[int]) -> int:
-    """Return the member of a component at which the fewest break points meet.
-
-    Examples
-    --------
-    A path of eight members with eight buckets each, from its middle and from an end:
-
-    >>> path = Links({i: {j: (0.0, 1.0) for j in (i - 1, i + 1) if 0 <= j < 8} for i in range(8)})
-    >>> edges = [9] * 8
-    >>> root = centre(path, edges, range(8))
-    >>> root, break_points(path, edges, root), break_points(path, edges, 0)
-    (3, 405, 2295)
-    """
+    """Return the member of a component at which the fewest break points meet."""
     return min(component, key=lambda member: (break_points(links, edges, member), member))

@@ -6,7 +6,7 @@ neighbouring break points a polynomial, and beside it the exact times with their
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,10 +48,7 @@ class Subtree:
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """The mass of a subtree between t + lo and t + hi, as a function of t.
-
-    `breaks` are the subtree's break points, earlier by lo and by hi.
-    """
+    """The mass of a subtree between t + lo and t + hi, as a function of t; `breaks` are its own, earlier by each."""
 
     subtree: Subtree
     reach: Reach
@@ -59,20 +56,38 @@ class Message:
 
     def on(
         self, time: ExactSum, behind: tuple[PositionArray, PositionArray], half_width_s: FloatArray, slack_s: float
-    ) -> Piece:
-        """Expand about `time`, where so many of each set of break points lie behind."""
-        ends = tuple(
-            self._end(breaks, passed, time, half_width_s) for breaks, passed in zip(self.breaks, behind, strict=True)
+    ) -> Callable[[float], FloatArray]:
+        """Expand about `time`, where so many of each set of break points lie behind; -1 to 1 is the piece around it."""
+        since_lo, since_hi = (
+            self._running(breaks, passed, time, half_width_s)
+            for breaks, passed in zip(self.breaks, behind, strict=True)
         )
-        return Piece(ends[1], ends[0], self._atoms(time, slack_s))
+        atoms = self._atoms(time, slack_s)
 
-    def _end(self, breaks: ExactSum, behind: PositionArray, time: ExactSum, half_width_s: FloatArray) -> End:
+        def at(node: float) -> FloatArray:
+            spread: FloatArray = np.maximum(since_hi(node) - since_lo(node), 0.0)
+            return spread + atoms
+
+        return at
+
+    def _running(
+        self, breaks: ExactSum, behind: PositionArray, time: ExactSum, half_width_s: FloatArray
+    ) -> Callable[[float], FloatArray]:
+        """Return the subtree's running mass at one end of the window, near `time`."""
         row = np.maximum(behind - 1, 0)
         since_s = time.minus(ExactSum(in_rows(breaks.high, row), in_rows(breaks.low, row)))
         per_half = in_rows(self.subtree.per_half_width, behind)
-        return End(
-            per_half * since_s - 1.0, per_half * half_width_s, [in_rows(c, behind) for c in self.subtree.running]
-        )
+        middle, z_per_half = per_half * since_s - 1.0, per_half * half_width_s
+        *lower, highest = (in_rows(coefficient, behind) for coefficient in self.subtree.running)
+
+        def at(node: float) -> FloatArray:
+            z = np.clip(middle + node * z_per_half, -1.0, 1.0)
+            value = highest
+            for coefficient in reversed(lower):
+                value = value * z + coefficient
+            return value
+
+        return at
 
     def _atoms(self, time: ExactSum, slack_s: float) -> FloatArray | float:
         """Mass of the exact times in reach of each time."""
@@ -83,37 +98,6 @@ class Message:
             after_lo, before_hi = moved_s(at, -lo_s).minus(time), time.minus(moved_s(at, -hi_s))
             mass = mass + subtree.atom_mass[row] * ((after_lo >= -slack_s) & (before_hi >= -slack_s))
         return mass
-
-
-@dataclass(frozen=True, eq=False)
-class End:
-    """The running mass of a subtree at one end of the window, near a time."""
-
-    z: FloatArray
-    z_per_half: FloatArray
-    running: list[FloatArray]
-
-    def at(self, node: float) -> FloatArray:
-        """Return it at a position in the piece, from -1 to 1."""
-        z = np.clip(self.z + node * self.z_per_half, -1.0, 1.0)
-        value = self.running[-1]
-        for coefficient in self.running[-2::-1]:
-            value = value * z + coefficient
-        return value
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """A message near a time."""
-
-    upper: End
-    lower: End
-    atoms: FloatArray | float
-
-    def at(self, node: float) -> FloatArray:
-        """Return it at a position in the piece, from -1 to 1."""
-        spread: FloatArray = np.maximum(self.upper.at(node) - self.lower.at(node), 0.0)
-        return spread + self.atoms
 
 
 class Meeting:
@@ -156,7 +140,7 @@ class Meeting:
             each.on(middle, (self._behind[2 * at][:-1], self._behind[2 * at + 1][:-1]), half_width_s, 0.0)
             for at, each in enumerate(self._messages)
         ]
-        return [_product(own, [piece.at(node) for piece in pieces]) for node in nodes]
+        return [_product(own, [at(node) for at in pieces]) for node in nodes]
 
     def _atoms(self) -> FloatArray:
         """Mass of each exact time at which all below fit, shape (k, n)."""
@@ -168,7 +152,7 @@ class Meeting:
         fits = []
         for at, each in enumerate(self._messages):
             behind = (in_rows(self._behind[2 * at], rows), in_rows(self._behind[2 * at + 1], rows))
-            fits.append(each.on(member.start, behind, no_width, ATOM_TOLERANCE_S).at(0.0))
+            fits.append(each.on(member.start, behind, no_width, ATOM_TOLERANCE_S)(0.0))
         return _product(member.atom_mass, fits)
 
 

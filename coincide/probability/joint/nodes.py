@@ -19,10 +19,9 @@ Shift = tuple[int, ExactSum]
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Times of one member, any number of them in each of n tuples; arrays of shape (nodes,).
+    """Times of one member in tuples (`column`), each with the probability it stands for (`weight`); shape (nodes,).
 
-    `column` tells in which tuple a node is, `weight` for which probability it stands. An exact time still lies on a
-    window's end `slack_s` beyond it.
+    An exact time still lies on a window's end `slack_s` beyond it.
     """
 
     column: Int64Array
@@ -38,10 +37,7 @@ class Nodes:
 
 
 class Pieces:
-    """The times at which one member may be, cut at its own edges and at shifted edges of others.
-
-    Arrays have shape (pieces,); `column` tells in which of the n tuples. Pieces without density or length are left out.
-    """
+    """The times at which one member may be, cut at its own edges and at shifted edges of others; shape (pieces,)."""
 
     def __init__(self, member: PlacedMember, others: Mapping[int, PlacedMember], shifts: Sequence[Shift]) -> None:
         self._members = [member, *(others[other] for other, _ in shifts)]

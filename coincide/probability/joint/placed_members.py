@@ -7,28 +7,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from coincide.arrays.exact_sums import ExactSum, difference_of
-from coincide.arrays.kinds import FloatArray
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.probability.piecewise import total
 from coincide.templates.template_columns import TemplateColumns
-
-ColumnIndex = npt.NDArray[np.int64] | slice
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedMember:
-    """The distribution of one member's occurrence in each of n tuples, on the tuple's clock.
+    """The distribution of one member's occurrence in each of n tuples, in seconds on the tuple's clock.
 
-    Attributes
-    ----------
-    edges : ExactSum of shape (k + 1, n)
-        Bounds of the buckets, in seconds.
-    density : ndarray of float64, shape (k, n)
-        Of what is spread over a bucket, per second.
-    atom_mass : ndarray of float64, shape (k, n)
-        Mass of the exact time at the start of a bucket.
+    What is spread over a bucket has a `density`, the exact time at its start an `atom_mass`; both have shape (k, n).
     """
 
     edges: ExactSum
@@ -65,21 +55,19 @@ class PlacedMember:
         """Probability of all that is left, shape (n,)."""
         return total(self.density * self.length_s + self.atom_mass)
 
-    def take(self, columns: ColumnIndex) -> PlacedMember:
+    def take(self, columns: Int64Array | slice) -> PlacedMember:
         """Return the chosen tuples."""
         edges = ExactSum(self.edges.high[:, columns], self.edges.low[:, columns])
         return PlacedMember(edges, self.density[:, columns], self.atom_mass[:, columns])
 
     def within(self, start: ExactSum, end: ExactSum, slack_s: float) -> PlacedMember:
-        """Return what lies between `start` and `end`, shape (n,), both closed.
-
-        An exact time counts as inside up to `slack_s` beyond an end.
-        """
+        """Return what lies between `start` and `end`, shape (n,), both closed, and exact times `slack_s` beyond."""
         atoms = self.atom_mass
         if self.has_atoms:
             inside = (self.start.minus(start) >= -slack_s) & (end.minus(self.start) >= -slack_s)
             atoms = np.where(inside, atoms, 0.0)
-        return PlacedMember(_earlier(_later(self.edges, start), end), self.density, atoms)
+        later = _either(self.edges.minus(start) >= 0, self.edges, start)
+        return PlacedMember(_either(later.minus(end) <= 0, later, end), self.density, atoms)
 
 
 def moved(time: ExactSum, by: ExactSum) -> ExactSum:
@@ -93,13 +81,7 @@ def moved_s(time: ExactSum, by_s: float) -> ExactSum:
     return moved(time, ExactSum(np.array(by_s), np.array(0.0)))
 
 
-def _later(a: ExactSum, b: ExactSum) -> ExactSum:
-    use_a = a.minus(b) >= 0
-    return ExactSum(np.where(use_a, a.high, b.high), np.where(use_a, a.low, b.low))
-
-
-def _earlier(a: ExactSum, b: ExactSum) -> ExactSum:
-    use_a = a.minus(b) <= 0
+def _either(use_a: BoolArray, a: ExactSum, b: ExactSum) -> ExactSum:
     return ExactSum(np.where(use_a, a.high, b.high), np.where(use_a, a.low, b.low))
 
 

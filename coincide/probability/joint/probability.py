@@ -71,18 +71,13 @@ def joint_probabilities(
     Parameters
     ----------
     graph : ConstraintGraph
-        Thresholds of its edges do not matter here.
+        Windows are closed at both ends; exact times within 1 ns of an end lie on it. Thresholds do not matter here.
     templates : sequence of k sequences of Histogram
         Templates of each stream's events, in the order of `graph.roles`.
     template_index : array of integer, shape (k, n)
         Which template of its stream each member has.
     detected_at_us : array of int64, shape (k, n)
         Reported times in microseconds; those of one tuple lie less than 2**53 apart.
-
-    Returns
-    -------
-    JointProbability
-        Windows are closed at both ends; exact times within 1 ns of an end lie on it.
 
     Raises
     ------
@@ -95,8 +90,6 @@ def joint_probabilities(
     uniform clique, 4 us in a path and 0.2 ms with three different windows; cliques of 4, 5 and 6 with a window of its
     own for each pair cost 5 ms, 0.1 s and some seconds where the cheap bounds do not settle them.
 
-    References
-    ----------
     The two-member case is Lemma 1 of Mok, Woo, Lee: Probabilistic Timing Join over Uncertain Event Streams (2006).
 
     Examples
@@ -106,8 +99,7 @@ def joint_probabilities(
     >>> from coincide import Window
     >>> clocks = [Histogram.uniform(-0.05, 0.05)], [Histogram.uniform(-54, 2)], [Histogram.uniform(-60, 60)]
     >>> graph = ConstraintGraph.clique(["imb", "baksan", "kamiokande"], Window(10))
-    >>> times_us = [[41_374_000], [71_818_000], [35_000_000]]
-    >>> joint = joint_probabilities(graph, clocks, [[0], [0], [0]], times_us)
+    >>> joint = joint_probabilities(graph, clocks, [[0], [0], [0]], [[41_374_000], [71_818_000], [35_000_000]])
     >>> (joint.value * 112).round(9).tolist()
     [5.0]
     """
@@ -123,16 +115,10 @@ def joint_at_least(
 ) -> npt.NDArray[np.bool_]:
     """Whether the joint probability of each tuple is at least `threshold`, shape (n,); cheaper than to compute it.
 
-    No edge may be less probable than the threshold: that is asked first, then, for cycles, the best spanning tree.
-    What is exact is right to 1e-12 of the probability. Where it is an interval that still has the threshold inside
-    when it is narrower than 1e-3, its middle decides.
-
-    Parameters
-    ----------
-    graph, templates, template_index, detected_at_us
-        As `joint_probabilities` takes them.
-    threshold : float
-        In (0, 1].
+    It takes tuples as `joint_probabilities` does, and a threshold in (0, 1]. No edge may be less probable than the
+    threshold: that is asked first, then, for cycles, the best spanning tree. What is exact is right to 1e-12 of the
+    probability. Where it is an interval that still has the threshold inside when it is narrower than 1e-3, its middle
+    decides.
 
     Raises
     ------

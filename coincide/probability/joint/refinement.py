@@ -9,7 +9,6 @@ import numpy as np
 
 from coincide.arrays.kinds import FloatArray
 from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.window import Window
 from coincide.probability.joint.bounds import edge_probabilities, tree_bounds
 from coincide.probability.joint.cells import Cells
 from coincide.probability.joint.conditioning import Condition
@@ -33,16 +32,16 @@ class Product:
 
 
 def plan(links: Links, shape: TupleShape, radius: float) -> Plan:
-    """Return the cheapest way known to compute the joint probability of tuples of one shape.
+    """Return the cheapest way known to compute the joint probability of tuples of one shape, to within `radius`.
 
-    Members at exact times are fixed first, which costs nothing, then the others that close cycles. The estimate may be
-    off by `radius`; it is exact if one member whose time is not closes all cycles.
+    Members at exact times are fixed first, which costs nothing, then the others that close cycles.
     """
     if links.is_forest:
         return Forest(links, shape.edges)
     groups = links.components
     if len(groups) > 1:
-        return Product(tuple((tuple(g), plan(links.among(g), shape, radius / len(groups))) for g in groups))
+        parts = ((tuple(group), links.without(*(links.reach.keys() - set(group)))) for group in groups)
+        return Product(tuple((group, plan(part, shape, radius / len(groups))) for group, part in parts))
     fixed = [member for member in links.on_cycles if member in shape.points]
     if fixed:
         return Condition(links, fixed[0], plan(links.without(fixed[0]), shape, radius))
@@ -71,12 +70,8 @@ WIDEST = 1e-3
 class JointProbability:
     """Probabilities of n tuples, each with certified bounds.
 
-    Attributes
-    ----------
-    lower, upper : ndarray of float64, shape (n,)
-        At most 1e-3 apart; equal where the probability is exact (up to rounding, which stays below 1e-12).
-    value : ndarray of float64, shape (n,)
-        The best guess, between them.
+    The bounds `lower` and `upper` are at most 1e-3 apart, and equal where the probability is exact (up to rounding,
+    which stays below 1e-12). The best guess is `value`, between them.
     """
 
     lower: FloatArray
@@ -125,11 +120,7 @@ class _Plans:
 
     def _block(self, block: TupleBlock) -> Estimate:
         if self._window is not None:
-            return _of_uniform_clique(block, self._window)
+            return Estimate.exact(PosteriorPieces(Members(block.templates, block.reported, self._window)).mass)
         if block.shape not in self._of_shape:
             self._of_shape[block.shape] = plan(self._links, block.shape, self._radius)
         return self._of_shape[block.shape].estimate(block.members())
-
-
-def _of_uniform_clique(block: TupleBlock, window: Window) -> Estimate:
-    return Estimate.exact(PosteriorPieces(Members(block.templates, block.reported, window)).mass)

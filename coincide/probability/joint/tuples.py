@@ -19,11 +19,7 @@ SPREAD, EXACT, POINT = range(3)  # no exact time, some, nothing else
 
 @dataclass(frozen=True)
 class TupleShape:
-    """What tuples must have in common to be arrays together.
-
-    It has the number of bucket bounds of each member, the members whose templates have exact times in them, and those
-    whose templates are one exact time and nothing else.
-    """
+    """What tuples share to be arrays together: bucket bounds, and who has exact times, or one and nothing else."""
 
     edges: tuple[int, ...]
     exact: frozenset[int]

@@ -1,4 +1,4 @@
-"""Qualifying offsets of many template pairs against the library's own, pair by pair; what is kept stays bounded."""
+"""Offsets of template pairs in joins: each as its own pair says, by table and by cache, without more work or room."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import CoincideError, Detections, Histogram, Stream, TimingJoin, Window, satisfaction_offsets, timing_join
+from coincide.joins.pairs.pair_join import BatchJoin
 from coincide.joins.stream_buffers import SPARE_TEMPLATES
 from coincide.offsets import PairLimits
+from coincide.offsets import cache as cache_module
+from coincide.offsets import satisfaction_table as table_module
 from coincide.offsets.cache import TABLE_WORK, LookUps, OffsetCache
-from coincide.offsets.pair_work import table_work
+from coincide.offsets.pair_work import mean_evaluation_work, offsets_in_evaluations, offsets_work, table_work
 from coincide.probability import match_probabilities
+from coincide.probability.trapezoids import Trapezoids
 from coincide.templates.codes import TemplateRegistry
 from coincide.templates.families import rounded_up
+from coincide.templates.template_columns import TemplatePairs
+from tests.reference.call_counts import CallCounts
+from tests.reference.timing_join import couples
 
 WINDOW, THRESHOLD = Window(1.0), 0.2
+SHORT, LONG = Window(0.5), Window(40.0)
 TEMPLATES = [
     Histogram.point(),
     Histogram.uniform(-1, 1),
@@ -38,12 +46,16 @@ def expected(templates: list[Histogram], u: int, v: int, offset: int) -> bool:
     return any(lo <= offset <= hi for lo, hi in intervals(templates[u], templates[v]))
 
 
+def cache_of_templates(most_pairs: int = 1000) -> OffsetCache:
+    known = TemplateRegistry()
+    known.codes(TEMPLATES)
+    return OffsetCache(WINDOW, THRESHOLD, known, known, most_pairs)
+
+
 @settings(max_examples=25)
 @given(st.data(), st.integers(0, 20))
 def test_offsets_qualify_as_their_own_pair_says_whatever_is_remembered(data: st.DataObject, most_pairs: int) -> None:
-    known = TemplateRegistry()
-    known.codes(TEMPLATES)
-    remembered = OffsetCache(WINDOW, THRESHOLD, known, known, most_pairs)
+    remembered = cache_of_templates(most_pairs)
     asked = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-13, 13)), min_size=1, max_size=12)
     for _ in range(4):
         u, v, offset_s = (np.array(column) for column in zip(*data.draw(asked), strict=True))
@@ -54,9 +66,7 @@ def test_offsets_qualify_as_their_own_pair_says_whatever_is_remembered(data: st.
 
 
 def test_offsets_of_many_random_pairs_qualify_as_their_own_pair_says() -> None:
-    known = TemplateRegistry()
-    known.codes(TEMPLATES)
-    remembered = OffsetCache(WINDOW, THRESHOLD, known, known)
+    remembered = cache_of_templates()
     draw = np.random.default_rng(1987)
     gapped = 0
     for size in (1, 3, 500, 500):
@@ -136,7 +146,7 @@ def test_a_stream_in_which_every_event_has_its_own_uncertainty_keeps_no_more_tha
         for stream, parts in frames.items():
             parts.append(own_uncertainty(20, 20 * step, rng, None))
             changes = join.push(stream, parts[-1])
-            found += zip(changes.insert.left.tolist(), changes.insert.right.tolist(), strict=True)
+            found += couples(changes.insert)
             held = join.buffered("x") + join.buffered("y")
             most = max(most, held)
             assert join.templates_known <= 2 * held + 2 * SPARE_TEMPLATES + 40
@@ -170,13 +180,11 @@ def test_frames_in_which_every_event_has_its_own_uncertainty_are_joined_by_defin
     assert table_work(x.templates, y.templates, window) > TABLE_WORK
     pairs = timing_join(x, y, window, 0.4)
     assert len(pairs) > 300
-    expected_pairs = pairs_by_definition(x, y, window, 0.4)
-    assert set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == expected_pairs
+    assert set(couples(pairs)) == pairs_by_definition(x, y, window, 0.4)
     own = timing_join(x, None, window, 0.4)
     both_ways = {(i, j) for i, j in pairs_by_definition(x, x, window, 0.4) if i != j}
     once = {(i, j) for i, j in both_ways if x.detected_at_us[i] < x.detected_at_us[j]}
-    found = list(zip(own.left.tolist(), own.right.tolist(), strict=True))
-    assert sorted(found) == sorted(once if window.is_symmetric else both_ways)
+    assert sorted(couples(own)) == sorted(once if window.is_symmetric else both_ways)
 
 
 @pytest.mark.parametrize(("digits", "least", "greatest"), [(None, 0.0, 0.0), (3, 0.0, 0.1), (1, 0.2, 1.0)])
@@ -188,6 +196,127 @@ def test_quantising_a_family_makes_pairs_meet_again(digits: int | None, least: f
             join.push(stream, own_uncertainty(20, 20 * step, rng, digits))
     done = join.look_ups
     assert least <= done.hits / (done.hits + done.misses) <= greatest
+
+
+templates = st.lists(
+    st.builds(Histogram.normal, st.sampled_from([0.1, 0.3, 1.0]), st.sampled_from([1, 4, 8, 64])), max_size=5
+)
+
+
+@pytest.fixture
+def worked_out(counts: CallCounts) -> CallCounts:
+    """How many pairs' offsets were worked out, by whom."""
+    for module, kind in ((table_module, "by table"), (cache_module, "by cache")):
+        counts.watch(module, "offset_ranges", kind, lambda _, pairs, *__: len(pairs))
+    return counts
+
+
+def every_pair(us: list[Histogram], vs: list[Histogram]) -> TemplatePairs:
+    u_index, v_index = np.divmod(np.arange(len(us) * len(vs)), max(1, len(vs)))
+    return TemplatePairs(us, vs, u_index, v_index)
+
+
+@settings(max_examples=50)
+@given(templates, templates, st.sampled_from([0.0, 0.5, 2.0, 5.0]))
+def test_the_work_of_a_table_is_that_of_its_pairs(us: list[Histogram], vs: list[Histogram], half_s: float) -> None:
+    each = offsets_work(every_pair(us, vs), Window(half_s))
+    assert table_work(us, vs, Window(half_s)) == pytest.approx(each.sum())
+    evaluations = offsets_in_evaluations(every_pair(us, vs), Window(half_s))
+    assert mean_evaluation_work(us, vs) == pytest.approx((each / evaluations).mean() if len(each) else 0.0)
+
+
+def own_templates(count: int, buckets: int, apart_s: float, seed: int) -> Detections:
+    rng = np.random.default_rng(seed)
+    own = [Histogram.normal(float(sigma), buckets) for sigma in rng.uniform(0.5, 2, count)]
+    at_us = (np.arange(count) * apart_s * SECOND).astype(np.int64) + rng.integers(0, SECOND, count)
+    return Detections(at_us, own, range(count))
+
+
+def rows_of(events: Detections, first: int, last: int) -> Detections:
+    """Rows with no templates but their own."""
+    return Detections(events.detected_at_us[first:last], events.templates[first:last], range(last - first))
+
+
+def without_table(a: Detections, b: Detections, window: Window, threshold: float) -> list[tuple[int, int]]:
+    left, right = BatchJoin.of(a, b, window, threshold, "different", PairLimits(table=0)).columns()
+    return list(zip(left.tolist(), right.tolist(), strict=True))
+
+
+def test_frames_of_few_events_with_many_buckets_of_their_own_are_evaluated(worked_out: CallCounts) -> None:
+    a, b = own_templates(40, 64, 20.0, 1), own_templates(40, 64, 20.0, 2)
+    assert couples(timing_join(a, b, SHORT, 0.2)) == sorted(pairs_by_definition(a, b, SHORT, 0.2)) != []
+    assert worked_out["by table"] == worked_out["by cache"] == 0
+
+
+def test_a_stream_of_events_with_many_buckets_of_their_own_works_out_few_offset_sets(worked_out: CallCounts) -> None:
+    a, b = own_templates(20, 64, 20.0, 3), own_templates(20, 64, 20.0, 4)
+    limits = PairLimits(table=200_000)  # two pairs
+    join = TimingJoin(Stream("a", 10), Stream("b", 10), SHORT, 0.2, pair_limits=limits)
+    found = []
+    for row in range(len(a)):
+        for stream, events in (("a", a), ("b", b)):
+            found += couples(join.push(stream, rows_of(events, row, row + 1)).insert)
+    assert found == [(2 * i, 2 * j + 1) for i, j in sorted(pairs_by_definition(a, b, SHORT, 0.2))] != []
+    assert worked_out["by table"] <= 2
+    assert worked_out["by cache"] == 0
+
+
+@pytest.mark.parametrize("window", [SHORT, LONG], ids=["short", "long"])
+def test_the_verdicts_are_the_same_with_a_table_and_without(window: Window, worked_out: CallCounts) -> None:
+    rng = np.random.default_rng(5)
+    kinds = [Histogram.normal(float(sigma), 6) for sigma in rng.uniform(0.5, 2, 12)]
+    a, b = (Detections(rng.integers(0, 900 * SECOND, 500), kinds, rng.integers(0, 12, 500)) for _ in range(2))
+    with_table = couples(timing_join(a, b, window, 0.1))
+    assert worked_out["by table"] == 144
+    assert worked_out["by cache"] == 0
+    assert without_table(a, b, window, 0.1) == with_table
+    assert worked_out["by table"] == 144
+    assert len(with_table) > 100
+
+
+def test_a_table_that_is_much_work_is_made_where_enough_events_meet(worked_out: CallCounts) -> None:
+    rng = np.random.default_rng(6)
+    kinds = [Histogram.normal(float(sigma), 8) for sigma in rng.uniform(0.5, 2, 90)]
+    assert table_work(kinds, kinds, SHORT) > TABLE_WORK
+
+    def joined(spread_s: int) -> None:
+        a, b = (Detections(rng.integers(0, spread_s * SECOND, 4000), kinds, rng.integers(0, 90, 4000)) for _ in "ab")
+        timing_join(a, b, SHORT, 0.9)
+
+    joined(400_000)
+    assert worked_out["by table"] == 0
+    joined(400)
+    assert worked_out["by table"] == 90 * 90
+
+
+def test_streams_of_own_templates_do_not_build_tables_again_and_again(worked_out: CallCounts) -> None:
+    limits = PairLimits(table=40 * 40 * 400)
+    join = TimingJoin(Stream("a", 1, 20), Stream("b", 1, 20), LONG, 0.2, pair_limits=limits)
+    a, b = own_templates(600, 8, 30.0, 7), own_templates(600, 8, 30.0, 8)
+    for first in range(0, 600, 5):
+        join.push("a", rows_of(a, first, first + 5))
+        join.push("b", rows_of(b, first, first + 5))
+    asked = join.look_ups.hits + join.look_ups.misses
+    assert asked > 0
+    # a table of 40 x 40 pairs to begin with, and another one only for as much work of evaluating
+    assert worked_out["by table"] <= 1600 + asked // 4
+
+
+def test_certainty_compares_supports_and_evaluates_nothing(counts: CallCounts) -> None:
+    rng = np.random.default_rng(9)
+    own = [Histogram.normal(float(sigma), 64) for sigma in rng.uniform(0.5, 2, 20)]
+    counts.watch(Trapezoids, "of", "made", lambda *_: 1)
+    events = Detections(np.zeros(20, np.int64), own, range(20))
+    for window in (SHORT, Window(8.0), LONG):
+        pairs = without_table(events, events, window, 1.0)
+        reach = [
+            (i, j)
+            for i, u in enumerate(own)
+            for j, v in enumerate(own)
+            if window.lo_s <= v.earliest_s - u.latest_s and v.latest_s - u.earliest_s <= window.hi_s
+        ]
+        assert pairs == sorted(reach)
+    assert counts["made"] == 0
 
 
 @pytest.mark.parametrize("bad", [-1, True, 1.5])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import CoincideError, Histogram, Window, match_probability
+from coincide.arrays.kinds import FloatArray, Int64Array
 from coincide.errors import OffsetError
 from coincide.probability import match_probabilities
 from tests.reference.difference import exact_probability
@@ -153,11 +154,11 @@ def _random_template(rng: np.random.Generator, buckets: int) -> Histogram:
 def _integrated(
     us: list[Histogram],
     vs: list[Histogram],
-    u_index: np.ndarray[tuple[int], np.dtype[np.int64]],
-    v_index: np.ndarray[tuple[int], np.dtype[np.int64]],
-    offset_s: np.ndarray[tuple[int], np.dtype[np.float64]],
+    u_index: Int64Array,
+    v_index: Int64Array,
+    offset_s: FloatArray,
     window: Window,
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+) -> FloatArray:
     blocks = []
     for rows in np.array_split(np.arange(len(u_index)), 10):
         u_edges, u_mass = (np.stack([getattr(us[i], name) for i in u_index[rows]]) for name in ("edges_s", "mass"))

@@ -84,13 +84,10 @@ def test_point_is_an_exact_time() -> None:
     assert point.cdf([-1e-9, 0.0]).tolist() == [0.0, 1.0]
 
 
-def test_mean_and_deviation_of_a_uniform() -> None:
+def test_a_uniform_and_a_normal_have_their_mean_deviation_and_masses() -> None:
     u = Histogram.uniform(-54, 2)
     assert u.mean_s == -26.0
     assert u.std_s == pytest.approx(56 / math.sqrt(12), rel=1e-15)
-
-
-def test_normal_has_the_gaussian_mass_in_each_bucket() -> None:
     u = Histogram.normal(sigma_s=1.5, buckets=8)
     assert np.diff(u.edges_s).tolist() == pytest.approx([1.5] * 8)
     assert u.mass[4] == pytest.approx(0.3413447 / 0.9999367, abs=1e-6)  # from the mean to one sigma
@@ -141,24 +138,17 @@ def test_shifting_moves_everything_and_changes_nothing_else(u: Histogram, by: in
     assert moved.shift(-by) == u
 
 
-def test_it_cannot_be_changed() -> None:
+def test_it_cannot_be_changed_survives_pickling_and_does_not_follow_its_callers_array() -> None:
     u = Histogram.uniform(0, 1)
     with pytest.raises(ValueError, match="read-only"):
         u.mass[0] = 2.0
     with pytest.raises(AttributeError):
         u.mass = np.ones(1)  # type: ignore[misc]
-
-
-def test_it_survives_pickling() -> None:
-    u = Histogram.normal(2.0)
     assert pickle.loads(pickle.dumps(u)) == u
-
-
-def test_it_does_not_follow_its_callers_array() -> None:
     edges = np.array([0.0, 1.0])
-    u = Histogram(edges, [1.0])
+    follower = Histogram(edges, [1.0])
     edges[1] = 5.0
-    assert u.latest_s == 1.0
+    assert follower == u
 
 
 @pytest.mark.parametrize(

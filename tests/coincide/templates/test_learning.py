@@ -92,13 +92,6 @@ def test_few_values_are_learnt_as_they_are(counts: dict[int, int], step_s: float
     assert goodness_of_fit(learnt, values).distance == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("values", [[0, 100], [0, 50, 100], [0, 1, 1000], [0, 1, 2, 3], [-5, -4, 90, 91]])
-def test_two_three_and_four_equally_likely_values(values: list[float]) -> None:
-    learnt = Histogram.from_samples(values * 50)
-    assert atoms_of(learnt) == values
-    assert learnt.mass[learnt.mass > 0].tolist() == pytest.approx([1 / len(values)] * len(values))
-
-
 def test_values_that_differ_by_a_floats_last_bit_are_one() -> None:
     rng = np.random.default_rng(15)
     assert atoms_of(Histogram.from_samples([0.3, 0.1 + 0.2] * 25 + rng.normal(0, 1, 50).tolist())) == [0.3]

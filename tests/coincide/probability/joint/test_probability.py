@@ -10,14 +10,7 @@ from coincide.constraints.graph import induced
 from coincide.errors import OffsetError, ThresholdError
 from coincide.probability import joint_at_least, match_probabilities
 from tests.reference import joint_probability as reference
-from tests.reference.joint_tuples import (
-    FORMS,
-    ROUNDING,
-    SECOND,
-    Tuple,
-    random_templates,
-    simulated,
-)
+from tests.reference.joint_tuples import FORMS, ROUNDING, SECOND, Tuple, random_templates, simulated
 
 
 def test_the_first_neutrinos_of_sn1987a() -> None:
