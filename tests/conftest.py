@@ -6,26 +6,15 @@ import pytest
 
 from deploy.local.broker import Broker
 from deploy.local.layout import Layout
-from deploy.local.machine import ROOT, free_ports
 from deploy.local.system import System
-from services.common.kafka import create_admin
-from services.common.topics import create_topics, load_topics
+from tests.integration.topics import running_broker
 
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker on a free port with every declared topic; a test that stops it must start it again."""
-    port, controller_port = free_ports(2)
-    broker = Broker(tmp_path_factory.mktemp("kafka"), port, controller_port)
-    broker.start()
-    try:
-        admin = create_admin(broker.bootstrap)
-        create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
-        admin.close()
+    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
-    finally:
-        broker.resume()
-        broker.stop()
 
 
 @pytest.fixture(scope="session")

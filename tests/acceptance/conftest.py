@@ -12,7 +12,7 @@ from tests.acceptance import italy
 from tests.acceptance.line import Line
 from tests.reference import central_italy
 
-AREAS = ("calm", "twice", "fusion-killed", "broker-killed", "broker-away", "changes", "order", "many")
+AREAS = ("twice", "fusion-killed", "broker-killed", "broker-away", "changes", "order", "many")
 
 
 @pytest.fixture(scope="package")

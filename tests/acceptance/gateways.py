@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,10 @@ import httpx
 from deploy.local.machine import wait_until
 
 COUNT = 4
+# The gateways post so many detections together before any of them goes on, which bounds how far they drift apart.
 ROUND = 40
-"""Detections that the gateways post together before any of them goes on: bounds how far they drift apart."""
+# A round's detections are no further apart in time: which of its POSTs is first decides nothing about lateness.
 ROUND_SPAN_US = 90_000_000
-"""A round's detections are no further apart in time: which of its POSTs is first decides nothing about lateness."""
 
 
 @dataclass(frozen=True)
@@ -30,30 +30,16 @@ class Answer:
 
 @dataclass
 class Gateways:
-    """``COUNT`` gateways in front of ingest.
-
-    Attributes
-    ----------
-    times
-        How often each batch is posted, answers notwithstanding.
-    patience_s
-        How long a batch is sent again before the test fails.
-    answers
-        Every answer so far, refusals included.
-    """
-
     url: str
-    times: int = 1
-    patience_s: float = 90.0
-    answers: list[Answer] = field(default_factory=list)
+    times: int = 1  # that each batch is posted, answers notwithstanding
+    patience_s: float = 90.0  # for which a batch is sent again before the test fails
+    answers: list[Answer] = field(default_factory=list)  # so far, refusals included
 
     def post(self, items: Sequence[dict[str, Any]]) -> list[str]:
         """Post everything and return the accepted ids, in the order of ``items``."""
-        with _clients(self.url) as clients, ThreadPoolExecutor(COUNT) as pool:
-            ids: list[str] = []
-            for together in rounds(items):
-                ids += self._round(pool, clients, together)
-        return ids
+        with ExitStack() as stack, ThreadPoolExecutor(COUNT) as pool:
+            clients = [stack.enter_context(httpx.Client(base_url=self.url, timeout=60.0)) for _ in range(COUNT)]
+            return [id_ for together in rounds(items) for id_ in self._round(pool, clients, together)]
 
     def wait_for(self, status: int, within_s: float = 60.0) -> list[Answer]:
         """Return the answers with this HTTP status as soon as there is one."""
@@ -99,16 +85,6 @@ def rounds(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         together.append(item)
     if together:
         yield together
-
-
-@contextmanager
-def _clients(url: str) -> Iterator[list[httpx.Client]]:
-    clients = [httpx.Client(base_url=url, timeout=60.0) for _ in range(COUNT)]
-    try:
-        yield clients
-    finally:
-        for client in clients:
-            client.close()
 
 
 def _answer(batch: list[dict[str, Any]], response: httpx.Response) -> Answer:

@@ -35,7 +35,6 @@ POINT = Template((0.0, 0.0), (1.0,))
 
 
 def sensor_id(area: str, station: str) -> str:
-    """Return the id of a station in one of the areas."""
     return f"{area}.{station}"
 
 
@@ -43,7 +42,7 @@ def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
     """Write streams.yaml and sensors.yaml; return the environment that makes the system use them."""
     stations = sorted({pick.station for pick in central_italy.picks()})
     templates = {phase: _written(template) for phase, template in central_italy.templates().items()}
-    sensors = [
+    sensors: list[dict[str, Any]] = [
         {
             "id": sensor_id(area, station),
             "area": area,
@@ -52,24 +51,22 @@ def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
         for area in areas
         for station in stations
     ]
-    bells = [
+    sensors += [
         {"id": sensor_id(area, f"bell-{role}"), "area": area, "streams": {"bell": "exact"}}
         for area in areas
         for role in ("one", "other")
     ]
-    declared = {"templates": {**templates, "exact": {"point": True}}, "sensors": sensors + bells}
+    declared = {"templates": {**templates, "exact": {"point": True}}, "sensors": sensors}
     (folder / "sensors.yaml").write_text(yaml.safe_dump(declared), encoding="utf-8")
     (folder / "streams.yaml").write_text(yaml.safe_dump({"streams": STREAMS}), encoding="utf-8")
-    streams = {f"COINCIDE_{each}_STREAMS_PATH": f'"{folder / "streams.yaml"}"' for each in _COMPONENTS}
+    components = ("INGEST", "FUSION", "ALERTING")
+    streams = {f"COINCIDE_{each}_STREAMS_PATH": f'"{folder / "streams.yaml"}"' for each in components}
     return {
         **streams,
         "COINCIDE_INGEST_SENSORS_PATH": f'"{folder / "sensors.yaml"}"',
         "COINCIDE_ALERTING_QUERIES_PATH": "null",
         "COINCIDE_FUSION_QUIET_S": "null",  # history: a pause between two phases says nothing about the hour
     }
-
-
-_COMPONENTS = ("INGEST", "FUSION", "ALERTING")
 
 
 def _written(template: Template) -> dict[str, list[float]]:
@@ -93,6 +90,14 @@ def posted(area: str, pick: Pick, streams: str = "pick") -> dict[str, Any]:
     }
 
 
+def bells(area: str, at_us: int, name: str) -> list[dict[str, Any]]:
+    """Return the exact detections of both bells at a time, which `BELL` matches; their ids begin with `name`."""
+    return [
+        {"sensor": sensor_id(area, f"bell-{role}"), "detected_at": at_us, "id": f"{name} {role}"}
+        for role in ("one", "other")
+    ]
+
+
 def as_oracle_sees(area: str, pick: Pick, identity: str, phase: int = 0, streams: str = "pick") -> Detection:
     """Return what the oracle is told of a pick that was accepted as ``identity``."""
     stream = f"{pick.phase.lower()}_{streams}"
@@ -101,12 +106,10 @@ def as_oracle_sees(area: str, pick: Pick, identity: str, phase: int = 0, streams
 
 
 def histogram(template: Template) -> Histogram:
-    """Return the template as the system knows it."""
     return Histogram(template.edges_s, template.mass)
 
 
 def document(query: QueryVersion) -> dict[str, Any]:
-    """Return the query as it is PUT."""
     (first, _), (second, _) = query.roles
     edge = {"between": [first, second], "lo_s": query.lo_s, "hi_s": query.hi_s, "threshold": query.threshold}
     return {"from": dict(query.roles), "within": [edge], "sensors": query.sensors}

@@ -16,6 +16,7 @@ from deploy.local.machine import wait_until
 from deploy.local.system import System
 from tests.acceptance import italy
 from tests.acceptance.gateways import Gateways
+from tests.integration.service_process import items_of
 from tests.reference import central_italy
 from tests.reference.central_italy import Pick
 from tests.reference.fused import assert_occurred
@@ -32,58 +33,36 @@ class Line:
     system: System
 
     def gateways(self, times: int = 1, patience_s: float = 90.0) -> Gateways:
-        """Return gateways that post to it."""
         return Gateways(self.system.layout.url("ingest"), times, patience_s)
 
     def put(self, query: QueryVersion) -> None:
         """Create the query, or replace whatever version there is."""
-        path = f"/v1/queries/{query.query}"
-        exists = self.system.alerting.get(path).status_code == 200
-        response = self.system.alerting.put(
-            path, json=italy.document(query), headers={"If-Match": "*"} if exists else {}
-        )
-        self._has_version(response, query)
+        exists = self.system.alerting.get(f"/v1/queries/{query.query}").status_code == 200
+        self._change("PUT", query, headers={"If-Match": "*"} if exists else {}, json=italy.document(query))
 
     def set_threshold(self, query: QueryVersion) -> None:
-        """Change the threshold alone."""
-        path = f"/v1/queries/{query.query}/threshold"
-        body = {"threshold": query.threshold}
-        self._has_version(self.system.alerting.patch(path, json=body, headers={"If-Match": "*"}), query)
+        self._change("PATCH", query, "/threshold", json={"threshold": query.threshold})
 
     def set_paused(self, query: QueryVersion) -> None:
-        """Pause or resume."""
-        path = f"/v1/queries/{query.query}/{'pause' if query.paused else 'resume'}"
-        self._has_version(self.system.alerting.post(path, headers={"If-Match": "*"}), query)
+        self._change("POST", query, "/pause" if query.paused else "/resume")
 
     def remove(self, query: QueryVersion) -> None:
-        """Remove the query."""
         response = self.system.alerting.delete(f"/v1/queries/{query.query}", headers={"If-Match": "*"})
         assert response.status_code == 204, response.text
 
-    def _has_version(self, response: httpx.Response, query: QueryVersion) -> None:
+    def _change(self, method: str, query: QueryVersion, what: str = "", **options: Any) -> None:
+        options = {"headers": {"If-Match": "*"}, **options}
+        response = self.system.alerting.request(method, f"/v1/queries/{query.query}{what}", **options)
         assert response.status_code in {200, 201}, response.text
         assert response.json()["version"] == query.version
 
     def matches(self, query: str, area: str) -> list[dict[str, Any]]:
-        """Return every match that REST serves."""
         return self.pages("/v1/matches", {"query": query, "area": area})
 
-    def dead_letters(self, area: str) -> list[dict[str, Any]]:
-        """Return every dead letter of an area that REST serves."""
-        return self.pages("/v1/dead-letters", {"area": area})
-
     def pages(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
-        """Return every item of a list, page by page."""
-        found: list[dict[str, Any]] = []
-        parameters = {**filters, "limit": "1000"}
-        while True:
-            response = self.system.alerting.get(path, params=parameters)
-            assert response.status_code == 200, response.text
-            page = response.json()
-            found += page["items"]
-            if page["next_cursor"] is None:
-                return found
-            parameters["cursor"] = page["next_cursor"]
+        asked = {**filters, "limit": "1000"}
+        ask = self.system.alerting.get
+        return items_of(lambda cursor: ask(path, params={**asked, "cursor": cursor} if cursor else asked))
 
 
 @dataclass
@@ -110,7 +89,6 @@ class Scenario:
         self.phase = phase
 
     def wait_for_matches(self, query: str, count: int) -> list[dict[str, Any]]:
-        """Return the matches of a query once there are ``count``."""
         assert wait_until(lambda: len(self.line.matches(query, self.area)) >= count, DEALT_WITH_WITHIN_S)
         return self.line.matches(query, self.area)
 
@@ -127,13 +105,9 @@ class Scenario:
     def _ring(self) -> None:
         self._rung += 1
         at_us = max(detection.detected_at_us for detection in self.accepted)
-        names = {role: f"bell {self._rung} {role}" for role in ("one", "other")}
-        bells = [
-            {"sensor": italy.sensor_id(self.area, f"bell-{role}"), "detected_at": at_us, "id": name}
-            for role, name in names.items()
-        ]
-        self.line.gateways().post(bells)
-        came = wait_until(lambda: self._heard(set(names.values())), DEALT_WITH_WITHIN_S)
+        bells = italy.bells(self.area, at_us, f"bell {self._rung}")
+        names = set(self.line.gateways().post(bells))
+        came = wait_until(lambda: self._heard(names), DEALT_WITH_WITHIN_S)
         assert came, f"what was posted to {self.area} is not dealt with after {DEALT_WITH_WITHIN_S} s"
 
     def _heard(self, names: set[str]) -> bool:
@@ -144,12 +118,13 @@ class Scenario:
         return any({member["id"] for member in match["members"]} == names for match in found)
 
     def expected(self, *history: QueryVersion) -> dict[Key, Expected]:
-        """Return what the oracle says of one query in this area."""
         return expected_matches(self.accepted, history)
 
     def assert_matches(self, *history: QueryVersion, at_least: int) -> None:
         """Compare what REST serves with the oracle, match by match; ``at_least`` keeps the test from being empty."""
-        assert self.line.dead_letters(self.area) == [], "the scenario lets nothing be late or unusable"
+        assert self.line.pages("/v1/dead-letters", {"area": self.area}) == [], (
+            "the scenario lets nothing be late or unusable"
+        )
         expected = self.expected(*history)
         found = self.line.matches(history[0].query, self.area)
         assert_same(found, expected)

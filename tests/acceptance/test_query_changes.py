@@ -7,6 +7,7 @@ processed after the query's activation: its creation, or the last change of its 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,24 +20,19 @@ pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
 
 PAIRS = (("one", "p_live"), ("other", "p_live"))
 
-STRICTER = [
-    QueryVersion("stricter", 1, PAIRS, -1.0, 1.0, 0.5, since=0),
-    QueryVersion("stricter", 2, PAIRS, -1.0, 1.0, 0.9, since=1),
-    QueryVersion("stricter", 3, PAIRS, -1.0, 1.0, 0.3, since=3),
-]
-PAUSED = [
-    QueryVersion("paused", 1, PAIRS, -2.0, 2.0, 0.6, since=0),
-    QueryVersion("paused", 2, PAIRS, -2.0, 2.0, 0.6, paused=True, since=1),
-    QueryVersion("paused", 3, PAIRS, -2.0, 2.0, 0.6, since=2),
-]
-ADDED = [
-    QueryVersion("added", 1, (("p", "p_live"), ("s", "s_live")), 0.5, 8.0, 0.9, "same", since=1),
-    QueryVersion("added", 2, (("p", "p_live"), ("s", "s_live")), 0.5, 8.0, 0.9, "same", removed=True, since=3),
-]
-WIDENED = [
-    QueryVersion("widened", 1, (("p", "p_live"), ("s", "s_live")), 0.5, 4.0, 0.8, "same", since=0),
-    QueryVersion("widened", 2, (("p", "p_live"), ("s", "s_live")), 0.5, 8.0, 0.8, "same", since=2),
-]
+P_THEN_S = (("p", "p_live"), ("s", "s_live"))
+
+
+def versions_of(first: QueryVersion, *changes: dict[str, Any]) -> list[QueryVersion]:
+    return [first, *(replace(first, version=n, **change) for n, change in enumerate(changes, 2))]
+
+
+STRICTER = versions_of(
+    QueryVersion("stricter", 1, PAIRS, -1.0, 1.0, 0.5), {"threshold": 0.9, "since": 1}, {"threshold": 0.3, "since": 3}
+)
+PAUSED = versions_of(QueryVersion("paused", 1, PAIRS, -2.0, 2.0, 0.6), {"paused": True, "since": 1}, {"since": 2})
+ADDED = versions_of(QueryVersion("added", 1, P_THEN_S, 0.5, 8.0, 0.9, "same", since=1), {"removed": True, "since": 3})
+WIDENED = versions_of(QueryVersion("widened", 1, P_THEN_S, 0.5, 4.0, 0.8, "same"), {"hi_s": 8.0, "since": 2})
 
 
 def test_every_match_has_the_version_that_was_in_force(line: Line) -> None:
@@ -95,15 +91,8 @@ def test_an_acknowledged_change_is_never_applied_after_a_later_post(line: Line) 
             line.put(query)
         else:
             line.set_threshold(query)
-        post_one_pair(line, version)
+        line.gateways().post(italy.bells("order", 1_476_403_200_000_000 + version * 10_000_000, str(version)))
     found = Scenario(line, "order").wait_for_matches("order", count)
     versions = {int(match["members"][0]["id"].split()[0]): match["query_version"] for match in found}
     assert versions.keys() == set(range(1, count + 1))
     assert all(number <= version <= count for number, version in versions.items()), versions
-
-
-def post_one_pair(line: Line, number: int) -> None:
-    at_us = 1_476_403_200_000_000 + number * 10_000_000
-    sensors = {role: italy.sensor_id("order", f"bell-{role}") for role in ("one", "other")}
-    pair = [{"sensor": sensor, "detected_at": at_us, "id": f"{number} {role}"} for role, sensor in sensors.items()]
-    line.gateways().post(pair)

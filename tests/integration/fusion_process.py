@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import urllib.error
-import urllib.request
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 
 from coincide import Histogram
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
-from deploy.local.machine import ROOT, free_ports, wait_until
+from deploy.local.machine import free_ports, wait_until
+from tests.integration.service_process import ServiceProcess, run_module
+from tests.integration.topics import create_declared_topics, read_all, send
 
 READY_TIMEOUT_S = 240.0
 TEMPLATE = Histogram.uniform(-1, 1)
@@ -31,119 +28,96 @@ QUERY = {
 }
 
 
-@dataclass
-class FusionProcess:
+class FusionProcess(ServiceProcess):
     """The job on ``bootstrap``, the topics that begin with ``prefix``, and a checkpoint in ``folder``."""
 
-    bootstrap: str
-    prefix: str
-    folder: Path
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, bootstrap: str, prefix: str, folder: Path, settings: Mapping[str, Any]) -> None:
         [self.port] = free_ports(1)
-        self.log = self.folder / "fusion.log"
-        self.checkpoint = self.folder / "checkpoint"
-        self.process: psutil.Popen | None = None
+        self.bootstrap, self.prefix, self.folder, self.settings = bootstrap, prefix, folder, settings
+        self.log = folder / "fusion.log"
+        self.checkpoint = folder / "checkpoint"
+        self.java = find_java()
 
     def start(self, *arguments: str, **settings: Any) -> None:
-        """Start it and return at once."""
-        with self.log.open("ab") as log:
-            self.process = psutil.Popen(
-                [sys.executable, "-m", "spark_jobs.fusion", *arguments],
-                cwd=ROOT,
-                env=self._environment(settings),
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    def _environment(self, settings: Mapping[str, Any]) -> dict[str, str]:
         own = {
             "kafka_bootstrap": self.bootstrap,
             "topic_prefix": self.prefix,
             "checkpoint_path": str(self.checkpoint),
-            "jars_path": str(ensure_jars(find_java()).spark),
+            "jars_path": str(ensure_jars(self.java).spark),
             "port": self.port,
             "lag_interval_s": 0.5,
             **self.settings,
             **settings,
         }
-        named = {f"COINCIDE_FUSION_{name.upper()}": json.dumps(value) for name, value in own.items()}
-        return {**os.environ, "JAVA_HOME": str(find_java().home), **named}
+        home = str(self.java.home)
+        self.process = run_module("spark_jobs.fusion", self.log, "fusion", own, arguments, JAVA_HOME=home)
 
     def start_and_wait(self, *arguments: str, **settings: Any) -> None:
-        """Start it and return when it is ready."""
         self.start(*arguments, **settings)
-        assert wait_until(lambda: self.is_ready() or not self.is_running(), READY_TIMEOUT_S), self.tail()
+        self.until(lambda: self.is_ready() or not self.is_running(), READY_TIMEOUT_S)
         assert self.is_ready(), self.tail()
 
+    def until(self, condition: Callable[[], bool], timeout_s: float = 60) -> None:
+        """Poll `condition`; fails with the end of the log when it does not hold within `timeout_s`."""
+        assert wait_until(condition, timeout_s, every_s=0.5), self.tail()
+
     def is_running(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.process.poll() is None
 
     def is_ready(self) -> bool:
-        return self.get("/readyz")[0] == 200
-
-    def get(self, path: str) -> tuple[int, str]:
-        """Return status and body, (0, "") if nobody listens."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
+        return self.status_of("/readyz") == 200
 
     def metric(self, sample: str) -> float | None:
         """Return the value of one line of /metrics, e.g. ``coincide_fusion_late_total``."""
-        for line in self.get("/metrics")[1].splitlines():
-            name, _, value = line.rpartition(" ")
-            if name == sample:
-                return float(value)
-        return None
+        try:
+            lines = self.call("GET", "/metrics").text.splitlines()
+        except httpx.TransportError:
+            return None
+        values = dict(line.rpartition(" ")[::2] for line in lines)
+        return float(values[sample]) if sample in values else None
 
     def family(self) -> list[psutil.Process]:
         """Return the process and all that it started: Java and Python workers."""
-        assert self.process is not None
         return [self.process, *self.process.children(recursive=True)]
 
-    def kill(self) -> list[psutil.Process]:
-        """Kill it as a power cut would; return what it had started, which must end by itself."""
-        family = self.family()
-        self._signal(signal.SIGKILL)
-        return family
-
-    def stop(self, timeout_s: float = 60) -> int:
-        """Ask it to end, and return its exit status."""
-        self._signal(signal.SIGTERM)
-        return self.wait(timeout_s)
+    def stop(self) -> int:
+        self.terminate()
+        return self.wait()
 
     def wait(self, timeout_s: float = 60) -> int:
-        assert self.process is not None
-        return int(self.process.wait(timeout_s))
-
-    def end(self) -> None:
-        """Leave nothing behind, whatever state it is in."""
-        if self.process is None or not self.is_running():
-            return
-        family = self.family()
-        for member in family:
-            if member.is_running():
-                member.kill()
-        psutil.wait_procs(family, 30)
+        return super().wait(timeout_s)
 
     def tail(self, lines: int = 40) -> str:
         return "\n".join(self.log.read_text().splitlines()[-lines:])
 
-    def _signal(self, number: signal.Signals) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
-        if number == signal.SIGKILL:
-            self.process.wait(30)
+    def send(self, topic: str, records: Iterable[tuple[bytes, Any]]) -> None:
+        send(self.bootstrap, self.prefix + topic, records)
 
-    def topic(self, name: str) -> str:
-        return self.prefix + name
+    def read_all(self, topic: str) -> list[dict[str, Any]]:
+        return read_all(self.bootstrap, self.prefix + topic)
+
+    def matched(self) -> list[str]:
+        """Return what matched, by the seismic member's id, with every repetition, sorted by number."""
+        members = [match["members"][0]["id"] for match in self.read_all("matches")]
+        return sorted(members, key=lambda name: int(name.split("-")[1]))
+
+
+@contextmanager
+def fusion_job(bootstrap: str, prefix: str, folder: Path, **settings: Any) -> Iterator[FusionProcess]:
+    """Create its topics and yield the job, not started yet; leave nothing behind, whatever state it is in."""
+    create_declared_topics(bootstrap, prefix)
+    job = FusionProcess(bootstrap, prefix, folder, settings)
+    try:
+        yield job
+    finally:
+        end(job.family() if hasattr(job, "process") and job.is_running() else [])
+
+
+def end(family: list[psutil.Process]) -> None:
+    for member in family:
+        if member.is_running():
+            member.kill()
+    psutil.wait_procs(family, 30)
 
 
 def detection(stream: str, number: int, at_us: int) -> dict[str, Any]:

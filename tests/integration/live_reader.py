@@ -7,43 +7,28 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tests.integration.service_process import AlertingProcess
-
 DEADLINE_S = 60.0
 
 
 class Event(NamedTuple):
-    """A server-sent event."""
-
     kind: str
     data: dict[str, Any]
 
 
 class LiveReader:
-    """What has been read so far, over however many connections.
+    """What has been read so far, over however many connections; `wanted` is the query string of /v1/live."""
 
-    Parameters
-    ----------
-    wanted
-        The query string of /v1/live.
-    """
-
-    def __init__(self, wanted: str) -> None:
+    def __init__(self, wanted: str, last_event_id: str | None = None) -> None:
         self.events: list[Event] = []
         self._wanted = wanted
-        self._last_event_id: str | None = None
+        self._last_event_id = last_event_id
         self._kind = ""
 
-    @property
-    def ids(self) -> list[str]:
-        """The `id` of what each event tells of."""
-        return [event.data["id"] for event in self.events]
-
-    def read(self, alerting: AlertingProcess, until: Callable[[list[Event]], bool]) -> None:
-        """Read on, at least until connected and the events so far are as asked for; fails when they never are."""
+    def read(self, service: str, until: Callable[[list[Event]], bool]) -> None:
+        """Read on from alerting's URL until the events so far are as asked for; fails when they never are."""
         deadline_s = time.monotonic() + DEADLINE_S
         headers = {"Last-Event-ID": self._last_event_id} if self._last_event_id else {}
-        url = f"{alerting.url}/v1/live?{self._wanted}"
+        url = f"{service}/v1/live?{self._wanted}"
         with httpx.stream("GET", url, headers=headers, timeout=30, trust_env=False) as response:
             response.raise_for_status()
             for line in response.iter_lines():

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import psutil
 
-from deploy.local.machine import ROOT, free_ports
+from deploy.local.machine import ROOT, free_ports, wait_until
 
 DEADLINE_S = 30.0
 
 
 @dataclass
 class ServiceProcess:
-    """A running service."""
-
     port: int
-    process: subprocess.Popen[bytes]
+    process: psutil.Popen
 
     @property
     def url(self) -> str:
@@ -45,53 +43,48 @@ class ServiceProcess:
         until(lambda: self.status_of(path) == status, timeout_s)
 
     def terminate(self) -> None:
-        """Ask it to stop."""
-        self.process.send_signal(signal.SIGTERM)
+        self.process.terminate()
 
-    def wait(self) -> int:
-        """Return the exit status once it has ended."""
-        return self.process.wait(DEADLINE_S)
+    def wait(self, timeout_s: float = DEADLINE_S) -> int:
+        return int(self.process.wait(timeout_s))
 
     def kill(self) -> None:
-        """End it as a power cut would."""
-        self.process.kill()
-        self.wait()
+        """End it as a power cut would, if it runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.wait()
 
 
 class IngestProcess(ServiceProcess):
-    """A running ingest."""
-
     def post(self, items: Any) -> httpx.Response:
         return self.call("POST", "/v1/detections", json=items)
 
 
 class AlertingProcess(ServiceProcess):
-    """A running alerting."""
-
     def get(self, path: str) -> Any:
         return self.call("GET", path).raise_for_status().json()
 
     def items(self, path: str) -> list[dict[str, Any]]:
         """Return every item of a list, oldest stored first, read page by page; ``path`` has a query string."""
-        items: list[dict[str, Any]] = []
-        cursor = ""
-        while True:
-            page = self.get(path + cursor)
-            items += page["items"]
-            if page["next_cursor"] is None:
-                return items[::-1]
-            cursor = f"&cursor={page['next_cursor']}"
+        return items_of(lambda cursor: self.call("GET", path + (f"&cursor={cursor}" if cursor else "")))[::-1]
 
 
 P = TypeVar("P", bound=ServiceProcess)
 
 
+def items_of(page_after: Callable[[str | None], httpx.Response]) -> list[dict[str, Any]]:
+    """Return every item of a list page by page, given what answers with the page after a cursor."""
+    page = page_after(None).raise_for_status().json()
+    items: list[dict[str, Any]] = page["items"]
+    while page["next_cursor"] is not None:
+        page = page_after(page["next_cursor"]).raise_for_status().json()
+        items += page["items"]
+    return items
+
+
 def until(condition: Callable[[], bool], timeout_s: float = DEADLINE_S) -> None:
     """Poll `condition`; fails when it does not hold within `timeout_s`."""
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s, f"waited {timeout_s} s in vain"
-        time.sleep(0.05)
+    assert wait_until(condition, timeout_s, every_s=0.05), f"waited {timeout_s} s in vain"
 
 
 @contextmanager
@@ -104,22 +97,30 @@ def running_ingest(bootstrap: str, folder: Path, **settings: Any) -> Iterator[In
 @contextmanager
 def running_alerting(bootstrap: str, folder: Path, **settings: Any) -> Iterator[AlertingProcess]:
     """Run alerting on `bootstrap`; its database and its log lie in `folder`."""
-    named = {"kafka_bootstrap": bootstrap, "database_url": f"sqlite:///{folder / 'alerting.sqlite3'}", **settings}
-    with _running(AlertingProcess, "alerting", folder, named) as alerting:
+    own = {"kafka_bootstrap": bootstrap, "database_url": f"sqlite:///{folder / 'alerting.sqlite3'}", **settings}
+    with _running(AlertingProcess, "alerting", folder, own) as alerting:
         alerting.wait_for("/livez", 200)
         yield alerting
 
 
 @contextmanager
 def _running(kind: type[P], name: str, folder: Path, settings: dict[str, Any]) -> Iterator[P]:
-    (port,) = free_ports(1)
-    named = {f"COINCIDE_{name.upper()}_{field.upper()}": str(value) for field, value in settings.items()}
-    environment = {**os.environ, f"COINCIDE_{name.upper()}_PORT": str(port), **named}
-    with (folder / f"{name}.log").open("ab") as log:
-        command = [sys.executable, "-m", f"services.{name}"]
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+    [port] = free_ports(1)
+    process = run_module(f"services.{name}", folder / f"{name}.log", name, {"port": port, **settings})
     running = kind(port, process)
     try:
         yield running
     finally:
         running.kill()
+
+
+def run_module(
+    module: str, log: Path, component: str, settings: Mapping[str, Any], arguments: tuple[str, ...] = (), **own: str
+) -> psutil.Popen:
+    """Start a module whose settings and `own` variables stand in its environment; it writes to the end of `log`."""
+    named = {f"COINCIDE_{component.upper()}_{name.upper()}": json.dumps(value) for name, value in settings.items()}
+    command, environment = [sys.executable, "-m", module, *arguments], {**os.environ, **named, **own}
+    with log.open("ab") as file:
+        return psutil.Popen(
+            command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )

@@ -1,20 +1,17 @@
 """Episodes on a real Kafka: the same in the end, whatever is killed, lost, repeated or read again."""
 
-import json
 import random
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaProducer
 
 from deploy.local.broker import Broker
 from services.alerting.kafka.records import STATES, Topics
-from services.common.kafka import create_producer
 from tests.integration.live_reader import Event, LiveReader
 from tests.integration.service_process import AlertingProcess, running_alerting, until
+from tests.integration.topics import send
 from tests.services.alerting.records import episode, match, retraction, state_of
 
 pytestmark = pytest.mark.jvm
@@ -28,32 +25,23 @@ CHANGES = 600
 Record = dict[str, Any]
 
 
-@pytest.fixture
-def producer(kafka: Broker) -> Iterator[KafkaProducer]:
-    producer = create_producer(kafka.bootstrap)
-    yield producer
-    producer.close()
-
-
-def test_a_kill_half_way_and_a_lost_database_change_nothing(
-    kafka: Broker, producer: KafkaProducer, tmp_path: Path
-) -> None:
+def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_path: Path) -> None:
     records = _history(random.Random(6))
     expected = _what_counts(records)
     reader = LiveReader(f"kind=all&query={QUERY}")
     half = len(records) // 2
-    first = threading.Thread(target=_write, args=(producer, records[:half], MATCHES[:5]))
-    second = threading.Thread(target=_write, args=(producer, records[half:], MATCHES[5:]))
+    first = threading.Thread(target=_write, args=(kafka.bootstrap, records[:half], MATCHES[:5]))
+    second = threading.Thread(target=_write, args=(kafka.bootstrap, records[half:], MATCHES[5:]))
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:
         alerting.wait_for("/readyz", 200)
-        reader.read(alerting, until=lambda _: True)
+        reader.read(alerting.url, until=lambda _: True)
         first.start()
-        reader.read(alerting, until=lambda events: len(events) >= EPISODES // 2)  # each is told of once at least
+        reader.read(alerting.url, until=lambda events: len(events) >= EPISODES // 2)  # each is told of once at least
         alerting.kill()
     first.join()
     second.start()
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:
-        reader.read(alerting, until=lambda events: _said(events) == (_live(expected), MATCHES))
+        reader.read(alerting.url, until=lambda events: _said(events) == (_live(expected), MATCHES))
         second.join()
         until(lambda: _served(alerting) == expected)
         for id_ in expected:
@@ -63,7 +51,7 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(
         file.unlink()
     read = len(reader.events)
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
-        reader.read(alerting, until=lambda events: _said(events[read:]) == (_live(expected), MATCHES))
+        reader.read(alerting.url, until=lambda events: _said(events[read:]) == (_live(expected), MATCHES))
         until(lambda: _served(alerting) == expected)
         assert _revisions(alerting, "e-0") == _news(records, "e-0")
 
@@ -84,14 +72,13 @@ def _history(chance: random.Random) -> list[Record]:
     return records
 
 
-def _write(producer: KafkaProducer, records: list[Record], matches: list[str]) -> None:
+def _write(bootstrap: str, records: list[Record], matches: list[str]) -> None:
     """Write the episodes, some at a time, and a match after each time."""
     some = -(-len(records) // len(matches))
     for number, id_ in enumerate(matches):
-        for record in records[number * some : (number + 1) * some]:
-            producer.send(TOPICS.episodes, key=record["area"].encode(), value=json.dumps(record).encode())
-        producer.send(TOPICS.matches, key=b"bay", value=json.dumps(match(id_, query=QUERY)).encode())
-        producer.flush(timeout=10)
+        written = records[number * some : (number + 1) * some]
+        send(bootstrap, TOPICS.episodes, [(record["area"].encode(), record) for record in written])
+        send(bootstrap, TOPICS.matches, [(b"bay", match(id_, query=QUERY))])
 
 
 def _standing(record: Record) -> tuple[int, int]:

@@ -1,21 +1,18 @@
 """Alerting on a real Kafka: nothing lost, nothing twice, whatever is killed."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaProducer
 
 from deploy.local.broker import Broker
-from deploy.local.machine import free_ports
+from deploy.local.harbour import BANG
 from deploy.local.sn1987a import ALL_THREE, QUERIES, TWO_OF_THREE
 from services.alerting.kafka.records import Topics
-from services.common.kafka import create_producer
 from tests.integration.service_process import AlertingProcess, running_alerting, until
-from tests.integration.topics import create_declared_topics
+from tests.integration.topics import running_broker, send
 from tests.services.alerting.records import dead_letter, match, query
 
 pytestmark = pytest.mark.jvm
@@ -26,45 +23,28 @@ TOPICS = Topics()
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker of this module's own: the topics that alerting rebuilds its database from must hold nothing else."""
-    port, controller_port = free_ports(2)
-    broker = Broker(tmp_path_factory.mktemp("kafka"), port, controller_port)
-    broker.start()
-    try:
-        create_declared_topics(broker.bootstrap)
+    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
-    finally:
-        broker.resume()
-        broker.stop()
 
 
-@pytest.fixture
-def producer(broker: Broker) -> Iterator[KafkaProducer]:
-    producer = create_producer(broker.bootstrap)
-    yield producer
-    producer.close()
-
-
-def write(producer: KafkaProducer, topic: str, *values: Any) -> None:
-    for value in values:
-        encoded = value if isinstance(value, bytes) else json.dumps(value).encode()
-        producer.send(topic, key=b"bay", value=encoded)
-    producer.flush(timeout=10)
+def write(broker: Broker, topic: str, *values: Any) -> None:
+    send(broker.bootstrap, topic, [(b"bay", value) for value in values])
 
 
 def match_ids(alerting: AlertingProcess) -> list[str]:
     return sorted(match["id"] for match in alerting.items("/v1/matches?limit=1000"))
 
 
-def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path: Path) -> None:
+def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
     """One story, because every start of a process takes seconds."""
     written = [f"m-{n}" for n in range(50)]
     with running_alerting(broker.bootstrap, tmp_path) as alerting:
         alerting.wait_for("/readyz", 200)
         seeded = alerting.get("/v1/queries")["items"]
-        assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in QUERIES]
+        assert [(query["id"], query["version"]) for query in seeded] == [(id_, 1) for id_ in (BANG, *QUERIES)]
 
-        write(producer, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
-        write(producer, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
+        write(broker, TOPICS.matches, *(match(id_) for id_ in written), b"no match", match("m-0"))
+        write(broker, TOPICS.dead_letters, dead_letter("d-1"), b"\xff", dead_letter("d-2"))
         until(lambda: match_ids(alerting) == sorted(written))
         until(lambda: len(alerting.get("/v1/dead-letters")["items"]) == 2)
 
@@ -77,7 +57,7 @@ def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path:
         alerting.kill()
 
     # One that supersedes a match of before the kill, and one that is still to come.
-    write(producer, TOPICS.matches, match("m-50", supersedes=["m-0", "m-51"]), match("m-51"))
+    write(broker, TOPICS.matches, match("m-50", supersedes=["m-0", "m-51"]), match("m-51"))
     written = [*written[1:], "m-50"]
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # what came meanwhile is read, and nothing twice
         alerting.wait_for("/readyz", 200)
@@ -89,19 +69,17 @@ def test_the_life_of_alerting(broker: Broker, producer: KafkaProducer, tmp_path:
         file.unlink()
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
         alerting.wait_for("/readyz", 200)
-        intruder, *others = alerting.get("/v1/queries")["items"]  # and what was removed is not seeded again
-        assert (intruder["id"], intruder["version"]) == ("intruder", 2)
-        assert intruder["query"]["within"][0]["threshold"] == 0.7
-        assert [each["id"] for each in others] == [ALL_THREE, TWO_OF_THREE]
+        queries = {each["id"]: each for each in alerting.get("/v1/queries")["items"]}
+        assert queries.keys() == {BANG, "intruder", ALL_THREE, TWO_OF_THREE}  # what was removed is not seeded again
+        assert queries["intruder"]["version"] == 2
+        assert queries["intruder"]["query"]["within"][0]["threshold"] == 0.7
         until(lambda: match_ids(alerting) == sorted(written))
         assert alerting.get("/v1/matches/m-51")["superseded_by"] == "m-50"
         recreated = alerting.call("PUT", "/v1/queries/sn1987a", json={**query("sn1987a")})
         assert recreated.json()["version"] == 3
 
 
-def test_a_broker_that_hangs_or_goes_away_is_waited_for(
-    broker: Broker, producer: KafkaProducer, tmp_path: Path
-) -> None:
+def test_a_broker_that_hangs_or_goes_away_is_waited_for(broker: Broker, tmp_path: Path) -> None:
     settings = {"kafka_timeout_s": 2, "kafka_silence_s": 3}
     with running_alerting(broker.bootstrap, tmp_path, **settings) as alerting:
         alerting.wait_for("/readyz", 200)
@@ -121,7 +99,7 @@ def test_a_broker_that_hangs_or_goes_away_is_waited_for(
         alerting.wait_for("/readyz", 503)
         broker.start()
         alerting.wait_for("/readyz", 200, 60)
-        write(producer, TOPICS.matches, match("m-after"))
+        write(broker, TOPICS.matches, match("m-after"))
         until(lambda: alerting.status_of("/v1/matches/m-after") == 200)
         now = alerting.get("/v1/queries/steady")
         change = {"json": {"threshold": 0.22}, "headers": {"If-Match": f'"{now["version"]}"'}}

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker
-from deploy.local.machine import free_ports, wait_until
-from tests.integration.fusion_process import FusionProcess, acoustic, query_record, seismic
-from tests.integration.topics import create_declared_topics, read_all, send
+from tests.integration.fusion_process import FusionProcess, acoustic, fusion_job, query_record, seismic
+from tests.integration.topics import running_broker
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
@@ -17,50 +16,41 @@ IMPATIENT = {"kafka_timeout_s": 1.5, "restart_delay_s": 0.5, "restart_delay_max_
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
-    port, controller_port = free_ports(2)
-    broker = Broker(tmp_path / "kafka", port, controller_port)
-    broker.start()
-    yield broker
-    broker.stop()
+    with running_broker(tmp_path / "kafka") as broker:
+        yield broker
 
 
 @pytest.fixture
 def job(broker: Broker, tmp_path: Path) -> Iterator[FusionProcess]:
-    create_declared_topics(broker.bootstrap, "away.")
-    job = FusionProcess(broker.bootstrap, "away.", tmp_path, IMPATIENT)
-    yield job
-    job.end()
-
-
-def matched(job: FusionProcess) -> set[str]:
-    return {match["members"][0]["id"] for match in read_all(job.bootstrap, job.topic("matches"))}
+    with fusion_job(broker.bootstrap, "coincide.", tmp_path, **IMPATIENT) as job:
+        yield job
 
 
 def test_the_query_is_started_again_when_the_broker_is_back(job: FusionProcess, broker: Broker) -> None:
     job.start_and_wait()
-    send(job.bootstrap, job.topic("queries"), [(b"intruder", query_record(version=1))])
-    send(job.bootstrap, job.topic("detections"), seismic(range(10)) + acoustic(range(5)))
-    assert wait_until(lambda: len(matched(job)) == 5, 60, every_s=0.5), job.tail()
+    job.send("queries", [(b"intruder", query_record(version=1))])
+    job.send("detections", seismic(range(10)) + acoustic(range(5)))
+    job.until(lambda: len(set(job.matched())) == 5)
 
     broker.stop()
-    assert wait_until(lambda: (job.metric("coincide_fusion_query_restarts_total") or 0) >= 2, 120), job.tail()
+    job.until(lambda: (job.metric("coincide_fusion_query_restarts_total") or 0) >= 2, 120)
     assert job.is_running()
-    assert job.get("/readyz")[0] == 503
-    assert job.get("/livez")[0] == 200
+    assert job.status_of("/readyz") == 503
+    assert job.status_of("/livez") == 200
 
     broker.start()
-    assert wait_until(job.is_ready, 60), job.tail()
-    send(job.bootstrap, job.topic("detections"), acoustic(range(5, 10)))
+    job.until(job.is_ready)
+    job.send("detections", acoustic(range(5, 10)))
     expected = {f"seismic-{number}" for number in range(10)}
-    assert wait_until(lambda: matched(job) == expected, 60, every_s=0.5), job.tail()
-    assert wait_until(lambda: job.metric("coincide_fusion_accepted_total") == 20, 30)
+    job.until(lambda: set(job.matched()) == expected)
+    job.until(lambda: job.metric("coincide_fusion_accepted_total") == 20, 30)
 
 
 def test_a_broker_that_comes_later_is_waited_for(job: FusionProcess, broker: Broker) -> None:
     broker.stop()
     job.start()
-    assert wait_until(lambda: "the query ended" in job.tail(), 90), job.tail()
-    assert job.get("/readyz")[0] == 503
+    job.until(lambda: "the query ended" in job.tail(), 90)
+    assert job.status_of("/readyz") == 503
     broker.start()
-    assert wait_until(job.is_ready, 60), job.tail()
+    job.until(job.is_ready)
     assert job.stop() == 0

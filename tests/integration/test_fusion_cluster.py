@@ -15,8 +15,7 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.java import find_java
 from deploy.local.machine import free_ports, wait_until
-from tests.integration.fusion_process import FusionProcess, acoustic, query_record, seismic
-from tests.integration.topics import create_declared_topics, read_all, send
+from tests.integration.fusion_process import FusionProcess, acoustic, end, fusion_job, query_record, seismic
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
@@ -62,11 +61,7 @@ class Cluster:
         return (self.folder / "master" / "log").read_text().count("Registering worker") == len(self.workers)
 
     def end(self) -> None:
-        family = [member for process in self._processes for member in [process, *process.children(recursive=True)]]
-        for member in family:
-            if member.is_running():
-                member.kill()
-        psutil.wait_procs(family, 30)
+        end([member for process in self._processes for member in [process, *process.children(recursive=True)]])
 
 
 @pytest.fixture
@@ -81,12 +76,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def job(kafka: Broker, cluster: Cluster, tmp_path: Path) -> Iterator[FusionProcess]:
-    create_declared_topics(kafka.bootstrap, "cluster.")
-    job = FusionProcess(
-        kafka.bootstrap, "cluster.", tmp_path, {"shards": 2, "spark_conf": {"spark.executor.memory": "900m"}}
-    )
-    yield job
-    job.end()
+    conf = {"spark.executor.memory": "900m"}
+    with fusion_job(kafka.bootstrap, "cluster.", tmp_path, shards=2, spark_conf=conf) as job:
+        yield job
 
 
 def runs_python(worker: psutil.Process) -> bool:
@@ -102,17 +94,13 @@ def _is_python_worker(process: psutil.Process) -> bool:
 
 
 def test_two_shards_work_on_two_workers(job: FusionProcess, cluster: Cluster) -> None:
-    send(job.bootstrap, job.topic("queries"), [(b"intruder", query_record(version=1))])
-    send(job.bootstrap, job.topic("detections"), seismic(range(64), areas=64))
+    job.send("queries", [(b"intruder", query_record(version=1))])
+    job.send("detections", seismic(range(64), areas=64))
     job.start_and_wait("--master", cluster.master)
-    send(job.bootstrap, job.topic("detections"), acoustic(range(64), areas=64))
-
-    def matched() -> list[str]:
-        return sorted(match["members"][0]["id"] for match in read_all(job.bootstrap, job.topic("matches")))
-
-    assert wait_until(lambda: len(matched()) >= 64, 120, every_s=0.5), job.tail()
-    assert matched() == sorted(f"seismic-{number}" for number in range(64))
-    latest = {status["shard"]: status for status in read_all(job.bootstrap, job.topic("status"))}
+    job.send("detections", acoustic(range(64), areas=64))
+    job.until(lambda: len(job.matched()) >= 64, 120)
+    assert job.matched() == [f"seismic-{number}" for number in range(64)]
+    latest = {status["shard"]: status for status in job.read_all("status")}
     assert {shard: status["queries"]["intruder"]["version"] for shard, status in latest.items()} == {0: 1, 1: 1}
     assert sum(status["totals"]["accepted"] for status in latest.values()) == 128
     assert all(status["totals"]["accepted"] > 0 for status in latest.values())

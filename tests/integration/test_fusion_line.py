@@ -8,30 +8,22 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+import yaml
 
 from deploy.local.broker import Broker
-from deploy.local.machine import wait_until
+from deploy.local.machine import ROOT
 from spark_jobs.fusion import REFUSED
 from spark_jobs.job.checkpoint import IDENTITY_FILE
-from tests.integration.fusion_process import FusionProcess, acoustic, query_record, seismic
-from tests.integration.topics import create_declared_topics, read_all, send
+from tests.integration.fusion_process import FusionProcess, acoustic, fusion_job, query_record, seismic
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
 def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
-    create_declared_topics(kafka.bootstrap, "line.")
-    job = FusionProcess(kafka.bootstrap, "line.", tmp_path_factory.mktemp("line"))
-    job.start_and_wait()
-    yield job
-    job.end()
-
-
-def matched(job: FusionProcess) -> list[str]:
-    """Return what matched, by the seismic member's id, with every repetition, sorted by number."""
-    matches = read_all(job.bootstrap, job.topic("matches"))
-    return sorted((match["members"][0]["id"] for match in matches), key=lambda name: int(name.split("-")[1]))
+    with fusion_job(kafka.bootstrap, "line.", tmp_path_factory.mktemp("line")) as job:
+        job.start_and_wait()
+        yield job
 
 
 def ids(numbers: range) -> list[str]:
@@ -39,32 +31,32 @@ def ids(numbers: range) -> list[str]:
 
 
 def wait_for_matches(job: FusionProcess, numbers: range) -> None:
-    assert wait_until(lambda: set(ids(numbers)) <= set(matched(job)), 60, every_s=0.5), job.tail()
+    job.until(lambda: set(ids(numbers)) <= set(job.matched()))
 
 
 def test_detections_become_matches(job: FusionProcess) -> None:
-    send(job.bootstrap, job.topic("queries"), [(b"intruder", query_record(version=1))])
-    send(job.bootstrap, job.topic("detections"), seismic(range(30)) + acoustic(range(20)))
+    job.send("queries", [(b"intruder", query_record(version=1))])
+    job.send("detections", seismic(range(30)) + acoustic(range(20)))
     wait_for_matches(job, range(20))
-    assert matched(job) == ids(range(20))
+    assert job.matched() == ids(range(20))
 
 
 def test_malformed_frames_are_dead_letters_and_stop_nothing(job: FusionProcess) -> None:
-    send(job.bootstrap, job.topic("detections"), [(b"area-0", b"{not json"), *acoustic(range(20, 22))])
+    job.send("detections", [(b"area-0", b"{not json"), *acoustic(range(20, 22))])
     wait_for_matches(job, range(22))
-    [dead] = read_all(job.bootstrap, job.topic("dead-letters"))
+    [dead] = job.read_all("dead-letters")
     assert (dead["source"], dead["reason"]) == ("fusion", "malformed_frame")
 
 
 def test_metrics_tell_what_happened(job: FusionProcess) -> None:
-    assert wait_until(lambda: job.metric("coincide_fusion_malformed_total") == 1, 20)
-    assert wait_until(lambda: job.metric(f'coincide_fusion_lag_records{{topic="{job.topic("detections")}"}}') == 0, 20)
+    job.until(lambda: job.metric("coincide_fusion_malformed_total") == 1, 20)
+    job.until(lambda: job.metric('coincide_fusion_lag_records{topic="line.detections"}') == 0, 20)
     assert job.metric("coincide_fusion_accepted_total") == 52
     assert job.metric('coincide_fusion_matches_total{query="intruder"}') == 22
     assert job.metric('coincide_fusion_query_version{query="intruder"}') == 1
     assert job.metric("coincide_fusion_input_records_total") == 54  # 30 + 22 frames, one malformed, one query
     assert (job.metric("coincide_fusion_state_rows") or 0) >= 2
-    assert job.get("/livez")[0] == 200
+    assert job.status_of("/livez") == 200
 
 
 def test_a_second_job_is_refused(job: FusionProcess) -> None:
@@ -78,21 +70,22 @@ def test_a_second_job_is_refused(job: FusionProcess) -> None:
 
 
 def test_killed_it_leaves_nothing_behind_and_goes_on_from_its_state(job: FusionProcess) -> None:
-    send(job.bootstrap, job.topic("detections"), acoustic(range(22, 24)))
-    left = job.kill()
+    job.send("detections", acoustic(range(22, 24)))
+    left = job.family()
+    job.kill()
     job.start()  # at once, as a process runner does: it has to wait for the old Java process
     gone, alive = psutil.wait_procs(left, 20)
     assert alive == []
     assert len(gone) >= 3  # the job, Java, Python workers
-    send(job.bootstrap, job.topic("detections"), acoustic(range(20, 30)))  # 20 to 23 once more
+    job.send("detections", acoustic(range(20, 30)))  # 20 to 23 once more
     wait_for_matches(job, range(30))
-    assert sorted(set(matched(job))) == sorted(ids(range(30)))
-    assert wait_until(lambda: (job.metric("coincide_fusion_duplicates_total") or 0) == 4, 20)
+    assert sorted(set(job.matched())) == sorted(ids(range(30)))
+    job.until(lambda: (job.metric("coincide_fusion_duplicates_total") or 0) == 4, 20)
     assert job.metric('coincide_fusion_matches_total{query="intruder"}') == 30
 
 
 def test_told_to_stop_it_stops_in_order(job: FusionProcess) -> None:
-    assert wait_until(job.is_ready, 60)
+    job.until(job.is_ready)
     family = job.family()
     assert job.stop() == 0
     _, alive = psutil.wait_procs(family, 20)
@@ -114,11 +107,10 @@ def test_a_state_that_cannot_be_used_is_refused(job: FusionProcess) -> None:
     del without["streams"]["acoustic"]
     identity.write_text(json.dumps(without))
     streams = job.folder / "streams.yaml"
-    streams.write_text(
-        "streams: {neutrino: {max_delay_s: 120, longest_template_s: 300}, "
-        "seismic: {max_delay_s: 120, longest_template_s: 60}}"
-    )
-    send(job.bootstrap, job.topic("detections"), seismic(range(30, 31)))
+    declared = yaml.safe_load((ROOT / "config" / "streams.yaml").read_text())
+    del declared["streams"]["acoustic"]
+    streams.write_text(yaml.safe_dump(declared))
+    job.send("detections", seismic(range(30, 31)))
     job.start(streams_path=str(streams))
     assert job.wait() == REFUSED
     assert "cannot be used: query 'intruder' is in force and names the stream 'acoustic'" in job.tail(3)
@@ -133,11 +125,10 @@ def test_a_lost_checkpoint_is_refused(job: FusionProcess) -> None:
 
 
 def test_a_rebuild_gives_the_same_matches(job: FusionProcess) -> None:
-    before = read_all(job.bootstrap, job.topic("matches"))
+    before = job.read_all("matches")
     job.start_and_wait("--rebuild")
-    assert wait_until(lambda: len(matched(job)) >= len(before) + 30, 60, every_s=0.5), job.tail()
-    after = read_all(job.bootstrap, job.topic("matches"))
-    assert {match["id"] for match in after} == {match["id"] for match in before}
+    job.until(lambda: len(job.matched()) >= len(before) + 30)
+    assert {match["id"] for match in job.read_all("matches")} == {match["id"] for match in before}
 
 
 def test_without_its_java_process_it_ends(job: FusionProcess) -> None:

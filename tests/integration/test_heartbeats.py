@@ -11,13 +11,12 @@ import pytest
 
 from coincide import Histogram, Stream
 from deploy.local.broker import Broker
-from deploy.local.machine import free_ports, wait_until
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 from spark_jobs.records.kafka_records import InputRecord
-from tests.integration.fusion_process import FusionProcess
+from tests.integration.fusion_process import FusionProcess, fusion_job
 from tests.integration.service_process import IngestProcess, running_ingest
-from tests.integration.topics import create_declared_topics, read_all, records_of
+from tests.integration.topics import records_of, running_broker
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
 
@@ -33,25 +32,20 @@ DETECTIONS = "coincide.detections"
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker of this module's own: ingest writes to topics that no other test may write to."""
-    broker = Broker(tmp_path_factory.mktemp("kafka"), *free_ports(2))
-    broker.start()
-    create_declared_topics(broker.bootstrap)
-    seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
-    yield broker
-    broker.stop()
+    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
+        seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
+        yield broker
 
 
 @pytest.fixture(scope="module")
 def job(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
     folder = tmp_path_factory.mktemp("heartbeats")
-    job = FusionProcess(broker.bootstrap, "coincide.", folder, {"quiet_s": QUIET_S, "shards": SHARDS})
-    yield job
-    job.end()
+    with fusion_job(broker.bootstrap, "coincide.", folder, quiet_s=QUIET_S, shards=SHARDS) as job:
+        yield job
 
 
 def statuses(job: FusionProcess) -> dict[int, dict[str, Any]]:
-    """Return the latest status record of each shard."""
-    return {status["shard"]: status for status in read_all(job.bootstrap, job.topic("status"))}
+    return {status["shard"]: status for status in job.read_all("status")}
 
 
 def has_read(job: FusionProcess, records: list[Any]) -> bool:
@@ -81,7 +75,7 @@ def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(
         ingest.wait_for("/readyz", 200)
         post_one_each(ingest)
         job.start_and_wait()
-        assert wait_until(lambda: has_been_moved(job), 120, every_s=0.5), job.tail()
+        job.until(lambda: has_been_moved(job), 120)
         ingest.terminate()
         assert ingest.wait() == 0
     records = records_of(broker.bootstrap, DETECTIONS)
@@ -89,10 +83,10 @@ def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(
     assert {record.partition for record in heartbeats} == set(range(8))
     assert {record.key for record in heartbeats} == {None}
     assert all(record.timestamp == record.value["received_at_us"] // 1000 for record in heartbeats)
-    assert wait_until(lambda: has_read(job, records), 60, every_s=0.5), job.tail()
+    job.until(lambda: has_read(job, records))
     assert {shard: each["watermark_us"] for shard, each in statuses(job).items()} == by_the_definition(records)
-    assert wait_until(lambda: job.metric("coincide_fusion_heartbeats_total") == len(heartbeats), 20)
-    assert read_all(broker.bootstrap, "coincide.dead-letters") == []
+    job.until(lambda: job.metric("coincide_fusion_heartbeats_total") == len(heartbeats), 20)
+    assert job.read_all("dead-letters") == []
 
 
 def post_one_each(ingest: IngestProcess) -> None:

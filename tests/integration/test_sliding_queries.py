@@ -10,12 +10,10 @@ import pytest
 
 from coincide import Stream
 from deploy.local.broker import Broker
-from deploy.local.machine import wait_until
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from tests.integration.fusion_process import FusionProcess
-from tests.integration.topics import create_declared_topics, read_all, send
+from tests.integration.fusion_process import FusionProcess, fusion_job
 from tests.spark_jobs.inputs import Row, frame, put
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
@@ -53,7 +51,7 @@ SECONDS = [second(number) for number in range(SLIDES)]
 
 
 def sent(job: FusionProcess, topic: str, records: list[InputRecord]) -> None:
-    send(job.bootstrap, job.topic(topic), [(record.key or b"", record.value or b"") for record in records])
+    job.send(topic, [(record.key or b"", record.value or b"") for record in records])
 
 
 def by_id(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -66,14 +64,12 @@ def by_id(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
-    create_declared_topics(kafka.bootstrap, "sliding.")
     folder = tmp_path_factory.mktemp("sliding")
     streams = folder / "streams.yaml"
     streams.write_text(f"streams: {{{STREAM.name}: {{max_delay_s: {STREAM.max_delay_s}}}}}")
-    job = FusionProcess(kafka.bootstrap, "sliding.", folder, {"streams_path": str(streams)})
-    job.start_and_wait()
-    yield job
-    job.end()
+    with fusion_job(kafka.bootstrap, "sliding.", folder, streams_path=str(streams)) as job:
+        job.start_and_wait()
+        yield job
 
 
 def test_a_kill_half_way_and_readings_sent_twice_change_no_answer(job: FusionProcess) -> None:
@@ -83,17 +79,17 @@ def test_a_kill_half_way_and_readings_sent_twice_change_no_answer(job: FusionPro
     assert {answer["query"] for answer in expected.values()} == {"longest", "steady", "alike"}
 
     def found() -> dict[str, dict[str, Any]]:
-        return by_id(read_all(job.bootstrap, job.topic("episodes")))
+        return by_id(job.read_all("episodes"))
 
     sent(job, "queries", CHANGES)
     for begin in range(0, SLIDES // 2, 20):
         sent(job, "detections", SECONDS[begin : begin + 20])
-    assert wait_until(lambda: len(found()) > len(expected) // 8, 90, every_s=0.5), job.tail()
+    job.until(lambda: len(found()) > len(expected) // 8, 90)
     job.kill()
     job.start_and_wait()
     sent(job, "detections", SECONDS[SLIDES // 2 - 5 :])  # some of them once more
-    assert wait_until(lambda: len(found()) >= len(expected), 90, every_s=0.5), job.tail()
+    job.until(lambda: len(found()) >= len(expected), 90)
     assert found() == expected
-    *_, state = read_all(job.bootstrap, job.topic("status"))
+    *_, state = job.read_all("status")
     assert state["queries"]["steady"]["coalescing"]["scheme"] in {"eager", "lazy"}
     assert state["queries"]["steady"]["episodes"] == sum(each["query"] == "steady" for each in expected.values())

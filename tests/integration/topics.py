@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from kafka import TopicPartition
 
-from deploy.local.machine import ROOT
+from deploy.local.broker import Broker
+from deploy.local.machine import ROOT, free_ports
 from services.common.kafka import create_admin, create_consumer, create_producer
 from services.common.topics import create_topics, load_topics
 
 READ_WITHIN_S = 30.0
+
+
+@contextmanager
+def running_broker(folder: Path) -> Iterator[Broker]:
+    """Run a broker with every declared topic; it may be killed, hung and started again meanwhile."""
+    broker = Broker(folder, *free_ports(2))
+    broker.start()
+    try:
+        create_declared_topics(broker.bootstrap)
+        yield broker
+    finally:
+        broker.resume()
+        broker.stop()
 
 
 def create_declared_topics(bootstrap: str, prefix: str = "coincide.") -> None:
@@ -24,10 +40,11 @@ def create_declared_topics(bootstrap: str, prefix: str = "coincide.") -> None:
     admin.close()
 
 
-def send(bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes]]) -> None:
-    """Send ``records`` and return when all are acknowledged."""
+def send(bootstrap: str, topic: str, records: Iterable[tuple[bytes, Any]]) -> None:
+    """Send ``records``, values as they are or else as JSON, and return when all are acknowledged."""
     producer = create_producer(bootstrap)
-    for sent in [producer.send(topic, key=key, value=value) for key, value in records]:
+    written = [(key, value if isinstance(value, bytes) else json.dumps(value).encode()) for key, value in records]
+    for sent in [producer.send(topic, key=key, value=value) for key, value in written]:
         sent.get(timeout=30)
     producer.close()
 
@@ -51,7 +68,6 @@ def records_of(bootstrap: str, topic: str) -> list[Any]:
 
 
 def read_all(bootstrap: str, topic: str) -> list[dict[str, Any]]:
-    """Return the value of every record now on ``topic``."""
     return [record.value for record in records_of(bootstrap, topic)]
 
 

@@ -42,7 +42,6 @@ class Pick:
 
 
 def folder() -> Path:
-    """Where the data should be; it need not exist."""
     beside_checkout = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
     return Path(os.environ.get("COINCIDE_DATA", beside_checkout)) / "central-italy-2016"
 
@@ -66,7 +65,6 @@ def picks(hour: int = 0) -> list[Pick]:
 
 @cache
 def templates() -> dict[str, Template]:
-    """Return the template of each phase."""
     return {"P": _normal(P_SIGMA_S, buckets=8, reach=3.0), "S": _octiles([-x for x in _wadati_left_overs_s()])}
 
 
@@ -85,8 +83,7 @@ def _normal(sigma_s: float, buckets: int, reach: float) -> Template:
 def _octiles(sample_s: list[float]) -> Template:
     """Eight buckets of equal mass between the 1st and the 99th percentile, rounded to the data's millisecond."""
     centiles = quantiles(sample_s, n=100)
-    inner = quantiles(sample_s, n=8)
-    edges_s = [centiles[0], *inner, centiles[-1]]
+    edges_s = [centiles[0], *quantiles(sample_s, n=8), centiles[-1]]
     return Template(tuple(round(edge_s, 3) + 0.0 for edge_s in edges_s), (0.125,) * 8)
 
 

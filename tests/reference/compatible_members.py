@@ -65,7 +65,6 @@ class Rules:
         )
 
     def joint(self, present: Mapping[str, Member]) -> Fraction:
-        """P that all windows between these members hold at once."""
         members, names, edges = list(present.values()), list(present), self._edges_of(present)
         templates, times_us = [each.template for each in members], [each.detected_at_us for each in members]
         window = self.graph.uniform_window

@@ -85,17 +85,7 @@ class Difference:
         return steps, atoms
 
     def probability(self, offset_us: int) -> Fraction:
-        """P at a whole number of microseconds."""
-        return self.probability_at_unit(offset_us * self.microsecond)
-
-    def probability_at_seconds(self, offset_s: float) -> Fraction:
-        """P at an offset that is a float of seconds, taken as it is."""
-        exact = Fraction(offset_s) * self.unit
-        assert exact.denominator == 1, "build it with the offset among the window's floats"
-        return self.probability_at_unit(int(exact))
-
-    def probability_at_unit(self, offset: int) -> Fraction:
-        """P at an offset in units."""
+        offset = offset_us * self.microsecond
         lo, hi = self.lo - offset, self.hi - offset
         twice = self.squares(hi) - self.squares(lo) + 2 * (self.lines(hi) - self.lines(lo))
         twice += 2 * (self.jumps(hi + self.nanosecond) - self.jumps(lo - self.nanosecond, closed=False))
@@ -123,7 +113,6 @@ class Difference:
                     yield level
 
     def _slope(self, x: int) -> tuple[int, int]:
-        """Slope of the cdf at x and its rate of change."""
         w, wc = self.squares.curvature(x)
         line, _ = self.lines.curvature(x)
         return w * x - wc + line, w
@@ -148,10 +137,8 @@ class Difference:
 
     def missed_certainties(self, u: Histogram, v: Histogram, intervals: list[list[int]]) -> list[int]:
         """Offsets that threshold 1 must have: every possible pair of times lies in the window."""
-        earliest, latest = (
-            self._units(v.earliest_s) - self._units(u.latest_s),
-            self._units(v.latest_s) - self._units(u.earliest_s),
-        )
+        earliest = self._units(v.earliest_s) - self._units(u.latest_s)
+        latest = self._units(v.latest_s) - self._units(u.earliest_s)
         least, greatest = -((earliest - self.lo) // self.microsecond), (self.hi - latest) // self.microsecond
         if least > greatest:
             return []

@@ -1,9 +1,11 @@
 """P(every window holds at once) for independent histogram timestamps: any graph, exact, by counting cells.
 
-All edges, times and bounds are whole multiples of one unit. Cut every template into cells of one unit: inside its cell
-X = cell + fraction, all fractions independent and uniform. X_b - X_a <= c then says: the cells differ by less than c,
-or by c and b's fraction is not above a's. So a choice of one cell each is settled by the order of the fractions, and
-all k! orders are equally likely. An atom has the fraction 0, below all others.
+All edges, times and bounds, taken as the floats that they are, are whole multiples of one unit. Cut every template into
+cells of one unit: inside its cell X = cell + fraction, all fractions independent and uniform. X_b - X_a <= c then says:
+the cells differ by less than c, or by c and b's fraction is not above a's. So a choice of one cell each is settled by
+the order of the fractions, and all k! orders are equally likely. An atom has the fraction 0, below all others.
+
+Source: the simplices of an alcoved polytope (Lam, Postnikov: Alcoved Polytopes I, 2007).
 """
 
 from __future__ import annotations
@@ -17,19 +19,21 @@ from itertools import pairwise, permutations
 import numpy as np
 import numpy.typing as npt
 
-from coincide import Histogram, Window
-from tests.reference.pair_probability import in_us
+from coincide import ConstraintGraph, Histogram, Window
 
-SlidingWindows = Mapping[tuple[int, int], Window]
-"""Window of X_b - X_a by the positions (a, b) of the two members."""
-Cells = list[tuple[int, bool, Fraction]]
-"""First unit, whether it is spread over a unit (or an atom), mass."""
-
+WindowsByPair = Mapping[tuple[int, int], Window]  # of X_b - X_a, by the positions (a, b) of the two members
+Cells = list[tuple[int, bool, Fraction]]  # first unit, whether it is spread over a unit (or an atom), mass
 MOST_CHOICES = 1_000_000  # of one cell each
 
 
+def graph_probability(graph: ConstraintGraph, templates: Sequence[Histogram], at_us: Sequence[int]) -> Fraction:
+    """P that the occurrences of members in the order of the graph's roles satisfy all its windows."""
+    place = graph.roles.index
+    return joint_probability(templates, at_us, {(place(edge.a), place(edge.b)): edge.window for edge in graph.edges})
+
+
 def joint_probability(
-    templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: SlidingWindows
+    templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: WindowsByPair
 ) -> Fraction:
     """P that the members' occurrences satisfy all windows, closed."""
     relative_us = tuple(time_us - detected_at_us[0] for time_us in detected_at_us)
@@ -40,19 +44,21 @@ def joint_probability(
 def _joint_probability(
     templates: tuple[Histogram, ...], detected_at_us: tuple[int, ...], windows: tuple[tuple[int, int, Window], ...]
 ) -> Fraction:
-    bounds = [(a, b, in_us(window.lo_s), in_us(window.hi_s)) for a, b, window in windows]
-    edges = [
-        [at + in_us(edge) for edge in template.edges_s.tolist()]
-        for template, at in zip(templates, detected_at_us, strict=True)
-    ]
+    bounds = [(a, b, _in_us(window.lo_s), _in_us(window.hi_s)) for a, b, window in windows]
+    placed = zip(templates, detected_at_us, strict=True)
+    edges = [[at + _in_us(edge) for edge in template.edges_s.tolist()] for template, at in placed]
     unit = _greatest_unit(
-        [*(lo for *_, lo, _ in bounds), *(hi for *_, hi in bounds), *(edge for own in edges for edge in own)]
+        [*(end for *_, lo, hi in bounds for end in (lo, hi)), *(edge for own in edges for edge in own)]
     )
     if math.prod(len(own) + (own[-1] - own[0]) / unit for own in edges) > MOST_CHOICES:
         raise ValueError(f"cells of {unit} us are too many to count")
     cells = [_cells(own, template.mass.tolist(), unit) for own, template in zip(edges, templates, strict=True)]
     in_units = [(a, b, int(lo / unit), int(hi / unit)) for a, b, lo, hi in bounds]
     return _weighed(_satisfied_orders(cells, in_units), cells) / math.factorial(len(templates))
+
+
+def _in_us(seconds: float) -> Fraction:
+    return Fraction(seconds) * 10**6
 
 
 def _greatest_unit(times_us: list[Fraction]) -> Fraction:
@@ -81,17 +87,11 @@ def _satisfied_orders(cells: list[Cells], bounds: list[tuple[int, int, int, int]
         fraction = [place * is_spread for place, is_spread in zip(order, spread, strict=True)]
         holds = np.ones(orders.shape, dtype=bool)
         for a, b, lo, hi in bounds:
-            holds &= _at_most(starts[b] - starts[a], fraction[b] <= fraction[a], hi)
-            holds &= _at_most(starts[a] - starts[b], fraction[a] <= fraction[b], -lo)
+            apart = starts[b] - starts[a]
+            holds &= (apart < hi) | ((apart == hi) & (fraction[b] <= fraction[a]))
+            holds &= (apart > lo) | ((apart == lo) & (fraction[b] >= fraction[a]))
         orders += holds
     return orders
-
-
-def _at_most(
-    cells_apart: npt.NDArray[np.int64], is_fraction_not_above: npt.NDArray[np.bool_], most: int
-) -> npt.NDArray[np.bool_]:
-    holds: npt.NDArray[np.bool_] = (cells_apart < most) | ((cells_apart == most) & is_fraction_not_above)
-    return holds
 
 
 def _weighed(orders: npt.NDArray[np.int64], cells: list[Cells]) -> Fraction:
@@ -102,19 +102,3 @@ def _weighed(orders: npt.NDArray[np.int64], cells: list[Cells]) -> Fraction:
         total = total @ np.array([int(mass * denominator) for *_, mass in own], dtype=object)
         scale *= denominator
     return Fraction(int(total), scale)
-
-
-def simulated_probability(
-    templates: Sequence[Histogram], detected_at_us: Sequence[int], windows: SlidingWindows, draws: int, seed: int = 0
-) -> float:
-    """Share of `draws` random occurrences that satisfy all windows; off by about sqrt(P (1 - P) / draws)."""
-    random = np.random.default_rng(seed)
-    occurred_s = [
-        (at - detected_at_us[0]) / 1e6 + np.asarray(template.quantile(random.random(draws)))
-        for template, at in zip(templates, detected_at_us, strict=True)
-    ]
-    holds = np.ones(draws, dtype=bool)
-    for (a, b), window in windows.items():
-        apart_s = occurred_s[b] - occurred_s[a]
-        holds &= (window.lo_s <= apart_s) & (apart_s <= window.hi_s)
-    return float(holds.mean())

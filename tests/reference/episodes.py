@@ -27,20 +27,12 @@ class SlowEpisodes:
         self._revise(offset)
 
     def _revise(self, offset: int) -> None:
-        now = [frozenset((match["area"], match["id"]) for match in episode) for episode in self._episodes()]
-        self.revisions = {episode: self.revisions.get(episode, offset) for episode in now}
+        self.revisions = {each: self.revisions.get(each, offset) for each in map(_names, self._episodes())}
 
     @property
     def current(self) -> dict[str, Record]:
-        """Every episode with its revision, by id."""
-        return {
-            record["id"]: {
-                **record,
-                "revision": self.revisions[frozenset((match["area"], match["id"]) for match in episode)],
-            }
-            for episode in self._episodes()
-            for record in [self._record(episode)]
-        }
+        episodes = [{**self._record(each), "revision": self.revisions[_names(each)]} for each in self._episodes()]
+        return {record["id"]: record for record in episodes}
 
     def content(self) -> dict[str, Record]:
         """Return every episode by id, without a revision: the matches alone do not tell it."""
@@ -67,13 +59,10 @@ class SlowEpisodes:
         return episodes
 
     def _interval(self, matches: list[Record]) -> tuple[int, int]:
-        of = [
-            (match["earliest_us"], match["latest_us"])
-            if self.rule["interval"] == "hull"
-            else (match["occurred"]["p05_us"], match["occurred"]["p95_us"])
-            for match in matches
-        ]
-        return min(start for start, _ in of), max(end for _, end in of)
+        if self.rule["interval"] == "hull":
+            return min(match["earliest_us"] for match in matches), max(match["latest_us"] for match in matches)
+        occurred = [match["occurred"] for match in matches]
+        return min(each["p05_us"] for each in occurred), max(each["p95_us"] for each in occurred)
 
     def _labels(self, match: Record) -> list[Any]:
         members = {member["role"]: member for member in match["members"]}
@@ -111,6 +100,10 @@ class SlowEpisodes:
             "received_at_us": max(match["received_at_us"] for match in matches),
             "members": [dict(zip(("detected_at_us", "sensor", "id", "stream"), m, strict=True)) for m in members],
         }
+
+
+def _names(episode: list[Record]) -> frozenset[tuple[str, str]]:
+    return frozenset((match["area"], match["id"]) for match in episode)
 
 
 def _apart_us(a: tuple[int, int], b: tuple[int, int]) -> int:

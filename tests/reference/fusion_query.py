@@ -43,6 +43,12 @@ class SlowEdge:
     window: Window
     threshold: float
 
+    @classmethod
+    def of(cls, edge: dict[str, Any], least: float) -> SlowEdge:
+        window = Window(edge["window_s"]) if "window_s" in edge else Window(lo_s=edge["lo_s"], hi_s=edge["hi_s"])
+        a, b = edge["between"]
+        return cls(a, b, window, max(edge.get("threshold", 0), least))
+
     def holds(self, players: Players) -> bool:
         if not {self.a, self.b} <= players.keys():
             return True
@@ -69,17 +75,8 @@ class SlowQuery:
 
     @classmethod
     def of(cls, query: dict[str, Any], version: int, activation: int, *, paused: bool) -> SlowQuery:
-        """Edges are written out one by one."""
         joint = query.get("joint_threshold")
-        edges = [
-            SlowEdge(
-                edge["between"][0],
-                edge["between"][1],
-                Window(edge["window_s"]) if "window_s" in edge else Window(lo_s=edge["lo_s"], hi_s=edge["hi_s"]),
-                max(edge.get("threshold", 0), joint or 0),
-            )
-            for edge in query["within"]
-        ]
+        edges = [SlowEdge.of(edge, joint or 0) for edge in query["within"]]
         equal = query.get("equal", "").removeprefix("attributes.") or None
         fixed = query["id"], query["from"], edges, query["sensors"], joint, query.get("at_least"), equal
         return cls(*fixed, version, paused, activation)
@@ -135,9 +132,7 @@ class SlowQuery:
 
     def _distinct(self, choices: Sequence[Players]) -> list[Players]:
         ordered = [self._in_order(players) for players in choices]
-        return list(
-            {tuple((role, row.number) for role, row in players.items()): players for players in ordered}.values()
-        )
+        return list({tuple((role, row.number) for role, row in each.items()): each for each in ordered}.values())
 
     def _in_order(self, players: Players) -> Players:
         """Sort by role; where nothing tells roles of a stream apart the earliest reported comes first."""
@@ -156,11 +151,14 @@ class SlowQuery:
 
     def _allows(self, players: Players) -> bool:
         return (
-            all(_sensors_agree(self.sensors, one, other) for one, other in combinations(players.values(), 2))
+            all(self._sensors_agree(one, other) for one, other in combinations(players.values(), 2))
             and all(edge.holds(players) for edge in self.edges)
             and self._is_equal(players)
             and self._holds_jointly(players)
         )
+
+    def _sensors_agree(self, one: SlowRow, other: SlowRow) -> bool:
+        return self.sensors == "any" or (self.sensors == "same") == (one.fields["sensor"] == other.fields["sensor"])
 
     def _is_equal(self, players: Players) -> bool:
         if self.equal is None:
@@ -181,11 +179,6 @@ class SlowQuery:
         members = [[role, *row.name, row.fields["detected_at_us"]] for role, row in players.items()]
         content = json.dumps([self.id, *members], separators=(",", ":"), ensure_ascii=False)
         return "m-" + hashlib.sha256(content.encode()).hexdigest()[:32]
-
-
-def _sensors_agree(rule: str, one: SlowRow, other: SlowRow) -> bool:
-    same = one.fields["sensor"] == other.fields["sensor"]
-    return rule == "any" or same == (rule == "same")
 
 
 @cache

@@ -12,8 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Histogram, Window, joint_probabilities, match_probability
-from coincide.arrays.kinds import FloatArray
-from tests.reference import joint_probability as reference
+from tests.reference.counted_cells import graph_probability
 
 ROUNDING = 1e-12
 STREAMS = "abcdef"
@@ -38,20 +37,12 @@ class Tuple:
         return float(found.lower[0]), float(found.value[0]), float(found.upper[0])
 
     def exact(self) -> Fraction:
-        times_us = [at * SECOND for at in self.at_s]
-        return reference.joint_probability(self.graph, self.templates, times_us, Fraction(1))
+        return graph_probability(self.graph, self.templates, [at * SECOND for at in self.at_s])
 
     def edge_probabilities(self) -> list[float]:
-        place = self.graph.roles.index
-        return [
-            match_probability(
-                self.templates[place(edge.a)],
-                self.templates[place(edge.b)],
-                self.at_s[place(edge.b)] - self.at_s[place(edge.a)],
-                edge.window,
-            )
-            for edge in self.graph.edges
-        ]
+        members = dict(zip(self.graph.roles, zip(self.templates, self.at_s, strict=True), strict=True))
+        ends = [(*members[edge.a], *members[edge.b], edge.window) for edge in self.graph.edges]
+        return [match_probability(a, b, b_s - a_s, window) for a, a_s, b, b_s, window in ends]
 
 
 @st.composite
@@ -107,8 +98,6 @@ CLIQUES = {
     )
     for k in (3, 4, 5)
 }
-
-
 FORMS = [
     ConstraintGraph.clique("abcd", Window(1.9)),
     ConstraintGraph.path("abcde", Window(lo_s=-0.7, hi_s=1.6)),
@@ -118,15 +107,11 @@ FORMS = [
 ]
 
 
-def simulated(
-    graph: ConstraintGraph, own: Sequence[Histogram], at_s: Sequence[float], draws: int
-) -> tuple[float, float]:
+def simulated(graph: ConstraintGraph, own: Sequence[Histogram], at_s: list[float], draws: int) -> tuple[float, float]:
     """Share of draws in which all windows hold, and its standard error."""
     rng = np.random.default_rng(1987)
-    times: dict[str, FloatArray] = {
-        name: template.quantile(rng.uniform(size=draws)) + at
-        for name, template, at in zip(graph.roles, own, at_s, strict=True)
-    }
+    placed = zip(graph.roles, own, at_s, strict=True)
+    times = {name: np.asarray(each.quantile(rng.uniform(size=draws))) + at for name, each, at in placed}
     hold = np.ones(draws, dtype=bool)
     for edge in graph.edges:
         apart = times[edge.b] - times[edge.a]

@@ -16,17 +16,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Literal, TypeAlias
 
 from tests.reference.pair_probability import Bucket, Template, in_us, pair_probability, rounded
 
-NEARLY = 1e-9
-"""A probability this near the threshold may be judged either way; such matches are marked ``borderline``."""
+NEARLY = 1e-9  # a probability this near the threshold may be judged either way; such matches are ``borderline``
 
-Member: TypeAlias = tuple[str, str, str]
-"""role, sensor, detection id."""
-Key: TypeAlias = tuple[str, tuple[Member, ...]]
-"""query id, members in role order: what the match id is a hash of."""
+Member: TypeAlias = tuple[str, str, str]  # role, sensor, detection id
+Key: TypeAlias = tuple[str, tuple[Member, ...]]  # query id, members in role order: what the match id is a hash of
 
 
 @dataclass(frozen=True)
@@ -130,21 +128,13 @@ def _widest_us(group: list[Detection]) -> Fraction:
 
 
 def _allowed(a: Detection, b: Detection, query: QueryVersion) -> bool:
-    """Whether a may take the first role and b the second."""
-    if a is b:
-        return False
-    if query.sensors == "different" and a.sensor == b.sensor:
-        return False
-    if query.sensors == "same" and a.sensor != b.sensor:
+    if a is b or (query.sensors != "any" and (query.sensors == "same") != (a.sensor == b.sensor)):
         return False
     one_stream_twice = query.roles[0][1] == query.roles[1][1]
     if one_stream_twice and in_us(query.lo_s) == -in_us(query.hi_s):
-        return _order(a) < _order(b)  # an unordered pair: the earlier takes the first role
+        # an unordered pair: the earlier takes the first role
+        return (a.detected_at_us, a.sensor, a.id) < (b.detected_at_us, b.sensor, b.id)
     return True
-
-
-def _order(detection: Detection) -> tuple[int, str, str]:
-    return detection.detected_at_us, detection.sensor, detection.id
 
 
 def _judge(a: Detection, b: Detection, shape: QueryVersion, versions: list[QueryVersion]) -> Expected | None:
@@ -178,17 +168,16 @@ def _activated(versions: list[QueryVersion], current: QueryVersion) -> int:
     return since
 
 
-_buckets: dict[Template, tuple[list[Bucket], list[Bucket]]] = {}
+@cache
+def _buckets(template: Template) -> tuple[list[Bucket], list[Bucket]]:
+    return rounded(template.exact), template.exact
 
 
 def _probability(a: Detection, b: Detection, query: QueryVersion) -> float:
     """In floating point; in fractions where that could matter."""
-    for template in (a.template, b.template):
-        if template not in _buckets:
-            _buckets[template] = (rounded(template.exact), template.exact)
     offset_us = b.detected_at_us - a.detected_at_us
     lo_us, hi_us = in_us(query.lo_s), in_us(query.hi_s)
-    (u, exact_u), (v, exact_v) = _buckets[a.template], _buckets[b.template]
+    (u, exact_u), (v, exact_v) = _buckets(a.template), _buckets(b.template)
     quick = float(pair_probability(u, v, offset_us, float(lo_us), float(hi_us)))
     if abs(quick - query.threshold) > 1e-6:
         return quick

@@ -1,15 +1,7 @@
-"""P(lo <= Xb - Xa <= hi) for two histogram timestamps, straight from the definition and slow.
+"""P(lo <= Xb - Xa <= hi) for two histogram timestamps in decimals, bucket against bucket, in microseconds.
 
-The independent twin of ``coincide.probability.difference`` shares no code with it: it integrates bucket against
-bucket.
-For one bucket of each, with u uniform on [a0, a1] and v uniform on [b0, b1],
-
-    P(v - u <= x) = 1/(a1 - a0) * integral over u of clamp((x + u - b0) / (b1 - b0), 0, 1)
-                  = (G(x + a1) - G(x + a0)) / (a1 - a0)
-
-where G, the running integral of the clamp, is 0 before b0, a parabola up to b1 and a straight line after it.
-Everything is in microseconds.  Decimal seconds are read as the decimals they were written as (0.3 s is 300000 us
-exactly), so that ties of exact times are decided as a person would decide them.
+Decimal seconds are read as they were written (0.3 s is 300000 us exactly), so that ties of exact times are decided as
+a person would decide them.
 """
 
 from __future__ import annotations
@@ -19,7 +11,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
-Number: TypeAlias = Fraction | float
+from tests.reference.difference import Number, share_between
+
 Bucket: TypeAlias = tuple[Number, Number, Number]
 """start_us, end_us, mass."""
 
@@ -44,7 +37,6 @@ class Template:
 
     @property
     def reach_us(self) -> tuple[Fraction, Fraction]:
-        """Where the distribution begins and ends."""
         buckets = self.exact
         return Fraction(buckets[0][0]), Fraction(buckets[-1][1])
 
@@ -64,38 +56,6 @@ def pair_probability(u: list[Bucket], v: list[Bucket], offset_us: int, lo_us: Nu
     total: Number = 0
     for a0, a1, a_mass in u:
         for b0, b1, b_mass in v:
-            low, high = lo_us - offset_us, hi_us - offset_us
-            total += a_mass * b_mass * _bucket_probability(a0, a1, b0, b1, low, high)
+            part, whole = share_between((a0, a1), (b0, b1), lo_us - offset_us, hi_us - offset_us)
+            total += a_mass * b_mass * part / whole
     return total
-
-
-def _bucket_probability(a0: Number, a1: Number, b0: Number, b1: Number, low: Number, high: Number) -> Number:
-    """P(low <= v - u <= high) for u uniform on [a0, a1] and v uniform on [b0, b1]; either may be an atom."""
-    if b1 - a0 < low or b0 - a1 > high:
-        return 0
-    if a0 == a1 and b0 == b1:
-        return 1  # the test above already said that the one possible difference lies in the closed window
-    if a0 == a1:
-        return _share(b0, b1, low + a0, high + a0)
-    if b0 == b1:
-        return _share(a0, a1, b0 - high, b0 - low)
-    return _below(high, a0, a1, b0, b1) - _below(low, a0, a1, b0, b1)
-
-
-def _share(start: Number, end: Number, low: Number, high: Number) -> Number:
-    """How much of [start, end] lies in [low, high]."""
-    return max(min(end, high) - max(start, low), 0) / (end - start)
-
-
-def _below(x: Number, a0: Number, a1: Number, b0: Number, b1: Number) -> Number:
-    """P(v - u <= x) for two buckets that both have length."""
-    return (_running(x + a1, b0, b1) - _running(x + a0, b0, b1)) / (a1 - a0)
-
-
-def _running(z: Number, b0: Number, b1: Number) -> Number:
-    """The integral of clamp((t - b0) / (b1 - b0), 0, 1) for t up to z."""
-    if z <= b0:
-        return 0
-    if z >= b1:
-        return (b1 - b0) / 2 + (z - b1)
-    return (z - b0) * (z - b0) / (2 * (b1 - b0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from coincide import Histogram, Window
 
@@ -46,6 +46,7 @@ class ExactPosterior:
     def __init__(self, templates: Sequence[Histogram], detected_at_us: Sequence[int], window: Window) -> None:
         self.events = [Event.of(u, at) for u, at in zip(templates, detected_at_us, strict=True)]
         self.symmetric = window.is_symmetric
+        self.anchors = range(len(self.events) if self.symmetric else 1)
         self.lo = Fraction(0) if self.symmetric else Fraction(window.lo_s)
         self.hi = Fraction(window.hi_s)
         edges = {edge for event in self.events for start, end, _ in event.buckets for edge in (start, end)}
@@ -61,12 +62,9 @@ class ExactPosterior:
         spread = sum((_integral(density, a, min(b, t)) for a, b, density in self.pieces if a < t), Fraction(0))
         return spread + sum((mass for at, mass in self.atoms if at <= t), Fraction(0))
 
-    def _anchors(self) -> range:
-        return range(len(self.events) if self.symmetric else 1)
-
     def _polynomial(self, a: Fraction, b: Fraction) -> Polynomial:
         total: Polynomial = []
-        for anchor in self._anchors():
+        for anchor in self.anchors:
             term = [self.events[anchor].density((a + b) / 2)]
             for other, event in enumerate(self.events):
                 if other != anchor and term != [0]:
@@ -79,7 +77,7 @@ class ExactPosterior:
 
     def _atoms(self) -> list[tuple[Fraction, Fraction]]:
         found = []
-        for anchor in self._anchors():
+        for anchor in self.anchors:
             for at, end, mass in self.events[anchor].buckets:
                 if at == end and mass:
                     for other, event in enumerate(self.events):
@@ -90,10 +88,8 @@ class ExactPosterior:
         return found
 
     def _moment(self, power: int) -> Fraction:
-        spread = sum(
-            (_integral([Fraction(0)] * power + density, a, b) for a, b, density in self.pieces if any(density)),
-            Fraction(0),
-        )
+        pieces = ((a, b, [Fraction(0)] * power + density) for a, b, density in self.pieces if any(density))
+        spread = sum((_integral(density, a, b) for a, b, density in pieces), Fraction(0))
         return spread + sum((mass * at**power for at, mass in self.atoms), Fraction(0))
 
 
@@ -106,8 +102,7 @@ def _product(p: Polynomial, q: Polynomial) -> Polynomial:
 
 
 def _sum(p: Polynomial, q: Polynomial) -> Polynomial:
-    longest = max(len(p), len(q))
-    return [(p[n] if n < len(p) else Fraction(0)) + (q[n] if n < len(q) else Fraction(0)) for n in range(longest)]
+    return [a + b for a, b in zip_longest(p, q, fillvalue=Fraction(0))]
 
 
 def _integral(density: Polynomial, a: Fraction, b: Fraction) -> Fraction:

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 
 from coincide import ConstraintGraph, Detections, Histogram, Window
 from tests.reference.window_join import Positions, Push, at_least_oracle
@@ -44,7 +46,6 @@ class SupernovaNetwork:
 
     @cached_property
     def expected(self) -> set[Positions]:
-        """The maximal sets of alarms, by the oracle."""
         return at_least_oracle(self.frames, self.graph, AT_LEAST)
 
     @property
@@ -66,19 +67,15 @@ class SupernovaNetwork:
 
 def pushes(alarms: list[tuple[str, int]], most_together: int = 1) -> list[Push]:
     """Push alarms that come one after the other from one detector together, up to so many."""
-    made: list[tuple[str, list[int]]] = []
-    for name, row in alarms:
-        if made and made[-1][0] == name and len(made[-1][1]) < most_together:
-            made[-1][1].append(row)
-        else:
-            made.append((name, [row]))
-    return list(made)
+    runs = ((name, [row for _, row in run]) for name, run in groupby(alarms, key=itemgetter(0)))
+    return [(name, rows[at : at + most_together]) for name, rows in runs for at in range(0, len(rows), most_together)]
 
 
 def supernova_network(seed: int = 1987, *, uncertain: bool = False) -> SupernovaNetwork:
     """Return 50 alarms; `uncertain`: each of CLOCKS is that of every third detector, and the threshold 0.5."""
     draw = random.Random(seed)
-    times_us = {name: [draw.randrange(1_000) * SECOND_US for _ in range(count)] for name, count in _noise(draw).items()}
+    noise = Counter(draw.choices(DETECTORS, k=NOISE))
+    times_us = {name: [draw.randrange(1_000) * SECOND_US for _ in range(noise[name])] for name in DETECTORS}
     for start_s, alarms in BURSTS:
         for detector, after_s in alarms.items():
             times_us[DETECTORS[detector]] += [round((start_s + each_s) * SECOND_US) for each_s in after_s]
@@ -89,8 +86,3 @@ def supernova_network(seed: int = 1987, *, uncertain: bool = False) -> Supernova
         clock = CLOCKS[at % len(CLOCKS)] if uncertain else EXACT
         frames[name] = Detections(times_us[name], [clock], sensor=[name] * rows, id=list(range(rows)))
     return SupernovaNetwork(frames, ConstraintGraph.clique(DETECTORS, Window(10), 0.5 if uncertain else None))
-
-
-def _noise(draw: random.Random) -> dict[str, int]:
-    counts = Counter(draw.choices(DETECTORS, k=NOISE))
-    return {name: counts[name] for name in DETECTORS}

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Histogram, Window
 from tests.reference.constraint_graphs import constraint_graphs
-from tests.reference.counted_cells import joint_probability, simulated_probability
+from tests.reference.counted_cells import graph_probability, joint_probability
+from tests.reference.joint_tuples import simulated
 from tests.reference.pair_probability import Template, in_us, pair_probability
 from tests.reference.posterior import ExactPosterior
 from tests.reference.window_join_cases import EXACT, HALF_SECOND_US, UNCERTAIN
 
-UNIT = Histogram.uniform(0, 1)
-HALF = Window(0.5)
+UNIT, HALF = Histogram.uniform(0, 1), Window(0.5)
 templates = st.sampled_from(EXACT + UNCERTAIN)
 times = st.integers(-4, 4).map(lambda halves: halves * HALF_SECOND_US)
 windows = st.builds(
@@ -75,11 +75,12 @@ def test_any_graph_as_simulated_and_below_every_edge(data: st.DataObject, graph:
     k = len(graph.roles)
     of = data.draw(st.lists(templates, min_size=k, max_size=k))
     at = data.draw(st.lists(times, min_size=k, max_size=k))
-    edges = {(graph.roles.index(each.a), graph.roles.index(each.b)): each.window for each in graph.edges}
-    joint = joint_probability(of, at, edges)
-    assert abs(float(joint) - simulated_probability(of, at, edges, draws=4_000)) < 0.04  # 5 standard deviations
-    for (a, b), window in edges.items():
-        assert joint <= joint_probability([of[a], of[b]], [at[a], at[b]], {(0, 1): window})
+    joint = graph_probability(graph, of, at)
+    share, _ = simulated(graph, of, [each / 1e6 for each in at], draws=4_000)
+    assert abs(float(joint) - share) < 0.04  # 5 standard deviations
+    for edge in graph.edges:
+        a, b = graph.roles.index(edge.a), graph.roles.index(edge.b)
+        assert joint <= joint_probability([of[a], of[b]], [at[a], at[b]], {(0, 1): edge.window})
 
 
 def test_times_finer_than_cells_can_count_are_refused() -> None:

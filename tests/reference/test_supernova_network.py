@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.reference.supernova_network import AT_LEAST, DETECTORS, SupernovaNetwork, supernova_network
-from tests.reference.window_join import Positions, members_of_result, supersession_oracle
+from tests.reference.window_join import Positions, members_of_result
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["exact", "uncertain"])
@@ -39,20 +39,7 @@ def test_exact_alarms_of_one_supernova_lie_within_10_s() -> None:
 def test_each_order_holds_every_alarm_once(network: SupernovaNetwork) -> None:
     orders = list(network.orders_of_arrival(20))
     assert len(orders) == 23
-    assert all(
-        sorted((name, row) for name, rows in order for row in rows) == sorted(network.alarms) for order in orders
-    )
+    for order in orders:
+        assert sorted((name, row) for name, rows in order for row in rows) == sorted(network.alarms)
     assert len({str(order) for order in orders}) == 23
     assert max(len(rows) for order in orders for _, rows in order) > 1
-
-
-def test_every_order_ends_in_the_same_sets(network: SupernovaNetwork) -> None:
-    retracted_in_all = 0
-    for order in list(network.orders_of_arrival(1))[2:]:
-        alive: set[Positions] = set()
-        for inserted, retracted in supersession_oracle(network.frames, order, network.graph, AT_LEAST):
-            assert retracted <= alive
-            alive = (alive | inserted) - retracted
-            retracted_in_all += len(retracted)
-        assert alive == network.expected
-    assert retracted_in_all > 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -29,11 +29,6 @@ class Row:
         return self.detected_at_us + self.template.latest_us
 
 
-def sensors_allow(rule: str, one: Row, other: Row) -> bool:
-    same = one.sensor is not None and one.sensor == other.sensor
-    return rule == "any" or (rule == "same") == same
-
-
 @cache
 def offsets(u: Histogram, v: Histogram, window: Window, threshold: float) -> list[list[int]]:
     intervals: list[list[int]] = satisfaction_offsets(u, v, window, threshold).tolist()
@@ -41,7 +36,8 @@ def offsets(u: Histogram, v: Histogram, window: Window, threshold: float) -> lis
 
 
 def is_match(a: Row, b: Row, window: Window, threshold: float, sensors: str) -> bool:
-    if a.id == b.id or a.area != b.area or not sensors_allow(sensors, a, b):
+    one_sensor = a.sensor is not None and a.sensor == b.sensor
+    if a.id == b.id or a.area != b.area or (sensors != "any" and (sensors == "same") != one_sensor):
         return False
     offset_us = b.detected_at_us - a.detected_at_us
     return any(lo <= offset_us <= hi for lo, hi in offsets(a.template, b.template, window, threshold))
@@ -56,21 +52,15 @@ def timing_join(
     rows: list[Row], a: str, b: str, window: Window, threshold: float, sensors: str
 ) -> set[tuple[int, int]]:
     """Ids of all matching pairs (role a, role b) of streams `a` and `b`."""
-    return set(_pairs(rows, a, b, window, threshold, sensors))
-
-
-def _pairs(
-    rows: list[Row], a: str, b: str, window: Window, threshold: float, sensors: str
-) -> Iterator[tuple[int, int]]:
     unordered = a == b and window.is_symmetric
-    for one in rows:
-        for other in rows:
-            if (one.stream, other.stream) != (a, b):
-                continue
-            if unordered and role_order(one) > role_order(other):
-                continue
-            if is_match(one, other, window, threshold, sensors):
-                yield one.id, other.id
+    return {
+        (one.id, other.id)
+        for one in rows
+        for other in rows
+        if (one.stream, other.stream) == (a, b)
+        and not (unordered and role_order(one) > role_order(other))
+        and is_match(one, other, window, threshold, sensors)
+    }
 
 
 def watermarks(rows: Iterable[Row]) -> list[int]:
@@ -112,5 +102,4 @@ def detections_of(rows: Sequence[Row], templates: Sequence[Histogram]) -> Detect
 
 
 def couples(pairs: Pairs) -> list[tuple[Any, Any]]:
-    """Left and right of each pair, in their order."""
     return list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from coincide import ConstraintGraph, Edge
 from tests.reference.compatible_members import ACCURACY, Frames, Keys, Member, Rules, members_of
 
+# Position in its frame of each member, in the graph's order of streams; ABSENT where a stream has none.
 Positions = tuple[int, ...]
-"""Position in its frame of each member, in the graph's order of streams; ABSENT where a stream has none."""
 Predicate = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
 
 ABSENT = -1
@@ -49,7 +49,8 @@ def sure_and_possible(
         found = _results(members, rules, where)
         return found, found
     near = ACCURACY if graph.is_tree or graph.uniform_window is not None else CYCLIC_ACCURACY
-    each_edge = graph_with_edge_thresholds(graph, threshold)
+    edges = [Edge(e.a, e.b, e.window, threshold if e.threshold is None else e.threshold) for e in graph.edges]
+    each_edge = ConstraintGraph(graph.roles, tuple(edges))
     possible: set[Positions] = set()
     sure: set[Positions] = set()
     for positions in _results(members, Rules(each_edge, None, sensors), where):
@@ -57,12 +58,6 @@ def sure_and_possible(
         possible |= {positions} if excess >= -Fraction(near) else set()
         sure |= {positions} if excess >= Fraction(near) else set()
     return sure, possible
-
-
-def graph_with_edge_thresholds(graph: ConstraintGraph, threshold: float) -> ConstraintGraph:
-    """Give every edge without a threshold this one."""
-    edges = [Edge(e.a, e.b, e.window, threshold if e.threshold is None else e.threshold) for e in graph.edges]
-    return ConstraintGraph(graph.roles, tuple(edges))
 
 
 def joint_probabilities(frames: Frames, graph: ConstraintGraph, results: Sequence[Positions]) -> list[Fraction]:
@@ -84,15 +79,12 @@ def at_least_oracle(
 
 
 def members_of_result(positions: Positions, graph: ConstraintGraph) -> dict[str, int]:
-    """Position of each present member by its stream."""
     members = zip(graph.roles, positions, strict=True)
     return {stream: position for stream, position in members if position != ABSENT}
 
 
-Push = tuple[str, Sequence[int]]
-"""A stream, and the positions in its frame of the events that arrive together."""
-Change = tuple[set[Positions], set[Positions]]
-"""Inserted and retracted, net: what a push both makes and supersedes is in neither."""
+Push = tuple[str, Sequence[int]]  # a stream, and the positions in its frame of the events that arrive together
+Change = tuple[set[Positions], set[Positions]]  # inserted and retracted; what a push makes and supersedes is in neither
 
 
 def supersession_oracle(

@@ -44,17 +44,13 @@ def by_definition(
         for rows in chosen
         if (key is None or len({key[stream][row] for stream, row in rows.items()}) == 1)
         and all(_holds(edge, rows, at_s) for edge in graph.edges)
-        and (predicate is None or all(predicate(a, rows[a], b, rows[b]) for a, b in _ends(graph)))
+        and (predicate is None or all(predicate(e.a, rows[e.a], e.b, rows[e.b]) for e in graph.edges))
     ]
 
 
 def _holds(edge: Edge, rows: Mapping[str, int], at_s: Mapping[str, list[Fraction]]) -> bool:
     later_s = at_s[edge.b][rows[edge.b]] - at_s[edge.a][rows[edge.a]]
     return edge.window.lo_s <= later_s <= edge.window.hi_s  # a fraction and a float compare exactly
-
-
-def _ends(graph: ConstraintGraph) -> list[tuple[str, str]]:
-    return [(edge.a, edge.b) for edge in graph.edges]
 
 
 def _occurred_s(rows: Detections) -> list[Fraction]:
@@ -96,20 +92,18 @@ def arriving(order: Sequence[tuple[str, int]]) -> Recording:
 def recorded_joins(draw: st.DrawFn, *, uniform: bool) -> RecordedJoin:
     """2 to 5 streams on a coarse clock (ties are many), in all orders of arrival."""
     streams = tuple("abcde"[: draw(st.integers(2, 5))])
-    graph = draw(_uniform_cliques(streams) if uniform else _graphs(streams))
+    uniform_cliques = st.sampled_from(HALF_WIDTHS_S).map(lambda half_s: ConstraintGraph.clique(streams, Window(half_s)))
+    graph = draw(uniform_cliques if uniform else _graphs(streams))
     by_stream = {stream: draw(_detections(MOST_ROWS[len(streams)])) for stream in draw(st.permutations(streams))}
-    labels = draw(st.sampled_from([None, None, ["x", "y"]]))
-    key = None if labels is None else {each: _drawn(draw, labels, len(rows)) for each, rows in by_stream.items()}
+    counts = {each: len(rows) for each, rows in by_stream.items()}
+    keys = {each: st.lists(st.sampled_from("xy"), min_size=n, max_size=n) for each, n in counts.items()}
+    key = draw(st.none() | st.fixed_dictionaries(keys))
     return RecordedJoin(by_stream, draw(_orders(by_stream)), graph, key, draw(st.sampled_from([None, _are_similar])))
 
 
 def _are_similar(stream_a: str, row_a: int, stream_b: str, row_b: int) -> bool:
     """Tells a from b, and says no to one pair in seven."""
     return (ord(stream_a) + 2 * row_a + 3 * ord(stream_b) + 5 * row_b) % 7 > 0
-
-
-def _drawn(draw: st.DrawFn, labels: Sequence[int | str], rows: int) -> list[int | str]:
-    return draw(st.lists(st.sampled_from(labels), min_size=rows, max_size=rows))
 
 
 @st.composite
@@ -119,11 +113,6 @@ def _detections(draw: st.DrawFn, most_rows: int) -> Detections:
     times_us = [500_000 * draw(st.integers(0, 8)) + draw(beside_us) for _ in range(rows)]
     index = draw(st.lists(st.integers(0, 2), min_size=len(times_us), max_size=len(times_us)))
     return Detections(times_us, ATOMS, index)
-
-
-@st.composite
-def _uniform_cliques(draw: st.DrawFn, streams: tuple[str, ...]) -> ConstraintGraph:
-    return ConstraintGraph.clique(streams, Window(draw(st.sampled_from(HALF_WIDTHS_S))))
 
 
 @st.composite

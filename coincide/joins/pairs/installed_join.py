@@ -18,7 +18,8 @@ from coincide.joins.pairs.matching import Block, Probe, matching_pairs
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.offsets.cache import LookUps, OffsetCache, PairLimits
 from coincide.offsets.judge import earns_a_table, judge_of
-from coincide.offsets.satisfaction_table import NEVER_HI_US, SatisfactionTable
+from coincide.offsets.ranges import NEVER_HI_US
+from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.probability.difference import match_probabilities
 from coincide.templates.codes import TemplateRegistry
 from coincide.templates.histogram import Histogram
