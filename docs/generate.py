@@ -26,7 +26,7 @@ from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings as IngestSettings
 from services.ingest.stamping.verdicts import Reason
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
-from spark_jobs.job.status_metrics import StatusMetrics
+from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.settings import FusionSettings
 
 ROOT = Path(__file__).parent.parent

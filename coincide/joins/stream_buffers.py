@@ -10,7 +10,7 @@ import numpy as np
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events, SortedEvents
-from coincide.joins.watermark import BEFORE_ALL_US
+from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.templates.codes import TemplateRegistry
 from coincide.templates.histogram import Histogram
 

@@ -14,10 +14,10 @@ from coincide.constraints.conditions import SensorRule
 from coincide.errors import DetectionsError, SensorRuleError, StreamError
 from coincide.joins.detections import Detections, checked_batch
 from coincide.joins.events import Events
+from coincide.joins.lateness import BEFORE_ALL_US, Watermark, late_by_us
 from coincide.joins.retention import ROUNDING_US
 from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
-from coincide.joins.watermark import BEFORE_ALL_US, Watermark, late_by_us
 from coincide.stream import Stream
 from coincide.templates.histogram import Histogram
 

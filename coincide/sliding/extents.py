@@ -12,7 +12,7 @@ from coincide.arrays.order import group_starts
 from coincide.coalescing.batch import coalesce, validity
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import CoalescedRun, RunChanges
-from coincide.joins.watermark import BEFORE_ALL_US
+from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.sliding.counts import RunReadings, Scan, SlidingExtent
 from coincide.sliding.readings import GroupReadings, Readings, Ref
 from coincide.sliding.rules import RunRule

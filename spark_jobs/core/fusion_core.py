@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from coincide import Stream
-from coincide.joins.watermark import BEFORE_ALL_US
-from spark_jobs.core.answers import coalescing, matches_and_episodes, window_answers
+from coincide.joins.lateness import BEFORE_ALL_US
+from spark_jobs.core.answer_records import coalescing, matches_and_episodes, window_answers
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep

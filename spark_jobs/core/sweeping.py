@@ -3,7 +3,7 @@
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray
-from spark_jobs.core.row_retention import late_by_now, needed
+from spark_jobs.core.query_retention import late_by_now, needed
 from spark_jobs.core.shard import ShardState
 from spark_jobs.rows.areas import Area
 from spark_jobs.rows.dedupe import forget

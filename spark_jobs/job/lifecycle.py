@@ -15,13 +15,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from coincide import Stream
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag
 from spark_jobs.job.checkpoint import CheckpointError, Declared, lock_checkpoint, open_checkpoint, refuse_unfit
+from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.job.dataflow import stateful_query
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.processor import CoreFactory
 from spark_jobs.job.restarts import Backoff, Liveliness, keep_running
 from spark_jobs.job.session import SessionError, create_session, end_session, is_lost, shipped_code
 from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_status
-from spark_jobs.job.status_metrics import StatusMetrics
 from spark_jobs.saving.state_format import unusable_state
 from spark_jobs.settings import FusionSettings
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from coincide import Stream
 from coincide.arrays.kinds import Int64Array
-from coincide.joins.watermark import BEFORE_ALL_US
+from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.sliding.choice import TYPICAL, SchemeChoice, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
 from spark_jobs.core.active_queries import ActiveReadings

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array, PositionArray
-from coincide.joins.watermark import late_by_us
-from spark_jobs.core.row_retention import delays_us
+from coincide.joins.lateness import late_by_us
+from spark_jobs.core.query_retention import delays_us
 from spark_jobs.core.shard import ShardState
 from spark_jobs.records.kafka_records import InputRecord
 from spark_jobs.records.refusals import Refusal

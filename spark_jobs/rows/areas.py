@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from coincide.arrays.codes import Codes
 from coincide.arrays.kinds import CodeArray
-from coincide.joins.watermark import BEFORE_ALL_US, Watermark
+from coincide.joins.lateness import BEFORE_ALL_US, Watermark
 from spark_jobs.rows.rates import DetectionRates
 
 NO_STEP_IS_TOO_LONG_US = 2**62

@@ -12,8 +12,8 @@ from coincide import CoincideError, Detections, Histogram, Stream, TimingJoin, W
 from coincide.constraints import SensorRule
 from coincide.errors import StreamError
 from coincide.joins.label_codes import SPARE_LABELS
+from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.row_labels import LEAST_LOG
-from coincide.joins.watermark import BEFORE_ALL_US
 from coincide.offsets import PairLimits
 from tests.reference.timing_join import Row, couples, detections_of, on_time, row_lists
 from tests.reference.timing_join import timing_join as slow_timing_join

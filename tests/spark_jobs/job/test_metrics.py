@@ -12,9 +12,9 @@ from pyspark.sql.streaming.listener import QueryIdleEvent, QueryProgressEvent, S
 
 from services.common.settings import SettingsError
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
+from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.restarts import Liveliness
-from spark_jobs.job.status_metrics import StatusMetrics
 
 OPERATOR_COUNTS = ("numRowsUpdated", "numRowsRemoved", "allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
 OPERATOR_MORE = ("numRowsDroppedByWatermark", "numShufflePartitions", "numStateStoreInstances")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import Histogram
-from coincide.joins.watermark import BEFORE_ALL_US, Watermark
+from coincide.joins.lateness import BEFORE_ALL_US, Watermark
 from tests.reference.timing_join import Row, watermarks
 
 YEAR_1980, YEAR_2100 = 315_532_800_000_000, 4_102_444_800_000_000

@@ -1,4 +1,4 @@
-"""Watermark: how far the events of each area have come, and by how much a row is late."""
+"""Lateness: the watermark of each area, and by how much a row is late."""
 
 from __future__ import annotations
 
