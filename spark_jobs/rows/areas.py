@@ -61,6 +61,7 @@ class Area:
     last_received_us: int = BEFORE_ALL_US
     silent_since_us: int = NOT_SILENT_US  # what the clock had listened to at its last frame; moves with the watermark
     rates: DetectionRates = field(default_factory=DetectionRates)
+    sensors: dict[str, AreaSensor] = field(default_factory=dict)  # by name: every row looks its sensor up
 
 
 class Areas:
@@ -94,10 +95,11 @@ class Areas:
 
     def sensor(self, area: Area, name: str) -> AreaSensor:
         """Return the area's sensor of that name, known or new."""
-        code = self._sensor_codes.code((area.name, name))
-        if code not in self._sensors:
-            self._sensors[code] = AreaSensor(code, name)
-        return self._sensors[code]
+        known = area.sensors.get(name)
+        if known is None:
+            code = self._sensor_codes.code((area.name, name))
+            known = area.sensors[name] = self._sensors[code] = AreaSensor(code, name)
+        return known
 
     def area_of(self, code: int) -> Area:
         """Return the area that has the code."""
@@ -119,5 +121,7 @@ class Areas:
 
     def keep_sensors(self, used: CodeArray) -> None:
         """Free the sensors whose codes are not used."""
-        for code in self._sensor_codes.keep_only(used).values():
+        for (area_name, name), code in self._sensor_codes.keep_only(used).items():
             del self._sensors[code]
+            if (area := self.get(area_name)) is not None:
+                del area.sensors[name]
