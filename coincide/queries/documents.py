@@ -8,6 +8,7 @@ from coincide.queries.join_query import Query
 from coincide.queries.readings_query import ReadingsQuery
 
 AnyQuery = Query | ReadingsQuery
+"""A query of either kind."""
 
 
 def query_from_json(obj: object) -> AnyQuery:
