@@ -59,7 +59,7 @@ logs: setup ## Follow the logs of every process
 
 .PHONY: check
 check: setup lint test-fast ## Lint, types, import rules and every test, those with Kafka and Spark included
-	"$(RUN)" -m pytest -m jvm
+	"$(RUN)" -m pytest -m "jvm or slow"
 
 .PHONY: test
 test: $(STAMP) ## One test, or those of a file or folder: make test ONE=path::name
@@ -67,8 +67,8 @@ test: $(STAMP) ## One test, or those of a file or folder: make test ONE=path::na
 	"$(RUN)" -m pytest "$(ONE)"
 
 .PHONY: test-fast
-test-fast: $(STAMP) ## The tests that need no JVM
-	"$(RUN)" -m pytest -m "not jvm" --numprocesses auto
+test-fast: $(STAMP) ## The tests that need no JVM and no more than a second or two each
+	"$(RUN)" -m pytest -m "not jvm and not slow" --numprocesses auto
 
 .PHONY: lint
 lint: $(STAMP) ## Lint, format, types and import rules

@@ -7,6 +7,8 @@ import pytest
 from benchmarks.compare import HERE, compare, rows
 from benchmarks.micro import MICRO
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_checkout_beside_itself_gives_the_same_answer() -> None:
     [row] = rows(HERE, ["match_probability"], rounds=1)

@@ -10,6 +10,8 @@ from benchmarks.__main__ import parse, show
 from benchmarks.harness.declaration import Benchmark, Options
 from benchmarks.registry import BENCHMARKS
 
+pytestmark = pytest.mark.slow
+
 CHEAP = [benchmark for benchmark in BENCHMARKS.values() if not (benchmark.is_service or benchmark.name == "figures")]
 
 

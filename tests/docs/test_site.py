@@ -16,6 +16,8 @@ import pytest
 
 from docs.generate import PYTHON_PACKAGES, ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
     """Build the site of the ``docs`` in ``folder`` there, as `make docs` does."""
