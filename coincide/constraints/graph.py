@@ -9,9 +9,10 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array
-from coincide.constraints.implied import UNBOUNDED_US, implied_bounds
 from coincide.constraints.window import Window, checked_threshold, checked_window
 from coincide.errors import GraphError
+
+UNBOUNDED_US = 2**60  # no bound; the sum of two stays inside int64
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,18 @@ class ConstraintGraph:
 
     def _windows(self) -> list[str]:
         return [f"{edge.a}-{edge.b}: {edge.window.lo_s} to {edge.window.hi_s} s" for edge in self.edges]
+
+
+def implied_bounds(upper_us: Int64Array) -> Int64Array:
+    """Tighten bounds by the shortest paths between all members (Floyd and Warshall); below 0 on the diagonal none fit.
+
+    `upper_us[i, j]` is the greatest t_j - t_i that a constraint allows, UNBOUNDED_US where there is none; the least is
+    ``-upper_us[j, i]``. The paper bounds a pair without a constraint so (section 5, LCA); here every pair is.
+    """
+    bounds: Int64Array = np.minimum(upper_us, UNBOUNDED_US)
+    for through in range(len(bounds)):
+        bounds = np.minimum(bounds, bounds[:, through, None] + bounds[through])
+    return np.minimum(bounds, UNBOUNDED_US)
 
 
 def checked_graph(graph: object) -> ConstraintGraph:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from coincide.arrays.codes import Codes
+from coincide.arrays.key_codes import Codes
 from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray
 from coincide.errors import DetectionsError
 from coincide.joins.detections import Detections

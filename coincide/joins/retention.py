@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.implied import implied_bounds
+from coincide.constraints.graph import ConstraintGraph, implied_bounds
 from coincide.constraints.window import Window
 from coincide.stream import Stream
 

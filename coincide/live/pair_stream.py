@@ -14,7 +14,8 @@ from coincide.joins.retention import reach_us
 from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.live.batch_intake import BatchIntake, LiveJoin
-from coincide.offsets.cache import USUAL_LIMITS, LookUps, PairLimits, checked_pair_limits
+from coincide.offsets.cache import LookUps
+from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, checked_pair_limits
 from coincide.stream import Stream, checked_stream
 
 

@@ -19,7 +19,8 @@ from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.installed_graph import CompleteTuples, InstalledGraph, checked_at_least, with_thresholds
 from coincide.joins.tuples.partial_sets import PartialSets
 from coincide.live.batch_intake import BatchIntake, LiveJoin
-from coincide.offsets.cache import USUAL_LIMITS, LookUps, PairLimits, checked_pair_limits
+from coincide.offsets.cache import LookUps
+from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, checked_pair_limits
 from coincide.stream import Stream, checked_stream
 
 

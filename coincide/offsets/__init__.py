@@ -6,8 +6,8 @@ gives such an offset.
 
 from __future__ import annotations
 
-from coincide.offsets.cache import PairLimits
 from coincide.offsets.chance import SensorRate, chance_rate
+from coincide.offsets.pair_work import PairLimits
 from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.offsets.satisfying import satisfaction_offsets
 

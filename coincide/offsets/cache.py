@@ -14,17 +14,26 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.constraints.window import Window
-from coincide.errors import CoincideError
 from coincide.offsets.long_windows import least_probability
 from coincide.offsets.pair_entries import PairEntries, codes_of, pairs_of
-from coincide.offsets.pair_work import LONG_WINDOW_EVALUATIONS, offsets_in_evaluations
+from coincide.offsets.pair_work import (
+    LEAST_WORK,
+    LONG_WINDOW_EVALUATIONS,
+    MOST_PAIRS,
+    USUAL_LIMITS,
+    PairLimits,
+    mean_evaluation_work,
+    offsets_in_evaluations,
+    table_work,
+)
+from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.offsets.satisfying import offset_ranges
 from coincide.probability.difference import match_probabilities
 from coincide.templates.codes import TemplatesInOrder
 from coincide.templates.template_columns import TemplatePairs
 
-MOST_PAIRS = 262_144  # 11 MB
 ROOM_SHARE = 8  # beyond the bound this share of it is dropped too, so that not every call has to drop
+BACK_TO_A_TABLE = 16  # once its work is less than this part of what it may be
 
 
 @dataclass(frozen=True)
@@ -122,38 +131,27 @@ class OffsetCache:
         return TemplatePairs(us, vs, u_index, v_index)
 
 
-TABLE_WORK = 16_777_216  # bucket pairs (see pair_work): 0.3 s; 8 buckets, a long window: 47,000 template pairs
+def judge_of(
+    window: Window,
+    threshold: float,
+    us: TemplatesInOrder,
+    vs: TemplatesInOrder,
+    limits: PairLimits = USUAL_LIMITS,
+    known: SatisfactionTable | None = None,
+) -> SatisfactionTable | OffsetCache:
+    """Return what tells which offsets of two streams' templates qualify; `known` is a table of the first of them."""
+    is_much = len(us) * len(vs) * LEAST_WORK > limits.table  # then no template need be looked at
+    if is_much or table_work(us.templates, vs.templates, window) > limits.table:
+        return OffsetCache(window, threshold, us, vs, limits.cached)
+    table = SatisfactionTable.build((), (), window, threshold) if known is None else known
+    return table.extend(us.templates[len(table.us) :], vs.templates[len(table.vs) :])
 
 
-@dataclass(frozen=True)
-class PairLimits:
-    """Bounds of one join's satisfaction offsets, whole numbers of at least 0.
+def earns_a_table(cache: OffsetCache, us: TemplatesInOrder, vs: TemplatesInOrder, limits: PairLimits) -> bool:
+    """Whether the table is little work by now, and the look-ups since have cost as much as the last table.
 
-    Parameters
-    ----------
-    table : int
-        While all pairs of the buffered events' templates are worked out with at most so much work, a table holds them.
-        The unit is a bucket pair, the term that two buckets add to a probability: about 20 ns. A template pair takes
-        about 4 times the product of its numbers of buckets, in a window shorter than the templates 24 times.
-    cached : int
-        Beyond that (every event may bring its own template) pairs are judged when they meet, and so many are
-        remembered.
+    Else a stream whose events bring their own templates would build tables in vain, again and again.
     """
-
-    table: int = TABLE_WORK
-    cached: int = MOST_PAIRS
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise CoincideError(name, value, "a whole number, at least 0")
-
-
-USUAL_LIMITS = PairLimits()
-
-
-def checked_pair_limits(limits: object) -> PairLimits:
-    """Return `limits` if they are PairLimits, else raise CoincideError."""
-    if not isinstance(limits, PairLimits):
-        raise CoincideError("pair_limits", limits, "PairLimits, such as PairLimits(cached=10_000)")
-    return limits
+    look_ups = cache.look_ups.hits + cache.look_ups.misses
+    is_made_up_for = look_ups * mean_evaluation_work(us.templates, vs.templates) >= limits.table
+    return is_made_up_for and table_work(us.templates, vs.templates, cache.window) <= limits.table // BACK_TO_A_TABLE

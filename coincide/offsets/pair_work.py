@@ -1,4 +1,4 @@
-"""Pair work: what it costs to judge template pairs, known before any of it is done.
+"""Pair work: what it costs to judge template pairs, known before any of it is done, and how much a join may do.
 
 The unit is a bucket pair: the term that one bucket of u and one of v add to P at one offset, about 20 ns.
 Measured for 1 to 64 buckets: an evaluation of P costs its bucket pairs and about as much as 25 more. A pair's
@@ -9,11 +9,13 @@ shorter one, where P may rise and fall often, as 5 to 60, mostly as 10 to 30.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray
 from coincide.constraints.window import Window
+from coincide.errors import CoincideError
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs
 
@@ -21,6 +23,8 @@ BESIDES_TERMS = 25.0  # bucket pairs
 LONG_WINDOW_EVALUATIONS = 4.0
 SHORT_WINDOW_EVALUATIONS = 24.0
 LEAST_WORK = (BESIDES_TERMS + 1) * LONG_WINDOW_EVALUATIONS  # of any template pair's satisfaction offsets
+TABLE_WORK = 16_777_216  # bucket pairs: 0.3 s; 8 buckets, a long window: 47,000 template pairs
+MOST_PAIRS = 262_144  # 11 MB
 
 
 def offsets_in_evaluations(pairs: TemplatePairs, window: Window) -> FloatArray:
@@ -60,3 +64,37 @@ def _sizes(templates: Sequence[Histogram]) -> tuple[FloatArray, FloatArray]:
     """Buckets and lengths in seconds."""
     buckets = np.array([len(template.mass) for template in templates], dtype=np.float64)
     return buckets, np.array([template.length_s for template in templates], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class PairLimits:
+    """Bounds of one join's satisfaction offsets, whole numbers of at least 0.
+
+    Parameters
+    ----------
+    table : int
+        While all pairs of the buffered events' templates are worked out with at most so much work, a table holds them.
+        The unit is a bucket pair, the term that two buckets add to a probability: about 20 ns. A template pair takes
+        about 4 times the product of its numbers of buckets, in a window shorter than the templates 24 times.
+    cached : int
+        Beyond that (every event may bring its own template) pairs are judged when they meet, and so many are
+        remembered.
+    """
+
+    table: int = TABLE_WORK
+    cached: int = MOST_PAIRS
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise CoincideError(name, value, "a whole number, at least 0")
+
+
+USUAL_LIMITS = PairLimits()
+
+
+def checked_pair_limits(limits: object) -> PairLimits:
+    """Return `limits` if they are PairLimits, else raise CoincideError."""
+    if not isinstance(limits, PairLimits):
+        raise CoincideError("pair_limits", limits, "PairLimits, such as PairLimits(cached=10_000)")
+    return limits

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from coincide.arrays.codes import Codes
+from coincide.arrays.key_codes import Codes
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.templates.histogram import Histogram
 

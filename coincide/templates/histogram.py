@@ -1,9 +1,9 @@
-"""Histogram: the distribution of an occurrence time around the time its sensor reports."""
+"""Histogram: the distribution of an occurrence time around the time its sensor reports; the forms to write it in."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,9 +13,8 @@ import numpy as np
 from coincide.arrays.kinds import FloatArray, read_only
 from coincide.arrays.numbers import is_number
 from coincide.errors import HistogramError
-from coincide.templates.bucket_checks import checked_edges, checked_mass, normalised, trimmed
+from coincide.templates.buckets import checked_edges, checked_mass, latency_buckets, normal_buckets, normalised, trimmed
 from coincide.templates.distribution import BucketDistribution, figures_of, histogram_html
-from coincide.templates.families import latency_buckets, normal_buckets
 from coincide.templates.learning import bayesian_blocks
 
 MOST_SHOWN_BUCKETS = 12
@@ -159,3 +158,39 @@ class Histogram(BucketDistribution):
     def _repr_html_(self) -> str:
         """Return a picture for notebooks."""
         return histogram_html(self, self.id)
+
+
+def histogram_of_form(form: object) -> Histogram:
+    """Return the template that `form`, read from JSON or YAML, describes; raise HistogramError if it describes none.
+
+    It has `edges_s` and `mass`, or one of `uniform`, `normal`, `latency` and `point` with its parameters.
+    """
+    if isinstance(form, dict) and form.keys() == {"edges_s", "mass"}:
+        return Histogram(form["edges_s"], form["mass"])
+    if not isinstance(form, dict) or len(form) != 1 or not form.keys() <= _FORMS.keys():
+        raise HistogramError("form", form, f"one of {', '.join(_FORMS)}, or edges_s with mass")
+    [(kind, parameters)] = form.items()
+    make, takes = _FORMS[kind]
+    try:
+        return make(parameters)
+    except HistogramError:
+        raise
+    except (TypeError, ValueError):  # of another shape: too few bounds, an unknown parameter
+        raise HistogramError(kind, parameters, f"{kind} takes {takes}") from None
+
+
+def _point(parameter: object) -> Histogram:
+    if parameter is not True:
+        raise TypeError
+    return Histogram.point()
+
+
+_FORMS: dict[str, tuple[Callable[[Any], Histogram], str]] = {
+    "uniform": (lambda bounds: Histogram.uniform(*bounds), "[earliest, latest] in seconds"),
+    "normal": (
+        lambda parameters: Histogram.normal(**parameters),
+        '{"sigma_s": seconds}, and "buckets" if there are to be more than 8',
+    ),
+    "latency": (Histogram.from_latency, "[[shortest, longest, probability], ...] in seconds"),
+    "point": (_point, "true"),
+}

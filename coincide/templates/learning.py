@@ -15,7 +15,7 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray
 from coincide.errors import HistogramError
-from coincide.templates.bucket_checks import FURTHEST_EDGE_S, refuse_unless_count_of_buckets
+from coincide.templates.buckets import FURTHEST_EDGE_S, refuse_unless_count_of_buckets
 
 LEAST_SAMPLES = 30  # the next one lies outside the range of n with probability 2 / (n + 1): 1 in 16
 SHORTEST_CELL_S = 2e-6

@@ -19,7 +19,7 @@ from coincide import (
     match_probability,
     satisfaction_offsets,
 )
-from coincide.constraints.implied import implied_bounds
+from coincide.constraints.graph import implied_bounds
 from docs.pictures.style import BLUE, EXPLANATION, GREEN, ORANGE, RED, Numbers, Pictures, figure
 
 FOLDER = EXPLANATION / "window-join"

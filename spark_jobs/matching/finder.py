@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from coincide.arrays.kinds import CodeArray
-from coincide.offsets.cache import MOST_PAIRS, LookUps
+from coincide.offsets.cache import LookUps
+from coincide.offsets.pair_work import MOST_PAIRS
 from coincide.queries import Query
 from spark_jobs.core.active_queries import ActiveQuery
 from spark_jobs.matching.match_verdicts import MatchTuples

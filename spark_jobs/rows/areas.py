@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from coincide.arrays.codes import Codes
+from coincide.arrays.key_codes import Codes
 from coincide.arrays.kinds import CodeArray
 from coincide.joins.lateness import BEFORE_ALL_US, Watermark
 from spark_jobs.rows.rates import DetectionRates

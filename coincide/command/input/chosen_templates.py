@@ -18,8 +18,7 @@ from coincide.command.faults import CommandError, RowFaults, shown
 from coincide.command.input.file_events import FileEvents
 from coincide.command.input.own_uncertainty import spread_templates
 from coincide.errors import HistogramError
-from coincide.templates.forms import histogram_of_form
-from coincide.templates.histogram import Histogram
+from coincide.templates.histogram import Histogram, histogram_of_form
 
 Templates = Mapping[str, Histogram]
 

@@ -19,7 +19,7 @@ from coincide.command.faults import RowFaults, ValueRefused
 from coincide.command.input.chunks import Chunk, Column
 from coincide.command.input.file_columns import read_numbers
 from coincide.command.input.file_times import read_optional_instants_us
-from coincide.templates.bucket_checks import FURTHEST_EDGE_S
+from coincide.templates.buckets import FURTHEST_EDGE_S
 from coincide.templates.histogram import Histogram
 
 MOST_SPREADS = 500

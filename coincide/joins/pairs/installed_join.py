@@ -16,8 +16,8 @@ from coincide.joins.answers import Pairs
 from coincide.joins.events import Events, SortedEvents, sorted_events
 from coincide.joins.pairs.matching import Block, Probe, matching_pairs
 from coincide.joins.probe_bounds import ProbeBounds
-from coincide.offsets.cache import LookUps, OffsetCache, PairLimits
-from coincide.offsets.judge import earns_a_table, judge_of
+from coincide.offsets.cache import LookUps, OffsetCache, earns_a_table, judge_of
+from coincide.offsets.pair_work import PairLimits
 from coincide.offsets.ranges import NEVER_HI_US
 from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.probability.difference import match_probabilities

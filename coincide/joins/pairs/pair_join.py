@@ -20,9 +20,8 @@ from coincide.joins.labels import effective_rule
 from coincide.joins.pairs.matching import Block, Probe, candidates, matching_pairs_among
 from coincide.joins.pairs.pair_columns import PairColumns, sorted_inside
 from coincide.joins.probe_bounds import ProbeBounds
-from coincide.offsets.cache import USUAL_LIMITS, OffsetCache, PairLimits
-from coincide.offsets.judge import judge_of
-from coincide.offsets.pair_work import mean_evaluation_work, table_work
+from coincide.offsets.cache import OffsetCache, judge_of
+from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, mean_evaluation_work, table_work
 from coincide.offsets.ranges import NEVER_HI_US
 from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.probability.difference import match_probabilities

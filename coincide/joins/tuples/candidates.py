@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.implied import UNBOUNDED_US, implied_bounds
+from coincide.constraints.graph import UNBOUNDED_US, ConstraintGraph, implied_bounds
 from coincide.joins.events import SortedEvents
 from coincide.joins.keys import Search, search_in
 from coincide.joins.probe_bounds import ProbeBounds

@@ -24,7 +24,8 @@ from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import Enumeration, PartialTuples
 from coincide.joins.tuples.members import MemberColumns
-from coincide.offsets.cache import LookUps, PairLimits
+from coincide.offsets.cache import LookUps
+from coincide.offsets.pair_work import PairLimits
 from coincide.templates.codes import TemplateRegistry
 
 

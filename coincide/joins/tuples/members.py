@@ -9,8 +9,8 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
-from coincide.probability.joint.bounds import edge_probabilities
 from coincide.probability.joint.probability import checked_tuples, joint_at_least, joint_probabilities
+from coincide.probability.joint.refinement import edge_probabilities
 from coincide.templates.histogram import Histogram
 
 

@@ -27,8 +27,8 @@ from coincide.joins.tuples.installed_graph import InstalledGraph, checked_at_lea
 from coincide.joins.tuples.maximal_sets import MemberSet
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.partial_sets import PartialSets
-from coincide.offsets.cache import USUAL_LIMITS
-from coincide.offsets.judge import judge_of
+from coincide.offsets.cache import judge_of
+from coincide.offsets.pair_work import USUAL_LIMITS
 from coincide.templates.codes import TemplatesInOrder
 
 Where = Callable[[Int64Array], BoolArray]

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import permutations
 
-from coincide.constraints.graph import ConstraintGraph
-from coincide.constraints.implied import UNBOUNDED_US, implied_bounds
+from coincide.constraints.graph import UNBOUNDED_US, ConstraintGraph, implied_bounds
 from coincide.constraints.window import Window
 from coincide.errors import GraphError
 from coincide.offsets.satisfying import satisfaction_offsets

@@ -12,8 +12,7 @@ from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import checked_threshold
 from coincide.errors import OffsetError
 from coincide.probability.difference import EXACT_OFFSET_US
-from coincide.probability.joint.bounds import edge_probabilities, tree_bounds
-from coincide.probability.joint.refinement import WIDEST, JointProbability, refined
+from coincide.probability.joint.refinement import WIDEST, JointProbability, edge_probabilities, refined, tree_bounds
 from coincide.probability.joint.tuples import EventTuples
 from coincide.templates.histogram import Histogram
 

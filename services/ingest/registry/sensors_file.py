@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from coincide import Histogram
 from coincide.errors import HistogramError
-from coincide.templates.forms import histogram_of_form
+from coincide.templates.histogram import histogram_of_form
 from services.common.declared_streams import Streams
 from services.common.settings import SettingsError, read_yaml
 from services.ingest.registry.sensors import Name, Sensor, refuse_unfit_template

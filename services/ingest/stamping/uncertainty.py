@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from coincide import Histogram
 from coincide.errors import HistogramError
-from coincide.templates.families import rounded_up
+from coincide.templates.buckets import rounded_up
 from services.ingest.registry.sensors import MOST_BUCKETS, Template
 from services.ingest.stamping.posted import ALLOWED, Uncertainty, instant_us
 from services.ingest.stamping.verdicts import Reason, Refused

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Window
-from coincide.constraints.implied import UNBOUNDED_US, implied_bounds
+from coincide.constraints.graph import UNBOUNDED_US, implied_bounds
 from coincide.errors import GraphError
 from tests.reference.constraint_graphs import STREAMS, constraint_graphs
 

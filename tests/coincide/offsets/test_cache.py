@@ -15,12 +15,18 @@ from coincide.joins.stream_buffers import SPARE_TEMPLATES
 from coincide.offsets import PairLimits
 from coincide.offsets import cache as cache_module
 from coincide.offsets import satisfaction_table as table_module
-from coincide.offsets.cache import TABLE_WORK, LookUps, OffsetCache
-from coincide.offsets.pair_work import mean_evaluation_work, offsets_in_evaluations, offsets_work, table_work
+from coincide.offsets.cache import LookUps, OffsetCache
+from coincide.offsets.pair_work import (
+    TABLE_WORK,
+    mean_evaluation_work,
+    offsets_in_evaluations,
+    offsets_work,
+    table_work,
+)
 from coincide.probability import match_probabilities
 from coincide.probability.trapezoids import Trapezoids
+from coincide.templates.buckets import rounded_up
 from coincide.templates.codes import TemplateRegistry
-from coincide.templates.families import rounded_up
 from coincide.templates.template_columns import TemplatePairs
 from tests.reference.call_counts import CallCounts
 from tests.reference.timing_join import couples

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.arrays.codes import Codes
+from coincide.arrays.key_codes import Codes
 
 steps = st.lists(st.tuples(st.sampled_from(["code", "forget", "keep"]), st.integers(0, 8)), max_size=60)
 
