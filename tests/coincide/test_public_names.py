@@ -1,7 +1,3 @@
-"""The top of the package: its names, its version, and how little a package loads."""
-
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -21,26 +17,23 @@ def test_the_version_is_that_of_the_distribution() -> None:
         assert coincide.__version__ == tomllib.load(file)["project"]["version"]
 
 
-def test_the_package_shows_its_public_names_and_nothing_else() -> None:
+def test_the_package_shows_its_public_names_and_refuses_others() -> None:
     assert dir(coincide) == sorted([*coincide.__all__, "__version__"])
     assert all(getattr(coincide, name) is not None for name in coincide.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        coincide.nothing  # noqa: B018
 
 
 def test_type_checkers_see_the_same_names_from_the_same_homes() -> None:
     tree = ast.parse(Path(coincide.__file__).read_text(encoding="utf-8"))
     [block] = [node for node in tree.body if isinstance(node, ast.If)]
     declared = {
-        alias.asname: getattr(import_module(str(node.module)), alias.name)
+        each.asname: getattr(import_module(str(node.module)), each.name)
         for node in block.body
         if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        for each in node.names
     }
     assert declared == {name: getattr(coincide, name) for name in coincide.__all__}
-
-
-def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        coincide.nothing  # noqa: B018
 
 
 @pytest.mark.parametrize(

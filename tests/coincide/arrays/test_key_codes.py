@@ -1,7 +1,5 @@
 """Codes that are given again, against a dict and the least that is promised of them."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Stable orders against numpy's own, whatever fits or does not fit beside the position."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,35 +1,29 @@
 """Offsets of template pairs in joins: each as its own pair says, by table and by cache, without more work or room."""
 
-from __future__ import annotations
-
-from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.random import Generator
 
-from coincide import CoincideError, Detections, Histogram, Stream, TimingJoin, Window, satisfaction_offsets, timing_join
+from coincide import CoincideError, Detections, Histogram, Stream, TimingJoin, Window, timing_join
+from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.order import IntegerArray
 from coincide.joins.pairs.pair_join import BatchJoin
 from coincide.joins.stream_buffers import SPARE_TEMPLATES
-from coincide.offsets import PairLimits
+from coincide.offsets import PairLimits, pair_work
 from coincide.offsets import cache as cache_module
 from coincide.offsets import satisfaction_table as table_module
 from coincide.offsets.cache import LookUps, OffsetCache
-from coincide.offsets.pair_work import (
-    TABLE_WORK,
-    mean_evaluation_work,
-    offsets_in_evaluations,
-    offsets_work,
-    table_work,
-)
 from coincide.probability import match_probabilities
 from coincide.probability.trapezoids import Trapezoids
 from coincide.templates.buckets import rounded_up
 from coincide.templates.codes import TemplateRegistry
 from coincide.templates.template_columns import TemplatePairs
 from tests.reference.call_counts import CallCounts
-from tests.reference.timing_join import couples
+from tests.reference.timing_join import couples, offsets
 
 WINDOW, THRESHOLD = Window(1.0), 0.2
 SHORT, LONG = Window(0.5), Window(40.0)
@@ -42,52 +36,45 @@ TEMPLATES = [
 SECOND = 1_000_000
 
 
-@cache
-def intervals(u: Histogram, v: Histogram) -> list[list[int]]:
-    found: list[list[int]] = satisfaction_offsets(u, v, WINDOW, THRESHOLD).tolist()
-    return found
-
-
-def expected(templates: list[Histogram], u: int, v: int, offset: int) -> bool:
-    return any(lo <= offset <= hi for lo, hi in intervals(templates[u], templates[v]))
-
-
-def cache_of_templates(most_pairs: int = 1000) -> OffsetCache:
+def cache_of(
+    templates: list[Histogram], window: Window = WINDOW, threshold: float = THRESHOLD, most_pairs: int = 1000
+) -> tuple[OffsetCache, CodeArray]:
     known = TemplateRegistry()
-    known.codes(TEMPLATES)
-    return OffsetCache(WINDOW, THRESHOLD, known, known, most_pairs)
+    codes = known.codes(templates)
+    return OffsetCache(window, threshold, known, known, most_pairs), codes
+
+
+def assert_as_their_own_pair_says(
+    remembered: OffsetCache, templates: list[Histogram], u: IntegerArray, v: IntegerArray, offset_us: Int64Array
+) -> None:
+    answers = remembered.contain(u.astype(np.int32), v.astype(np.int32), offset_us).tolist()
+    pairs = ((templates[i], templates[j]) for i, j in zip(u.tolist(), v.tolist(), strict=True))
+    own = (offsets(*pair, WINDOW, THRESHOLD) for pair in pairs)
+    each = zip(offset_us.tolist(), own, strict=True)
+    assert answers == [any(lo <= offset <= hi for lo, hi in intervals) for offset, intervals in each]
 
 
 @settings(max_examples=25)
 @given(st.data(), st.integers(0, 20))
 def test_offsets_qualify_as_their_own_pair_says_whatever_is_remembered(data: st.DataObject, most_pairs: int) -> None:
-    remembered = cache_of_templates(most_pairs)
-    asked = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-13, 13)), min_size=1, max_size=12)
+    remembered, _ = cache_of(TEMPLATES, most_pairs=most_pairs)
+    rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(-13, 13)), min_size=1, max_size=12)
     for _ in range(4):
-        u, v, offset_s = (np.array(column) for column in zip(*data.draw(asked), strict=True))
-        answers = remembered.contain(u.astype(np.int32), v.astype(np.int32), offset_s * SECOND).tolist()
-        triples = zip(u.tolist(), v.tolist(), (offset_s * SECOND).tolist(), strict=True)
-        assert answers == [expected(TEMPLATES, *triple) for triple in triples]
+        u, v, offset_s = np.array(data.draw(rows)).T
+        assert_as_their_own_pair_says(remembered, TEMPLATES, u, v, offset_s * SECOND)
         assert remembered.look_ups.pairs <= most_pairs
 
 
-def test_offsets_of_many_random_pairs_qualify_as_their_own_pair_says() -> None:
-    remembered = cache_of_templates()
-    draw = np.random.default_rng(1987)
-    gapped = 0
+def test_offsets_of_many_random_pairs_qualify_as_their_own_pair_says(rng: Generator) -> None:
+    remembered, _ = cache_of(TEMPLATES)
     for size in (1, 3, 500, 500):
-        u, v = draw.integers(0, 4, (2, size)).astype(np.int32)
-        offset_us = draw.integers(-13 * SECOND, 13 * SECOND, size)
-        triples = list(zip(u.tolist(), v.tolist(), offset_us.tolist(), strict=True))
-        assert remembered.contain(u, v, offset_us).tolist() == [expected(TEMPLATES, *triple) for triple in triples]
-        gapped += sum(2 in (i, j) or 3 in (i, j) for i, j, _ in triples)
-    assert gapped > 100
+        u, v = rng.integers(0, 4, (2, size))
+        assert_as_their_own_pair_says(remembered, TEMPLATES, u, v, rng.integers(-13 * SECOND, 13 * SECOND, size))
+    assert np.count_nonzero(np.maximum(u, v) >= 2) > 100  # pairs of several intervals
 
 
 def test_a_pair_is_known_once_it_has_come_often_and_the_least_recently_asked_goes_first() -> None:
-    known = TemplateRegistry()
-    codes = known.codes([Histogram.uniform(-n, n) for n in range(1, 10)])
-    remembered = OffsetCache(Window(5), 0.1, known, known, most_pairs=8)
+    remembered, codes = cache_of([Histogram.uniform(-n, n) for n in range(1, 10)], Window(5), 0.1, most_pairs=8)
 
     def ask(nth: int, events: int = 1) -> LookUps:
         remembered.contain(codes[:1].repeat(events), codes[nth : nth + 1].repeat(events), np.zeros(events, np.int64))
@@ -104,14 +91,6 @@ def test_a_pair_is_known_once_it_has_come_often_and_the_least_recently_asked_goe
     assert ask(1) == LookUps(hits=2, misses=13, pairs=8)
 
 
-def test_certainty_asks_for_supports_even_of_a_pair_that_is_met_once() -> None:
-    known = TemplateRegistry()
-    codes = known.codes([Histogram.uniform(-10, 10)])
-    remembered = OffsetCache(Window(20), 1.0, known, known)
-    # a microsecond too far: the probability is 1 - 1.25e-15
-    assert remembered.contain(codes.repeat(2), codes.repeat(2), np.array([0, 1])).tolist() == [True, False]
-
-
 def test_changed_codes_keep_what_is_known() -> None:
     known = TemplateRegistry()
     codes = known.codes(TEMPLATES)
@@ -126,33 +105,30 @@ def test_changed_codes_keep_what_is_known() -> None:
     kept = [TEMPLATES[n] for n in (0, 2, 3)]
     known_u, known_v = (side[(u < 3) & (v < 3)] for side in (u, v))
     for offset_s in range(-12, 13):
-        offset_us = np.full(9, offset_s * SECOND)
-        answers = remembered.contain(known_u, known_v, offset_us).tolist()
-        assert answers == [expected(kept, *triple) for triple in zip(known_u, known_v, offset_us, strict=True)]
+        assert_as_their_own_pair_says(remembered, kept, known_u, known_v, np.full(9, offset_s * SECOND))
     assert remembered.look_ups.hits - before.hits >= 25 * before.pairs // 2
 
 
-def own_uncertainty(count: int, start: int, rng: np.random.Generator, digits: int | None) -> Detections:
-    """Events a second apart, each with a random sigma of its own."""
+def own_uncertainty(
+    rng: Generator, count: int, start: int = 0, digits: int | None = None, buckets: int = 8, apart_s: int = 1
+) -> Detections:
+    """Events some seconds apart, each with a random sigma of its own, up to 2 s."""
     sigmas = np.exp(rng.uniform(np.log(0.1), np.log(2.0), count)).tolist()
-    sigmas = sigmas if digits is None else [rounded_up(sigma, digits) for sigma in sigmas]
-    at = (start + np.arange(count)) * SECOND + rng.integers(0, SECOND, count)
-    return Detections(at, [Histogram.normal(sigma) for sigma in sigmas], range(count))
+    own = [Histogram.normal(sigma if digits is None else rounded_up(sigma, digits), buckets) for sigma in sigmas]
+    at_us = (start + np.arange(count)) * apart_s * SECOND + rng.integers(0, SECOND, count)
+    return Detections(at_us, own, range(count))
 
 
-def test_a_stream_in_which_every_event_has_its_own_uncertainty_keeps_no_more_than_its_buffer_needs() -> None:
-    streams = Stream("x", 30, 20), Stream("y", 30, 20)
+def test_a_stream_of_events_with_their_own_uncertainty_keeps_no_more_than_its_buffer_needs(rng: Generator) -> None:
     limits = PairLimits(table=100_000, cached=1000)
-    join = TimingJoin(*streams, Window(2.0), 0.5, pair_limits=limits)
-    rng = np.random.default_rng(7)
+    join = TimingJoin(Stream("x", 30, 20), Stream("y", 30, 20), Window(2.0), 0.5, pair_limits=limits)
     most = 0
-    frames: dict[str, list[Detections]] = {"x": [], "y": []}
-    found: list[tuple[int, int]] = []
+    batches: dict[str, list[Detections]] = {"x": [], "y": []}
+    pairs: list[tuple[int, int]] = []
     for step in range(25):
-        for stream, parts in frames.items():
-            parts.append(own_uncertainty(20, 20 * step, rng, None))
-            changes = join.push(stream, parts[-1])
-            found += couples(changes.insert)
+        for stream, parts in batches.items():
+            parts.append(own_uncertainty(rng, 20, 20 * step))
+            pairs += couples(join.push(stream, parts[-1]).insert)
             held = join.buffered("x") + join.buffered("y")
             most = max(most, held)
             assert join.templates_known <= 2 * held + 2 * SPARE_TEMPLATES + 40
@@ -160,9 +136,9 @@ def test_a_stream_in_which_every_event_has_its_own_uncertainty_keeps_no_more_tha
     assert most < 300  # of 1,000
     assert join.look_ups.misses > 1000
     # rows are numbered in the order of arrival: 20 of x, 20 of y, and so on
-    by_definition = pairs_by_definition(joined(frames["x"]), joined(frames["y"]), Window(2.0), 0.5)
-    assert len(found) > 300
-    assert sorted(found) == sorted((i // 20 * 40 + i % 20, j // 20 * 40 + 20 + j % 20) for i, j in by_definition)
+    by_definition = pairs_by_definition(joined(batches["x"]), joined(batches["y"]), Window(2.0), 0.5)
+    assert len(pairs) > 300
+    assert sorted(pairs) == sorted((i // 20 * 40 + i % 20, j // 20 * 40 + 20 + j % 20) for i, j in by_definition)
 
 
 def joined(parts: list[Detections]) -> Detections:
@@ -175,15 +151,14 @@ def pairs_by_definition(x: Detections, y: Detections, window: Window, threshold:
     offset_us = y.detected_at_us - x.detected_at_us[:, None]
     left, right = np.nonzero(np.abs(offset_us) <= 16 * SECOND + max(-window.lo_us, window.hi_us))
     probability = match_probabilities(x.templates, y.templates, left, right, offset_us[left, right], window)
-    found = probability >= threshold
-    return set(zip(left[found].tolist(), right[found].tolist(), strict=True))
+    qualifies = probability >= threshold
+    return set(zip(left[qualifies].tolist(), right[qualifies].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("window", [Window(2.0), Window(lo_s=1.0, hi_s=4.0)], ids=str)
-def test_frames_in_which_every_event_has_its_own_uncertainty_are_joined_by_definition(window: Window) -> None:
-    rng = np.random.default_rng(9)
-    x, y = own_uncertainty(300, 0, rng, None), own_uncertainty(300, 0, rng, None)
-    assert table_work(x.templates, y.templates, window) > TABLE_WORK
+def test_batches_of_events_with_their_own_uncertainty_are_joined_by_definition(rng: Generator, window: Window) -> None:
+    x, y = own_uncertainty(rng, 300), own_uncertainty(rng, 300)
+    assert pair_work.table_work(x.templates, y.templates, window) > pair_work.TABLE_WORK
     pairs = timing_join(x, y, window, 0.4)
     assert len(pairs) > 300
     assert set(couples(pairs)) == pairs_by_definition(x, y, window, 0.4)
@@ -194,12 +169,13 @@ def test_frames_in_which_every_event_has_its_own_uncertainty_are_joined_by_defin
 
 
 @pytest.mark.parametrize(("digits", "least", "greatest"), [(None, 0.0, 0.0), (3, 0.0, 0.1), (1, 0.2, 1.0)])
-def test_quantising_a_family_makes_pairs_meet_again(digits: int | None, least: float, greatest: float) -> None:
+def test_quantising_a_family_makes_pairs_meet_again(
+    rng: Generator, digits: int | None, least: float, greatest: float
+) -> None:
     join = TimingJoin(Stream("x", 30, 20), Stream("y", 30, 20), Window(2.0), 0.5, pair_limits=PairLimits(table=0))
-    rng = np.random.default_rng(8)
     for step in range(15):
         for stream in ("x", "y"):
-            join.push(stream, own_uncertainty(20, 20 * step, rng, digits))
+            join.push(stream, own_uncertainty(rng, 20, 20 * step, digits))
     done = join.look_ups
     assert least <= done.hits / (done.hits + done.misses) <= greatest
 
@@ -217,25 +193,14 @@ def worked_out(counts: CallCounts) -> CallCounts:
     return counts
 
 
-def every_pair(us: list[Histogram], vs: list[Histogram]) -> TemplatePairs:
-    u_index, v_index = np.divmod(np.arange(len(us) * len(vs)), max(1, len(vs)))
-    return TemplatePairs(us, vs, u_index, v_index)
-
-
 @settings(max_examples=50)
 @given(templates, templates, st.sampled_from([0.0, 0.5, 2.0, 5.0]))
 def test_the_work_of_a_table_is_that_of_its_pairs(us: list[Histogram], vs: list[Histogram], half_s: float) -> None:
-    each = offsets_work(every_pair(us, vs), Window(half_s))
-    assert table_work(us, vs, Window(half_s)) == pytest.approx(each.sum())
-    evaluations = offsets_in_evaluations(every_pair(us, vs), Window(half_s))
-    assert mean_evaluation_work(us, vs) == pytest.approx((each / evaluations).mean() if len(each) else 0.0)
-
-
-def own_templates(count: int, buckets: int, apart_s: float, seed: int) -> Detections:
-    rng = np.random.default_rng(seed)
-    own = [Histogram.normal(float(sigma), buckets) for sigma in rng.uniform(0.5, 2, count)]
-    at_us = (np.arange(count) * apart_s * SECOND).astype(np.int64) + rng.integers(0, SECOND, count)
-    return Detections(at_us, own, range(count))
+    pairs = TemplatePairs(us, vs, *np.divmod(np.arange(len(us) * len(vs)), max(1, len(vs))))
+    each = pair_work.offsets_work(pairs, Window(half_s))
+    assert pair_work.table_work(us, vs, Window(half_s)) == pytest.approx(each.sum())
+    evaluations = pair_work.offsets_in_evaluations(pairs, Window(half_s))
+    assert pair_work.mean_evaluation_work(us, vs) == pytest.approx((each / evaluations).mean() if len(each) else 0.0)
 
 
 def rows_of(events: Detections, first: int, last: int) -> Detections:
@@ -248,81 +213,67 @@ def without_table(a: Detections, b: Detections, window: Window, threshold: float
     return list(zip(left.tolist(), right.tolist(), strict=True))
 
 
-def test_frames_of_few_events_with_many_buckets_of_their_own_are_evaluated(worked_out: CallCounts) -> None:
-    a, b = own_templates(40, 64, 20.0, 1), own_templates(40, 64, 20.0, 2)
-    assert couples(timing_join(a, b, SHORT, 0.2)) == sorted(pairs_by_definition(a, b, SHORT, 0.2)) != []
+def test_events_of_many_buckets_of_their_own_need_few_offset_sets(rng: Generator, worked_out: CallCounts) -> None:
+    a, b = (own_uncertainty(rng, 40, buckets=64, apart_s=20) for _ in "ab")
+    expected = sorted(pairs_by_definition(a, b, SHORT, 0.2))
+    assert couples(timing_join(a, b, SHORT, 0.2)) == expected != []
     assert worked_out["by table"] == worked_out["by cache"] == 0
-
-
-def test_a_stream_of_events_with_many_buckets_of_their_own_works_out_few_offset_sets(worked_out: CallCounts) -> None:
-    a, b = own_templates(20, 64, 20.0, 3), own_templates(20, 64, 20.0, 4)
     limits = PairLimits(table=200_000)  # two pairs
     join = TimingJoin(Stream("a", 10), Stream("b", 10), SHORT, 0.2, pair_limits=limits)
-    found = []
+    pairs = []
     for row in range(len(a)):
         for stream, events in (("a", a), ("b", b)):
-            found += couples(join.push(stream, rows_of(events, row, row + 1)).insert)
-    assert found == [(2 * i, 2 * j + 1) for i, j in sorted(pairs_by_definition(a, b, SHORT, 0.2))] != []
+            pairs += couples(join.push(stream, rows_of(events, row, row + 1)).insert)
+    assert pairs == [(2 * i, 2 * j + 1) for i, j in expected]
     assert worked_out["by table"] <= 2
     assert worked_out["by cache"] == 0
 
 
 @pytest.mark.parametrize("window", [SHORT, LONG], ids=["short", "long"])
-def test_the_verdicts_are_the_same_with_a_table_and_without(window: Window, worked_out: CallCounts) -> None:
-    rng = np.random.default_rng(5)
+def test_the_verdicts_are_those_of_a_table_without_one(window: Window, rng: Generator, worked_out: CallCounts) -> None:
     kinds = [Histogram.normal(float(sigma), 6) for sigma in rng.uniform(0.5, 2, 12)]
     a, b = (Detections(rng.integers(0, 900 * SECOND, 500), kinds, rng.integers(0, 12, 500)) for _ in range(2))
     with_table = couples(timing_join(a, b, window, 0.1))
-    assert worked_out["by table"] == 144
-    assert worked_out["by cache"] == 0
+    assert (worked_out["by table"], worked_out["by cache"]) == (144, 0)
     assert without_table(a, b, window, 0.1) == with_table
     assert worked_out["by table"] == 144
     assert len(with_table) > 100
 
 
-def test_a_table_that_is_much_work_is_made_where_enough_events_meet(worked_out: CallCounts) -> None:
-    rng = np.random.default_rng(6)
+def test_a_table_that_is_much_work_is_made_where_enough_events_meet(rng: Generator, worked_out: CallCounts) -> None:
     kinds = [Histogram.normal(float(sigma), 8) for sigma in rng.uniform(0.5, 2, 90)]
-    assert table_work(kinds, kinds, SHORT) > TABLE_WORK
-
-    def joined(spread_s: int) -> None:
+    assert pair_work.table_work(kinds, kinds, SHORT) > pair_work.TABLE_WORK
+    for spread_s, tabled in ((400_000, 0), (400, 90 * 90)):
         a, b = (Detections(rng.integers(0, spread_s * SECOND, 4000), kinds, rng.integers(0, 90, 4000)) for _ in "ab")
         timing_join(a, b, SHORT, 0.9)
-
-    joined(400_000)
-    assert worked_out["by table"] == 0
-    joined(400)
-    assert worked_out["by table"] == 90 * 90
+        assert worked_out["by table"] == tabled
 
 
-def test_streams_of_own_templates_do_not_build_tables_again_and_again(worked_out: CallCounts) -> None:
+def test_streams_of_own_templates_do_not_build_tables_again_and_again(rng: Generator, worked_out: CallCounts) -> None:
     limits = PairLimits(table=40 * 40 * 400)
     join = TimingJoin(Stream("a", 1, 20), Stream("b", 1, 20), LONG, 0.2, pair_limits=limits)
-    a, b = own_templates(600, 8, 30.0, 7), own_templates(600, 8, 30.0, 8)
+    a, b = (own_uncertainty(rng, 600, apart_s=30) for _ in "ab")
     for first in range(0, 600, 5):
         join.push("a", rows_of(a, first, first + 5))
         join.push("b", rows_of(b, first, first + 5))
-    asked = join.look_ups.hits + join.look_ups.misses
-    assert asked > 0
+    look_ups = join.look_ups.hits + join.look_ups.misses
+    assert look_ups > 0
     # a table of 40 x 40 pairs to begin with, and another one only for as much work of evaluating
-    assert worked_out["by table"] <= 1600 + asked // 4
+    assert worked_out["by table"] <= 1600 + look_ups // 4
 
 
-def test_certainty_compares_supports_and_evaluates_nothing(counts: CallCounts) -> None:
-    rng = np.random.default_rng(9)
+def test_certainty_compares_supports_and_evaluates_nothing(rng: Generator, counts: CallCounts) -> None:
     own = [Histogram.normal(float(sigma), 64) for sigma in rng.uniform(0.5, 2, 20)]
     counts.watch(Trapezoids, "of", "made", lambda *_: 1)
-    events = Detections(np.zeros(20, np.int64), own, range(20))
+    events, rows = Detections(np.zeros(20, np.int64), own, range(20)), list(enumerate(own))
     for window in (SHORT, Window(8.0), LONG):
-        pairs = without_table(events, events, window, 1.0)
-        reach = [
-            (i, j)
-            for i, u in enumerate(own)
-            for j, v in enumerate(own)
-            if window.lo_s <= v.earliest_s - u.latest_s and v.latest_s - u.earliest_s <= window.hi_s
-        ]
-        assert pairs == sorted(reach)
+        ends = ((i, j, v.earliest_s - u.latest_s, v.latest_s - u.earliest_s) for (i, u), (j, v) in product(rows, rows))
+        inside = [(i, j) for i, j, least_s, most_s in ends if window.lo_s <= least_s and most_s <= window.hi_s]
+        assert without_table(events, events, window, 1.0) == inside
     assert counts["made"] == 0
+    remembered, codes = cache_of([Histogram.uniform(-10, 10)], Window(20), 1.0)
+    # a microsecond too far: the probability is 1 - 1.25e-15
+    assert remembered.contain(codes.repeat(2), codes.repeat(2), np.array([0, 1])).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("bad", [-1, True, 1.5])

@@ -1,16 +1,15 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import Generator
 
 from coincide import Histogram, SatisfactionTable, Window, satisfaction_offsets
 from coincide.errors import ThresholdError
 from tests.reference.templates import templates, thresholds, windows
 
 EITHER = Histogram([0, 1, 9, 10], [0.5, 0.0, 0.5])
-template_lists = st.lists(templates(), max_size=4)
+template_lists = st.lists(templates(), max_size=3)
 
 
 def intervals_of(table: SatisfactionTable, i: int, j: int) -> list[list[int]]:
@@ -31,19 +30,12 @@ def test_each_pair_is_as_if_alone(us: list[Histogram], vs: list[Histogram], wind
             assert [table.lo_us[i, j], table.hi_us[i, j]] == hull
 
 
-@given(template_lists, template_lists, template_lists, template_lists, windows(), thresholds())
-def test_extending_equals_building_at_once(
-    us: list[Histogram],
-    vs: list[Histogram],
-    more_us: list[Histogram],
-    more_vs: list[Histogram],
-    window: Window,
-    threshold: float,
-) -> None:
+@given(st.lists(st.lists(templates(), max_size=2), min_size=4, max_size=4), windows(), thresholds())
+def test_extending_equals_building_at_once(sides: list[list[Histogram]], window: Window, threshold: float) -> None:
+    us, vs, more_us, more_vs = sides
     extended = SatisfactionTable.build(us, vs, window, threshold).extend(more_us, more_vs)
     at_once = SatisfactionTable.build(us + more_us, vs + more_vs, window, threshold)
-    assert extended.us == at_once.us
-    assert extended.vs == at_once.vs
+    assert (extended.us, extended.vs) == (at_once.us, at_once.vs)
     for name in ("intervals_us", "starts", "lo_us", "hi_us", "is_single"):
         assert np.array_equal(getattr(extended, name), getattr(at_once, name)), name
 
@@ -75,21 +67,16 @@ def test_no_templates_and_no_offsets_are_empty() -> None:
     assert nothing.lo_us > nothing.hi_us
 
 
-def test_it_cannot_be_changed() -> None:
+def test_it_cannot_be_changed_and_its_threshold_is_checked() -> None:
     table = SatisfactionTable.build([EITHER], [EITHER], Window(1), 0.1)
     with pytest.raises(ValueError, match="read-only"):
         table.lo_us[0, 0] = 0
-
-
-def test_the_threshold_is_checked() -> None:
     with pytest.raises(ThresholdError):
         SatisfactionTable.build([EITHER], [EITHER], Window(1), 0.0)
 
 
-def test_templates_met_in_many_sizes_need_no_order() -> None:
-    rng = np.random.default_rng(7)
-    us = [Histogram.normal(float(rng.uniform(0.5, 3)), int(k)) for k in rng.integers(1, 20, 30)]
-    vs = [Histogram.normal(float(rng.uniform(0.5, 3)), int(k)) for k in rng.integers(1, 20, 30)]
+def test_templates_met_in_many_sizes_need_no_order(rng: Generator) -> None:
+    us, vs = ([Histogram.normal(float(rng.uniform(0.5, 3)), int(k)) for k in rng.integers(1, 20, 30)] for _ in "uv")
     table = SatisfactionTable.build(us, vs, Window(30), 0.7)
     for i, j in rng.integers(30, size=(40, 2)).tolist():
         assert intervals_of(table, i, j) == satisfaction_offsets(us[i], vs[j], Window(30), 0.7).tolist()

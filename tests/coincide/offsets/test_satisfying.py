@@ -1,8 +1,7 @@
 """The promise of `satisfaction_offsets`, by hand and for any input: P is on the right side of the threshold."""
 
-from __future__ import annotations
-
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,6 +19,11 @@ H2 = Histogram([70, 80, 90, 100, 110], [0.15, 0.3, 0.4, 0.15])
 H3 = Histogram([170, 190, 200, 210], [0.1, 0.3, 0.6])
 POINT = Histogram.point()
 EITHER = Histogram([0, 1, 9, 10], [0.5, 0.0, 0.5])
+RARELY_LATE = Histogram([-0.3, 0.0, 0.7], [0.999999, 0.000001])
+Case = tuple[Histogram, Histogram, Window, float]
+cases = st.tuples(templates(), templates(), windows(), thresholds())
+microsecond_cases = st.tuples(templates(MICROSECOND), templates(MICROSECOND), windows(MICROSECOND), thresholds())
+mixed_cases = st.tuples(templates(0.37), templates(1.13), windows(0.91), thresholds())
 
 
 def test_the_satisfaction_time_of_example_4() -> None:
@@ -39,13 +43,7 @@ def test_exact_times_match_up_to_the_bound_itself() -> None:
     ("u", "v", "window", "threshold", "intervals"),
     [
         # certainty is support containment: Xv - Xu spans [-0.5, 0.8], within 2 s up to 1.2 s later and 1.5 s earlier
-        (
-            Histogram.uniform(-0.1, 0.2),
-            Histogram([-0.3, 0.0, 0.7], [0.999999, 0.000001]),
-            Window(2.0),
-            1.0,
-            [[-1_500_000, 1_200_000]],
-        ),
+        (Histogram.uniform(-0.1, 0.2), RARELY_LATE, Window(2.0), 1.0, [[-1_500_000, 1_200_000]]),
         # bounds that are no whole microsecond are rounded inwards
         (POINT, Histogram([-1.0000004, 2.0000003], [1]), Window(5), 1.0, [[-3_999_999, 2_999_999]]),
         # a short window may give several intervals: 0.4 of 0.5 needs 0.8 s of a bucket inside the 2 s window
@@ -70,9 +68,9 @@ def test_a_gap_at_the_threshold_is_a_plateau_that_qualifies() -> None:
 
 def test_a_short_window_may_give_nothing() -> None:
     spread = Histogram.uniform(0, 1)
-    found = satisfaction_offsets(spread, spread, Window(0.1), 0.9)
-    assert found.shape == (0, 2)
-    assert found.dtype == np.int64
+    intervals = satisfaction_offsets(spread, spread, Window(0.1), 0.9)
+    assert intervals.shape == (0, 2)
+    assert intervals.dtype == np.int64
 
 
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.0000001, float("nan"), True, "0.5", None])
@@ -81,50 +79,46 @@ def test_a_threshold_outside_its_range_is_refused(threshold: float) -> None:
         satisfaction_offsets(POINT, POINT, Window(1), threshold)
 
 
-@given(templates(MICROSECOND), templates(MICROSECOND), windows(MICROSECOND), thresholds())
-def test_every_microsecond_is_on_the_right_side(u: Histogram, v: Histogram, window: Window, threshold: float) -> None:
-    found = satisfaction_offsets(u, v, window, threshold).tolist()
-    assert misjudged(u, v, window, threshold, found, range_to_try(u, v, window)) == []
-    assert all(lo <= hi for lo, hi in found)
-    assert all(found[n][1] + 1 < found[n + 1][0] for n in range(len(found) - 1))
+@given(microsecond_cases)
+def test_every_microsecond_is_on_the_right_side(case: Case) -> None:
+    intervals = satisfaction_offsets(*case).tolist()
+    assert misjudged(*case, intervals, range_to_try(*case[:3])) == []
+    assert_disjoint_and_in_order(intervals)
 
 
-@given(templates(), templates(), windows(), thresholds())
-def test_swapping_the_streams_mirrors_the_offsets(u: Histogram, v: Histogram, window: Window, threshold: float) -> None:
-    there = satisfaction_offsets(u, v, window, threshold)
+def assert_disjoint_and_in_order(intervals: list[list[int]]) -> None:
+    assert all(lo <= hi for lo, hi in intervals)
+    assert all(before[1] + 1 < after[0] for before, after in pairwise(intervals))
+
+
+@given(cases)
+def test_swapping_the_streams_mirrors_the_offsets(case: Case) -> None:
+    u, v, window, threshold = case
     back = satisfaction_offsets(v, u, window.swapped(), threshold)
-    _assert_equal_but_for_rounding(u, v, window, threshold, there.tolist(), (-back[::-1, ::-1]).tolist())
+    assert_equal_but_for_rounding(case, (-back[::-1, ::-1]).tolist())
 
 
-@given(templates(), templates(), windows(), thresholds(), st.integers(-50, 50))
-def test_shifting_a_template_shifts_the_offsets(
-    u: Histogram, v: Histogram, window: Window, threshold: float, by_s: int
-) -> None:
-    here = satisfaction_offsets(u, v, window, threshold)
+@given(cases, st.integers(-50, 50))
+def test_shifting_a_template_shifts_the_offsets(case: Case, by_s: int) -> None:
+    u, v, window, threshold = case
     moved = satisfaction_offsets(u, v.shift(by_s), window, threshold) + by_s * 1_000_000
-    _assert_equal_but_for_rounding(u, v, window, threshold, here.tolist(), moved.tolist())
+    assert_equal_but_for_rounding(case, moved.tolist())
 
 
-@given(templates(), templates(), windows(), thresholds(), thresholds())
-def test_a_lower_threshold_keeps_every_offset(
-    u: Histogram, v: Histogram, window: Window, one: float, other: float
-) -> None:
-    strict = satisfaction_offsets(u, v, window, max(one, other)).tolist()
-    loose = satisfaction_offsets(u, v, window, min(one, other)).tolist()
-    assert all(any(lo <= s_lo and s_hi <= hi for lo, hi in loose) for s_lo, s_hi in strict)
-
-
-def _assert_equal_but_for_rounding(
-    u: Histogram, v: Histogram, window: Window, threshold: float, one: list[list[int]], other: list[list[int]]
-) -> None:
+def assert_equal_but_for_rounding(case: Case, others: list[list[int]]) -> None:
     """Where the two differ, both must be right: P is within 1e-12 of the threshold there."""
-    for offset in {end for interval in one + other for end in interval}:
-        if _holds(one, offset) != _holds(other, offset):
-            assert abs(float(probability_at(u, v, offset, window)) - threshold) <= 1e-12
+    u, v, window, threshold = case
+    intervals = satisfaction_offsets(*case).tolist()
+    for offset in {end for interval in intervals + others for end in interval}:
+        inside = [any(lo <= offset <= hi for lo, hi in each) for each in (intervals, others)]
+        assert inside[0] == inside[1] or abs(float(probability_at(u, v, offset, window)) - threshold) <= 1e-12
 
 
-def _holds(intervals: list[list[int]], offset: int) -> bool:
-    return any(lo <= offset <= hi for lo, hi in intervals)
+@given(cases, thresholds())
+def test_a_lower_threshold_keeps_every_offset(case: Case, other: float) -> None:
+    least, most = sorted((case[3], other))
+    loose, strict = (satisfaction_offsets(*case[:3], each).tolist() for each in (least, most))
+    assert all(any(lo <= s_lo and s_hi <= hi for lo, hi in loose) for s_lo, s_hi in strict)
 
 
 HARD_TEMPLATES = [
@@ -139,25 +133,18 @@ HARD_TEMPLATES = [
     Histogram([0, 1e-6, 2e-6, 4e-6], [0.5, 0.0, 0.5]),  # a few microseconds long
     Histogram([0, 1, 2], [1 - 1e-13, 1e-13]),  # a mass below the tolerance
 ]
-HARD_WINDOWS = [
-    Window(5),
-    Window(0),
-    Window(1e-6),
-    Window(lo_s=0.1, hi_s=1.1),
-    Window(lo_s=3, hi_s=2e6),
-    Window(lo_s=-1e9, hi_s=0.3),
-]
+BOUNDS_S = [(-5, 5), (0, 0), (-1e-6, 1e-6), (0.1, 1.1), (3, 2e6), (-1e9, 0.3)]
+HARD_WINDOWS = [Window(lo_s=lo_s, hi_s=hi_s) for lo_s, hi_s in BOUNDS_S]
 HARD_THRESHOLDS = [1e-300, 1e-12, 1e-9, 1 / 3, 0.5, 1 - 1e-9, 1 - 1e-12, 1.0]
 
 
 def assert_promise_kept(u: Histogram, v: Histogram, window: Window, threshold: float) -> None:
-    found = satisfaction_offsets(u, v, window, threshold).tolist()
+    intervals = satisfaction_offsets(u, v, window, threshold).tolist()
     exact = Difference(u, v, window)
-    assert exact.misjudged(threshold, found) == []
-    assert all(lo <= hi for lo, hi in found)
-    assert all(found[n][1] + 1 < found[n + 1][0] for n in range(len(found) - 1))
+    assert exact.misjudged(threshold, intervals) == []
+    assert_disjoint_and_in_order(intervals)
     if threshold == 1.0:
-        assert exact.missed_certainties(u, v, found) == []
+        assert exact.missed_certainties(u, v, intervals) == []
 
 
 def threshold_at_a_break(u: Histogram, v: Histogram, window: Window, rng: random.Random) -> float:
@@ -179,30 +166,19 @@ def test_hard_inputs(window: Window) -> None:
 
 # Found by 50,000 random cases: one verdict among those within rounding of the threshold hid a crossing further on,
 # and up to a minute of offsets with P 6e-9 above the threshold was left out.
+FAR_S = [123456.789, 123456.79000000001, 1123456.79, 1223456.79, 1223456.7900035244, 1323456.7900035244]
+FAR = Histogram(FAR_S, [0.375, 0.125, 0.25, 0.125, 0.125])
+NEARER = Histogram([100000.0, 100000.00023855518, 101000.00023855518], [0.1, 0.9])
+FURTHER = Histogram([1e6, 2e6, 2001000.0, 2001001.0, 2001001.0, 2001001.000001], [2 / 7, 0.0, 0.0, 2 / 7, 3 / 7])
 HIDDEN_CROSSINGS = [
-    (
-        Histogram(
-            [123456.789, 123456.79000000001, 1123456.79, 1223456.79, 1223456.7900035244, 1323456.7900035244],
-            [0.375, 0.125, 0.25, 0.125, 0.125],
-        ),
-        Histogram.uniform(-1000.0, 999000.0),
-        Window(lo_s=0.1, hi_s=1.1),
-        4.874992422185972e-07,
-    ),
-    (
-        Histogram([100000.0, 100000.00023855518, 101000.00023855518], [0.1, 0.9]),
-        Histogram([1e6, 2e6, 2001000.0, 2001001.0, 2001001.0, 2001001.000001], [2 / 7, 0.0, 0.0, 2 / 7, 3 / 7]),
-        Window(lo_s=-9.814292458101804, hi_s=8.636860005713366),
-        5.27175334164626e-06,
-    ),
+    (FAR, Histogram.uniform(-1000.0, 999000.0), Window(lo_s=0.1, hi_s=1.1), 4.874992422185972e-07),
+    (NEARER, FURTHER, Window(lo_s=-9.814292458101804, hi_s=8.636860005713366), 5.27175334164626e-06),
 ]
 
 
-@pytest.mark.parametrize(("u", "v", "window", "threshold"), HIDDEN_CROSSINGS)
-def test_a_verdict_within_rounding_hides_no_crossing(
-    u: Histogram, v: Histogram, window: Window, threshold: float
-) -> None:
-    assert_promise_kept(u, v, window, threshold)
+@pytest.mark.parametrize("case", HIDDEN_CROSSINGS)
+def test_a_verdict_within_rounding_hides_no_crossing(case: Case) -> None:
+    assert_promise_kept(*case)
 
 
 def test_very_many_equal_terms_add_up() -> None:
@@ -227,21 +203,18 @@ def test_a_thousand_buckets_against_a_few() -> None:
 def test_many_terms_add_up_alike_for_one_pair_and_for_several() -> None:
     wide = [Histogram.normal(sigma_s, buckets=30) for sigma_s in (1.0, 1.7, 2.9)]
     for window in (Window(20), Window(1)):
-        table = SatisfactionTable.build(wide, wide, window, 0.3)
         alone = [satisfaction_offsets(u, v, window, 0.3) for u in wide for v in wide]
-        assert np.array_equal(table.intervals_us, np.concatenate(alone))
+        assert np.array_equal(SatisfactionTable.build(wide, wide, window, 0.3).intervals_us, np.concatenate(alone))
 
 
 @settings(max_examples=40)
-@given(templates(0.37), templates(1.13), windows(0.91), thresholds(), st.randoms())
-def test_every_offset_is_on_the_right_side(
-    u: Histogram, v: Histogram, window: Window, threshold: float, rng: random.Random
-) -> None:
-    assert_promise_kept(u, v, window, threshold)
-    assert_promise_kept(u, v, window, threshold_at_a_break(u, v, window, rng))
+@given(mixed_cases, st.randoms())
+def test_every_offset_is_on_the_right_side(case: Case, rng: random.Random) -> None:
+    assert_promise_kept(*case)
+    assert_promise_kept(*case[:3], threshold_at_a_break(*case[:3], rng))
 
 
-@given(templates(0.37), templates(1.13), windows(0.91), st.integers(-(10**8), 10**8))
-def test_two_independent_twins_agree(u: Histogram, v: Histogram, window: Window, offset_us: int) -> None:
-    exact = Difference(u, v, window).probability(offset_us)
-    assert abs(exact - probability_at(u, v, offset_us, window)) < 1e-50
+@given(mixed_cases, st.integers(-(10**8), 10**8))
+def test_two_independent_twins_agree(case: Case, offset_us: int) -> None:
+    u, v, window, _ = case
+    assert abs(Difference(u, v, window).probability(offset_us) - probability_at(u, v, offset_us, window)) < 1e-50

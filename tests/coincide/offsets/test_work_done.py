@@ -1,7 +1,5 @@
 """How much work the kernels do, in counts: what makes them fast, and does not depend on the machine."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -41,22 +39,18 @@ def templates(seed: int) -> list[Histogram]:
     ]
 
 
-def test_a_long_window_takes_one_exact_value_an_end(evaluated: CallCounts) -> None:
-    SatisfactionTable.build(templates(1), templates(2), Window(60), 0.6)
-    assert evaluated["exact"] <= 2.1 * TEMPLATES**2  # an end each: one value decides both neighbours
-    assert evaluated["summed"] <= 7 * TEMPLATES**2
-
-
-def test_a_short_window_takes_few_exact_values(evaluated: CallCounts) -> None:
-    SatisfactionTable.build(templates(1), templates(2), Window(5), 0.6)
-    assert evaluated["exact"] <= 3 * TEMPLATES**2
-    assert evaluated["summed"] <= 65 * TEMPLATES**2
+# in a long window an end each: one value decides both neighbours
+@pytest.mark.parametrize(("half_s", "exact", "summed"), [(60, 2.1, 7), (5, 3, 65)])
+def test_a_pair_takes_few_exact_values(evaluated: CallCounts, half_s: int, exact: float, summed: int) -> None:
+    SatisfactionTable.build(templates(1), templates(2), Window(half_s), 0.6)
+    assert evaluated["exact"] <= exact * TEMPLATES**2
+    assert evaluated["summed"] <= summed * TEMPLATES**2
 
 
 def test_blocks_need_no_memory_for_the_whole_answer() -> None:
-    frame = Detections(np.arange(20_000), [Histogram.point()])
+    batch = Detections(np.arange(20_000), [Histogram.point()])
     tracemalloc.start()
-    pairs = sum(len(block) for block in timing_join_blocks(frame, frame, Window(0.0002), threshold=1))
+    pairs = sum(len(block) for block in timing_join_blocks(batch, batch, Window(0.0002), threshold=1))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert pairs == 20_000 * 401 - 200 * 201  # each meets itself and 200 on either side; near the ends fewer
@@ -71,21 +65,21 @@ def test_a_template_pair_that_comes_again_costs_no_new_evaluation(evaluated: Cal
     u, v = (side.ravel().astype(np.int32) for side in np.meshgrid(codes, codes))
     remembered = OffsetCache(window, 0.6, known, known)
 
-    def ask(times: int) -> None:
+    def look_up(times: int) -> None:
         for nth in range(times):
             remembered.contain(u, v, np.full(36, nth % 3 * 1_000_000))
 
-    ask(int(SHORT_WINDOW_EVALUATIONS))
+    look_up(int(SHORT_WINDOW_EVALUATIONS))
     assert evaluated["worked out"] == 36
     assert evaluated["exact"] <= 2 * 36 * SHORT_WINDOW_EVALUATIONS + 4 * 36  # of the events before, and of the offsets
     before = evaluated["exact"], evaluated["summed"]
-    ask(100)
+    look_up(100)
     assert (evaluated["exact"], evaluated["summed"]) == before
 
 
 def test_the_probability_of_a_pair_takes_two_values_once_it_is_asked_for(evaluated: CallCounts) -> None:
-    frame = Detections(np.arange(1_000) * 1_000_000, templates(1), np.arange(1_000) % TEMPLATES)
-    pairs = timing_join(frame, frame, Window(60), 0.7)
+    batch = Detections(np.arange(1_000) * 1_000_000, templates(1), np.arange(1_000) % TEMPLATES)
+    pairs = timing_join(batch, batch, Window(60), 0.7)
     before = evaluated["exact"]
     assert len(pairs) > 10_000
     assert before <= 2.1 * TEMPLATES**2  # the table's

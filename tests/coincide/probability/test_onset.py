@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -7,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.random import Generator
 
 from coincide import CoincideError, Histogram, Occurred, Window, match_probability, occurred
 from coincide.errors import OffsetError, WindowError
@@ -15,7 +14,6 @@ from tests.reference.posterior import ExactPosterior
 from tests.reference.templates import MICROSECOND, templates, windows
 
 IMB, KAMIOKANDE, BAKSAN = Histogram.uniform(-0.05, 0.05), Histogram.uniform(-60, 60), Histogram.uniform(-54, 2)
-HALF_A_US = Fraction(1, 2 * 10**6)
 
 
 def assert_it_equals_fractions(members: list[Histogram], times_us: list[int], window: Window) -> None:
@@ -24,14 +22,14 @@ def assert_it_equals_fractions(members: list[Histogram], times_us: list[int], wi
         with pytest.raises(OffsetError):
             occurred(members, times_us, window)
         return
-    found = occurred(members, times_us, window)
-    assert abs(Fraction(found.probability) - exact.mass) < Fraction(1, 10**12)
-    assert abs(found.mean_us - exact.mean * 10**6) <= 0.5 + 1e-3
-    assert found.std_s == pytest.approx(math.sqrt(exact.variance), abs=1e-7, rel=1e-9)
-    for p, quantile_us in ((Fraction(5, 100), found.p05_us), (Fraction(95, 100), found.p95_us)):
+    onset = occurred(members, times_us, window)
+    rounding, slack = Fraction(1, 10**12), Fraction(1, 2 * 10**6) * Fraction(101, 100)
+    assert abs(Fraction(onset.probability) - exact.mass) < rounding
+    assert abs(onset.mean_us - exact.mean * 10**6) <= 0.5 + 1e-3
+    assert onset.std_s == pytest.approx(math.sqrt(exact.variance), abs=1e-7, rel=1e-9)
+    for p, quantile_us in ((Fraction(5, 100), onset.p05_us), (Fraction(95, 100), onset.p95_us)):
         # the mass reaches p within half a microsecond: not before, and not after
-        at, slack = Fraction(quantile_us, 10**6), HALF_A_US * Fraction(101, 100)
-        rounding = Fraction(1, 10**12)
+        at = Fraction(quantile_us, 10**6)
         assert exact.up_to(at - slack) <= (p + rounding) * exact.mass
         assert exact.up_to(at + slack) >= (p - rounding) * exact.mass
 
@@ -71,52 +69,44 @@ def test_two_exact_times_that_tie_are_one_onset() -> None:
 
 def test_a_template_with_a_gap_keeps_it() -> None:
     either = Histogram([0, 1, 9, 10], [0.5, 0, 0.5])
-    found = occurred([either, Histogram.uniform(-50, 50)], [0, 0], Window(lo_s=-1, hi_s=2))
-    assert 0 <= found.p05_us <= 1_000_000
-    assert 9_000_000 <= found.p95_us <= 10_000_000
+    onset = occurred([either, Histogram.uniform(-50, 50)], [0, 0], Window(lo_s=-1, hi_s=2))
+    assert 0 <= onset.p05_us <= 1_000_000
+    assert 9_000_000 <= onset.p95_us <= 10_000_000
 
 
-@given(templates(), templates(), windows(), st.integers(-40_000_000, 40_000_000))
-def test_a_pair_equals_exact_fractions(u: Histogram, v: Histogram, window: Window, offset_us: int) -> None:
-    assert_it_equals_fractions([u, v], [0, offset_us], window)
-
-
-@given(templates(), templates(), windows(), st.integers(-40, 40))
-def test_atoms_that_meet_on_whole_seconds(u: Histogram, v: Histogram, window: Window, offset_s: int) -> None:
-    assert_it_equals_fractions([u, v], [0, offset_s * 10**6], window)
-
-
-@given(templates(MICROSECOND), templates(), windows(MICROSECOND * 1000), st.integers(-20_000_000, 20_000_000))
-def test_a_microsecond_beside_seconds(u: Histogram, v: Histogram, window: Window, offset_us: int) -> None:
-    assert_it_equals_fractions([u, v], [0, offset_us], window)
-
-
-@given(
-    st.integers(2, 999),
-    st.integers(1, 10**6),
-    st.integers(-(10**6), 10**6),
-    st.floats(-1, 1),
-    st.sampled_from([0.3, 1e5]),
+Case = tuple[Histogram, Histogram, Window, int]
+cases: st.SearchStrategy[Case] = st.one_of(
+    st.tuples(templates(), templates(), windows(), st.integers(-40_000_000, 40_000_000)),
+    st.tuples(templates(), templates(), windows(), st.integers(-40, 40).map(lambda s: s * 10**6)),  # atoms that meet
+    st.tuples(templates(MICROSECOND), templates(), windows(MICROSECOND * 1000), st.integers(-20_000_000, 20_000_000)),
 )
-def test_a_microsecond_beside_a_week_loses_nothing(
-    short_us: int, long_s: int, far_s: int, at: float, half_width_s: float
-) -> None:
+
+
+@settings(max_examples=150)
+@given(cases)
+def test_a_pair_equals_exact_fractions(case: Case) -> None:
+    u, v, window, offset_us = case
+    assert_it_equals_fractions([u, v], [0, offset_us], window)
+
+
+lengths = st.tuples(st.integers(2, 999), st.integers(1, 10**6), st.integers(-(10**6), 10**6))
+
+
+@given(lengths, st.floats(-1, 1), st.sampled_from([0.3, 1e5]))
+def test_a_microsecond_beside_a_week_loses_nothing(sizes: tuple[int, int, int], at: float, half_width_s: float) -> None:
+    short_us, long_s, far_s = sizes
     u = Histogram([far_s + 0.1, far_s + 0.1 + short_us / 1e6, far_s + 0.1 + long_s], [0.5, 0.5])
     v = Histogram.uniform(0.0, 3e-6)
     offset_us = round((u.earliest_s + half_width_s) * 1e6 + at * short_us)
-    found = occurrence_columns([[u], [v]], [[0], [0]], [[0], [offset_us]], Window(half_width_s))
+    onsets = occurrence_columns([[u], [v]], [[0], [0]], [[0], [offset_us]], Window(half_width_s))
     [probability] = match_probabilities([u], [v], [0], [0], [offset_us], Window(half_width_s))
-    assert found.probability[0] == pytest.approx(probability, abs=1e-12)
+    assert onsets.probability[0] == pytest.approx(probability, abs=1e-12)
     assert probability > 0.0
 
 
 @settings(max_examples=25)
-@given(
-    st.lists(templates(), min_size=3, max_size=4),
-    st.integers(0, 20),
-    st.lists(st.integers(-20, 20), min_size=4, max_size=4),
-)
-def test_a_clique_equals_exact_fractions(members: list[Histogram], half_width_s: int, at_s: list[int]) -> None:
+@given(st.lists(templates(), min_size=3, max_size=4), st.integers(0, 20), st.tuples(*[st.integers(-20, 20)] * 4))
+def test_a_clique_equals_exact_fractions(members: list[Histogram], half_width_s: int, at_s: tuple[int, ...]) -> None:
     times_us = [s * 10**6 for s in at_s[: len(members)]]
     assert_it_equals_fractions(members, times_us, Window(half_width_s))
 
@@ -145,30 +135,27 @@ def test_in_a_symmetric_window_the_roles_do_not_matter(u: Histogram, v: Histogra
 
 
 @pytest.mark.parametrize("window", [Window(3.0), Window(lo_s=-1.0, hi_s=4.0)])
-def test_it_is_the_distribution_of_simulated_matches(window: Window) -> None:
-    rng = np.random.default_rng(1987)
+def test_it_is_the_distribution_of_simulated_matches(rng: Generator, window: Window) -> None:
     u, v = Histogram([-6, -2, -1, 0], [0.3, 0.1, 0.6]), Histogram([-4, -3, 1, 3], [0.5, 0, 0.5])
     xa, xb = u.quantile(rng.uniform(size=400_000)), v.quantile(rng.uniform(size=400_000)) + 1.5
     matched = (xb - xa >= window.lo_s) & (xb - xa <= window.hi_s)
     when_s = (np.minimum(xa, xb) if window.is_symmetric else xa)[matched]
-    found = occurred([u, v], [0, 1_500_000], window)
-    assert found.probability == pytest.approx(matched.mean(), abs=0.004)  # 5 sigma of 400,000 draws
-    assert found.mean_us / 1e6 == pytest.approx(when_s.mean(), abs=5 * found.std_s / math.sqrt(len(when_s)))
-    assert found.std_s == pytest.approx(when_s.std(), rel=0.01)
-    for p, quantile_us in ((0.05, found.p05_us), (0.95, found.p95_us)):
+    onset = occurred([u, v], [0, 1_500_000], window)
+    assert onset.probability == pytest.approx(matched.mean(), abs=0.004)  # 5 sigma of 400,000 draws
+    assert onset.mean_us / 1e6 == pytest.approx(when_s.mean(), abs=5 * onset.std_s / math.sqrt(len(when_s)))
+    assert onset.std_s == pytest.approx(when_s.std(), rel=0.01)
+    for p, quantile_us in ((0.05, onset.p05_us), (0.95, onset.p95_us)):
         assert np.mean(when_s <= quantile_us / 1e6) == pytest.approx(p, abs=0.003)
 
 
 def test_an_improbable_match_has_a_time_too() -> None:
     # b reaches 1 ms into a's window: P = 1e-6 / 2; the density rises and falls as a triangle's corner
-    u, v = Histogram.uniform(0, 1), Histogram.uniform(0, 1)
-    found = occurred([u, v], [0, 1_999_000], Window(1))
-    assert found.probability == pytest.approx(0.5e-6, rel=1e-9)
-    assert found.mean_us == pytest.approx(1e6 - 1e3 / 3, abs=0.5)
+    onset = occurred([Histogram.uniform(0, 1)] * 2, [0, 1_999_000], Window(1))
+    assert onset.probability == pytest.approx(0.5e-6, rel=1e-9)
+    assert onset.mean_us == pytest.approx(1e6 - 1e3 / 3, abs=0.5)
 
 
-def test_many_at_once_equal_each_alone_bit_for_bit() -> None:
-    rng = np.random.default_rng(5)
+def test_many_at_once_equal_each_alone_bit_for_bit(rng: Generator) -> None:
     atom = Histogram([0, 0, 2, 3], [0.2, 0.3, 0.5])
     us = [Histogram.normal(1.0, 8), Histogram.point(), Histogram.uniform(-3, 1), atom]
     index, times_us = rng.integers(4, size=(2, 500)), rng.integers(-2_000_000, 2_000_000, (2, 500))

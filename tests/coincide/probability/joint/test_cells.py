@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -14,54 +12,41 @@ from coincide.probability.joint.member_links import Links
 from coincide.probability.joint.placed_members import Estimate
 from coincide.probability.joint.probability import checked_tuples
 from coincide.probability.joint.refinement import plan
-from tests.reference.joint_tuples import (
-    FORMS,
-    ROUNDING,
-    STREAMS,
-    Tuple,
-    graphs,
-    random_templates,
-    simulated,
-    small_templates,
-)
+from tests.reference.joint_tuples import FORMS, ROUNDING, Tuple, graphs, random_templates, simulated, small_templates
 
 
 def planned(one: Tuple, radius: float) -> tuple[object, Estimate]:
     """Estimate one tuple by the general plan, whatever its graph."""
     [block] = checked_tuples(one.graph, *one.columns).blocks()
-    found = plan(Links.of(one.graph), block.shape, radius)
-    return found, found.estimate(block.members())
+    chosen = plan(Links.of(one.graph), block.shape, radius)
+    return chosen, chosen.estimate(block.members())
 
 
 @settings(max_examples=40, deadline=None)
 @given(graphs(4, 3), st.lists(small_templates(), min_size=4, max_size=4), st.sampled_from([0.2, 1e-2, 1e-4]))
 def test_cells_enclose_what_counting_finds(graph: ConstraintGraph, own: list[Histogram], radius: float) -> None:
     one = Tuple(graph, own, [0] * 4)
-    chosen, found = planned(one, radius)
+    chosen, estimate = planned(one, radius)
     assert isinstance(chosen, Cells | Condition)
-    assert abs(found.value[0] - one.exact()) <= found.radius[0] + ROUNDING
-    assert found.radius[0] <= radius
+    assert abs(estimate.value[0] - one.exact()) <= estimate.radius[0] + ROUNDING
+    assert estimate.radius[0] <= radius
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(small_templates(), min_size=2, max_size=4), st.integers(0, 4), st.lists(st.integers(-2, 2), min_size=4))
 def test_a_uniform_clique_by_the_general_way(own: list[Histogram], d: int, at_s: list[int]) -> None:
-    one = Tuple(ConstraintGraph.clique(STREAMS[: len(own)], Window(d)), own, at_s[: len(own)])
-    _, found = planned(one, 1e-3)
+    one = Tuple(ConstraintGraph.clique("abcdef"[: len(own)], Window(d)), own, at_s[: len(own)])
+    _, estimate = planned(one, 1e-3)
     _, exact, _ = one.joint()
-    assert abs(found.value[0] - exact) <= found.radius[0] + ROUNDING
+    assert abs(estimate.value[0] - exact) <= estimate.radius[0] + ROUNDING
     if len(own) < 4:
-        assert found.radius[0] == 0
+        assert estimate.radius[0] == 0
 
 
 def test_where_cells_would_be_too_many_it_is_exact() -> None:
     # densities of 3e5 per second beside those of 1/2: the cells would have to be microseconds long
-    own = [
-        Histogram([0, 1e-6, 1], [0.3, 0.7]),
-        Histogram([0, 1e-6, 2], [0.3, 0.7]),
-        Histogram([-1, -1e-6, 2], [0.3, 0.7]),
-        Histogram([-1, 1, 1.000002], [0.3, 0.7]),
-    ]
+    edges_s = [0, 1e-6, 1], [0, 1e-6, 2], [-1, -1e-6, 2], [-1, 1, 1.000002]
+    own = [Histogram(edges, [0.3, 0.7]) for edges in edges_s]
     windows = {pair: Window(1 + n / 10) for n, pair in enumerate(combinations("abcd", 2))}
     graph = ConstraintGraph.clique("abcd", windows)
     lower, value, upper = Tuple(graph, own, [0] * 4).joint()

@@ -1,7 +1,5 @@
 """window_join's joint threshold and probabilities against fractions counted cell by cell."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
