@@ -1,10 +1,14 @@
-"""Answers as files: cells of text or Parquet, in a file that appears when it is whole, or on standard output."""
+"""Answers as files, and what a person sees while they are made.
+
+Cells of text or Parquet go to a file that appears when it is whole, or to standard output. Progress bars are shown on a
+terminal, unless the answer itself goes there.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -13,8 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from coincide.command.faults import CommandError
+from coincide.command.input.chunks import Advance
 from coincide.command.input.formats import Format, format_of
 
 _BARE = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)  # what JSON writes without quotes
@@ -60,13 +67,6 @@ TextFormat = CsvFormat | NdjsonFormat
 """How a row is written: opening, cells with a comma between, ending."""
 
 
-def cells_of(table: pa.Table, form: TextFormat) -> pa.Array:
-    """Return the cells of all columns, a comma between them, large_string (n,)."""
-    columns = [(name, values.combine_chunks()) for name, values in zip(table.column_names, table.columns, strict=True)]
-    cells = [form.cells(name, values).fill_null("") for name, values in columns]
-    return concatenated(*cells, separator=",")
-
-
 def concatenated(*parts: pa.Array | str, separator: str = "") -> pa.Array:
     """Put texts together row by row; a str stands in every row."""
     scalars = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, separator)]
@@ -107,7 +107,9 @@ class TextAnswer:
 
     def part(self, table: pa.Table) -> pa.Array:
         """Return what `write` takes for the columns of `table`, row by row."""
-        return cells_of(table, self._form)
+        columns = zip(table.column_names, table.columns, strict=True)
+        cells = [self._form.cells(name, values.combine_chunks()).fill_null("") for name, values in columns]
+        return concatenated(*cells, separator=",")
 
     def write(self, *parts: pa.Array) -> None:
         """Append rows whose parts stand beside each other."""
@@ -149,13 +151,6 @@ class ParquetAnswer:
             self._blocks.clear()
 
 
-def answer_file(schema: pa.Schema, form: Format, sink: IO[bytes]) -> TextAnswer | ParquetAnswer:
-    """Return the file of an answer with these columns."""
-    if form == "parquet":
-        return ParquetAnswer(sink, schema)
-    return TextAnswer(sink, schema, CsvFormat() if form == "csv" else NdjsonFormat())
-
-
 def format_of_answer(out: Path | None) -> Format:
     """Return the format that the name of `out` says; CSV for standard output."""
     if out is not None and out.suffix.lower() == ".gz":
@@ -177,21 +172,13 @@ def check_paths(out: Path | None, inputs: Sequence[Path]) -> None:
             raise CommandError(f"{out} is read and cannot be written as well: give --out another name")
 
 
-def is_terminal(out: Path | None) -> bool:
-    """Whether the answer goes where a person reads it; `out` None is standard output."""
-    if out is None:
-        return sys.stdout is not None and sys.stdout.isatty()
-    if not out.is_char_device():
-        return False
-    with out.open("wb", buffering=0) as device:
-        return device.isatty()
-
-
 @contextmanager
 def opened_answer(out: Path | None, schema: pa.Schema) -> Iterator[TextAnswer | ParquetAnswer]:
     """Yield the file of the answer; it gets its name when all is written: there is never half an answer."""
     with _sink(out) as sink:
-        answer = answer_file(schema, format_of_answer(out), sink)
+        form = format_of_answer(out)
+        text = CsvFormat() if form == "csv" else NdjsonFormat()
+        answer = ParquetAnswer(sink, schema) if form == "parquet" else TextAnswer(sink, schema, text)
         yield answer
         answer.close()
 
@@ -214,3 +201,41 @@ def _sink(out: Path | None) -> Iterator[IO[bytes]]:
         unfinished.replace(out)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+Stages = Callable[[str], Advance]
+"""Starts a stage of the work; returns what is to be called with its share that is done."""
+
+
+@contextmanager
+def shown_stages(out: Path | None) -> Iterator[Stages | None]:
+    """Yield what shows a bar for each stage until the block ends; None if nobody would see it.
+
+    A bar takes back the lines above it whenever it moves, so it would draw over an answer `out` on a terminal.
+    """
+    if _is_terminal(out) or sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+
+        def stage(description: str) -> Advance:
+            task = progress.add_task(description, total=1.0)
+            return lambda share: progress.update(task, completed=share)
+
+        yield stage
+
+
+def advance_of(stages: Stages | None, description: str) -> Advance:
+    """Start a stage; return what is to be called with its share that is done."""
+    return (lambda _share: None) if stages is None else stages(description)
+
+
+def _is_terminal(out: Path | None) -> bool:
+    """Whether the answer goes where a person reads it; `out` None is standard output."""
+    if out is None:
+        return sys.stdout is not None and sys.stdout.isatty()
+    if not out.is_char_device():
+        return False
+    with out.open("wb", buffering=0) as device:
+        return device.isatty()

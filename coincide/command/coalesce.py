@@ -14,12 +14,11 @@ from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.coalescing.batch import NEVER_US, coalesce, validity
 from coincide.coalescing.columns import time_order
 from coincide.coalescing.runs import Runs
-from coincide.command.answer_files import check_paths, is_terminal, opened_answer
+from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.coalesce_arguments import CoalesceRequest
 from coincide.command.faults import note, report_bad_rows
 from coincide.command.input.file_rows import FileRows, read_rows
 from coincide.command.input.formats import bad_rows_of
-from coincide.command.progress_bars import Stages, advance_of, shown_stages
 from coincide.temporal.intervals import NOW_US
 
 TIME = pa.timestamp("us", "UTC")
@@ -106,7 +105,7 @@ def run_coalesce(request: CoalesceRequest, block: int = BLOCK) -> int:
     """Read, coalesce and write, `block` runs at a time; return the number of runs."""
     check_paths(request.out, [request.path])
     bad = bad_rows_of(request.path)
-    with shown_stages(answer_on_terminal=is_terminal(request.out)) as stages:
+    with shown_stages(request.out) as stages:
         rows = read_rows(request, bad, advance_of(stages, f"reading {request.path.name}"))
         report_bad_rows([bad], skip=request.skip_bad)
         return _write_runs(request, rows, stages, block)

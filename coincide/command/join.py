@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
-from coincide.command.answer_files import check_paths, is_terminal, opened_answer
+from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
 from coincide.command.input.chosen_templates import (
     Assignment,
@@ -24,7 +24,6 @@ from coincide.command.input.file_events import FileEvents, read_events, without_
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import is_rounded
 from coincide.command.join_arguments import InputFile, JoinRequest
-from coincide.command.progress_bars import Stages, advance_of, shown_stages
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
 from coincide.joins.pairs.pair_join import timing_join_blocks
@@ -84,7 +83,7 @@ def run_join(request: JoinRequest) -> int:
     """Read, join and write; return the number of pairs."""
     check_paths(request.out, [each.path for each in request.inputs])
     named = load_templates(request.templates) if request.templates else {}
-    with shown_stages(answer_on_terminal=is_terminal(request.out)) as stages:
+    with shown_stages(request.out) as stages:
         bad = [bad_rows_of(each.path) for each in request.inputs]
         sides = [_side(request, each, named, rows, stages) for each, rows in zip(request.inputs, bad, strict=True)]
         report_bad_rows(bad, skip=request.skip_bad)
@@ -172,7 +171,7 @@ def _shown_pairs(
     """Return who stands on either side of each pair, and what belongs to the pair: offset_s is b - a, as reported."""
     left, right = pairs.left, pairs.right
     offset_us = b.detected_at_us[right] - a.detected_at_us[left]
-    if request.is_self_join and request.window.is_symmetric:  # anchors, not reports, decided who is a
+    if len(request.inputs) == 1 and request.window.is_symmetric:  # anchors, not reports, decided who is a
         wrong = in_wrong_order(a, left, right, offset_us)
         left, right = np.where(wrong, right, left), np.where(wrong, left, right)
         offset_us = np.abs(offset_us)

@@ -76,11 +76,6 @@ class JoinRequest:
     skip_bad: bool
     assume_utc: bool
 
-    @property
-    def is_self_join(self) -> bool:
-        """Whether there is one file only."""
-        return len(self.inputs) == 1
-
 
 def add_join(commands: Commands) -> argparse.ArgumentParser:
     """Add ``join`` to the commands; return its parser."""

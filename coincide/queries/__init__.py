@@ -8,10 +8,38 @@ names, attributes and thresholds. A new field also stands in ``docs/contracts/qu
 
 from __future__ import annotations
 
-from coincide.queries.documents import AnyQuery, keeps_activation, query_from_json
+from collections.abc import Mapping
+
 from coincide.queries.edges import Within
 from coincide.queries.episode_rule import EpisodeRule
 from coincide.queries.join_query import Query
 from coincide.queries.readings_query import ReadingsQuery
 
 __all__ = ["AnyQuery", "EpisodeRule", "Query", "ReadingsQuery", "Within", "keeps_activation", "query_from_json"]
+
+AnyQuery = Query | ReadingsQuery
+"""A query of either kind."""
+
+
+def query_from_json(obj: object) -> AnyQuery:
+    """Read a query; it is one over readings iff its `coalesce` says where they come from.
+
+    A QueryError names the field and what is allowed.
+
+    Examples
+    --------
+    >>> type(query_from_json({"id": "steady", "coalesce": {"from": "temperature", "value": "attributes.celsius",
+    ...     "window": {"time_s": 3600, "slide_s": 60}}, "lasting_s": 600})).__name__
+    'ReadingsQuery'
+    """
+    coalesce = obj.get("coalesce") if isinstance(obj, Mapping) else None
+    if isinstance(coalesce, Mapping) and "from" in coalesce:
+        return ReadingsQuery.from_json(obj)
+    return Query.from_json(obj)
+
+
+def keeps_activation(known: AnyQuery, changed: AnyQuery) -> bool:
+    """Whether `changed` may use what was processed before it, as `known` could."""
+    if isinstance(known, Query) and isinstance(changed, Query):
+        return known.keeps_activation(changed)
+    return isinstance(known, ReadingsQuery) and isinstance(changed, ReadingsQuery) and known.keeps_activation(changed)

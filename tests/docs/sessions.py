@@ -1,9 +1,15 @@
-"""Blocks of the documents' pages, and their Python sessions, run."""
+"""Blocks of the documents' pages, their Python sessions, run, and the mark of tests of real picks."""
 
 import doctest
 import re
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from tests.reference import central_italy
+
+needs_data = pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
 
 
 def blocks(page: str, kind: str) -> list[str]:

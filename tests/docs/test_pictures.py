@@ -1,7 +1,8 @@
-"""The numbers written into the pictures of the documents are those that the code computes now."""
+"""The numbers written into the pictures of the documents are those that the code computes now, or benchmarks said."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.coalescing import schemes
+from benchmarks.registry import BENCHMARKS
 from docs.generate import ROOT
 from docs.pictures import Numbers, coalescing, numbers_in, papers, rounded, timing_join, window_join
 
@@ -17,13 +20,12 @@ PICTURES = {
     for page in (timing_join, window_join, coalescing, papers)
     for path, (_, numbers) in page.PICTURES.items()
 }
-OF_DATA = {  # checked by test_central_italy, ..._events, ..._episodes and test_window_join_italy
-    ROOT / "docs/explanation/earthquake-morning/pairs.svg",
-    ROOT / "docs/explanation/earthquake-morning/events.svg",
-    ROOT / "docs/explanation/earthquake-morning/episodes.svg",
-    ROOT / "docs/explanation/papers/central-italy-work.svg",
-}
-OF_TIMES = {ROOT / "docs/explanation/benchmarks/coalescing-schemes.svg"}  # measured once; checked by test_benchmarks
+EARTHQUAKE = {f"docs/explanation/earthquake-morning/{name}.svg" for name in ("pairs", "events", "episodes")}
+OF_DATA = {
+    *EARTHQUAKE,
+    "docs/explanation/papers/central-italy-work.svg",
+}  # see the tests of these pages
+OF_TIMES = ROOT / "docs/explanation/benchmarks/coalescing-schemes.svg"  # measured once
 
 
 @pytest.mark.parametrize(("path", "numbers"), PICTURES.items(), ids=[path.stem for path in PICTURES])
@@ -36,10 +38,23 @@ def test_a_picture_shows_what_the_code_gives(path: Path, numbers: Callable[[], N
 
 
 def test_every_picture_is_checked() -> None:
-    assert {*PICTURES, *OF_DATA, *OF_TIMES} == set(ROOT.glob("docs/**/*.svg"))
+    assert {*PICTURES, *(ROOT / path for path in OF_DATA), OF_TIMES} == set(ROOT.glob("docs/**/*.svg"))
 
 
 def test_the_numbers_need_no_matplotlib() -> None:
     drawing = "from docs.pictures import coalescing, papers, timing_join, window_join"
     script = f"import sys; sys.modules['matplotlib'] = None; {drawing}"
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)
+
+
+def test_every_benchmark_that_a_document_names_is_listed() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
+    named = set(re.findall(r"python -m benchmarks[. ](\w+)|\(`benchmarks/(\w+)\.py`", pages))
+    assert len(named) >= 8
+    assert {module or file for module, file in named} - {"compare"} <= set(BENCHMARKS)
+
+
+def test_the_table_of_timed_schemes_shows_what_the_picture_does() -> None:
+    page = (ROOT / "docs/explanation/benchmarks.md").read_text(encoding="utf-8")
+    rows = schemes.rows(numbers_in(OF_TIMES))
+    assert "\n".join(rows) in page

@@ -1,4 +1,4 @@
-"""The pages on queries: what they show is accepted and read, and their events are those of the live stream."""
+"""The pages on queries: what they show is accepted and read, their graphs and the live stream's events are those."""
 
 import json
 from typing import Any
@@ -14,14 +14,15 @@ from services.alerting.kafka.records import RETRACTED
 from services.alerting.live.event_stream import event_of, events_of
 from services.alerting.store.episode_rows import StoredEpisode
 from services.alerting.store.match_rows import StoredMatch
-from tests.docs.sessions import blocks
+from tests.docs.sessions import blocks, defined_by
 
 WRITE, READ = ((ROOT / f"docs/how-to/{page}.md").read_text("utf-8") for page in ("write-a-query", "read-results"))
-COALESCING = (ROOT / "docs/explanation/coalescing.md").read_text("utf-8")
+COALESCING, JOINING = (ROOT / f"docs/explanation/{page}.md" for page in ("coalescing", "window-join"))
 SHOWN: list[dict[str, Any]] = [json.loads(block) for block in blocks(WRITE, "json")]
-OF_COALESCING: list[dict[str, Any]] = [json.loads(block) for block in blocks(COALESCING, "json")]
+OF_COALESCING: list[dict[str, Any]] = [json.loads(block) for block in blocks(COALESCING.read_text("utf-8"), "json")]
 QUERIES = {document["id"]: document for document in SHOWN if "id" in document}
 EVENTS = blocks(READ, "text")
+GRAPHS = {"gas-cloud": "gas_cloud", "object": "cameras", "burst": "burst"}
 FORMS = {"intruder": "binary", "burst": "clique", "gas-cloud": "path", "object": "graph"}
 
 
@@ -62,3 +63,21 @@ def test_the_live_stream_says_what_is_shown_of_episodes() -> None:
     gone = '{"id":"e-2","revision":40,"retracted":true,"replaced_by":["e-1"]}'
     episodes = [StoredEpisode(3, "e-1", "q", "sky", 0, grown), StoredEpisode(4, "e-2", "q", "sky", RETRACTED, gone)]
     assert "".join(event_of(each) for each in episodes) == EVENTS[1]
+
+
+@pytest.fixture(scope="module")
+def shown() -> dict[str, Any]:
+    """What the Python on window joins defines, after it has said what it shows."""
+    return defined_by(JOINING.read_text("utf-8"), JOINING, 30)
+
+
+def test_queries_of_window_joins_ask_what_the_python_asks(shown: dict[str, Any]) -> None:
+    queries = [Query.from_json(json.loads(block)) for block in blocks(JOINING.read_text("utf-8"), "json")]
+    assert {query.id for query in queries} == GRAPHS.keys()
+    for query in queries:
+        graph = shown[GRAPHS[query.id]]
+        if query.id == "burst":  # roles of one stream there, detectors of their own here
+            assert query.graph.uniform_window == graph.uniform_window
+            assert len(query.roles) == len(graph.roles)
+        else:
+            assert query.graph == graph, query.id

@@ -22,7 +22,6 @@ from coincide.templates.histogram import Histogram, histogram_of_form
 
 Templates = Mapping[str, Histogram]
 
-
 SHORT_FORMS = "a name in the templates file, uniform:LO,HI (seconds), normal:SIGMA or normal:SIGMA,BUCKETS, or point"
 
 

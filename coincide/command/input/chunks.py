@@ -1,4 +1,4 @@
-"""What readers hand over, chunk by chunk, and how text files are opened, gzip or plain."""
+"""What readers hand over, chunk by chunk, the types of its columns, and how text files are opened, gzip or plain."""
 
 from __future__ import annotations
 
@@ -33,6 +33,32 @@ class Chunk:
     def column(self, name: str) -> Column:
         """Return the values of a column; all empty if the file has none of that name."""
         return self.columns.get(name, [None] * len(self.row))
+
+
+def typed(values: Column) -> pa.Array | None:
+    """Return the values as an array of one type; None if they are of several, or beyond what a type holds."""
+    if not isinstance(values, list):
+        return values
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+        return None
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether `kind` is a type of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def listed(values: Column) -> list[Any]:
+    """Return the values as a list."""
+    return values if isinstance(values, list) else values.to_pylist()
+
+
+def first_filled(values: Column) -> int:
+    """Return the position of the first value that is not empty; how many there are if all are."""
+    column = values if isinstance(values, list) else (value.as_py() for value in values)
+    return next((n for n, value in enumerate(column) if value is not None and value != ""), len(values))
 
 
 @contextmanager

@@ -13,33 +13,13 @@ import pyarrow.compute as pc
 
 from coincide.arrays.kinds import FloatArray
 from coincide.command.faults import CommandError, RowFaults, ValueRefused
-from coincide.command.input.chunks import Chunk, Column
+from coincide.command.input.chunks import Chunk, Column, first_filled, is_text, listed, typed
 
 TIME_COLUMNS = ("detected_at", "detected_at_us")
 LABEL_COLUMNS = ("id", "sensor", "area", "template")
 UNCERTAINTY_COLUMNS = ("sigma_s", "earliest", "latest")
 
 _NUMBERS = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal)
-
-
-def typed(values: Column) -> pa.Array | None:
-    """Return the values as an array of one type; None if they are of several, or beyond what a type holds."""
-    if not isinstance(values, list):
-        return values
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
-        return None
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether `kind` is a type of text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def listed(values: Column) -> list[Any]:
-    """Return the values as a list."""
-    return values if isinstance(values, list) else values.to_pylist()
 
 
 def read_labels(values: Column, column: str, faults: RowFaults) -> pa.Array:
@@ -127,9 +107,3 @@ def there_are(chunk: Chunk, missing: Sequence[str]) -> str:
     there = ", ".join(map(repr, chunk.names[:SHOWN_NAMES])) + ", …" * (len(chunk.names) > SHOWN_NAMES)
     capitals = {name.lower() for name in chunk.names} & {name.lower() for name in missing}
     return f"there are {there}{' (capitals count)' * bool(capitals)}"
-
-
-def first_filled(values: Column) -> int:
-    """Return the position of the first value that is not empty; how many there are if all are."""
-    column = values if isinstance(values, list) else (value.as_py() for value in values)
-    return next((n for n, value in enumerate(column) if value is not None and value != ""), len(values))

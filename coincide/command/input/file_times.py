@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.faults import CommandError, RowFaults, ValueRefused
-from coincide.command.input.chunks import Column
-from coincide.command.input.file_columns import is_text, listed, typed
+from coincide.command.input.chunks import Column, is_text, listed, typed
 from coincide.joins.keys import LATEST_TIME_US
 
 YEAR_1980_US = 315_532_800_000_000

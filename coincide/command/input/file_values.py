@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray
 from coincide.command.faults import RowFaults, ValueRefused
-from coincide.command.input.chunks import Column
-from coincide.command.input.file_columns import first_filled, is_text, read_labels, read_numbers, typed
+from coincide.command.input.chunks import Column, first_filled, is_text, typed
+from coincide.command.input.file_columns import read_labels, read_numbers
 
 _AS_PRINTED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_decimal)
 
@@ -65,15 +65,12 @@ class ValueColumn:
 
 
 def _reads_as_number(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
     try:
-        float(value)
+        with suppress(OverflowError):
+            float(value)
     except (TypeError, ValueError):
         return False
-    except OverflowError:
-        return True
-    return True
+    return not isinstance(value, bool)
 
 
 def _whole_numbers(values: Column) -> pa.Array | None:

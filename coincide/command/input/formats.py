@@ -1,4 +1,4 @@
-"""Formats: which reader a file's name asks for."""
+"""Formats of files: which reader a name asks for; CSV and NDJSON have modules of their own, Parquet is read here."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from coincide.command.faults import BadRows, CommandError
 from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.csv_rows import csv_chunks
 from coincide.command.input.ndjson_rows import ndjson_chunks
-from coincide.command.input.parquet_rows import parquet_chunks
 
 Format = Literal["csv", "ndjson", "parquet"]
 
-SUFFIXES: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".parquet": "parquet",
-}
+_TEXTS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson"}
+SUFFIXES: dict[str, Format] = {**_TEXTS, ".parquet": "parquet"}
 
 
 def format_of(path: Path) -> Format:
@@ -54,3 +53,58 @@ def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advanc
         raise CommandError(f"{path}: the gzip file is damaged: {error}") from None
     except OSError as error:  # gzip.BadGzipFile is one
         raise CommandError(f"{path}: {error.strerror or error}") from None
+
+
+ROWS = 262_144
+
+
+def parquet_chunks(path: Path, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
+    """Yield the wanted columns of `path`; ``attributes.celsius`` is a field of a column of structures."""
+    try:
+        with path.open("rb") as raw:
+            if not raw.seekable():
+                raise CommandError(f"{path}: Parquet cannot be read from a pipe")
+            with pq.ParquetFile(raw) as file:
+                yield from _chunks(path, file, wanted, advance)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def _chunks(path: Path, file: pq.ParquetFile, wanted: Sequence[str], advance: Advance) -> Iterator[Chunk]:
+    schema, names = file.schema_arrow, file.schema_arrow.names
+    for name in wanted:
+        if names.count(name) > 1:
+            raise CommandError(f"{path}: the schema names {name!r} twice")
+    present = [name for name in wanted if name in names or _is_inside(schema, name)]
+    total, first = max(file.metadata.num_rows, 1), 1
+    yield _chunk(schema.empty_table(), present, first, names)
+    for batch in file.iter_batches(ROWS, columns=present):
+        yield _chunk(pa.Table.from_batches([batch]), present, first, names)
+        first += batch.num_rows
+        advance((first - 1) / total)
+
+
+def _chunk(table: pa.Table, present: Sequence[str], first: int, names: Sequence[str]) -> Chunk:
+    columns = {name: _column(table, name) for name in present}
+    row = np.arange(first, first + table.num_rows, dtype=np.int64)
+    return Chunk(columns, row, row, names)
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    if name in table.column_names:
+        return table.column(name).combine_chunks()
+    root, *path = name.split(".")
+    return pc.struct_field(table.column(root).combine_chunks(), path)
+
+
+def _is_inside(schema: pa.Schema, name: str) -> bool:
+    """Whether `name` is a path such as ``attributes.celsius`` into a column of structures."""
+    root, *path = name.split(".")
+    if not path or root not in schema.names:
+        return False
+    kind = schema.field(root).type
+    for step in path:
+        if not pa.types.is_struct(kind) or kind.get_field_index(step) < 0:
+            return False
+        kind = kind.field(step).type
+    return True

@@ -6,20 +6,21 @@ import csv
 import gzip
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from coincide.command.main import main
 
-Row = Mapping[str, Any]
+EPOCH_US = 541_064_135_000_000  # 1987-02-23T07:35:35Z
 FORMATS = ("csv", "ndjson", "parquet")
+NUMBERS = {"row_a", "row_b", "offset_s", "probability", "count", "duration_s", "value"}
 
 
-def write(path: Path, rows: Sequence[Row]) -> Path:
+def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     """Write the rows in the format that the name of `path` says; all have the columns of the first."""
     if path.suffix == ".parquet":
         pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
@@ -41,68 +42,32 @@ def text(path: Path, content: str) -> Path:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Read an answer; times as text, as the text formats have them."""
+    """Read an answer; times as text, as the text formats have them, and None for an empty cell of CSV."""
     if path.suffix == ".ndjson":
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     if path.suffix == ".csv":
         with path.open(encoding="utf-8", newline="") as file:
-            return [_numbers(row) for row in csv.DictReader(file)]
-    return [
-        {name: value if not hasattr(value, "isoformat") else _rfc_3339(value) for name, value in row.items()}
-        for row in pq.read_table(path).to_pylist()
-    ]
-
-
-def _numbers(row: Row) -> dict[str, Any]:
-    convert = {"row_a": int, "row_b": int, "offset_s": float, "probability": float}
-    return {name: convert.get(name, str)(value) for name, value in row.items()}
-
-
-def _rfc_3339(at: Any) -> str:
-    return str(at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-
-
-class Failing(Protocol):
-    """Runs a command on arguments that it cannot use, and returns the lines that it says."""
-
-    def __call__(self, *arguments: object) -> list[str]: ...
-
-
-def failed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
-    """Run a command that has to fail without an answer or a traceback; return what it says."""
-    assert main([*map(str, arguments)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
-    return [line for line in err.splitlines() if "taken as exact" not in line]
-
-
-def join(*arguments: object, out: Path) -> list[dict[str, Any]]:
-    """Run ``coincide join ... --out``; it has to end well. Return the answer."""
-    assert main(["join", *map(str, arguments), "--out", str(out)]) == 0
-    return read(out)
-
-
-def coalesce(*arguments: object, out: Path) -> list[dict[str, Any]]:
-    """Run ``coincide coalesce ... --out``; it has to end well. Return the answer."""
-    assert main(["coalesce", *map(str, arguments), "--out", str(out)]) == 0
-    return read_values(out)
-
-
-def read_values(path: Path) -> list[dict[str, Any]]:
-    """Read an answer of runs; in CSV a column of numbers is one of numbers, and what is empty is None."""
-    if path.suffix != ".csv":
-        return read(path)
-    with path.open(encoding="utf-8", newline="") as file:
-        return [{name: _value(name, cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+            return [{name: _value(name, cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+    return [{name: _rfc_3339(value) for name, value in row.items()} for row in pq.read_table(path).to_pylist()]
 
 
 def _value(name: str, cell: str) -> Any:
     if name == "open":
         return {"true": True, "false": False}[cell]
-    if name in {"count", "duration_s", "value"} and cell:
-        try:
-            return float(cell)
-        except ValueError:
-            return cell
-    return cell or None
+    try:
+        return float(cell) if name in NUMBERS else cell or None
+    except ValueError:
+        return cell or None
+
+
+def _rfc_3339(value: Any) -> Any:
+    return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if hasattr(value, "strftime") else value
+
+
+def answer_of(command: str, *arguments: object, out: Path) -> list[dict[str, Any]]:
+    """Run ``coincide COMMAND ... --out``; it has to end well. Return the answer."""
+    assert main([command, *map(str, arguments), "--out", str(out)]) == 0
+    return read(out)
+
+
+join, coalesce = partial(answer_of, "join"), partial(answer_of, "coalesce")

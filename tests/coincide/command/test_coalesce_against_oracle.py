@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from coincide import Bounded, Decreasing, Equal, Increasing, Quantised
 from coincide.coalescing import Equivalence, Predicate
-from tests.coincide.command.files import FORMATS, coalesce, write
+from tests.coincide.command.files import EPOCH_US, FORMATS, coalesce, write
 from tests.reference import central_italy
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
 
-EPOCH_US = 541_064_135_000_000
 EQUIVALENCES: dict[str, Equivalence] = {
     "equal": Equal(),
     "any": Predicate(lambda _previous, _following: True),
@@ -29,6 +28,7 @@ EQUIVALENCES: dict[str, Equivalence] = {
 GROUPS = [("bay", 9), ("bay", 10), ("hill", 9), ("hill", 10)]
 IN_ORDER = [("bay", 10), ("bay", 9), ("hill", 10), ("hill", 9)]  # of their texts
 
+COLUMNS = ["--by", "site", "--by", "mast", "--value", "celsius"]
 STATIONS = ["IV.CAMP", "YR.ED14"]
 Row = dict[str, Any]
 readings = st.lists(
@@ -53,10 +53,9 @@ class Question:
 
     @property
     def options(self) -> list[str]:
-        given = {"gap": self.gap / 2, "hold": self.hold and self.hold / 2, "above": self.above, "below": self.below}
-        return [f"--{name}={value}" for name, value in given.items() if value is not None] + [
-            f"--equivalence={self.equivalence}"
-        ]
+        times = {"gap": self.gap / 2, "hold": self.hold and self.hold / 2}
+        given = {**times, "above": self.above, "below": self.below, "equivalence": self.equivalence}
+        return [f"--{name}={value}" for name, value in given.items() if value is not None]
 
     def keeps(self, value: Any) -> bool:
         return (self.above is None or value > self.above) and (self.below is None or value < self.below)
@@ -73,7 +72,7 @@ questions = st.builds(
 
 
 def united(pieces: list[Fact], question: Question) -> list[tuple[int, int, int, Any, int]]:
-    """Facts to (group, start, end, value of the first, count), by the definition."""
+    """Return (group, start, end, value of the first, count) of the runs of facts, by the definition."""
     if question.equivalence == "equal":
         return coalesced_facts(pieces, question.gap)
     return coalesced_trends(pieces, EQUIVALENCES[question.equivalence], question.gap)
@@ -85,14 +84,11 @@ def expected_of_readings(rows: list[Reading], question: Question) -> list[tuple[
     pieces = [Fact(run.start_us, run.end_us, int(run.group), run.value) for run in alone if question.keeps(run.value)]
     newest = {run.group: run.value for run in alone if run.is_open and question.keeps(run.value)}
     expected: list[tuple[Any, ...]] = []
-    runs = united(pieces, question)
-    for run in runs:
-        group, start, end, value, count = run
-        rivals = [each for each in runs if each[0] == group and (question.equivalence != "equal" or each[3] == value)]
-        has_newest = group in newest and (question.equivalence != "equal" or newest[group] == value)
-        expected.append(
-            (group, value, start, end, count, has_newest and run == max(rivals, key=lambda each: each[1:3]))
-        )
+    runs, any_value = united(pieces, question), question.equivalence != "equal"
+    for group, start, end, value, count in runs:
+        rivals = [each[1:3] for each in runs if each[0] == group and (any_value or each[3] == value)]
+        has_newest = group in newest and (any_value or newest[group] == value)
+        expected.append((group, value, start, end, count, has_newest and (start, end) == max(rivals)))
     return expected
 
 
@@ -107,12 +103,12 @@ def shown(answer: list[Row]) -> list[tuple[Any, ...]]:
     return runs_shown
 
 
+def at(half: int) -> str:
+    return f"1987-02-23T07:35:{35 + half / 2:09.6f}Z"
+
+
 def half_seconds(at: str) -> int:
     return round((float(at[17:-1]) + 60 * int(at[14:16]) - 2135) * 2)
-
-
-def test_half_seconds() -> None:
-    assert half_seconds("1987-02-23T07:35:37.500000Z") == 5
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -127,8 +123,7 @@ def test_readings_as_the_slow_twin_has_them(
     ]
     written = [written[n] for n in sorted(range(len(rows)), key=lambda n: (n * 7) % 5)]  # ids are not in order
     file = write(tmp_path / f"a.{source}", written)
-    columns = ["--by", "site", "--by", "mast", "--value", "celsius"]
-    answer = coalesce(file, *columns, *question.options, out=tmp_path / f"out.{target}")
+    answer = coalesce(file, *COLUMNS, *question.options, out=tmp_path / f"out.{target}")
     slow = [Reading(at, IN_ORDER.index(group), id_, value) for id_, (at, group, value) in zip(ids, rows, strict=True)]
     runs_shown = shown(answer)
     assert Counter(runs_shown) == Counter(expected_of_readings(slow, question))
@@ -143,22 +138,18 @@ def test_readings_as_the_slow_twin_has_them(
 def test_facts_as_the_slow_twin_has_them(
     tmp_path: Path, rows: list[tuple[int, int | None, tuple[str, int], int]], gap: int, equivalence: str, source: str
 ) -> None:
-    def at(half: int | None) -> str | None:
-        return None if half is None else f"1987-02-23T07:35:{35 + half / 2:09.6f}Z"
-
-    written = [
-        {"site": site, "mast": mast, "from": at(start), "to": None if lasting is None else at(start + lasting),
-         "celsius": value}
-        for start, lasting, (site, mast), value in rows
-    ]  # fmt: skip
-    file = write(tmp_path / f"a.{source}", written)
-    columns = ["--by", "site", "--by", "mast", "--value", "celsius", "--start", "from", "--end", "to"]
-    question = Question(equivalence, gap, None, None, None)
-    answer = coalesce(file, *columns, *question.options, out=tmp_path / f"out.{source}")
     never = 1000
+    ends = [never if lasting is None else start + lasting for start, lasting, *_ in rows]
+    written = [
+        {"site": site, "mast": mast, "from": at(start), "to": None if end == never else at(end), "celsius": value}
+        for (start, _, (site, mast), value), end in zip(rows, ends, strict=True)
+    ]
+    file = write(tmp_path / f"a.{source}", written)
+    question = Question(equivalence, gap, None, None, None)
+    options = [*COLUMNS, "--start", "from", "--end", "to", *question.options]
+    answer = coalesce(file, *options, out=tmp_path / f"out.{source}")
     pieces = [
-        Fact(start, never if lasting is None else start + lasting, IN_ORDER.index(group), value)
-        for start, lasting, group, value in rows
+        Fact(start, end, IN_ORDER.index(group), value) for (start, _, group, value), end in zip(rows, ends, strict=True)
     ]
     expected = [
         (group, value, start, None if end == never else end, count, end == never)
@@ -172,14 +163,14 @@ def test_facts_as_the_slow_twin_has_them(
 def test_a_real_hour_as_the_slow_twin_has_it(tmp_path: Path) -> None:
     """When was each station busy: picks of either phase at most 20 s apart."""
     picks = central_italy.picks()
-    file = write(tmp_path / "picks.csv", [
-        {"station": pick.station, "phase": pick.phase, "detected_at_us": pick.detected_at_us} for pick in picks
-    ])  # fmt: skip
-    answer = coalesce(file, "--by", "station", "--hold", 20, out=tmp_path / "busy.parquet")
-    times = {station: {pick.detected_at_us for pick in picks if pick.station == station} for station in STATIONS}
+    rows = [{"station": pick.station, "phase": pick.phase, "detected_at_us": pick.detected_at_us} for pick in picks]
+    answer = coalesce(
+        write(tmp_path / "picks.csv", rows), "--by", "station", "--hold", 20, out=tmp_path / "busy.parquet"
+    )
     assert sum(row["count"] for row in answer) == len({(pick.station, pick.detected_at_us) for pick in picks})
-    for station, each in times.items():
-        slow = coalesced_readings([Reading(at, 0, 0) for at in each], EQUIVALENCES["any"], 20_000_000)
+    for station in STATIONS:
+        times_us = {pick.detected_at_us for pick in picks if pick.station == station}
+        slow = coalesced_readings([Reading(at_us, 0, 0) for at_us in times_us], EQUIVALENCES["any"], 20_000_000)
         assert len(slow) > 5
         busy = [row for row in answer if row["station"] == station]
         assert [(row["duration_s"], row["count"], row["open"]) for row in busy] == [

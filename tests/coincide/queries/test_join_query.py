@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from itertools import combinations, pairwise
+from collections.abc import Sequence
+from itertools import chain, combinations, pairwise
 from typing import Any
 
 import pytest
@@ -32,14 +33,10 @@ def test_a_query_is_read_and_written_back() -> None:
     assert Query.from_json(query.to_json()) == query
 
 
-def test_an_asymmetric_window_is_written_back_as_its_bounds() -> None:
-    obj = edge(window_s=None, lo_s=-1.0, hi_s=9.0)
-    query = Query.from_json(obj)
+def test_an_asymmetric_window_is_written_back_as_its_bounds_and_turned_as_between_says() -> None:
+    query = Query.from_json(edge(window_s=None, lo_s=-1.0, hi_s=9.0))
     assert query.to_json()["within"] == [{"between": ["s", "a"], "threshold": 0.6, "lo_s": -1.0, "hi_s": 9.0}]
     assert Query.from_json(query.to_json()) == query
-
-
-def test_between_gives_the_direction_of_the_window() -> None:
     backwards = Query.from_json(edge(between=["a", "s"], window_s=None, lo_s=-1.0, hi_s=9.0))
     assert (backwards.window.lo_s, backwards.window.hi_s) == (-9.0, 1.0)  # of the second role of from minus the first
 
@@ -48,23 +45,8 @@ def test_a_whole_number_is_a_threshold_too() -> None:
     assert Query.from_json(edge(threshold=1)).within[0].threshold == 1.0
 
 
-@pytest.mark.parametrize(
-    ("changed", "keeps"),
-    [
-        (edge(threshold=0.9), True),
-        (edge(between=["a", "s"]), True),  # the same window, seen from the other side
-        (edge(window_s=2.5), False),
-        (intruder(sensors="any"), False),
-        ({**intruder(), "from": {"s": "seismic", "a": "seismic"}}, False),
-        ({**intruder(), "from": {"a": "acoustic", "s": "seismic"}}, False),  # roles in another order: other match ids
-    ],
-)
-def test_what_keeps_the_activation(changed: dict[str, Any], keeps: bool) -> None:
-    assert Query.from_json(intruder()).keeps_activation(Query.from_json(changed)) is keeps
-
-
 def test_the_json_of_two_roles_is_as_ever() -> None:
-    """Stored queries and the state's header hold it."""
+    # stored queries and the state's header hold it
     written = json.dumps(Query.from_json(edge(between=["a", "s"], window_s=None, lo_s=-1, hi_s=9)).to_json())
     assert written == (
         '{"id": "intruder", "from": {"s": "seismic", "a": "acoustic"}, '
@@ -97,37 +79,26 @@ def test_one_edge_stands_for_all_of_a_path() -> None:
     assert Query.from_json(query.to_json()) == query
 
 
-def graph_of(*pairs: str, lo_s: float = -2) -> dict[str, Any]:
+def graph_of(*pairs: Sequence[str]) -> dict[str, Any]:
     """A query whose roles are the letters of its edges, each edge with another window."""
-    edges = [
-        {"between": [*pair], "lo_s": lo_s, "hi_s": 2 + number, "threshold": 0.1} for number, pair in enumerate(pairs)
-    ]
-    return {"id": "graph", "from": dict.fromkeys(sorted(set("".join(pairs))), "gas"), "within": edges}
+    edges = [{"between": [*pair], "lo_s": -2, "hi_s": 2 + n, "threshold": 0.1} for n, pair in enumerate(pairs)]
+    return {"id": "graph", "from": dict.fromkeys(sorted(set(chain(*pairs))), "gas"), "within": edges}
 
 
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        ["ab", "bc", "cd", "de", "ef", "fa"],  # a ring of six
-        ["ab", "ac", "ad", "bc", "bd", "cd", "de", "ef"],  # a clique of four, and two more behind it
-        [f"{a}{b}" for a, b in pairwise("abcdefghijklmnop")],
-        [f"a{b}" for b in "bcdefghijklmnop"],
-    ],
-)
-def test_graphs_whose_joint_probability_is_soon_told(pairs: list[str]) -> None:
+RING, MANY = ["ab", "bc", "cd", "de", "ef", "fa"], "abcdefghijklmnop"
+CLIQUE_AND_TWO_BEHIND = ["ab", "ac", "ad", "bc", "bd", "cd", "de", "ef"]
+TWO_TRIANGLES = ["ab", "bc", "ca", "de", "ef", "fd", "ad"]
+
+
+@pytest.mark.parametrize("pairs", [RING, CLIQUE_AND_TWO_BEHIND, list(pairwise(MANY)), [("a", b) for b in MANY[1:]]])
+def test_graphs_whose_joint_probability_is_soon_known(pairs: list[Any]) -> None:
     assert len(Query.from_json(graph_of(*pairs)).within) == len(pairs)
 
 
 @pytest.mark.parametrize(
-    "pairs",
-    [
-        ["ab", "bc", "cd", "de", "ef", "fg", "ga"],
-        [f"{a}{b}" for a, b in combinations("abcde", 2)],
-        ["ab", "bc", "ca", "de", "ef", "fd", "ad"],  # two triangles
-        [f"{a}{b}" for a, b in combinations("abcdefghijklmnop", 2)],
-    ],
+    "pairs", [[*RING[:5], "fg", "ga"], list(combinations("abcde", 2)), TWO_TRIANGLES, list(combinations(MANY, 2))]
 )
-def test_graphs_whose_joint_probability_takes_long_are_refused(pairs: list[str]) -> None:
+def test_graphs_whose_joint_probability_takes_long_are_refused(pairs: list[Any]) -> None:
     with pytest.raises(QueryError, match="takes too long") as refused:
         Query.from_json(graph_of(*pairs))
     assert refused.value.field == "within"
@@ -162,25 +133,31 @@ def test_roles_of_one_stream_are_alike_in_a_uniform_clique_with_one_threshold() 
 
 
 @pytest.mark.parametrize(
-    ("changed", "keeps"),
+    ("known", "changed", "keeps"),
     [
-        (valley(within=[{"lo_s": 0, "hi_s": 60, "threshold": 0.4}]), True),
-        (valley(joint_threshold=0.4), True),
-        (valley(within=[{"lo_s": 0, "hi_s": 60}], joint_threshold=0.4), True),
-        (valley(form=None, within=Query.from_json(valley()).to_json()["within"]), True),
-        (valley(within=[{"lo_s": 0, "hi_s": 61, "threshold": 0.5}]), False),
-        (valley(form="clique"), False),
-        (valley(equal="attributes.object"), False),
-        (valley(**{"from": {"gate": "gas", "bridge": "wind", "tower": "gas"}}), False),
+        (intruder(), edge(threshold=0.9), True),
+        (intruder(), edge(between=["a", "s"]), True),  # the same window, seen from the other side
+        (intruder(), edge(window_s=2.5), False),
+        (intruder(), intruder(sensors="any"), False),
+        (intruder(), {**intruder(), "from": {"s": "seismic", "a": "seismic"}}, False),
+        (
+            intruder(),
+            {**intruder(), "from": {"a": "acoustic", "s": "seismic"}},
+            False,
+        ),  # other match ids
+        (valley(), valley(within=[{"lo_s": 0, "hi_s": 60, "threshold": 0.4}]), True),
+        (valley(), valley(joint_threshold=0.4), True),
+        (valley(), valley(within=[{"lo_s": 0, "hi_s": 60}], joint_threshold=0.4), True),
+        (valley(), valley(form=None, within=Query.from_json(valley()).to_json()["within"]), True),
+        (valley(), valley(within=[{"lo_s": 0, "hi_s": 61, "threshold": 0.5}]), False),
+        (valley(), valley(form="clique"), False),
+        (valley(), valley(equal="attributes.object"), False),
+        (valley(), valley(**{"from": {"gate": "gas", "bridge": "wind", "tower": "gas"}}), False),
+        (valley(form="clique"), valley(form="clique", at_least=2), False),
     ],
 )
-def test_what_keeps_the_activation_of_three_roles(changed: dict[str, Any], keeps: bool) -> None:
-    assert Query.from_json(valley()).keeps_activation(Query.from_json(changed)) is keeps
-
-
-def test_another_number_of_members_starts_anew() -> None:
-    burst = valley(form="clique")
-    assert not Query.from_json(burst).keeps_activation(Query.from_json({**burst, "at_least": 2}))
+def test_what_keeps_the_activation(known: dict[str, Any], changed: dict[str, Any], keeps: bool) -> None:
+    assert Query.from_json(known).keeps_activation(Query.from_json(changed)) is keeps
 
 
 @pytest.mark.parametrize(
@@ -226,57 +203,32 @@ def test_what_no_graph_can_be_made_of_is_refused(obj: dict[str, Any], field: str
     assert what in refused.value.message
 
 
-@pytest.mark.parametrize(
-    ("obj", "field"),
-    [
-        ([], "query"),
-        (None, "query"),
-        ({"from": {}, "within": []}, "id"),
-        ({"id": "x", "within": []}, "from"),
-        ({"id": "x", "from": {}}, "within"),
-        (intruder(more=1), "more"),
-        (intruder(id=""), "id"),
-        (intruder(id="a b"), "id"),
-        (intruder(id="x" * 101), "id"),
-        (intruder(id=7), "id"),
-        (intruder(**{"from": []}), "from"),
-        (intruder(**{"from": {"s": "seismic"}}), "from"),
-        (intruder(**{"from": {"s": "x", "a": "x", "b": "x"}}), "within"),
-        (intruder(**{"from": {"s": "seismic", "a": 1}}), "from.a"),
-        (intruder(**{"from": {"s": "seismic", "a-b": "x"}}), "from"),
-        (intruder(within={}), "within"),
-        (intruder(within=[]), "within"),
-        (intruder(within=[1]), "within[0]"),
-        (intruder(within=edge()["within"] * 2), "within"),
-        (edge(more=1), "within[0].more"),
-        (edge(equal="x"), "within[0].equal"),
-        (edge(between=None), "within[0].between"),
-        (edge(between=["s"]), "within[0].between"),
-        (edge(between=["s", "s"]), "within[0].between"),
-        (edge(between=["s", "x"]), "within[0].between"),
-        (edge(between=["s", 1]), "within[0].between"),
-        (edge(window_s=None), "within[0].window_s"),
-        (edge(lo_s=1), "within[0].window_s"),
-        (edge(window_s=None, lo_s=1), "within[0].window_s"),
-        (edge(window_s=-1), "within[0].window_s"),
-        (edge(window_s="2"), "within[0].window_s"),
-        (edge(window_s=True), "within[0].window_s"),
-        (edge(window_s=float("nan")), "within[0].window_s"),
-        (edge(window_s=10**400), "within[0].window_s"),
-        (edge(window_s=None, lo_s=2, hi_s=1), "within[0].lo_s"),
-        (edge(threshold=None), "within[0].threshold"),
-        (edge(threshold=0), "within[0].threshold"),
-        (edge(threshold=1.01), "within[0].threshold"),
-        (edge(threshold=True), "within[0].threshold"),
-        (edge(threshold="0.5"), "within[0].threshold"),
-        (edge(threshold=float("nan")), "within[0].threshold"),
-        (edge(threshold=10**400), "within[0].threshold"),
-        (intruder(sensors="none"), "sensors"),
-        (intruder(sensors=None), "sensors"),
-        (intruder(sensors=["any"]), "sensors"),
-    ],
-)
-def test_what_cannot_be_used_is_refused_with_the_field(obj: object, field: str) -> None:
+UNUSABLE: list[tuple[str, list[Any]]] = [
+    ("query", [[], None]),
+    ("id", [{"from": {}, "within": []}, intruder(id=""), intruder(id="a b"), intruder(id="x" * 101), intruder(id=7)]),
+    ("from", [{"id": "x", "within": []}, intruder(**{"from": []}), intruder(**{"from": {"s": "seismic"}})]),
+    ("from", [intruder(**{"from": {"s": "seismic", "a-b": "x"}})]),
+    ("within", [{"id": "x", "from": {}}, intruder(**{"from": {"s": "x", "a": "x", "b": "x"}}), intruder(within={})]),
+    ("within", [intruder(within=[]), intruder(within=edge()["within"] * 2)]),
+    ("more", [intruder(more=1)]),
+    ("from.a", [intruder(**{"from": {"s": "seismic", "a": 1}})]),
+    ("within[0]", [intruder(within=[1])]),
+    ("within[0].more", [edge(more=1)]),
+    ("within[0].equal", [edge(equal="x")]),
+    ("within[0].between", [edge(between=None), edge(between=["s"]), edge(between=["s", "s"])]),
+    ("within[0].between", [edge(between=["s", "x"]), edge(between=["s", 1])]),
+    ("within[0].window_s", [edge(window_s=None), edge(lo_s=1), edge(window_s=None, lo_s=1), edge(window_s=-1)]),
+    ("within[0].window_s", [edge(window_s="2"), edge(window_s=True), edge(window_s=float("nan"))]),
+    ("within[0].window_s", [edge(window_s=10**400)]),
+    ("within[0].lo_s", [edge(window_s=None, lo_s=2, hi_s=1)]),
+    ("within[0].threshold", [edge(threshold=None), edge(threshold=0), edge(threshold=1.01), edge(threshold=True)]),
+    ("within[0].threshold", [edge(threshold="0.5"), edge(threshold=float("nan")), edge(threshold=10**400)]),
+    ("sensors", [intruder(sensors="none"), intruder(sensors=None), intruder(sensors=["any"])]),
+]
+
+
+@pytest.mark.parametrize(("field", "obj"), [(field, obj) for field, objs in UNUSABLE for obj in objs])
+def test_what_cannot_be_used_is_refused_with_the_field(field: str, obj: object) -> None:
     with pytest.raises(QueryError) as refused:
         Query.from_json(obj)
     assert refused.value.field == field

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +14,10 @@ from coincide import Bounded, Equal, Quantised
 from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
 from coincide.sliding.questions import Lasting, Longest, Similar, ValueLimits
+from deploy.local.machine import ROOT
 
-SCHEMA = Path(__file__).resolve().parents[3] / "docs" / "contracts" / "query.schema.json"
-VALIDATOR = Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+SCHEMA = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
 
 CELSIUS = {"from": "temperature", "by": "sensor", "value": "attributes.celsius"}
 COALESCE = {**CELSIUS, "where": {"above": 100}, "window": {"time_s": 86400, "slide_s": 3600}}
@@ -63,8 +63,7 @@ def test_what_is_written_is_read_back(obj: dict[str, Any], equivalence: object, 
     assert list(VALIDATOR.iter_errors(read.to_json())) == []
 
 
-Spoil = Callable[[dict[str, Any]], object]
-REFUSED: dict[str, tuple[str, Spoil]] = {
+REFUSED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "no id": ("id", lambda q: q.pop("id")),
     "a field of joins": ("within", lambda q: q.update(within=[])),
     "nothing asked": ("longest", lambda q: q.pop("longest")),

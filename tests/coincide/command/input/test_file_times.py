@@ -18,35 +18,21 @@ from coincide.command.input.file_times import YEAR_1980_US, instant_us, read_ins
 from coincide.joins.keys import LATEST_TIME_US
 from services.ingest.stamping import posted as ingest
 from services.ingest.stamping.verdicts import Refused
+from tests.coincide.command.files import EPOCH_US
 
 ZONES = st.builds(timezone, st.integers(-23 * 60, 23 * 60).map(lambda minutes: timedelta(minutes=minutes)))
 TIMES = st.datetimes(datetime(1970, 1, 1), datetime(2111, 12, 31), timezones=ZONES).map(datetime.isoformat)
-ODD = st.sampled_from(
-    [
-        "1987-02-23T07:35:35Z",
-        "1987-02-23t07:35:35.1z",
-        "1987-02-23T07:35:35.123456789Z",
-        "1987-02-23T07:35:35.1234567890123Z",
-        "1987-02-23 07:35:35Z",
-        "1987-02-23T07:35:35",
-        "1987-02-23T07:35Z",
-        "1987-02-23T24:00:00Z",
-        "1987-02-23T07:35:60Z",
-        "1987-02-23T07:35:35+24:00",
-        "1987-02-23T07:35:35+0900",
-        "1987-02-30T07:35:35Z",
-        "1987-W09-1T07:35:35Z",
-        "1979-12-31T23:59:59.999999Z",
-        "yesterday",
-        "",
-        "٢٠٢٠-01-01T00:00:00Z",
-    ]
-)
+ODD = st.sampled_from([
+    "1987-02-23T07:35:35Z", "1987-02-23t07:35:35.1z", "1987-02-23T07:35:35.123456789Z",
+    "1987-02-23T07:35:35.1234567890123Z", "1987-02-23 07:35:35Z", "1987-02-23T07:35:35", "1987-02-23T07:35Z",
+    "1987-02-23T24:00:00Z", "1987-02-23T07:35:60Z", "1987-02-23T07:35:35+24:00", "1987-02-23T07:35:35+0900",
+    "1987-02-30T07:35:35Z", "1987-W09-1T07:35:35Z", "1979-12-31T23:59:59.999999Z", "yesterday", "",
+    "٢٠٢٠-01-01T00:00:00Z",
+])  # fmt: skip
 NUMBERS = st.one_of(st.integers(-(2**70), 2**70), st.sampled_from([YEAR_1980_US, YEAR_1980_US - 1, 541_064_135]))
 
 
 def instants_us(values: Column, *, assume_utc: bool = False) -> tuple[Int64Array, RowFaults]:
-    """Return the times, and what is wrong with which of them."""
     faults = RowFaults()
     return read_instants_us(values, "t", faults, assume_utc=assume_utc), faults
 
@@ -82,34 +68,20 @@ def test_a_column_reads_as_its_values_one_by_one(values: list[str]) -> None:
 
 
 def test_a_number_may_be_text_since_csv_has_no_other() -> None:
-    assert of_file("541064135000000") == 541_064_135_000_000
+    assert of_file("541064135000000") == EPOCH_US
     assert of_file("541064135") is None
 
 
 @pytest.mark.parametrize("value", [True, 541_064_135e6, None, [], {"a": 1}])
 def test_what_is_no_time_is_refused(value: object) -> None:
-    _, faults = instants_us([value, 541_064_135_000_000])
+    _, faults = instants_us([value, EPOCH_US])
     assert list(faults) == [0]
-
-
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        ("yesterday", "t: 'yesterday': RFC 3339 or epoch microseconds"),
-        (541_064_135, "looks like seconds"),
-        ("1987-02-23T07:35:35", "no offset"),
-        ("2200-01-01T00:00:00Z", "before the year 2112"),
-        ("", "t: empty"),
-    ],
-)
-def test_the_message_says_what_is_wrong(value: object, why: str) -> None:
-    assert why in instants_us([value])[1][0]
 
 
 @pytest.mark.parametrize("value", ["1987-02-23T07:35:35", "1987-02-23 07:35:35", "1987-02-23 16:35:35+09:00"])
 def test_assume_utc(value: str) -> None:
     times, faults = instants_us([value], assume_utc=True)
-    assert (times.tolist(), faults) == ([541_064_135_000_000], {})
+    assert (times.tolist(), faults) == ([EPOCH_US], {})
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -117,16 +89,13 @@ def test_assume_utc(value: str) -> None:
 def test_timestamp_columns_of_any_unit_and_zone(unit: str, zone: str) -> None:
     column = pa.array([datetime(1987, 2, 23, 7, 35, 35, tzinfo=UTC), None], pa.timestamp(unit, zone))
     times, faults = instants_us(column)
-    assert times[0] == 541_064_135_000_000
+    assert times[0] == EPOCH_US
     assert list(faults) == [1]
 
 
-def test_nanoseconds_are_cut_off() -> None:
+def test_nanoseconds_are_cut_off_and_timestamps_out_of_range_refused() -> None:
     column = pa.array([541_064_135_000_000_999], pa.int64()).cast(pa.timestamp("ns", "UTC"))
-    assert instants_us(column)[0].tolist() == [541_064_135_000_000]
-
-
-def test_timestamps_out_of_range() -> None:
+    assert instants_us(column)[0].tolist() == [EPOCH_US]
     column = pa.array(np.array([0, 2**62 // 1000], "datetime64[us]")).cast(pa.timestamp("us", "UTC"))
     _, faults = instants_us(column)
     assert "1970-01-01" in faults[0]
@@ -137,4 +106,4 @@ def test_a_naive_timestamp_column_needs_the_users_word() -> None:
     column = pa.array([datetime(1987, 2, 23, 7, 35, 35)])
     with pytest.raises(CommandError, match="--assume-utc"):
         instants_us(column)
-    assert instants_us(column, assume_utc=True)[0].tolist() == [541_064_135_000_000]
+    assert instants_us(column, assume_utc=True)[0].tolist() == [EPOCH_US]

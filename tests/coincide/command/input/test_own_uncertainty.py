@@ -21,9 +21,7 @@ from coincide.command.input.own_uncertainty import MOST_SPREADS, NO_LENGTH, OwnU
 from deploy.local.machine import ROOT
 from services.common.declared_streams import load_streams
 from services.ingest.registry.sensors_file import load_sensors
-from tests.coincide.command.files import join, text, write
-
-EPOCH_US = 541_064_135_000_000
+from tests.coincide.command.files import EPOCH_US, join, text, write
 
 
 def own(sigma_s: list[float], length_us: list[int]) -> OwnUncertainty:
@@ -72,9 +70,7 @@ def test_many_at_the_ends_of_what_is_allowed_are_rounded_inside() -> None:
     assert [template.length_s for template in chosen[-2:]] == [0.0, 1e-6]
 
 
-def test_a_file_of_many_uncertainties_says_that_they_are_rounded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_says_that_many_are_rounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"detected_at_us": EPOCH_US + 10**6 * n, "sigma_s": 0.1 + n / 100_000} for n in range(MOST_SPREADS + 1)]
     answer = join(write(tmp_path / "a.csv", rows), "--window", 1, "--threshold", 0.5, out=tmp_path / "out.csv")
     assert "more than 500 different uncertainties; they are rounded to steps of 1 %" in capsys.readouterr().err
@@ -92,7 +88,7 @@ def test_parquet_columns_of_any_number_type(tmp_path: Path) -> None:
 
 
 def test_an_interval_counts_whatever_was_reported(tmp_path: Path) -> None:
-    """The later interval is reported first: roles and offsets still follow the reports."""
+    # the later interval is reported first: roles and offsets still follow the reports
     rows = [
         {"id": name, "detected_at_us": at, "earliest": at + early, "latest": at + early + 2_000_000}
         for name, at, early in (("first", EPOCH_US, 5_000_000), ("second", EPOCH_US + 1_000_000, 0))
