@@ -4,13 +4,11 @@ from fastapi import FastAPI
 from sqlalchemy import Engine
 from starlette.types import Lifespan
 
-from services.alerting.api.dead_letters import dead_letters_router
-from services.alerting.api.descriptions import describe_all_bodies
-from services.alerting.api.episodes import episodes_router
 from services.alerting.api.live import live_router
-from services.alerting.api.matches import matches_router
 from services.alerting.api.queries import queries_router
-from services.alerting.kafka.follower_progress import Progress
+from services.alerting.api.result_models import describe_all_bodies
+from services.alerting.api.results import dead_letters_router, episodes_router, matches_router
+from services.alerting.kafka.projection import Progress
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics, RequestTimes
 from services.alerting.queries.query_changes import QueryChanges

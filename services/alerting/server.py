@@ -13,19 +13,18 @@ from starlette.concurrency import run_in_threadpool
 
 from services.alerting.app import create_app
 from services.alerting.kafka.follower import Follower, Listeners
-from services.alerting.kafka.follower_progress import Progress
 from services.alerting.kafka.kafka_session import KafkaSession
-from services.alerting.kafka.projection import Seed
+from services.alerting.kafka.projection import Progress, Seed
 from services.alerting.kafka.query_publisher import QueryPublisher
 from services.alerting.kafka.records import TOPICS
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
+from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.queries.query_documents import load_queries
 from services.alerting.settings import Settings
 from services.alerting.store.dialect import migrate, open_engine
+from services.alerting.store.episode_rows import newest_sequence
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.sequence import newest_sequence
 from services.common.declared_streams import load_streams
 
 GRACE_S = 5

@@ -3,8 +3,6 @@
 No Docker engine is needed; none of this says that the images build.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib
@@ -14,49 +12,34 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.local.machine import ROOT
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import Settings as IngestSettings
 from spark_jobs.settings import FusionSettings
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))
-
-
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
 def test_every_service_of_the_system_is_there() -> None:
-    names = {"kafka", "topics", "sensors", "ingest", "fusion", "alerting", "prometheus", "grafana"}
-    assert SERVICES.keys() == names
+    every = {"kafka", "topics", "sensors", "ingest", "fusion", "alerting", "prometheus", "grafana"}
+    assert SERVICES.keys() == every
 
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_files_that_compose_names_exist(name: str) -> None:
-    service = SERVICES[name]
+@pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
+def test_a_service_names_what_exists_and_is_published_on_the_loopback_only(service: dict[str, Any]) -> None:
     if "build" in service:
         assert (ROOT / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+    else:
+        assert re.search(r":v?\d+\.\d+\.\d+$", service["image"])
     for volume in service.get("volumes", []):
         source = volume.split(":")[0]
         assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_ports_are_published_on_the_loopback_only(name: str) -> None:
-    for port in SERVICES[name].get("ports", []):
+    for port in service.get("ports", []):
         assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port)
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_images_have_a_version(name: str) -> None:
-    if "build" not in SERVICES[name]:
-        assert re.search(r":v?\d+\.\d+\.\d+$", SERVICES[name]["image"])
-
-
-@pytest.mark.parametrize("name", SERVICES)
-def test_who_is_waited_for_can_be(name: str) -> None:
-    conditions = SERVICES[name].get("depends_on", {})
+    conditions = service.get("depends_on", {})
     for other in conditions:
         condition = conditions[other]["condition"] if isinstance(conditions, dict) else "service_started"
         assert other in SERVICES
@@ -124,10 +107,9 @@ def test_images_hold_what_their_component_needs_in_the_versions_of_make_setup(
     extra: str, needed: set[str], others: set[str]
 ) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    named = {re.split(r"[^\w-]", line)[0] for line in project["optional-dependencies"][extra]}
     lock = pins(f"requirements-{extra}.lock")
     packages = {pin.split("==")[0] for pin in lock}
-    assert named | needed <= packages
+    assert needed | {re.split(r"[^\w-]", line)[0] for line in project["optional-dependencies"][extra]} <= packages
     assert not others & packages
     assert lock.items() <= pins("requirements.lock").items()
 

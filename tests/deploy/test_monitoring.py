@@ -1,9 +1,8 @@
 """Prometheus and Grafana only speak of what the apps export."""
 
-from __future__ import annotations
-
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,21 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
+from deploy.local.machine import ROOT
 from docs.generate import metric_registries
 
-DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "rules.yml"
 DASHBOARD = DEPLOY / "grafana" / "dashboards" / "coincide.json"
 SUFFIXES = {"counter": ("",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
 
 
+@cache
 def exported() -> set[str]:
     """Return every name that Prometheus can read at one of the apps."""
     text = "".join(generate_latest(registry).decode() for registry in metric_registries().values())
-    found = re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE)
-    return {name + suffix for name, kind in found for suffix in SUFFIXES[kind]}
+    kinds = re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE)
+    return {name + suffix for name, kind in kinds for suffix in SUFFIXES[kind]}
 
 
 def of_yaml(path: Path) -> Any:
@@ -40,30 +41,21 @@ EXPRESSIONS = [  # who asks, what
 
 
 @pytest.mark.parametrize(("asker", "expression"), EXPRESSIONS)
-def test_every_metric_that_is_named_is_exported(asker: str, expression: str) -> None:
+def test_metrics_that_are_named_are_exported_and_read_as_what_they_are(asker: str, expression: str) -> None:
+    """The value of a counter says nothing by itself, and a quantile is of buckets."""
     named = set(re.findall(r"\bcoincide_\w+", expression))
     assert named - exported() == set()
     assert named or expression.startswith("up{")
-
-
-@pytest.mark.parametrize(("asker", "expression"), EXPRESSIONS)
-def test_counters_and_histograms_are_read_as_such(asker: str, expression: str) -> None:
-    """The value of a counter says nothing by itself, and a quantile is of buckets."""
     for name in re.findall(r"\bcoincide_\w+_(?:total|bucket)\b", expression):
         assert re.search(rf"(rate|increase)\({name}\S*\[", expression) or "restarts" in name or "starts" in name
     for name in re.findall(r"histogram_quantile\(.*?(coincide_\w+)", expression):
         assert name.endswith("_bucket")
-
-
-@pytest.mark.parametrize("expression", [expression for _, expression in EXPRESSIONS])
-def test_parentheses_match(expression: str) -> None:
     for opening, closing in ("()", "[]", "{}"):
         assert expression.count(opening) == expression.count(closing)
 
 
 def test_alerts_have_unique_names_a_severity_and_a_sentence() -> None:
-    names = [rule["alert"] for rule in ALERTS]
-    assert len(set(names)) == len(names)
+    assert len({rule["alert"] for rule in ALERTS}) == len(ALERTS)
     for rule in ALERTS:
         assert rule["labels"]["severity"] in {"page", "ticket"}
         assert rule["annotations"]["summary"]
@@ -91,11 +83,7 @@ def test_the_dashboard_is_provisioned() -> None:
 
 def test_panels_have_ids_of_their_own_and_do_not_overlap() -> None:
     assert len({panel["id"] for panel in EVERY_PANEL}) == len(EVERY_PANEL)
-    cells = [
-        (x, y)
-        for panel in EVERY_PANEL
-        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
-        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
-    ]
+    places = [[panel["gridPos"][name] for name in "xywh"] for panel in EVERY_PANEL]
+    cells = [(left + x, top + y) for left, top, w, h in places for x in range(w) for y in range(h)]
     assert len(set(cells)) == len(cells)
     assert max(x for x, _ in cells) < 24

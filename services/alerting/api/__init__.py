@@ -1,1 +1,1 @@
-"""The routes of alerting, one router a file, and the models of what they take and answer."""
+"""Routes of alerting: queries, stored results, the live stream; and the models of what they take and answer."""

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
 
-from services.alerting.api.descriptions import problems
+from services.alerting.api.result_models import problems
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import Kind, LiveFilter, LiveHub
 from services.alerting.metrics import Metrics

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting.api.descriptions import problems
 from services.alerting.api.query_models import QueryBody, QueryDocument, QueryHistory, QueryList, Threshold
+from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.edits import Edit
 from services.alerting.queries.query_changes import Precondition, QueryChanges, entity_tag

@@ -11,16 +11,14 @@ from kafka.errors import KafkaError
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from services.alerting.kafka.follower_progress import Progress
-from services.alerting.kafka.kafka_session import KafkaSession, TopicMissingError
-from services.alerting.kafka.projection import Seed, rebuild_queries
+from services.alerting.kafka.kafka_session import KafkaSession, Position, TopicMissingError, read_positions
+from services.alerting.kafka.projection import Progress, Seed, rebuild_queries
 from services.alerting.kafka.query_publisher import KafkaAwayError
 from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
+from services.alerting.store.episode_rows import StoredRow
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.position_rows import Position, read_positions
-from services.alerting.store.sequence import StoredRow
 
 POLL_S = 0.25
 PROBE_EVERY_S = 1.0

@@ -1,14 +1,17 @@
-"""One connection to Kafka: which partitions there are, from where to read, how far behind, what to commit."""
+"""One connection to Kafka: which partitions there are, from where to read, how far it has come, what to commit."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from kafka import TopicPartition
 from kafka.errors import LeaderNotAvailableError
 from kafka.structs import OffsetAndMetadata
+from sqlalchemy import Connection, select
 
-from services.alerting.store.position_rows import Position
+from services.alerting.store.dialect import upsert
+from services.alerting.store.tables import positions
 from services.common.kafka import create_admin, create_consumer
 
 PROBE_TIMEOUT_MS = 5_000
@@ -16,6 +19,28 @@ PROBE_TIMEOUT_MS = 5_000
 
 class TopicMissingError(Exception):
     """A topic that alerting follows does not exist (yet)."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """The offset to read next; `topic_id` tells a topic from one of the same name made after it was deleted."""
+
+    topic: str
+    partition: int
+    topic_id: str
+    next_offset: int
+
+
+def store_positions(connection: Connection, reached: Iterable[Position]) -> None:
+    """Keep the positions `reached`."""
+    rows = [vars(position) for position in reached]
+    if rows:
+        connection.execute(upsert(connection, positions), rows)
+
+
+def read_positions(connection: Connection) -> list[Position]:
+    """Return every position kept."""
+    return [Position(*row) for row in connection.execute(select(positions))]
 
 
 class KafkaSession:

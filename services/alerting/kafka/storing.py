@@ -10,15 +10,14 @@ from kafka.consumer.fetcher import ConsumerRecord
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
 
+from services.alerting.kafka.kafka_session import Position, store_positions
 from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.sorting import Batch, sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.store.dead_letter_rows import insert_dead_letters
-from services.alerting.store.episode_rows import NewRevision, StoredEpisode, insert_episodes
+from services.alerting.store.episode_rows import NewRevision, StoredEpisode, StoredRow, insert_episodes
 from services.alerting.store.match_rows import StoredMatch, insert_matches
-from services.alerting.store.position_rows import Position, store_positions
 from services.alerting.store.query_rows import apply_changes, store_status
-from services.alerting.store.sequence import StoredRow
 
 logger = logging.getLogger(__name__)
 

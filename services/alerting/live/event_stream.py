@@ -11,9 +11,8 @@ from starlette.types import Receive, Scope, Send
 
 from services.alerting.live.hub import LiveFilter, LiveHub, Reader, TooManyReadersError
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_rows import StoredEpisode
+from services.alerting.store.episode_rows import StoredEpisode, StoredRow, newest_sequence, read_between
 from services.alerting.store.match_rows import StoredMatch, match_body
-from services.alerting.store.sequence import StoredRow, newest_sequence, read_between
 from services.common.problem import problem_response
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode
+from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, StoredRow
 from services.alerting.store.match_rows import MatchFilter, StoredMatch
-from services.alerting.store.sequence import StoredRow
 
 Kind = Literal["matches", "episodes", "all"]
 

@@ -9,7 +9,7 @@ from typing import Self
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting.kafka.follower_progress import Progress
+from services.alerting.kafka.projection import Progress
 from services.alerting.kafka.query_publisher import KafkaAwayError, QueryPublisher
 from services.alerting.kafka.records import QueryChange
 from services.alerting.metrics import Metrics

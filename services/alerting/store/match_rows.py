@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Column, Connection, Row, Select, exists, func, insert, select
+from sqlalchemy import Column, Connection, Row, Select, exists, insert, select
 
 from services.alerting.kafka.records import MatchRecord
 from services.alerting.store.dialect import Rows, insert_ignoring_duplicates, newest_first, where_equal, where_overlaps
@@ -105,11 +105,6 @@ def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) ->
     # Of all that was received: one found again after a rebuild may supersede what was not found before.
     supersedes = insert_supersessions(connection, [match.record for match in by_id.values()])
     return _stored(connection, new, supersedes)
-
-
-def newest_sequence(connection: Connection) -> int:
-    """Return the greatest sequence stored; 0 when there is none."""
-    return connection.execute(select(func.max(matches.c.sequence))).scalar() or 0
 
 
 def read_match(connection: Connection, id_: str) -> str | None:

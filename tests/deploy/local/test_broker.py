@@ -5,25 +5,18 @@ from pathlib import Path
 import pytest
 
 from deploy.local.broker import Broker, answers
-from deploy.local.machine import free_ports
-from services.common.kafka import create_admin, create_consumer, create_producer
-from services.common.topics import Topic, create_topics
+from tests.integration.topics import read_all, running_broker, send
 
 pytestmark = pytest.mark.jvm
 
 
 def test_what_was_acknowledged_survives_a_kill_in_a_folder_with_a_space(tmp_path: Path) -> None:
-    port, controller_port = free_ports(2)
-    broker = Broker(tmp_path / "a b", port, controller_port)
-    broker.start()
-    try:
-        _write(broker.bootstrap, b"kept")
+    with running_broker(tmp_path / "a b") as broker:
+        send(broker.bootstrap, "coincide.status", [(b"key", {"kept": True})])
         broker.kill()
         assert not answers(broker.bootstrap)
         broker.start()
-        assert _read(broker.bootstrap) == [b"kept"]
-    finally:
-        broker.stop()
+        assert read_all(broker.bootstrap, "coincide.status") == [{"kept": True}]
     assert not broker.is_running
 
 
@@ -35,21 +28,3 @@ def test_a_suspended_broker_answers_nobody_until_it_is_resumed(kafka: Broker) ->
     finally:
         kafka.resume()
     assert answers(kafka.bootstrap)
-
-
-def _write(bootstrap: str, value: bytes) -> None:
-    admin = create_admin(bootstrap)
-    create_topics(admin, {"words": Topic(partitions=1)})
-    admin.close()
-    producer = create_producer(bootstrap)
-    producer.send("words", value).get(timeout=10)
-    producer.close()
-
-
-def _read(bootstrap: str) -> list[bytes]:
-    consumer = create_consumer(bootstrap, "words")
-    try:
-        records = consumer.poll(timeout_ms=10_000)
-        return [record.value for batch in records.values() for record in batch]
-    finally:
-        consumer.close()

@@ -73,29 +73,25 @@ def test_a_minute_is_posted_at_its_time_and_at_a_bounded_rate() -> None:
     assert minute.posted == Minute(ACCEPTED).posted
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.Response(503, headers={"Retry-After": "3600"}),
-        httpx.Response(202, json={"accepted": 0, "refused": 1}),
-        httpx.ConnectError("refused"),
-        httpx.ReadTimeout("silent"),
-    ],
-)
+REFUSED = httpx.Response(202, json={"accepted": 0, "refused": 1})
+BUSY = httpx.Response(503, headers={"Retry-After": "3600"})
+
+
+@pytest.mark.parametrize("answer", [BUSY, REFUSED, httpx.ConnectError("refused"), httpx.ReadTimeout("silent")])
 def test_no_answer_keeps_it_from_posting_what_comes_next(answer: httpx.Response | Exception) -> None:
     assert Minute(answer).posted == Minute(ACCEPTED).posted
 
 
 def test_what_a_sleep_made_old_is_not_posted() -> None:
-    asked = iter(range(1_000))
-    minute = Minute(ACCEPTED, lambda: 3600.0 if next(asked) > 2 else 0.0)
+    looks = iter(range(1_000))
+    minute = Minute(ACCEPTED, lambda: 3600.0 if next(looks) > 2 else 0.0)
     oldest_s = min(datetime.fromisoformat(each["detected_at"]).timestamp() for each in minute.posted[1:])
     assert oldest_s >= START_S + 3600
 
 
 def test_a_clock_that_is_set_back_does_not_keep_it_waiting() -> None:
-    asked = iter(range(1_000))
-    assert max(Minute(ACCEPTED, lambda: -3600.0 * (next(asked) > 2)).waits_s) <= APART_S[1]
+    looks = iter(range(1_000))
+    assert max(Minute(ACCEPTED, lambda: -3600.0 * (next(looks) > 2)).waits_s) <= APART_S[1]
 
 
 def test_each_new_match_is_shown_once_and_an_outage_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,24 +27,14 @@ def make_java(folder: Path, major: int) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("major", [17, 21])
-def test_java_home_comes_first(tmp_path: Path, major: int) -> None:
-    named = make_java(tmp_path / "java home", major)
-    other = make_java(tmp_path / "other", 17)
+@pytest.mark.parametrize(("major", "runs_spark"), [(8, False), (11, False), (17, True), (21, True), (25, False)])
+def test_java_home_comes_first_and_then_the_path_where_spark_runs_on_it(
+    tmp_path: Path, major: int, runs_spark: bool
+) -> None:
+    named, other = make_java(tmp_path / "java home", major), make_java(tmp_path / "other", 17)
     environ = {"JAVA_HOME": str(named), "PATH": f"{other / 'bin'}:/usr/bin:/bin"}
-    assert find_machine_java(environ) == Java(named, major)
-
-
-def test_an_unsupported_java_home_gives_way_to_the_path(tmp_path: Path) -> None:
-    old, good = make_java(tmp_path / "old", 11), make_java(tmp_path / "good", 17)
-    environ = {"JAVA_HOME": str(old), "PATH": f"{good / 'bin'}:/usr/bin:/bin"}
-    assert find_machine_java(environ) == Java(good, 17)
-
-
-@pytest.mark.parametrize("major", [8, 11, 25])
-def test_a_version_that_spark_does_not_run_on_is_not_taken(tmp_path: Path, major: int) -> None:
-    home = make_java(tmp_path / "java", major)
-    assert find_machine_java({"PATH": str(home / "bin")}) is None
+    assert find_machine_java(environ) == (Java(named, major) if runs_spark else Java(other, 17))
+    assert find_machine_java({"PATH": str(named / "bin")}) == (Java(named, major) if runs_spark else None)
 
 
 def test_what_is_not_java_is_not_taken(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""Where a system lives: what its processes are told, whatever the folder is called."""
+"""Where a system lives: which ports are free, and what its processes are told, whatever the folder is called."""
 
 import os
+import socket
 from dataclasses import astuple
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import pytest
 from supervisor.options import ServerOptions
 
 from deploy.local.layout import Layout
-from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError
-from deploy.local.system import HARBOUR, PROCESSES
+from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is_free
+from deploy.local.system import HARBOUR, PROCESSES, _owner_of
 from services.alerting.settings import Settings as AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import Settings as IngestSettings
@@ -18,11 +19,15 @@ from spark_jobs.settings import FusionSettings
 ODD_NAMES = ["plain", "a b", "it's", "100%", "a: b", "a #b", "größe"]
 
 
+def bootstraps(address: str) -> dict[str, str]:
+    return {f"COINCIDE_{each}_KAFKA_BOOTSTRAP": address for each in ("INGEST", "ALERTING", "FUSION")}
+
+
 def test_the_checkouts_ports_are_those_of_the_settings() -> None:
     assert astuple(Layout.of_checkout({}).ports) == (9092, 9093, 8010, 8020, 8030)
     assert Layout.of_checkout({}).runtime == RUNTIME
-    moved = {f"COINCIDE_{each}_KAFKA_BOOTSTRAP": "127.0.0.1:19092" for each in ("INGEST", "ALERTING", "FUSION")}
-    assert astuple(Layout.of_checkout({**moved, "COINCIDE_INGEST_PORT": "18010"}).ports)[:3] == (19092, 19093, 18010)
+    moved = {**bootstraps("127.0.0.1:19092"), "COINCIDE_INGEST_PORT": "18010"}
+    assert astuple(Layout.of_checkout(moved).ports)[:3] == (19092, 19093, 18010)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +35,7 @@ def test_the_checkouts_ports_are_those_of_the_settings() -> None:
     [
         ({"COINCIDE_INGEST_KAFKA_BOOTSTRAP": "127.0.0.1:1"}, "kafka_bootstrap must be the same"),
         (
-            {f"COINCIDE_{each}_KAFKA_BOOTSTRAP": "kafka.example:9092" for each in ("INGEST", "ALERTING", "FUSION")},
+            bootstraps("kafka.example:9092"),
             "runs its own Kafka on 127.0.0.1, and kafka_bootstrap is 'kafka.example:9092'",
         ),
         ({"COINCIDE_ALERTING_PORT": "high"}, "port"),
@@ -51,21 +56,17 @@ def test_every_component_is_told_its_own_ports_and_folders(tmp_path: Path, name:
     fusion = load_settings(FusionSettings, None, own)
     assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {layout.bootstrap}
     assert (ingest.port, alerting.port, fusion.port) == astuple(layout.ports)[2:]
+    assert len(set(astuple(layout.ports))) == 5
+    assert layout.url("alerting") == f"http://127.0.0.1:{alerting.port}"
     assert fusion.checkpoint_path == tmp_path / name / "checkpoint"
     assert alerting.database_url == f"sqlite:///{tmp_path / name / 'alerting.sqlite3'}"
 
 
-def test_two_isolated_layouts_share_no_port(tmp_path: Path) -> None:
-    one = Layout.isolated(tmp_path)
-    assert len(set(astuple(one.ports))) == 5
-    assert one.url("alerting") == f"http://127.0.0.1:{one.ports.alerting}"
-
-
 @pytest.mark.parametrize("folder", ["short", "long " * 40])
 def test_the_socket_fits_the_kernels_limit(tmp_path: Path, folder: str) -> None:
-    layout = Layout(tmp_path / folder, Layout.of_checkout({}).ports)
-    assert len(os.fsencode(layout.socket)) + len(".4194304") < 108
-    assert layout.socket == Layout(tmp_path / folder, Layout.of_checkout({}).ports).socket
+    one, same = (Layout(tmp_path / folder, Layout.of_checkout({}).ports) for _ in range(2))
+    assert len(os.fsencode(one.socket)) + len(".4194304") < 108
+    assert one.socket == same.socket
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -87,3 +88,19 @@ def test_supervisor_reads_its_configuration_in_any_folder(
         assert process.stdout_logfile_maxbytes > 0
         assert process.autorestart
     assert options.pidfile == str(tmp_path / name / "supervisord.pid")
+
+
+def test_a_port_that_is_listened_on_is_not_free_and_has_an_owner() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert not is_free(port)
+        assert _owner_of(port).startswith(f"process {os.getpid()} (")
+    assert is_free(port)
+
+
+def test_free_ports_differ_and_can_be_had_together() -> None:
+    ports = free_ports(20)
+    servers = [socket.create_server(("127.0.0.1", port)) for port in ports]
+    for server in servers:
+        server.close()
+    assert len(set(ports)) == 20

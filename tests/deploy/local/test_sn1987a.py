@@ -8,26 +8,16 @@ import pytest
 from rich.console import Console
 
 from coincide.queries import Query
+from deploy.local import sn1987a
 from deploy.local.harbour import BANG
 from deploy.local.machine import ROOT
-from deploy.local.sn1987a import (
-    ALL_THREE,
-    ANY_TWO,
-    DETECTORS,
-    QUERIES,
-    TWO_OF_THREE,
-    by_detectors,
-    expected_matches,
-    explanation,
-    posts,
-    table_of,
-)
-from services.alerting.queries.query_documents import load_queries
+from deploy.local.sn1987a import ALL_THREE, ANY_TWO, DETECTORS, TWO_OF_THREE, expected_matches
+from services.alerting.queries.edits import load_queries
 from services.common.declared_streams import load_streams
 
 
 def test_the_example_has_every_event_in_order() -> None:
-    events = {sensor: [json.loads(line) for line in body.splitlines()] for sensor, body in posts().items()}
+    events = {sensor: [json.loads(line) for line in body.splitlines()] for sensor, body in sn1987a.posts().items()}
     assert {sensor: len(each) for sensor, each in events.items()} == {"kamiokande-ii": 11, "imb": 8, "baksan": 5}
     for sensor, each in events.items():
         assert [event["id"] for event in each] == [f"{sensor}-{place}" for place in range(1, len(each) + 1)]
@@ -65,7 +55,7 @@ def shipped_queries() -> list[Query]:
 
 def test_the_shipped_queries_are_those_that_the_demo_shows() -> None:
     shipped = shipped_queries()
-    assert tuple(query.id for query in shipped) == (*QUERIES, BANG)
+    assert tuple(query.id for query in shipped) == (*sn1987a.QUERIES, BANG)
     expected = {query.id: len(expected_matches(query)) for query in shipped if query.id != BANG}
     assert expected == {ANY_TWO: 183, ALL_THREE: 440, TWO_OF_THREE: 440}
 
@@ -76,10 +66,10 @@ def test_the_table_has_a_row_for_every_pair_and_one_for_all_three() -> None:
     matches = {ANY_TWO: [{"probability": 20 / 56, "members": first[1:]}]}
     matches[ALL_THREE] = [{"probability": 5 / 112, "members": first}]
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(table_of({query.id: query for query in shipped}, matches))
+    console.print(sn1987a.table_of({query.id: query for query in shipped}, matches))
     rows = [line.split() for line in console.export_text().splitlines()]
     assert [row[-7:] for row in rows if "apart" in row] == [["apart", "P", "P", ">=", "matches", "10", "s"]]
-    explained = [line.split("  ")[0] for line in explanation(10).splitlines()]
+    explained = [line.split("  ")[0] for line in sn1987a.explanation(10).splitlines()]
     assert explained == ["apart", "P", "P >=", "matches", "plain 10 s"]
     assert ["Kamiokande", "II", "-", "IMB", "-", "Baksan", "36.818", "s", "0.0446", "0.04", "1", "0"] in rows
     assert ["IMB", "-", "Baksan", "30.444", "s", "0.3571", "0.15", "1", "0"] in rows
@@ -88,7 +78,7 @@ def test_the_table_has_a_row_for_every_pair_and_one_for_all_three() -> None:
 
 def test_the_summary_counts_matches() -> None:
     matches = [{"probability": 0.25, "members": [{"id": "baksan-1"}, {"id": "imb-1"}]}]
-    summary = {pair.detectors: pair for pair in by_detectors(matches, window_s=10)}
+    summary = {pair.detectors: pair for pair in sn1987a.by_detectors(matches, window_s=10)}
     assert set(summary) == set(itertools.combinations(DETECTORS, 2))
     assert summary["imb", "baksan"].first_events_probability == 0.25
     assert summary["imb", "baksan"].first_events_apart_s == pytest.approx(30.444, abs=1e-6)

@@ -9,22 +9,19 @@ from typing import Any, NamedTuple
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlalchemy import Engine
 from starlette.types import Message
 
 from coincide import Stream
 from services.alerting.app import create_app
-from services.alerting.kafka.follower_progress import Progress
+from services.alerting.kafka.projection import Progress
 from services.alerting.kafka.query_publisher import KafkaAwayError, QueryPublisher, encode
 from services.alerting.kafka.records import QueryChange
-from services.alerting.kafka.storing import Storage
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
-from services.alerting.metrics import Metrics
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.settings import Settings
-from services.alerting.store.sequence import StoredRow
-from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, Record, counted, match_record
+from services.alerting.store.episode_rows import StoredRow
+from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, Database, Record, match_record
 
 STREAMS = {name: Stream(name) for name in ("seismic", "acoustic")}
 SETTINGS = Settings(page_items=3, page_items_max=50, queries_max=3)
@@ -35,9 +32,9 @@ class ListPublisher(QueryPublisher):
 
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, storage: Storage, progress: Progress) -> None:
+    def __init__(self, database: Database, progress: Progress) -> None:
         super().__init__("nowhere:1", 1.0)
-        self._storage = storage
+        self._database = database
         self._progress = progress
         self.topic: list[Record] = []
         self.is_away = False
@@ -49,7 +46,7 @@ class ListPublisher(QueryPublisher):
         offset = len(self.topic)
         self.topic.append(Record(TOPICS.queries, 0, offset, RECEIVED_AT_MS, change.id.encode(), encode(change)))
         if self.is_read:
-            self._storage.store(self.topic[-1:], [])
+            self._database.store(self.topic[-1:])
             self.loop.call_soon_threadsafe(self._progress.reached, offset + 1)
         return offset
 
@@ -61,25 +58,33 @@ class Api:
     client: TestClient
     kafka: ListPublisher
     progress: Progress
-    storage: Storage
+    database: Database
 
     def store(self, *records: Record) -> list[StoredRow]:
         """Store `records` as the follower does."""
-        return self.storage.store(records, [])
+        return self.database.store(records)
 
     def items(self, path: str, **filters: str) -> list[dict[str, Any]]:
         """Return the items of one page."""
-        items: list[dict[str, Any]] = self.client.get(path, params=filters).json()["items"]
-        return items
+        return list(self.client.get(path, params=filters).json()["items"])
+
+    def pages(self, path: str, **filters: str) -> Iterator[list[dict[str, Any]]]:
+        """Return the items of each page, read when the one before was used."""
+        page = self.client.get(path, params=filters).json()
+        yield page["items"]
+        while page["next_cursor"] is not None:
+            page = self.client.get(path, params={**filters, "cursor": page["next_cursor"]}).json()
+            yield page["items"]
 
 
 @contextmanager
-def running_api(engine: Engine, storage: Storage, metrics: Metrics) -> Iterator[Api]:
+def running_api(database: Database) -> Iterator[Api]:
     """Run the API; Kafka answers and the queries have caught up."""
     progress = Progress(silence_s=60.0)
     progress.heard()
     progress.caught_up()
-    kafka = ListPublisher(storage, progress)
+    kafka = ListPublisher(database, progress)
+    engine, metrics = database.engine, database.metrics
     changes = QueryChanges(engine, kafka, progress, metrics, timeout_s=0.2, queries_max=SETTINGS.queries_max)
 
     @asynccontextmanager
@@ -90,7 +95,7 @@ def running_api(engine: Engine, storage: Storage, metrics: Metrics) -> Iterator[
     hub = LiveHub(metrics, SETTINGS.live_readers_max, SETTINGS.live_queue_matches)
     app = create_app(SETTINGS, STREAMS, engine, metrics, progress, changes, hub, lifespan=lifespan)
     with TestClient(app) as client:
-        yield Api(client, kafka, progress, storage)
+        yield Api(client, kafka, progress, database)
 
 
 DEADLINE_S = 20.0
@@ -105,14 +110,14 @@ class Event(NamedTuple):
 
 
 class Client:
-    """What a browser does with a live stream, without a network in between."""
+    """What a browser does with a live stream, without a network in between; `all_events` has those that came whole."""
 
     def __init__(self, stream: LiveStream) -> None:
         self._stream = stream
-        self._left = asyncio.Event()
-        self.reads = asyncio.Event()
+        self._left, self.reads = asyncio.Event(), asyncio.Event()
         self.reads.set()
-        self.text = ""
+        self.text, self._cut_off = "", ""
+        self.all_events: list[Event] = []
         self.status = 0
         self.completed = False
         self._arrived = asyncio.Condition()
@@ -128,9 +133,19 @@ class Client:
         await self.reads.wait()
         async with self._arrived:
             self.status = message.get("status", self.status)
-            self.text += bytes(message.get("body", b"")).decode()
+            self._take(bytes(message.get("body", b"")).decode())
             self.completed = message["type"] == "http.response.body" and not message.get("more_body", False)
             self._arrived.notify_all()
+
+    def _take(self, text: str) -> None:
+        self.text += text
+        *blocks, self._cut_off = (self._cut_off + text).split("\n\n")
+        for block in blocks:
+            lines = (line.partition(": ") for line in block.splitlines())
+            fields = {name: value for name, _, value in lines if name}
+            if "data" in fields:
+                id_ = int(fields["id"]) if "id" in fields else None
+                self.all_events.append(Event(fields["event"], id_, json.loads(fields["data"])))
 
     async def until(self, condition: Callable[["Client"], bool]) -> None:
         async with asyncio.timeout(DEADLINE_S), self._arrived:
@@ -140,63 +155,34 @@ class Client:
         self._left.set()
 
     @property
-    def events(self) -> list[tuple[int, str]]:
-        """Sequence and match id of each event of type `match`."""
-        return [(event.id or 0, event.data["id"]) for event in self.all_events if event.kind == "match"]
+    def ids(self) -> list[str]:
+        """The id of each event of type `match`."""
+        return [event.data["id"] for event in self.all_events if event.kind == "match"]
 
     @property
-    def all_events(self) -> list[Event]:
-        """Every event that has arrived whole."""
-        blocks = [dict(_fields(block)) for block in self.text.split("\n\n")[:-1]]
-        return [
-            Event(block["event"], int(block["id"]) if "id" in block else None, json.loads(block["data"]))
-            for block in blocks
-            if "data" in block
-        ]
-
-
-def _fields(block: str) -> list[tuple[str, str]]:
-    lines = [line.partition(": ") for line in block.splitlines()]
-    return [(name, value) for name, _, value in lines if name]
+    def said(self) -> list[tuple[str, str]]:
+        return [(event.kind, event.data["id"]) for event in self.all_events]
 
 
 class Live:
-    def __init__(
-        self, engine: Engine, storage: Storage, metrics: Metrics, readers_max: int, queue_matches: int
-    ) -> None:
-        self.hub = LiveHub(metrics, readers_max, queue_matches)
-        self.metrics = metrics
-        self._engine = engine
-        self._storage = storage
+    """A live stream over a database: what is stored is handed to its hub as the follower's thread does."""
+
+    def __init__(self, database: Database, hub: LiveHub) -> None:
+        self.database = database
+        self.hub = hub
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.get_running_loop()
 
-    def client(
-        self,
-        after: int | None = None,
-        filter_: LiveFilter | None = None,
-        heartbeat_s: float = 60.0,
-        send_timeout_s: float = 60.0,
-    ) -> Client:
-        stream = LiveStream(
-            filter_ or LiveFilter(),
-            after,
-            self.hub,
-            self._engine,
-            self.metrics,
-            heartbeat_s=heartbeat_s,
-            send_timeout_s=send_timeout_s,
-        )
-        client = Client(stream)
+    def client(self, after: int | None = None, filter_: LiveFilter | None = None, **limits_s: float) -> Client:
+        limits_s = {"heartbeat_s": 60.0, "send_timeout_s": 60.0, **limits_s}
+        engine, metrics = self.database.engine, self.database.metrics
+        client = Client(LiveStream(filter_ or LiveFilter(), after, self.hub, engine, metrics, **limits_s))
         self._tasks.append(asyncio.create_task(client.run()))
         return client
 
-    def store(self, *ids: str, query: str = "q") -> list[StoredRow]:
-        return self.store_records([match_record(id_, query=query) for id_ in ids])
-
-    def store_records(self, records: list[Record]) -> list[StoredRow]:
-        """Store and hand over, as the follower's thread does."""
-        stored = self._storage.store(records, [])
+    def store(self, *records: Record | str, query: str = "q") -> list[StoredRow]:
+        """Store records, or matches with these ids, and hand over, as the follower's thread does."""
+        stored = self.database.store([match_record(e, query=query) if isinstance(e, str) else e for e in records])
         if stored:
             self._loop.call_soon_threadsafe(self.hub.publish, stored)
         return stored
@@ -204,9 +190,6 @@ class Live:
     async def ended(self) -> None:
         async with asyncio.timeout(DEADLINE_S):
             await asyncio.gather(*self._tasks)
-
-    def sample(self, name: str) -> float:
-        return counted(self.metrics, name)
 
 
 async def is_open(client: Client) -> Client:
@@ -220,9 +203,12 @@ async def eventually(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def ids(client: Client) -> list[str]:
-    return [id_ for _, id_ in client.events]
-
-
-def said(client: Client) -> list[tuple[str, str]]:
-    return [(event.kind, event.data["id"]) for event in client.all_events]
+def applied(events: list[Event], view: dict[str, Any], last_id: int) -> int:
+    """Do to `view` what the events say, as a page does; return the reader's last id."""
+    for event in events:
+        if event.kind in ("match", "episode"):
+            view[event.data["id"]] = event.data
+        else:
+            view.pop(event.data["id"], None)
+        last_id = last_id if event.id is None else event.id
+    return last_id

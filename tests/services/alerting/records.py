@@ -2,14 +2,18 @@
 
 import itertools
 import json
+import random
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection, Engine, func, select
 
+from services.alerting.kafka.kafka_session import Position
 from services.alerting.kafka.records import Topics
+from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_rows import read_episode, read_revisions
+from services.alerting.store.episode_rows import StoredRow, read_episode, read_revisions
 from services.alerting.store.tables import metadata
 
 P = ParamSpec("P")
@@ -36,44 +40,14 @@ def record(topic: str, value: object, key: bytes | None = None, timestamp: int =
     return Record(topic, 0, next(_offsets), timestamp, key, encoded)
 
 
-def match(
-    id_: str = "m-1",
-    *,
-    query: str = "sn1987a",
-    area: str = "sn1987a",
-    sensors: Sequence[str] = ("imb", "baksan"),
-    probability: float = 0.5,
-    earliest_us: float = 100,
-    latest_us: float = 200,
-    **others: Any,
-) -> dict[str, Any]:
-    members = [
-        {
-            "role": role,
-            "sensor": sensor,
-            "id": f"h-{sensor}",
-            "stream": "neutrino",
-            "detected_at_us": earliest_us,
-            "earliest_us": earliest_us,
-            "latest_us": latest_us,
-            "template": "t-0",
-            "attributes": {},
-        }
-        for role, sensor in zip("abcdef", sensors, strict=False)
-    ]
-    return {
-        "v": 1,
-        "id": id_,
-        "query": query,
-        "query_version": 1,
-        "area": area,
-        "probability": probability,
-        "earliest_us": earliest_us,
-        "latest_us": latest_us,
-        "received_at_us": RECEIVED_AT_MS * 1000,
-        "members": members,
-        **others,
-    }
+def match(id_: str = "m-1", *, sensors: Sequence[str] = ("imb", "baksan"), **others: Any) -> dict[str, Any]:
+    said = {"v": 1, "id": id_, "query": "sn1987a", "query_version": 1, "area": "sn1987a", "probability": 0.5}
+    said |= {"earliest_us": 100, "latest_us": 200, "received_at_us": RECEIVED_AT_MS * 1000, **others}
+    span = {"detected_at_us": said["earliest_us"], **{name: said[name] for name in ("earliest_us", "latest_us")}}
+    of_each = {"stream": "neutrino", **span, "template": "t-0", "attributes": {}}
+    places = zip("abcdef", sensors, strict=False)
+    members = [{"role": role, "sensor": sensor, "id": f"h-{sensor}", **of_each} for role, sensor in places]
+    return {"members": members, **said}
 
 
 def match_record(id_: str = "m-1", **fields: Any) -> Record:
@@ -81,25 +55,11 @@ def match_record(id_: str = "m-1", **fields: Any) -> Record:
 
 
 def episode(id_: str = "e-1", revision: int = 1, state: str = "open", **others: Any) -> dict[str, Any]:
-    return {
-        "v": 1,
-        "id": id_,
-        "query": "intruder",
-        "query_version": 3,
-        "area": "bay",
-        "group": {"s.sensor": "geo-1"},
-        "revision": revision,
-        "start_us": 100,
-        "end_us": 200,
-        "count": 1,
-        "best_probability": 0.5,
-        "open": state == "open",
-        "final": state == "final",
-        "received_at_us": RECEIVED_AT_MS * 1000,
-        "members": [{"sensor": "geo-1", "id": "d-1", "stream": "seismic", "detected_at_us": 150}],
-        "members_truncated": False,
-        **others,
-    }
+    said = {"v": 1, "id": id_, "query": "intruder", "query_version": 3, "area": "bay", "revision": revision}
+    span = {"group": {"s.sensor": "geo-1"}, "start_us": 100, "end_us": 200, "count": 1, "best_probability": 0.5}
+    states = {"open": state == "open", "final": state == "final", "received_at_us": RECEIVED_AT_MS * 1000}
+    members = [{"sensor": "geo-1", "id": "d-1", "stream": "seismic", "detected_at_us": 150}]
+    return {**said, **span, **states, "members": members, "members_truncated": False, **others}
 
 
 def retraction(id_: str = "e-1", revision: int = 1, *, by: Sequence[str] = (), **others: Any) -> dict[str, Any]:
@@ -139,23 +99,38 @@ def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record
     return record(TOPICS.status, {"v": 1, "shard": shard, "queries": queries}, key=f"shard-{shard}".encode())
 
 
-def reading(engine: Engine, read: Callable[Concatenate[Connection, P], R], *rest: P.args, **named: P.kwargs) -> R:
-    """What `read` returns from a connection of its own."""
-    with engine.connect() as connection:
-        return read(connection, *rest, **named)
+class Database:
+    """A database with its one writer; what was stored in it is read back."""
 
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.metrics = Metrics(CollectorRegistry())
+        self.storage = Storage(engine, self.metrics)
 
-def current(engine: Engine, id_: str = "e-1") -> dict[str, Any] | None:
-    with engine.connect() as connection:
-        body = read_episode(connection, id_)
-    return None if body is None else json.loads(body)
+    def store(self, records: Sequence[Record], reached: Sequence[Position] = ()) -> list[StoredRow]:
+        return self.storage.store(records, reached)
 
+    def read(self, read: Callable[Concatenate[Connection, P], R], *rest: P.args, **named: P.kwargs) -> R:
+        """What `read` returns from a connection of its own."""
+        with self.engine.connect() as connection:
+            return read(connection, *rest, **named)
 
-def revisions(engine: Engine, id_: str = "e-1") -> list[tuple[int, str]]:
-    """Revision and state of every one kept, oldest first."""
-    with engine.connect() as connection:
-        bodies = [json.loads(row.body) for row in read_revisions(connection, id_, None, 1000)]
-    return [(body["revision"], state_of(body)) for body in reversed(bodies)]
+    def episode(self, id_: str = "e-1") -> dict[str, Any] | None:
+        body = self.read(read_episode, id_)
+        return None if body is None else json.loads(body)
+
+    def revisions(self, id_: str = "e-1") -> list[tuple[int, str]]:
+        """Revision and state of every one kept, oldest first."""
+        bodies = [json.loads(row.body) for row in self.read(read_revisions, id_, None, 1000)]
+        return [(body["revision"], state_of(body)) for body in reversed(bodies)]
+
+    def rows(self, table: str) -> int:
+        with self.engine.connect() as connection:
+            return connection.execute(select(func.count()).select_from(metadata.tables[table])).scalar_one()
+
+    def count(self, name: str, **labels: str) -> float:
+        """What the metric `coincide_alerting_<name>` says."""
+        return self.metrics.registry.get_sample_value(f"coincide_alerting_{name}", labels) or 0.0
 
 
 def state_of(body: dict[str, Any]) -> str:
@@ -164,10 +139,11 @@ def state_of(body: dict[str, Any]) -> str:
     return "open" if body["open"] else "final" if body["final"] else "closed"
 
 
-def rows(engine: Engine, table: str) -> int:
-    with engine.connect() as connection:
-        return connection.execute(select(func.count()).select_from(metadata.tables[table])).scalar_one()
-
-
-def counted(metrics: Metrics, name: str, **labels: str) -> float:
-    return metrics.registry.get_sample_value(f"coincide_alerting_{name}", labels) or 0.0
+def drawn_conditions(chance: random.Random, **choices: Sequence[Any]) -> dict[str, Any]:
+    """Some conditions of a filter: on the time, and on each of `choices` one of its values."""
+    from_us, to_us = sorted((chance.randrange(130), chance.randrange(130)))
+    probabilities = [0.2, 0.3, 0.5, 1.0]
+    drawn = {"from_us": from_us, "to_us": to_us, "query": chance.choice("pq"), "area": chance.choice("xyz")}
+    drawn |= {name: chance.choice(values) for name, values in choices.items()}
+    drawn |= {"min_probability": chance.choice(probabilities)}
+    return {name: value for name, value in drawn.items() if chance.random() < 0.3}

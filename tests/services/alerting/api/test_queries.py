@@ -1,8 +1,5 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
-import pytest
 
 from tests.services.alerting.clients import Api
 from tests.services.alerting.records import query, status_record
@@ -47,13 +44,8 @@ def test_the_life_of_a_query(api: Api) -> None:
     assert [version["version"] for version in history] == [8, 7, 6, 5, 4, 3, 2, 1]
     assert [version["version"] for version in history if version["removed"]] == [7]
     removal = json.loads(api.kafka.topic[6].value or b"")
-    assert {**removal, "changed_at_us": 0} == {
-        "v": 1,
-        "id": "intruder",
-        "version": 7,
-        "removed": True,
-        "changed_at_us": 0,
-    }
+    del removal["changed_at_us"]
+    assert removal == {"v": 1, "id": "intruder", "version": 7, "removed": True}
 
 
 def test_a_change_that_changes_nothing_makes_no_version(api: Api) -> None:
@@ -102,41 +94,16 @@ def test_of_two_changes_at_once_one_wins(api: Api) -> None:
     assert len(api.kafka.topic) == 2
 
 
-BAD_QUERIES: list[tuple[Any, str]] = [
-    ([], "query"),
-    ({**query(), "id": "other"}, "id"),
-    ({**query(), "from": {"s": "seismic", "a": "gravity"}}, "from.a: names the stream 'gravity'"),
-    ({**query(), "coalesce": {"gap_s": -5}}, "coalesce.gap_s"),
-    ({**query(), "coalesce": {"gap_s": 5, "by": ["sensor"]}}, "coalesce.by: has 'sensor'"),
-    ({**query(), "frm": 1}, "frm"),
-    ({**query(), "sensors": "both"}, "sensors"),
-    ({**query(), "within": [{"between": ["s", "a"], "window_s": 2, "threshold": 0}]}, "threshold"),
-    ({**query(), "within": [{"between": ["s", "a"], "window_s": -2, "threshold": 0.5}]}, "window_s"),
-]
-
-
-@pytest.mark.parametrize(("document", "named"), BAD_QUERIES)
-def test_a_query_that_is_not_whole_is_refused(api: Api, document: Any, named: str) -> None:
-    response = api.client.put("/v1/queries/intruder", json=document)
-    assert response.status_code == 422
-    assert response.headers["content-type"] == "application/problem+json"
-    assert named in response.json()["detail"]
-    assert api.kafka.topic == []
-
-
 def test_bodies_that_cannot_be_read_are_refused(api: Api) -> None:
-    def status(content: bytes, media_type: str = "application/json") -> int:
-        headers = {"Content-Type": media_type}
-        return api.client.put("/v1/queries/q", content=content, headers=headers).status_code
+    def status(content: bytes, media: str = "application/json", path: str = "q", method: str = "PUT") -> int:
+        headers = {"Content-Type": media}
+        return api.client.request(method, f"/v1/queries/{path}", content=content, headers=headers).status_code
 
     assert status(b"{") == 422
     assert status(b"id=q", "application/x-www-form-urlencoded") == 415
     assert status(b'{"id":"' + b"q" * 70_000 + b'"}') == 413
     for threshold in (b'{"threshold":"0.5"}', b'{"threshold":NaN}', b'{"threshold":true}', b"{}", b'{"a":1}', b"x"):
-        response = api.client.patch(
-            "/v1/queries/q/threshold", content=threshold, headers={"Content-Type": "application/json"}
-        )
-        assert response.status_code == 422, threshold
+        assert status(threshold, path="q/threshold", method="PATCH") == 422, threshold
     assert api.client.patch("/v1/queries/q/threshold", json={"threshold": 0.5}).status_code == 404
     assert api.client.post("/v1/queries/q/pause").status_code == 404
     assert api.client.delete("/v1/queries/q").status_code == 404

@@ -1,6 +1,7 @@
 import json
 import re
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -11,13 +12,8 @@ from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, dead_letter_
 def test_pages_hold_everything_once_although_matches_keep_coming(api: Api) -> None:
     api.store(*[match_record(f"m-{n:02}") for n in range(10)])
     ids: list[str] = []
-    cursor: dict[str, str] = {}
-    while True:
-        page = api.client.get("/v1/matches", params={"limit": "3", "sensor": "imb", **cursor}).json()
-        ids += [item["id"] for item in page["items"]]
-        if page["next_cursor"] is None:
-            break
-        cursor = {"cursor": page["next_cursor"]}
+    for items in api.pages("/v1/matches", limit="3", sensor="imb"):
+        ids += [item["id"] for item in items]
         api.store(match_record(f"new-{len(ids)}"))
     assert ids == [f"m-{n:02}" for n in reversed(range(10))]
 
@@ -29,13 +25,12 @@ def test_a_full_last_page_has_no_cursor(api: Api) -> None:
     assert page["next_cursor"] is None
 
 
-def test_a_match_is_served_as_it_was_written(api: Api) -> None:
-    stored = api.store(match_record("m-1"))
-
-    assert api.client.get("/v1/matches/m-1").json() == match("m-1")
+def test_a_match_is_served_as_it_was_written_with_what_alerting_does_not_look_at(api: Api) -> None:
+    said: dict[str, Any] = {"occurred": {"mean_us": 1, "std_s": 0.5}, "chance_rate_hz": 1.25e-05, "new": [None]}
+    stored = api.store(match_record("m-1", **said))
+    assert api.client.get("/v1/matches/m-1").json() == match("m-1", **said)
     page = api.client.get("/v1/matches").json()
-    assert page["items"] == [match("m-1")]
-    assert page["last_event_id"] == str(stored[-1].sequence)
+    assert (page["items"], page["last_event_id"]) == ([match("m-1", **said)], str(stored[-1].sequence))
     missing = api.client.get("/v1/matches/m-2")
     assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
 
@@ -57,10 +52,10 @@ def test_live_matches_are_shown_and_superseded_ones_where_asked_for(api: Api) ->
 
 def test_a_match_superseded_between_two_pages_is_left_out(api: Api) -> None:
     api.store(*[match_record(f"m-{n}") for n in range(3)])
-    first = api.client.get("/v1/matches?limit=1").json()
+    pages = api.pages("/v1/matches", limit="1")
+    assert [item["id"] for item in next(pages)] == ["m-2"]
     api.store(match_record("m-9", supersedes=["m-1"]))
-    rest = api.client.get("/v1/matches", params={"cursor": first["next_cursor"]}).json()
-    assert [item["id"] for item in rest["items"]] == ["m-0"]
+    assert [item["id"] for item in next(pages)] == ["m-0"]
 
 
 def test_times_overlap_with_closed_ends(api: Api) -> None:
@@ -76,24 +71,34 @@ def test_times_overlap_with_closed_ends(api: Api) -> None:
 @pytest.mark.parametrize(
     ("path", "named"),
     [
-        ("/v1/matches?limit=0", "limit"),
-        ("/v1/matches?limit=51", "limit: is 51: from 1 to 50"),
-        ("/v1/matches?limit=x", "limit"),
-        ("/v1/matches?min_probability=1.1", "min_probability"),
-        ("/v1/matches?min_probability=nan", "min_probability"),
-        ("/v1/matches?from=1987", "from"),
-        ("/v1/matches?superseded=yes", "superseded"),
-        ("/v1/matches?cursor=abc", "cursor"),
-        ("/v1/matches?sensr=imb", "sensr"),
-        ("/v1/dead-letters?cursor=abc", "cursor"),
-        ("/v1/dead-letters?min_probability=1", "min_probability"),
-        ("/v1/dead-letters?to=tomorrow", "to"),
+        ("matches?limit=0", ["limit"]),
+        ("matches?limit=51", ["limit: is 51: from 1 to 50"]),
+        ("matches?limit=x", ["limit"]),
+        ("matches?min_probability=1.1", ["min_probability"]),
+        ("matches?min_probability=nan", ["min_probability"]),
+        ("matches?from=1987", ["from"]),
+        ("matches?superseded=yes", ["superseded"]),
+        ("matches?cursor=abc", ["cursor"]),
+        ("matches?sensr=imb", ["sensr"]),
+        ("dead-letters?cursor=abc", ["cursor"]),
+        ("dead-letters?min_probability=1", ["min_probability"]),
+        ("dead-letters?to=tomorrow", ["to"]),
+        ("episodes?limit=51", ["limit", "51", "from 1 to 50"]),
+        ("episodes?min_probability=1.1", ["min_probability", "1.1", "1"]),
+        ("episodes?from=1987", ["from", "1987", "RFC 3339"]),
+        ("episodes?state=ended", ["state", "ended", "open", "closed", "final"]),
+        ("episodes?retracted=yes", ["retracted", "yes", "false", "true", "any"]),
+        ("episodes?cursor=abc", ["cursor", "abc"]),
+        ("episodes?sensor=imb", ["sensor"]),
+        ("episodes/e-1/revisions?limit=0", ["limit", "0", "1"]),
+        ("episodes/e-1/revisions?cursor=abc", ["cursor", "abc"]),
+        ("episodes/e-1/revisions?state=open", ["state"]),
     ],
 )
-def test_bad_parameters_are_named(api: Api, path: str, named: str) -> None:
-    response = api.client.get(path)
+def test_bad_parameters_are_named_with_what_is_allowed(quiet_api: Api, path: str, named: list[str]) -> None:
+    response = quiet_api.client.get(f"/v1/{path}")
     assert (response.status_code, response.headers["content-type"]) == (422, "application/problem+json")
-    assert named in response.json()["detail"]
+    assert [word for word in named if word not in response.json()["detail"]] == []
 
 
 def test_a_cursor_belongs_to_its_filters(api: Api) -> None:
@@ -101,7 +106,7 @@ def test_a_cursor_belongs_to_its_filters(api: Api) -> None:
     cursor = api.client.get("/v1/matches?limit=2").json()["next_cursor"]
     assert api.client.get("/v1/matches", params={"cursor": cursor}).status_code == 200
     other = api.client.get("/v1/matches", params={"cursor": cursor, "area": "bay"})
-    assert other.status_code == 422
+    assert (other.status_code, "other filters" in other.json()["detail"]) == (422, True)
 
 
 def test_dead_letters_by_what_they_say(api: Api) -> None:
@@ -120,9 +125,7 @@ def test_dead_letters_by_what_they_say(api: Api) -> None:
     assert ids(sensor="s9") == ["d-1"]
     assert ids(to=str(RECEIVED_AT_MS * 1000)) == ["d-3", "d-1"]
     assert ids(**{"from": str(RECEIVED_AT_MS * 1000 + 1)}) == ["d-2"]
-    first = api.client.get("/v1/dead-letters", params={"limit": "2"}).json()
-    rest = api.client.get("/v1/dead-letters", params={"cursor": first["next_cursor"]}).json()
-    assert [item["dead_id"] for item in rest["items"]] == ["d-1"]
+    assert [[item["dead_id"] for item in page] for page in api.pages("/v1/dead-letters", limit="2")][1:] == [["d-1"]]
 
 
 def test_the_openapi_document_refers_only_to_what_it_holds(api: Api) -> None:

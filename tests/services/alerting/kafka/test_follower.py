@@ -1,29 +1,24 @@
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
-from sqlalchemy import Engine
 
 from coincide.queries import Query
 from services.alerting.kafka.follower import Follower, Listeners
-from services.alerting.kafka.follower_progress import Progress
-from services.alerting.kafka.kafka_session import KafkaSession
-from services.alerting.kafka.projection import Seed
+from services.alerting.kafka.kafka_session import KafkaSession, Position
+from services.alerting.kafka.projection import Progress, Seed
 from services.alerting.kafka.query_publisher import QueryPublisher, encode
 from services.alerting.kafka.records import QueryChange
-from services.alerting.metrics import Metrics
 from services.alerting.store import query_rows
+from services.alerting.store.episode_rows import StoredRow
 from services.alerting.store.expiry import Expiry
-from services.alerting.store.position_rows import Position
-from services.alerting.store.sequence import StoredRow
-from tests.services.alerting.records import TOPICS, Record, change_record, counted, match_record, query, reading
-
-DEADLINE_S = 20.0
+from tests.integration.service_process import until
+from tests.services.alerting.records import TOPICS, Database, Record, change_record, match_record, query
 
 
 class Log:
@@ -89,120 +84,112 @@ class LogPublisher(QueryPublisher):
         return len(self._log.topics[TOPICS.queries]) - 1
 
 
-class Following:
-    def __init__(self, log: Log, engine: Engine, metrics: Metrics, seeded: Sequence[Query]) -> None:
-        self.progress = Progress(silence_s=60.0)
-        self.rows: list[StoredRow] = []
+class Run(NamedTuple):
+    """A follower that runs: what it says, and the rows that live readers would hear of."""
+
+    progress: Progress
+    rows: list[StoredRow]
+
+
+Follow = Callable[..., AbstractContextManager[Run]]
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+def follow(log: Log, database: Database) -> Follow:
+    engine, metrics = database.engine, database.metrics
+
+    @contextmanager
+    def follow(*seeded: Query) -> Iterator[Run]:
+        run = Run(Progress(silence_s=60.0), [])
         expiry = Expiry(engine, metrics, (1e9, 1e9), 100, 60.0)
         seed = Seed(seeded, LogPublisher(log), engine)
-        listeners = Listeners(self.rows.extend, self.progress.reached)
-        self.thread = Follower(lambda: ListSession(log), engine, metrics, self.progress, expiry, listeners, seed)
+        listeners = Listeners(run.rows.extend, run.progress.reached)
+        thread = Follower(lambda: ListSession(log), engine, metrics, run.progress, expiry, listeners, seed)
+        thread.start()
+        try:
+            yield run
+        finally:
+            thread.stop()
+            assert not thread.is_alive()
 
-    def until_ready(self) -> None:
-        until(lambda: self.progress.not_ready_because() == [])
-
-
-@contextmanager
-def following(log: Log, engine: Engine, metrics: Metrics, seeded: Sequence[Query] = ()) -> Iterator[Following]:
-    run = Following(log, engine, metrics, seeded)
-    run.thread.start()
-    try:
-        yield run
-    finally:
-        run.thread.stop()
-        assert not run.thread.is_alive()
+    return follow
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "waited in vain"
-        threading.Event().wait(0.005)
+def versions(follow: Follow, database: Database, *seeded: Query) -> dict[str, int]:
+    """The queries, and their versions, in the database once a follower has caught up with them."""
+    with follow(*seeded) as run:
+        until(lambda: run.progress.not_ready_because() == [])
+        return {state.id: state.version for state in database.read(query_rows.read_queries)}
 
 
-def versions(engine: Engine) -> dict[str, int]:
-    return {state.id: state.version for state in reading(engine, query_rows.read_queries)}
-
-
-def test_what_comes_is_stored_and_told_once(engine: Engine, metrics: Metrics) -> None:
-    log = Log()
+def test_what_comes_is_stored_and_told_once(log: Log, follow: Follow, database: Database) -> None:
     log.append(match_record("m-1"))
-    with following(log, engine, metrics) as run:
+    with follow() as run:
         until(lambda: len(run.rows) == 1)
         log.append(match_record("m-1"), match_record("m-2"))
         until(lambda: len(run.rows) == 2)
     log.append(match_record("m-3"))
-    with following(log, engine, metrics) as run:  # goes on from the positions in the database
+    with follow() as run:  # goes on from the positions in the database
         until(lambda: len(run.rows) == 1)
-    assert counted(metrics, "records_consumed_total", topic=TOPICS.matches) == 4
+    assert database.count("records_consumed_total", topic=TOPICS.matches) == 4
 
 
-def test_a_topic_made_anew_is_read_from_its_beginning(engine: Engine, metrics: Metrics) -> None:
-    log = Log()
+def test_a_topic_made_anew_is_read_from_its_beginning(log: Log, follow: Follow) -> None:
     log.append(*(match_record(f"m-{n}") for n in range(5)))
-    with following(log, engine, metrics) as run:
+    with follow() as run:
         until(lambda: len(run.rows) == 5)
     log.topics[TOPICS.matches].clear()
     log.topic_id = "second"
     log.append(match_record("new-1"))
-    with following(log, engine, metrics) as run:
+    with follow() as run:
         until(lambda: len(run.rows) == 1)
 
 
-def test_the_queries_are_those_of_the_topic_and_not_of_the_database(engine: Engine, metrics: Metrics) -> None:
-    log = Log()
+def test_the_queries_are_those_of_the_topic_alone(log: Log, follow: Follow, database: Database) -> None:
     log.append(change_record("kept", 1), change_record("kept", 2), change_record("lost", 7))
-    with following(log, engine, metrics) as run:
-        run.until_ready()
-        assert versions(engine) == {"kept": 2, "lost": 7}
+    assert versions(follow, database) == {"kept": 2, "lost": 7}
     log.topics[TOPICS.queries].clear()
     log.append(change_record("kept", 1))
-    with following(log, engine, metrics) as run:
-        run.until_ready()
-        assert versions(engine) == {"kept": 1}
+    assert versions(follow, database) == {"kept": 1}
 
 
-def test_seeds_only_an_empty_topic_and_never_with_a_version_that_was(engine: Engine, metrics: Metrics) -> None:
-    log = Log()
-    seeded = [Query.from_json(query("intruder"))]
-    with following(log, engine, metrics, seeded) as run:
-        run.until_ready()
-        assert versions(engine) == {"intruder": 1}
+def test_seeds_an_empty_topic_alone_and_never_a_version_that_was(log: Log, follow: Follow, database: Database) -> None:
+    seeded = Query.from_json(query("intruder"))
+    assert versions(follow, database, seeded) == {"intruder": 1}
     log.append(change_record("intruder", 2, removed=True))
-    with following(log, engine, metrics, seeded) as run:
-        run.until_ready()
-        assert versions(engine) == {}
+    assert versions(follow, database, seeded) == {}
     log.topics[TOPICS.queries].clear()
-    with following(log, engine, metrics, seeded) as run:
-        run.until_ready()
-        assert versions(engine) == {"intruder": 3}
+    assert versions(follow, database, seeded) == {"intruder": 3}
 
 
-def test_whatever_fails_it_begins_again(engine: Engine, metrics: Metrics) -> None:
-    log = Log()
+def test_whatever_fails_it_begins_again(log: Log, follow: Follow, database: Database) -> None:
     log.is_away = True
-    with following(log, engine, metrics) as run:
+    with follow() as run:
         until(lambda: "nothing listens" in "".join(run.progress.not_ready_because()))
         log.is_away = False
         log.append(match_record("m-1"))
         until(lambda: len(run.rows) == 1)
         log.is_away = True
-        until(lambda: counted(metrics, "kafka_up") == 0.0)
+        until(lambda: database.count("kafka_up") == 0.0)
         log.is_away = False
         log.append(match_record("m-2"))
         until(lambda: len(run.rows) == 2)
     assert log.sessions >= 2
 
 
-def test_a_database_that_cannot_be_written_loses_nothing(engine: Engine, metrics: Metrics) -> None:
-    log = Log()
-    with following(log, engine, metrics) as run:
-        run.until_ready()
-        with engine.connect() as other:
+def test_an_unwritable_database_loses_nothing(log: Log, follow: Follow, database: Database) -> None:
+    with follow() as run:
+        until(lambda: run.progress.not_ready_because() == [])
+        with database.engine.connect() as other:
             other.exec_driver_sql("ROLLBACK")
             other.exec_driver_sql("ALTER TABLE matches RENAME TO hidden")
             log.append(match_record("m-1"))
-            until(lambda: counted(metrics, "follower_failures_total") > 0)
+            until(lambda: database.count("follower_failures_total") > 0)
             assert run.rows == []
             other.exec_driver_sql("ALTER TABLE hidden RENAME TO matches")
             other.exec_driver_sql("BEGIN")

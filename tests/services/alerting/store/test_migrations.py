@@ -8,10 +8,9 @@ from sqlalchemy import Engine, insert
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.schema import CreateTable
 
-from services.alerting.kafka.storing import Storage
-from services.alerting.store.dialect import migrate, open_engine, reserve_sequences, upsert
-from services.alerting.store.tables import matches, metadata, positions
-from tests.services.alerting.records import match_record
+from services.alerting.store.dialect import migrate, open_engine
+from services.alerting.store.tables import matches, metadata
+from tests.services.alerting.records import Database, match_record
 
 
 def test_the_migrations_lead_to_the_tables(engine: Engine) -> None:
@@ -31,21 +30,14 @@ def test_several_processes_may_start_on_a_new_database_together(tmp_path: Path) 
         assert list(processes.map(start, range(4))) == [None] * 4  # and raises what one of them raised
 
 
-def test_migrating_again_keeps_what_is_stored(engine: Engine, storage: Storage) -> None:
-    storage.store([match_record()], [])
-    migrate(engine)
-    assert storage.store([match_record()], []) == []
+def test_migrating_again_keeps_what_is_stored(database: Database) -> None:
+    database.store([match_record()])
+    migrate(database.engine)
+    assert database.store([match_record()]) == []
 
 
-def test_numbers_are_taken_out_of_use_in_one_go(engine: Engine, storage: Storage) -> None:
-    [before] = storage.store([match_record()], [])
-    with engine.begin() as connection:
-        assert reserve_sequences(connection, matches, 5) == before.sequence + 1
-    assert storage.store([match_record("m-2")], [])[0].sequence == before.sequence + 6
-
-
-def test_a_database_made_anew_goes_on_above_the_old_sequences(tmp_path: Path, engine: Engine, storage: Storage) -> None:
-    old = storage.store([match_record(f"m-{n}") for n in range(100)], [])[-1].sequence
+def test_a_database_made_anew_goes_on_above_the_old_sequences(tmp_path: Path, database: Database) -> None:
+    old = database.store([match_record(f"m-{n}") for n in range(100)])[-1].sequence
     later = open_engine(f"sqlite:///{tmp_path / 'later.sqlite3'}")
     migrate(later)
     with later.begin() as connection:
@@ -72,9 +64,3 @@ def test_every_table_can_be_made_in_postgresql() -> None:
     dialect = PGDialect()  # type: ignore[no-untyped-call]
     made = [str(CreateTable(table).compile(dialect=dialect)) for table in metadata.sorted_tables]
     assert "sequence BIGSERIAL NOT NULL" in next(sql for sql in made if "CREATE TABLE matches " in sql)
-
-
-def test_an_upsert_overwrites_all_but_the_key(engine: Engine) -> None:
-    with engine.connect() as connection:
-        sql = str(upsert(connection, positions).compile(dialect=engine.dialect))
-    assert "ON CONFLICT (topic, partition) DO UPDATE SET topic_id = excluded.topic_id, next_offset" in sql

@@ -1,0 +1,176 @@
+"""GET /v1/matches, /v1/episodes and /v1/dead-letters: what is stored, by filters and page by page."""
+
+from functools import partial
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field
+from sqlalchemy import Engine
+
+from services.alerting.api.pages import FLAGS, Instant, PageParameters, json_page, read_page
+from services.alerting.api.result_models import (
+    DeadLetterPage,
+    EpisodeBody,
+    EpisodePage,
+    MatchBody,
+    MatchPage,
+    RevisionPage,
+    problems,
+)
+from services.alerting.settings import Settings
+from services.alerting.store import dead_letter_rows, episode_rows, match_rows
+from services.alerting.store.dead_letter_rows import DeadLetterFilter
+from services.alerting.store.episode_rows import EpisodeFilter, newest_sequence
+from services.alerting.store.match_rows import MatchFilter, with_member
+from services.common.problem import Problem
+
+
+class MatchParameters(PageParameters):
+    """Filters and page of GET /v1/matches."""
+
+    query: str | None = Field(None, max_length=200, description="Only matches of this query.")
+    area: str | None = Field(None, max_length=200, description="Only matches in this area.")
+    sensor: str | None = Field(None, max_length=200, description="Only matches with a member from this sensor.")
+    from_: Instant | None = Field(None, alias="from", description="Only what may have happened at or after this time.")
+    to: Instant | None = Field(None, description="Only what may have happened at or before this time.")
+    min_probability: float | None = Field(None, ge=0, le=1, description="Only matches at least as probable.")
+    superseded: Literal["false", "true", "any"] = Field(
+        "false", description="false: only live matches; true: only those that a larger match superseded; any: both."
+    )
+
+
+def matches_router(engine: Engine, settings: Settings) -> APIRouter:
+    """Return the routes that read matches."""
+    router = APIRouter(prefix="/v1/matches", tags=["matches"])
+
+    @router.get("", response_model=MatchPage, responses=problems(422), summary="Matches, newest stored first")
+    def list_matches(wanted: Annotated[MatchParameters, Query()]) -> Response:
+        """Return the matches that pass every filter, live ones unless asked otherwise.
+
+        New ones never shift the pages of a cursor; what is superseded meanwhile is left out of those still to come.
+        """
+        superseded = FLAGS[wanted.superseded]
+        filters = MatchFilter(
+            wanted.query, wanted.area, wanted.sensor, wanted.from_, wanted.to, wanted.min_probability, superseded
+        )
+        with engine.connect() as connection:
+            newest = newest_sequence(connection)
+            read = partial(match_rows.read_newest_first, connection, filters)
+            rows, more = read_page(wanted, settings, filters, read)
+        bodies = [match_rows.match_body(row.body, row.superseded_by) for row in rows]
+        return json_page(bodies, next_cursor=more, last_event_id=str(newest))
+
+    @router.get("/{id}", response_model=MatchBody, responses=problems(404, 422), summary="One match")
+    def get_match(id: str) -> Response:  # noqa: A002 - the path's name for it
+        """Return the match, superseded or not; `superseded_by` says by which."""
+        with engine.connect() as connection:
+            body = match_rows.read_match(connection, id)
+        if body is None:
+            raise Problem(404, f"there is no match {id[:100]!r}")
+        return Response(body, media_type="application/json")
+
+    return router
+
+
+EpisodeId = Annotated[str, Path(max_length=200, description="The episode's id.")]
+
+
+class EpisodeParameters(PageParameters):
+    """Filters and page of GET /v1/episodes."""
+
+    query: str | None = Field(None, max_length=200, description="Only episodes of this query.")
+    area: str | None = Field(None, max_length=200, description="Only episodes in this area.")
+    from_: Instant | None = Field(None, alias="from", description="Only episodes that end at or after this time.")
+    to: Instant | None = Field(None, description="Only episodes that start at or before this time.")
+    min_probability: float | None = Field(
+        None, ge=0, le=1, description="Only episodes whose most probable match is at least as probable."
+    )
+    state: Literal["open", "closed", "final"] | None = Field(
+        None,
+        description="open: may go on; closed: its end and gap have passed, but a late detection may change it; "
+        "final: nothing can change it.",
+    )
+    retracted: Literal["false", "true", "any"] = Field(
+        "false",
+        description="false: only episodes that still stand; true: only retracted ones; any: both. "
+        "A retracted episode has no state, time or probability, and passes no filter on them.",
+    )
+
+
+def episodes_router(engine: Engine, settings: Settings) -> APIRouter:
+    """Return the routes that read episodes."""
+    router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
+
+    @router.get("", response_model=EpisodePage, responses=problems(422), summary="Episodes, those found last first")
+    def list_episodes(wanted: Annotated[EpisodeParameters, Query()]) -> Response:
+        """Return the episodes that pass every filter, as they are now.
+
+        New ones never shift the pages of a cursor, and an episode keeps its place when it changes; what passes the
+        filters no longer is left out of the pages still to come.
+        """
+        retracted = FLAGS[wanted.retracted]
+        filters = EpisodeFilter(
+            wanted.query, wanted.area, wanted.from_, wanted.to, wanted.min_probability, wanted.state, retracted
+        )
+        with engine.connect() as connection:
+            newest = newest_sequence(connection)
+            read = partial(episode_rows.read_newest_first, connection, filters)
+            rows, more = read_page(wanted, settings, filters, read)
+        return json_page([row.body for row in rows], next_cursor=more, last_event_id=str(newest))
+
+    @router.get("/{id}", response_model=EpisodeBody, responses=problems(404, 422), summary="One episode")
+    def get_episode(id: EpisodeId) -> Response:  # noqa: A002 - the path's name for it
+        """Return the episode as it is now; `replaced_by` names the episodes that took the place of a retracted one."""
+        with engine.connect() as connection:
+            body = episode_rows.read_episode(connection, id)
+        if body is None:
+            raise _missing(id)
+        return Response(body, media_type="application/json")
+
+    @router.get(
+        "/{id}/revisions",
+        response_model=RevisionPage,
+        responses=problems(404, 422),
+        summary="How an episode came to be as it is, newest first",
+    )
+    def list_revisions(id: EpisodeId, parameters: Annotated[PageParameters, Query()]) -> Response:  # noqa: A002
+        """Return every revision that was stored and is kept, the one that counts first, and when each was stored."""
+        with engine.connect() as connection:
+            rows, more = read_page(parameters, settings, id, partial(episode_rows.read_revisions, connection, id))
+            if episode_rows.read_episode(connection, id) is None:
+                raise _missing(id)
+        bodies = [with_member(row.body, "stored_at_us", row.stored_at_us) for row in rows]
+        return json_page(bodies, next_cursor=more)
+
+    return router
+
+
+def _missing(id_: str) -> Problem:
+    return Problem(404, f"there is no episode {id_[:100]!r}")
+
+
+class DeadLetterParameters(PageParameters):
+    """Filters and page of GET /v1/dead-letters."""
+
+    reason: str | None = Field(None, max_length=200, description="Only letters with this reason, such as late.")
+    area: str | None = Field(None, max_length=200, description="Only letters of this area.")
+    sensor: str | None = Field(None, max_length=200, description="Only letters of this sensor.")
+    source: str | None = Field(None, max_length=200, description="Only letters from ingest, or from fusion.")
+    from_: Instant | None = Field(None, alias="from", description="Only letters written at or after this time.")
+    to: Instant | None = Field(None, description="Only letters written at or before this time.")
+
+
+def dead_letters_router(engine: Engine, settings: Settings) -> APIRouter:
+    """Return the route that reads dead letters."""
+    router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"])
+
+    @router.get("", response_model=DeadLetterPage, responses=problems(422), summary="Dead letters, newest stored first")
+    def list_dead_letters(wanted: Annotated[DeadLetterParameters, Query()]) -> Response:
+        """Return the dead letters that pass every filter; times are those at which they were written to Kafka."""
+        filters = DeadLetterFilter(wanted.reason, wanted.area, wanted.sensor, wanted.source, wanted.from_, wanted.to)
+        with engine.connect() as connection:
+            read = partial(dead_letter_rows.read_newest_first, connection, filters)
+            rows, more = read_page(wanted, settings, filters, read)
+        return json_page([row.body for row in rows], next_cursor=more)
+
+    return router
