@@ -14,21 +14,21 @@
 from __future__ import annotations
 
 from coincide.coalescing.batch import NEVER_US, coalesce, coalesce_readings, validity
-from coincide.coalescing.costs import (
-    PAPER,
+from coincide.coalescing.costs.measuring import measure_costs
+from coincide.coalescing.costs.schemes import (
     DistinctQuery,
     SchemeCosts,
     Selection,
-    UnitCosts,
     Weights,
     cost_of,
-    measure_costs,
     scheme_costs,
     select_schemes,
 )
+from coincide.coalescing.costs.units import PAPER, UnitCosts
 from coincide.coalescing.equivalences import Bounded, Decreasing, Equal, Equivalence, Increasing, Predicate, Quantised
 from coincide.coalescing.runs import CoalescedRun, RunChanges, Runs
-from coincide.coalescing.streams import EagerCoalescing, LazyCoalescing, WindowExtent
+from coincide.coalescing.streams.extent import WindowExtent
+from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoalescing
 
 __all__ = [
     "NEVER_US",

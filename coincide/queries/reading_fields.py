@@ -12,7 +12,8 @@ from coincide.arrays.numbers import is_number
 from coincide.coalescing.equivalences import NUMBERED_EQUIVALENCES, PLAIN_EQUIVALENCES, Bounded, Equivalence, Quantised
 from coincide.errors import CoalescingError, QueryError
 from coincide.json_fields import as_float, given_fields
-from coincide.sliding.questions import Lasting, Longest, Question, Similar, ValueLimits
+from coincide.sliding.questions import Lasting, Longest, Question, Similar
+from coincide.sliding.value_limits import ValueLimits
 from coincide.stream import LONGEST_DELAY_S
 
 LIMITS = tuple(field.name for field in fields(ValueLimits))

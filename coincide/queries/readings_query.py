@@ -11,8 +11,9 @@ from coincide.json_fields import given_fields
 from coincide.queries import reading_fields
 from coincide.queries.checks import refuse_unless_attribute, refuse_unless_name
 from coincide.queries.reading_fields import QUESTIONS, duration_us, seconds_of
-from coincide.sliding.questions import Question, Similar, ValueLimits
+from coincide.sliding.questions import Question, Similar
 from coincide.sliding.rules import RunRule
+from coincide.sliding.value_limits import ValueLimits
 
 FIELDS = ("id", "coalesce", *QUESTIONS)
 COALESCE_FIELDS = ("from", "by", "value", "where", "equivalence", "hold_s", "window")

@@ -1,14 +1,17 @@
-"""What a query asks of each of its windows, and which values of a reading interest it.
-
-`coincide.queries` reads and checks both; `window_answers` answers the questions.
-"""
+"""What a query may ask of each of its windows, and the answers over the runs of their extent."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+
+import numpy as np
+
+from coincide.arrays.kinds import Int64Array
+from coincide.sliding.rules import RunRule
+from coincide.temporal.fact_joins import join_in_windows
+from coincide.temporal.facts import Facts
+from coincide.temporal.intervals import Intervals
+from coincide.temporal.sliding_windows import SlidingWindows, in_windows
 
 
 @dataclass(frozen=True)
@@ -35,28 +38,36 @@ Question = Longest | Lasting | Similar
 
 
 @dataclass(frozen=True)
-class ValueLimits:
-    """Limits of a number: at most one lower and one upper limit, and one at least.
+class Answers:
+    """Answers in columns of length n, by window."""
 
-    They decide after readings have their intervals: a reading beyond them still ends the one before it.
-    """
+    window_end_us: Int64Array
+    groups: tuple[Int64Array, ...]  # whose run it is; of a join the groups of both
+    intervals: Intervals  # inside the window
 
-    above: float | None = None
-    at_least: float | None = None
-    below: float | None = None
-    at_most: float | None = None
+    def __len__(self) -> int:
+        return len(self.window_end_us)
 
-    def hold(self, value: Any) -> Any:
-        """Whether the value is within the limits: a number, or an array of numbers, row by row."""
-        least, greatest = self.range
-        return (least <= value) & (value <= greatest)
 
-    @cached_property
-    def range(self) -> tuple[float, float]:
-        """Least and greatest number within the limits: a float lies above another if it is the next one or more."""
-        least, greatest = self.at_least, self.at_most
-        if self.above is not None:
-            least = math.nextafter(self.above, math.inf)
-        if self.below is not None:
-            greatest = math.nextafter(self.below, -math.inf)
-        return -math.inf if least is None else least, math.inf if greatest is None else greatest
+def answers(question: Question, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
+    """Answer a question about each window; the runs were coalesced by the rule, and no end is open."""
+    if isinstance(question, Similar):
+        return _similar(question, runs, windows, rule)
+    parts = in_windows(runs.intervals, windows)
+    lasting = parts.intervals.end_us - parts.intervals.start_us
+    group: Int64Array = runs.group[parts.row]
+    if isinstance(question, Lasting):
+        chosen = np.lexsort((parts.intervals.start_us, group, parts.window))
+        chosen = chosen[lasting[chosen] >= question.lasting_us]
+    else:
+        order = np.lexsort((parts.intervals.start_us, -lasting, group, parts.window))
+        same = (np.diff(group[order]) == 0) & (np.diff(parts.window[order]) == 0)
+        chosen = order[np.append(np.ones(min(1, len(order)), np.bool_), ~same)]
+    return Answers(windows.end_us[parts.window[chosen]], (group[chosen],), parts.intervals.take(chosen))
+
+
+def _similar(question: Similar, runs: Facts, windows: SlidingWindows, rule: RunRule) -> Answers:
+    worth = Facts(runs.intervals.start_us, runs.intervals.end_us, runs.group, rule.value_of(runs.value))
+    pairs = join_in_windows(worth, None, windows, tolerance=question.within, at_least_us=question.lasting_us)
+    groups = runs.group[pairs.left], runs.group[pairs.right]
+    return Answers(windows.end_us[pairs.window], groups, pairs.intervals)

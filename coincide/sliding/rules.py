@@ -11,7 +11,7 @@ import numpy.typing as npt
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.equivalences import Equal, Equivalence, Quantised
-from coincide.sliding.questions import ValueLimits
+from coincide.sliding.value_limits import ValueLimits
 from coincide.temporal.intervals import Intervals
 from coincide.temporal.sliding_windows import SlidingWindows
 

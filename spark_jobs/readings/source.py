@@ -12,8 +12,8 @@ from coincide.queries import ReadingsQuery
 from coincide.sliding.choice import SchemeChoice
 from coincide.sliding.counts import ArrivalCounts, ScanCounts, SlidingExtent
 from coincide.sliding.extents import SharedExtents
+from coincide.sliding.questions import Answers, answers
 from coincide.sliding.rules import RunRule, windows_due
-from coincide.sliding.window_answers import Answers, answers
 from spark_jobs.core.active_queries import ActiveReadings
 from spark_jobs.readings.reading_columns import ReadingColumns
 from spark_jobs.rows.areas import Areas

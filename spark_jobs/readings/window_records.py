@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct, json
 
 from coincide.sliding.counts import RunReadings, SlidingExtent
-from coincide.sliding.window_answers import Answers
+from coincide.sliding.questions import Answers
 from services.common.content_ids import content_id
 from spark_jobs.core.active_queries import ActiveReadings
 from spark_jobs.readings.reading_columns import ReadingColumns

@@ -12,7 +12,7 @@ def _expired(cp: Sequence[float], i: int, w: int) -> float:
     return cp[i - w - 1] if i > w else 0.0
 
 
-def printed_eager_memory(costs: UnitCosts, cp: Sequence[float], w: int) -> float:
+def eager_memory(costs: UnitCosts, cp: Sequence[float], w: int) -> float:
     """Equation 1."""
     m, r = costs.timestamp_size, costs.run_size
     total = 0.0
@@ -22,7 +22,7 @@ def printed_eager_memory(costs: UnitCosts, cp: Sequence[float], w: int) -> float
     return total
 
 
-def printed_eager_update(costs: UnitCosts, cp: Sequence[float], oop: Sequence[float], w: int) -> float:
+def eager_update(costs: UnitCosts, cp: Sequence[float], oop: Sequence[float], w: int) -> float:
     """Equation 3, `(1 - cp[i-w] C_delete)` and all; C_merge and C_split as in the profile "paper"."""
     total = 0.0
     for i in range(1, len(cp) + 1):
@@ -35,16 +35,16 @@ def printed_eager_update(costs: UnitCosts, cp: Sequence[float], oop: Sequence[fl
     return total
 
 
-def printed_lazy_update(costs: UnitCosts, k: int, w: int) -> float:
+def lazy_update(costs: UnitCosts, k: int, w: int) -> float:
     """Equation 4."""
     return costs.insert if k <= w else costs.insert + costs.delete
 
 
-def printed_eager_scan(costs: UnitCosts, memory: float) -> float:
+def eager_scan(costs: UnitCosts, memory: float) -> float:
     """Equation 5, of any memory."""
     return costs.read_run * memory / costs.run_size
 
 
-def printed_lazy_scan(costs: UnitCosts, cp: Sequence[float]) -> float:
+def lazy_scan(costs: UnitCosts, cp: Sequence[float]) -> float:
     """Equation 6: of all that arrived."""
     return sum(each * (costs.coalesce + costs.read) + (1 - each) * costs.read for each in cp)

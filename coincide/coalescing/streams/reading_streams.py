@@ -19,7 +19,16 @@ from coincide.coalescing.streams.extent import ReadingChecks, WindowExtent, batc
 from coincide.coalescing.streams.single import SingleExtent
 
 
-class EagerCoalescing:
+class _ReadingStream:
+    """What both operators check: their arguments, and the readings that are pushed."""
+
+    def __init__(self, extent: WindowExtent, equivalence: Equivalence, hold_us: int | None) -> None:
+        hold = None if hold_us is None else duration_of("hold_us", hold_us)
+        self._extent, self._link = checked_extent(extent), Link(checked_equivalence(equivalence), hold)
+        self._checks = ReadingChecks(equivalence)
+
+
+class EagerCoalescing(_ReadingStream):
     """Algorithm 2 of the coalescing paper and its time-based form, corrected.
 
     Merges and splits runs as readings arrive, in any order; a scan reads the runs. At every scan they are those of
@@ -53,9 +62,7 @@ class EagerCoalescing:
     _even_rows = 50  # a batch of so many readings costs as much in columns (0.25 ms) as one by one (5 us each)
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
-        hold = None if hold_us is None else duration_of("hold_us", hold_us)
-        self._extent, self._link = checked_extent(extent), Link(checked_equivalence(equivalence), hold)
-        self._checks = ReadingChecks(equivalence)
+        super().__init__(extent, equivalence, hold_us)
         self._form: SingleExtent | ColumnarExtent = SingleExtent(self._extent, self._link)
         self._wasted = 0  # readings' worth of work that the other form would have saved
 
@@ -135,7 +142,7 @@ class EagerCoalescing:
         return self._form
 
 
-class LazyCoalescing:
+class LazyCoalescing(_ReadingStream):
     """Algorithm 1 of the coalescing paper and its time-based form, corrected.
 
     A push keeps the readings, and a scan coalesces all of them. At every scan the runs are those of `EagerCoalescing`,
@@ -151,10 +158,8 @@ class LazyCoalescing:
     """
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
-        self._readings = ColumnarReadings(checked_extent(extent))
-        self._equivalence = checked_equivalence(equivalence)
-        self._hold_us = None if hold_us is None else duration_of("hold_us", hold_us)
-        self._checks = ReadingChecks(equivalence)
+        super().__init__(extent, equivalence, hold_us)
+        self._readings = ColumnarReadings(self._extent)
 
     def push(
         self,
@@ -177,10 +182,10 @@ class LazyCoalescing:
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
         readings = self._readings.readings()
-        start, end = validity(readings.ts_us, readings.group, self._hold_us)
+        start, end = validity(readings.ts_us, readings.group, self._link.hold_us)
         kept = np.flatnonzero(readings.kept)
         counted = readings.take(kept)
-        runs = coalesce(start[kept], end[kept], counted.group, counted.value, self._equivalence)
+        runs = coalesce(start[kept], end[kept], counted.group, counted.value, self._link.equivalence)
         is_open = runs.is_open
         if len(kept) < len(start):
             newest = np.append(readings.group[1:] != readings.group[:-1], True)  # readings are by group

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from coincide.arrays.kinds import FloatArray, PositionArray
 from coincide.arrays.range_expansion import expanded_range_blocks, expanded_ranges, pairs_in
@@ -18,7 +19,6 @@ from coincide.joins.detections import Detections, checked_batch
 from coincide.joins.events import Events, is_in_order, positions_in, sorted_batches
 from coincide.joins.labels import effective_rule
 from coincide.joins.pairs.matching import Block, Probe, candidates, matching_pairs_among
-from coincide.joins.pairs.pair_columns import PairColumns, sorted_inside
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.offsets.cache import OffsetCache, judge_of
 from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, mean_evaluation_work, table_work
@@ -28,6 +28,8 @@ from coincide.probability.difference import match_probabilities
 from coincide.templates.codes import TemplatesInOrder
 
 DENSE = 4  # pairs a row
+SPARE = 1.1  # room for more pairs than expected
+GREATEST_LEAP = 256  # times what is in hand: a dense beginning must not ask for more memory than there is
 PROBING_ROWS = 32_768
 TABLE_PAIRS = 262_144  # 12 MB; where there are more events than that, as many pairs as events
 
@@ -46,6 +48,56 @@ class _Part(NamedTuple):
     @property
     def pairs(self) -> int:
         return pairs_in(self.start, self.stop)
+
+
+class _PairColumns:
+    """Pairs in the order of their probing rows, with room for as many as the rows so far let one expect.
+
+    Memory that is not written costs nothing; copying columns again and again costs as much as the join.
+    """
+
+    def __init__(self, probing_rows: int) -> None:
+        self._probing_rows = probing_rows
+        self._rows, self._at = np.empty(0, np.intp), np.empty(0, np.intp)
+        self._size = 0
+
+    def append(self, rows: PositionArray, first_row: int, at: PositionArray, first_at: int) -> None:
+        """Add pairs (probing row, stored row), each counted from its first; rows never fall."""
+        if len(rows) == 0:
+            return
+        start, self._size = self._size, self._size + len(rows)
+        if self._size > len(self._rows):
+            expected = self._size * self._probing_rows / (first_row + int(rows[-1]) + 1)
+            capacity = int(SPARE * min(expected, GREATEST_LEAP * self._size)) + 1
+            self._rows, self._at = (_enlarged(column, start, capacity) for column in (self._rows, self._at))
+        np.add(rows, first_row, out=self._rows[start : self._size])
+        np.add(at, first_at, out=self._at[start : self._size])
+
+    def columns(self) -> Block:
+        """Return all probing rows and all stored rows."""
+        return self._rows[: self._size], self._at[: self._size]
+
+
+def _enlarged(column: PositionArray, size: int, capacity: int) -> PositionArray:
+    larger = np.empty(capacity, np.intp)
+    larger[:size] = column[:size]
+    return larger
+
+
+def _sorted_inside(
+    rows: PositionArray, at: npt.NDArray[np.int64] | npt.NDArray[np.int32], count: int
+) -> tuple[PositionArray, npt.NDArray[Any]]:
+    """Sort the pairs of each row by `at`, of which every one is below `count`; `rows` never falls."""
+    if len(rows) == 0:
+        return rows, at
+    bits = count.bit_length()
+    fits_32_bits = int(rows[-1] - rows[0]).bit_length() + bits < 32
+    keys = (rows - rows[0]).astype(np.int32 if fits_32_bits else np.int64)  # narrow numbers sort twice as fast
+    keys <<= bits
+    keys |= at.astype(keys.dtype, copy=False)
+    keys.sort()
+    keys &= (1 << bits) - 1
+    return rows, keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +178,7 @@ class BatchJoin:
         return not self._is_tested and part.pairs >= DENSE * len(part.start)
 
     def _in_columns(self, blocks: Iterable[CountedBlock]) -> Block:
-        pairs = PairColumns(len(self.probe.events))
+        pairs = _PairColumns(len(self.probe.events))
         for first, offset, (rows, at) in blocks:
             pairs.append(rows, first, at, offset)
         return pairs.columns()
@@ -159,7 +211,7 @@ class BatchJoin:
         position = positions_in(stored, np.arange(len(stored)))
         position = position.astype(np.int32) if len(stored) < 2**31 else position  # faster to look up
         for rows_of, at in matching_pairs_among(replace(self.probe, events=self.as_given), start, stop):
-            yield 0, 0, self._apart(sorted_inside(rows_of, position.take(at), len(position)), 0)
+            yield 0, 0, self._apart(_sorted_inside(rows_of, position.take(at), len(position)), 0)
 
     def _ranges(self, parts: Iterable[_Part]) -> tuple[PositionArray, PositionArray]:
         """Candidates start : stop of each row as it was given, among the sorted rows of b."""

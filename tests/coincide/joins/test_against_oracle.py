@@ -12,6 +12,7 @@ from coincide import Detections, Histogram, Stream, TimingJoin, Window, timing_j
 from tests.reference import central_italy
 from tests.reference.oracle import Detection, Expected, Key, QueryVersion, expected_matches
 from tests.reference.pair_probability import Template
+from tests.reference.timing_join import couples
 
 POINT = Template((0.0, 0.0), (1.0,))
 TEMPLATES = [
@@ -30,17 +31,14 @@ STREAM = {name: Stream(name, max_delay_s=10_000, longest_template_s=10) for name
 
 def scattered(draw: random.Random, count: int, stream: str) -> list[Detection]:
     """Detections of three sensors in two areas, on a coarse clock so that ties are many."""
+    areas, clocks_us = ["bay", "hill"], [1, 100_000, 500_000]
     return [
         Detection(
-            area=draw.choice(["bay", "hill"]),
-            sensor=draw.choice("xyz"),
-            id=f"{stream}{i}",
-            stream=stream,
-            detected_at_us=draw.randrange(0, 20_000_000, draw.choice([1, 100_000, 500_000])),
-            template=draw.choice(TEMPLATES),
+            draw.choice(areas), draw.choice("xyz"), f"{stream}{i}", stream,
+            draw.randrange(0, 20_000_000, draw.choice(clocks_us)), draw.choice(TEMPLATES),
         )
         for i in range(count)
-    ]
+    ]  # fmt: skip
 
 
 def detections_of(rows: Sequence[Detection]) -> Detections:
@@ -57,9 +55,8 @@ def detections_of(rows: Sequence[Detection]) -> Detections:
 
 def query_of(draw: random.Random, second: str) -> QueryVersion:
     lo_s, hi_s = draw.choice(WINDOWS)
-    roles = (("one", "a"), ("other", second))
-    rule = draw.choice(RULES)
-    return QueryVersion("q", 1, roles, lo_s, hi_s, draw.choice(THRESHOLDS), rule)  # type: ignore[arg-type]
+    rule, threshold = draw.choice(RULES), draw.choice(THRESHOLDS)
+    return QueryVersion("q", 1, (("one", "a"), ("other", second)), lo_s, hi_s, threshold, rule)  # type: ignore[arg-type]
 
 
 def assert_same(found: dict[tuple[str, str], float], expected: dict[Key, Expected]) -> None:
@@ -77,8 +74,8 @@ def batch(rows: list[Detection], query: QueryVersion) -> dict[tuple[str, str], f
     window = Window(lo_s=query.lo_s, hi_s=query.hi_s)
     right = None if self_join else detections_of(second)
     pairs = timing_join(detections_of(first), right, window, query.threshold, query.sensors)
-    columns = zip(pairs.left.tolist(), pairs.right.tolist(), pairs.probability.tolist(), strict=True)
-    return {(first[i].id, second[j].id): probability for i, j, probability in columns}
+    found = zip(couples(pairs), pairs.probability.tolist(), strict=True)
+    return {(first[i].id, second[j].id): probability for (i, j), probability in found}
 
 
 def streaming(rows: list[Detection], query: QueryVersion, draw: random.Random) -> dict[tuple[str, str], float]:
@@ -92,11 +89,9 @@ def streaming(rows: list[Detection], query: QueryVersion, draw: random.Random) -
         together, arriving = arriving[:size], arriving[size:]
         for stream in dict.fromkeys(row.stream for row in together):
             changes = join.push(stream, detections_of([row for row in together if row.stream == stream]))
-            new = changes.insert
-            columns = zip(new.left.tolist(), new.right.tolist(), new.probability.tolist(), strict=True)
-            for left, right, probability in columns:
-                assert (left, right) not in found, "a pair was found twice"
-                found[left, right] = probability
+            for pair, probability in zip(couples(changes.insert), changes.insert.probability.tolist(), strict=True):
+                assert pair not in found, "a pair was found twice"
+                found[pair] = probability
             assert len(changes.late) == 0
     return found
 
@@ -113,12 +108,10 @@ def test_the_same_pairs_with_the_same_probabilities(seed: int, second: str) -> N
 
 
 def test_the_scenarios_above_are_not_empty() -> None:
-    counts = []
-    for seed in range(20):
-        draw = random.Random(f"{seed} b")
-        query = query_of(draw, "b")
-        counts.append(len(expected_matches(scattered(draw, 45, "a") + scattered(draw, 45, "b"), [query])))
-    assert np.median(counts) > 10
+    draws = [random.Random(f"{seed} b") for seed in range(20)]
+    queries = [query_of(draw, "b") for draw in draws]
+    each = [scattered(draw, 45, "a") + scattered(draw, 45, "b") for draw in draws]
+    assert np.median([len(expected_matches(rows, [query])) for rows, query in zip(each, queries, strict=True)]) > 10
 
 
 @pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
@@ -132,13 +125,11 @@ def test_the_scenarios_above_are_not_empty() -> None:
     ids=lambda query: query.query,
 )
 def test_an_hour_of_central_italy(query: QueryVersion) -> None:
-    stream = {"P": "a", "S": "b"}
-    wanted = {name for _, name in query.roles}
-    templates = central_italy.templates()
+    stream, templates = {"P": "a", "S": "b"}, central_italy.templates()
     rows = [
         Detection("italy", pick.station, f"{i:05}", stream[pick.phase], pick.detected_at_us, templates[pick.phase])
         for i, pick in enumerate(central_italy.picks(hour=4))
-        if stream[pick.phase] in wanted
+        if stream[pick.phase] in dict(query.roles).values()
     ]
     expected = expected_matches(rows, [query])
     assert len(expected) > 300

@@ -12,8 +12,7 @@ CLOCK = Histogram.uniform(-40, 0.0000005)
 
 def test_earliest_is_rounded_down_and_latest_up() -> None:
     detections = Detections([60_000_000], [CLOCK])
-    assert detections.earliest_us.tolist() == [20_000_000]
-    assert detections.latest_us.tolist() == [60_000_001]
+    assert (detections.earliest_us.tolist(), detections.latest_us.tolist()) == ([20_000_000], [60_000_001])
 
 
 def test_each_row_has_its_own_template() -> None:
@@ -32,8 +31,7 @@ def test_columns_are_read_only_and_leave_the_callers_array_alone() -> None:
 
 def test_a_batch_may_be_empty() -> None:
     detections = Detections([], [], area=[], sensor=[], id=[])
-    assert len(detections) == 0
-    assert detections.latest_us.tolist() == []
+    assert (len(detections), detections.latest_us.tolist()) == (0, [])
 
 
 def test_labels_of_any_integer_type_are_told_apart_to_the_last_bit() -> None:
@@ -46,45 +44,31 @@ def test_labels_of_any_integer_type_are_told_apart_to_the_last_bit() -> None:
 
 
 def test_take_keeps_all_columns_together() -> None:
-    detections = Detections(
-        [1, 2, 3], [CLOCK], area=["x", "y", "z"], sensor=[7, 8, 9], received_at_us=[4, 5, 6], id=["p", "q", "r"]
-    ).take(np.array([2, 0]))
-    assert detections.id is not None
-    assert detections.area is not None
-    assert detections.sensor is not None
-    assert detections.received_at_us is not None
-    assert detections.id.tolist() == ["r", "p"]
-    assert detections.area.tolist() == ["z", "x"]
-    assert detections.sensor.tolist() == [9, 7]
-    assert detections.received_at_us.tolist() == [6, 4]
+    columns: dict[str, Any] = {"area": ["x", "y"], "sensor": [7, 8], "received_at_us": [4, 5], "id": ["p", "q"]}
+    taken = Detections([1, 2], [CLOCK], **columns).take(np.array([1, 0]))
+    for name, values in {"detected_at_us": [1, 2], **columns}.items():
+        assert getattr(taken, name).tolist() == values[::-1], name
+
+
+UNUSABLE: dict[str, list[Any]] = {
+    "detected_at_us": [[1.5, 2.0], [[1, 2]], [1, 2**62], [1, 2**64 - 1], ["1", "2"], [True, False]],
+    "templates": [["t-1"], CLOCK],
+    "template_index": [[0, 1], [0, -1], [0]],
+    "area": [[1.0, 2.0], ["x"]],
+    "sensor": [["x", None], [1, 2**63]],
+    "id": [np.array([1, 2**64 - 1], np.uint64), ["x", "y", "z"]],
+    "received_at_us": [[1, -(2**62)]],
+}
 
 
 @pytest.mark.parametrize(
     ("field", "columns"),
     [
-        ("detected_at_us", {"detected_at_us": [1.5, 2.0]}),
-        ("detected_at_us", {"detected_at_us": [[1, 2]]}),
-        ("detected_at_us", {"detected_at_us": [1, 2**62]}),
-        ("detected_at_us", {"detected_at_us": [1, 2**64 - 1]}),
-        ("detected_at_us", {"detected_at_us": ["1", "2"]}),
-        ("detected_at_us", {"detected_at_us": [True, False]}),
-        ("templates", {"templates": ["t-1"]}),
-        ("templates", {"templates": CLOCK}),
-        ("template_index", {"template_index": [0, 1]}),
-        ("template_index", {"template_index": [0, -1]}),
-        ("template_index", {"template_index": [0]}),
+        *((field, {field: column}) for field, columns in UNUSABLE.items() for column in columns),
         ("template_index", {"templates": [CLOCK, CLOCK]}),
-        ("area", {"area": [1.0, 2.0]}),
-        ("area", {"area": ["x"]}),
-        ("sensor", {"sensor": ["x", None]}),
-        ("sensor", {"sensor": [1, 2**63]}),
-        ("id", {"id": np.array([1, 2**64 - 1], np.uint64)}),
-        ("received_at_us", {"received_at_us": [1, -(2**62)]}),
-        ("id", {"id": ["x", "y", "z"]}),
     ],
 )
 def test_an_unusable_column_is_refused_by_name(field: str, columns: dict[str, Any]) -> None:
-    usable: dict[str, Any] = {"detected_at_us": [1, 2], "templates": [CLOCK]}
     with pytest.raises(CoincideError) as refusal:
-        Detections(**(usable | columns))
+        Detections(**{"detected_at_us": [1, 2], "templates": [CLOCK], **columns})
     assert refusal.value.field == field

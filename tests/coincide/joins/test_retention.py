@@ -46,9 +46,8 @@ def farthest_s(graph: ConstraintGraph, streams: dict[str, Stream]) -> Int64Array
     earliest_s = latest_s - length_s
     for edge in graph.edges:
         a, b = graph.roles.index(edge.a), graph.roles.index(edge.b)
-        holds = (earliest_s[:, b] - latest_s[:, a] <= edge.window.hi_s) & (
-            latest_s[:, b] - earliest_s[:, a] >= edge.window.lo_s
-        )
+        holds = earliest_s[:, b] - latest_s[:, a] <= edge.window.hi_s
+        holds &= latest_s[:, b] - earliest_s[:, a] >= edge.window.lo_s
         latest_s, earliest_s = latest_s[holds], earliest_s[holds]
     apart: Int64Array = (latest_s[:, None, :] - latest_s[:, :, None]).max(axis=0)
     return apart
@@ -79,14 +78,11 @@ def test_sets_reach_over_one_member_to_the_next(graph: ConstraintGraph, streams:
         apart = farthest_s(alone, streams)
         at = [alone.roles.index(graph.roles[role]) for role in (i, j)]
         edge_s[i, j] = apart[at[0], at[1]]
-    two_s = [
-        [
-            max([edge_s[i, m] + edge_s[m, j] for m in roles if m not in (i, j)] + [edge_s[i, j]] * (i != j), default=0)
-            for j in roles
-        ]
-        for i in roles
-    ]
-    assert_reaches(set_reaches_us(graph, streams), np.array(two_s), graph, streams)
+    two_s = np.zeros_like(edge_s)
+    for i, j in np.ndindex(two_s.shape):
+        over_one = [edge_s[i, m] + edge_s[m, j] for m in roles if m not in (i, j)]
+        two_s[i, j] = max(over_one + [edge_s[i, j]] * (i != j), default=0)
+    assert_reaches(set_reaches_us(graph, streams), two_s, graph, streams)
 
 
 @settings(max_examples=100, deadline=None)

@@ -41,37 +41,26 @@ rows_of_x_and_y = row_lists(
     sensor=st.sampled_from(["s1", "s2", "s10"]),
     received_at_us=st.integers(0, 50).map(lambda half: half * SECOND // 2),
 )
+Question = tuple[Window, float, SensorRule]
+questions = st.tuples(windows, thresholds, rules)
 pair_limits = st.sampled_from([PairLimits(), PairLimits(table=2_000), PairLimits(table=0, cached=2)])
 cuts = st.lists(st.integers(0, 30), max_size=5)
-empty_batches = (
-    Detections([], TEMPLATES, area=[], sensor=[], received_at_us=[], id=[]),
-    Detections([], []),
-)
+empty_batches = Detections([], TEMPLATES, area=[], sensor=[], received_at_us=[], id=[]), Detections([], [])
 
 
-def batch(rows: list[Row]) -> Detections:
-    return detections_of(rows, TEMPLATES)
-
-
-def runs_of(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
-    """Cut the rows, in their order, into runs of one stream."""
+def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set[Pair], set[int]]:
+    """Push the rows in runs of one stream; return pairs, each asserted to come once, and ids of late rows."""
     runs: list[list[Row]] = []
     for position, row in enumerate(rows):
         if not runs or position in cuts or runs[-1][0].stream != row.stream:
             runs.append([])
         runs[-1].append(row)
-    return runs
-
-
-def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set[Pair], set[int]]:
-    """Pairs found, each asserted to come once, and ids of late rows."""
-    found: list[Pair] = []
-    late: list[int] = []
-    for number, run in enumerate(runs_of(rows, cuts)):
+    found, late = list[Pair](), list[int]()
+    for number, run in enumerate(runs):
         for empty in empty_batches:  # between any two batches, and before the first
             nothing = join.push("xy"[number % 2] if "y" in join._intake._streams else "x", empty)
             assert len(nothing.insert) == len(nothing.late) == 0
-        changes = join.push(run[0].stream, batch(run))
+        changes = join.push(run[0].stream, detections_of(run, TEMPLATES))
         found += couples(changes.insert)
         late += [run[position].id for position in changes.late.tolist()]
         assert len(changes.retract) == 0
@@ -81,23 +70,17 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
 
 @pytest.mark.parametrize("partner", ["y", "x"])
 @settings(max_examples=40)
-@given(rows_of_x_and_y, cuts, windows, thresholds, rules, pair_limits)
+@given(rows_of_x_and_y, cuts, questions, pair_limits)
 def test_finds_the_slow_twins_pairs_of_the_events_on_time(
-    partner: str,
-    rows: list[Row],
-    cuts: list[int],
-    window: Window,
-    threshold: float,
-    sensors: SensorRule,
-    limits: PairLimits,
+    partner: str, rows: list[Row], cuts: list[int], question: Question, limits: PairLimits
 ) -> None:
     """The partner of x is y, or x itself."""
     rows = rows if partner == "y" else [replace(row, stream="x") for row in rows]
-    join = TimingJoin(STREAMS["x"], STREAMS[partner], window, threshold, sensors, pair_limits=limits)
+    join = TimingJoin(STREAMS["x"], STREAMS[partner], *question, pair_limits=limits)
     found, late = stream_join(join, rows, cuts)
     accepted = on_time(rows, DELAY_US)
     assert late == {row.id for row in rows} - {row.id for row in accepted}
-    assert found == slow_timing_join(accepted, "x", partner, window, threshold, sensors)
+    assert found == slow_timing_join(accepted, "x", partner, *question)
 
 
 @settings(max_examples=40)
@@ -119,7 +102,7 @@ def test_evicting_by_the_retention_rule_after_every_batch_loses_no_pair(rows: li
     join = TimingJoin(STREAMS["x"], STREAMS["y"], window, 0.05, "any")
     found: set[Pair] = set()
     for row in rows:
-        found |= set(couples(join.push(row.stream, batch([row])).insert))
+        found |= set(couples(join.push(row.stream, detections_of([row], TEMPLATES)).insert))
         join._evict()
     assert found == slow_timing_join(on_time(rows, DELAY_US), "x", "y", window, 0.05, "any")
 
@@ -128,23 +111,15 @@ EITHER_END = Histogram([-4, -4, 0, 0], [0.5, 0, 0.5])  # 4 s before its report, 
 
 
 @pytest.mark.parametrize("shift_s", [0, 5, -5])
-@pytest.mark.parametrize(
-    ("kept", "arriving", "late_s"),
-    [
-        # W = 100, D_y = 1: y at 99 is on time and may be of 95; X_y - X_x <= 3, so x of 92 still matters
-        ("x", "y", 99),
-        # W = 100, D_x = 3: x at 97 is on time and may be of 93; X_y - X_x >= -1, so y of 92 still matters
-        ("y", "x", 97),
-    ],
-)
+# W = 100, D_y = 1: y at 99 is on time and may be of 95; X_y - X_x <= 3, so x of 92 still matters
+# W = 100, D_x = 3: x at 97 is on time and may be of 93; X_y - X_x >= -1, so y of 92 still matters
+@pytest.mark.parametrize(("kept", "arriving", "late_s"), [("x", "y", 99), ("y", "x", 97)])
 def test_an_event_is_kept_until_the_last_partner_on_time_and_no_longer(
     kept: str, arriving: str, late_s: int, shift_s: int
 ) -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(lo_s=-1, hi_s=3), 0.5)
-    exact = [Histogram.point().shift(shift_s)]
-    times = np.array([91_999_990, 92_000_000]) - shift_s * SECOND
-    join.push(kept, Detections(times, exact, id=["gone", "kept"]))
-    join.push(kept, Detections([(100 - shift_s) * SECOND], exact, id=["watermark"]))
+    for times, ids in (([91_999_990, 92_000_000], ["gone", "kept"]), ([100_000_000], ["watermark"])):
+        join.push(kept, Detections(np.array(times) - shift_s * SECOND, [Histogram.point().shift(shift_s)], id=ids))
     assert join.buffered(kept) == 2
     changes = join.push(arriving, Detections([late_s * SECOND], [EITHER_END], id=["last"]))
     assert len(changes.late) == 0
@@ -152,10 +127,9 @@ def test_an_event_is_kept_until_the_last_partner_on_time_and_no_longer(
 
 
 def test_a_hundred_thousand_areas_and_a_century_in_one_batch() -> None:
-    year_1980, year_2100 = 315_532_800_000_000, 4_102_444_800_000_000
     count = 100_000
     area = np.tile(np.arange(count), 2)
-    times = np.repeat([year_1980, year_2100], count)  # 1980 first, so that it is not late
+    times = np.repeat([315_532_800_000_000, 4_102_444_800_000_000], count)  # 1980 first, so that it is not late
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1)
     join.push("x", Detections(times, TEMPLATES[:1], area=area))
     pairs = join.push("y", Detections(times[count:], TEMPLATES[:1], area=area[count:])).insert
@@ -180,10 +154,6 @@ def test_the_ids_of_a_pair_are_known_even_if_its_batch_lets_its_events_go() -> N
     assert (pairs.left.tolist(), pairs.right.tolist()) == (["x"] * 30_000, ["y"] * 30_000)
 
 
-def labels_held(join: TimingJoin) -> tuple[int, int]:
-    return len(join._intake.labels._areas), len(join._intake.labels._sensors)
-
-
 @pytest.mark.parametrize("kind", [str, int])
 def test_sensors_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[int]) -> None:
     join = TimingJoin(STREAMS["x"], STREAMS["y"], Window(1), 1, "same")
@@ -191,9 +161,8 @@ def test_sensors_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[
     for nth in range(100):
         sensor = [kind(nth * per_batch + number) for number in range(per_batch)]
         rows = Detections([20 * nth * SECOND] * per_batch, TEMPLATES[:1], sensor=sensor)
-        for stream in ("x", "y"):
-            found += len(join.push(stream, rows).insert)
-        most = max(most, labels_held(join)[1])
+        found += sum(len(join.push(stream, rows).insert) for stream in "xy")
+        most = max(most, len(join._intake.labels._sensors))
     assert found == 100 * per_batch, "each with the other event of its own sensor"
     assert SPARE_LABELS < most < SPARE_LABELS + 10 * per_batch
 
@@ -205,9 +174,8 @@ def test_areas_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[in
     for first in range(0, 10_000, per_batch):
         area = [kind(number) for number in range(first, first + per_batch)]
         rows = Detections([first * SECOND] * per_batch, TEMPLATES[:1], area=area)
-        for stream in ("x", "y"):
-            found += len(join.push(stream, rows).insert)
-        assert labels_held(join)[0] <= SPARE_LABELS + 4 * per_batch
+        found += sum(len(join.push(stream, rows).insert) for stream in "xy")
+        assert len(join._intake.labels._areas) <= SPARE_LABELS + 4 * per_batch
     assert found == 10_000
     assert len(join._intake.watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_batch)
     assert (join.watermark_us(kind(0)), join.watermark_us(kind(9999))) == (BEFORE_ALL_US, 9950 * SECOND)
@@ -242,8 +210,7 @@ def test_batches_that_do_not_fit_are_refused_and_change_nothing() -> None:
             join.push(stream, bad)
     assert join.buffered("y") == 0
     assert join._intake.labels.area_code("new") is None
-    pairs = join.push("y", good).insert
-    assert pairs.right.tolist() == ["n1"]
+    assert join.push("y", good).insert.right.tolist() == ["n1"]
 
 
 @pytest.mark.parametrize("max_buffered", [-1, 0, True, 2.5, "10"])
@@ -260,19 +227,16 @@ def test_asking_for_a_watermark_changes_nothing() -> None:
 
 
 @settings(max_examples=40)
-@given(st.data(), rows_of_x_and_y, windows, thresholds, rules, st.booleans())
+@given(st.data(), rows_of_x_and_y, questions, st.booleans())
 def test_the_batch_join_of_one_stream_gives_the_same_roles_by_id(
-    data: st.DataObject, rows: list[Row], window: Window, threshold: float, sensors: SensorRule, as_text: bool
+    data: st.DataObject, rows: list[Row], question: Question, as_text: bool
 ) -> None:
-    names = data.draw(st.permutations(range(len(rows))))
-    whole = batch([replace(row, stream="x", id=name) for row, name in zip(rows, names, strict=True)])
-    ids = np.array(names, np.int64).astype(np.str_) if as_text else np.array(names, np.int64)
+    names = np.array(data.draw(st.permutations(range(len(rows)))), np.int64)
+    ids, whole = names.astype(np.str_) if as_text else names, detections_of(rows, TEMPLATES)
     whole = Detections(whole.detected_at_us, TEMPLATES, whole.template_index, whole.area, whole.sensor, id=ids)
-    join = TimingJoin(Stream("x", 1000, 4), None, window, threshold, sensors)
-    at_once = timing_join(whole, None, window, threshold, sensors)
-    streamed = join.push("x", whole).insert
-    found = set(zip(ids[at_once.left].tolist(), ids[at_once.right].tolist(), strict=True))
-    assert found == set(couples(streamed))
+    at_once = timing_join(whole, None, *question)
+    streamed = TimingJoin(Stream("x", 1000, 4), None, *question).push("x", whole).insert
+    assert set(zip(ids[at_once.left].tolist(), ids[at_once.right].tolist(), strict=True)) == set(couples(streamed))
 
 
 def test_ties_of_time_are_ordered_by_id() -> None:

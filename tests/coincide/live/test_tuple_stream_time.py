@@ -19,6 +19,7 @@ GRAPHS = {
     "uneven clique": ConstraintGraph.clique("abc", UNEVEN, 0.3),
 }
 CLIQUES = ("uniform clique", "uneven clique")
+POINT, STREAMS = [Histogram.point()], [Stream(name) for name in "abc"]
 
 
 def recorded(seed: int, areas: int) -> Detections:
@@ -30,10 +31,13 @@ def recorded(seed: int, areas: int) -> Detections:
     return Detections(detected_us, TEMPLATES, rng.integers(0, 2, EVENTS), area=rng.integers(0, areas, EVENTS))
 
 
-def pushed_in_turn(join: WindowJoin, frames: dict[str, Detections]) -> tuple[set[tuple[int, ...]], int]:
-    """Push all frames, some rows of each stream in turn; return what stands in the end, and the most held at once."""
-    standing: set[tuple[int, ...]] = set()
-    most, rows = 0, list[int]()
+@pytest.mark.parametrize(("form", "at_least"), [*((form, None) for form in GRAPHS), *((form, 2) for form in CLIQUES)])
+@pytest.mark.parametrize("areas", [1, 3])
+def test_the_buffers_stay_small_and_nothing_is_missed(form: str, at_least: int | None, areas: int) -> None:
+    """Some rows of each stream are pushed in turn."""
+    frames = {name: recorded(seed, areas) for seed, name in enumerate("abc")}
+    join = WindowJoin(GRAPHS[form], [Stream(name, 90, 2.2) for name in "abc"], at_least=at_least)
+    standing, most, rows = set[tuple[int, ...]](), 0, list[int]()
     for first in range(0, EVENTS, FRAMES_OF):
         at = np.arange(first, first + FRAMES_OF)
         for name, frame in frames.items():
@@ -48,17 +52,7 @@ def pushed_in_turn(join: WindowJoin, frames: dict[str, Detections]) -> tuple[set
             assert not come & standing
             standing = standing - gone | come
             most = max(most, sum(join.buffered(each) for each in frames))
-    return standing, most
-
-
-@pytest.mark.parametrize(("form", "at_least"), [*((form, None) for form in GRAPHS), *((form, 2) for form in CLIQUES)])
-@pytest.mark.parametrize("areas", [1, 3])
-def test_the_buffers_stay_small_and_nothing_is_missed(form: str, at_least: int | None, areas: int) -> None:
-    graph = GRAPHS[form]
-    frames = {name: recorded(seed, areas) for seed, name in enumerate("abc")}
-    join = WindowJoin(graph, [Stream(name, 90, 2.2) for name in "abc"], at_least=at_least)
-    standing, most = pushed_in_turn(join, frames)
-    expected = window_join(frames, graph, at_least=at_least)
+    expected = window_join(frames, GRAPHS[form], at_least=at_least)
     assert standing == set(map(tuple, expected.members.tolist()))
     assert len(standing) > 50
     assert most < 900  # of 1,800: 90 s and a frame of each stream, and an eighth more
@@ -66,21 +60,17 @@ def test_the_buffers_stay_small_and_nothing_is_missed(form: str, at_least: int |
 
 def test_what_is_late_is_told_and_not_joined() -> None:
     join = WindowJoin(GRAPHS["path"], [Stream(name, 10, 0) for name in "abc"])
-    point = [Histogram.point()]
-    join.push("a", Detections([100 * SECOND_US], point))
-    changes = join.push("b", Detections([89 * SECOND_US, 100 * SECOND_US], point))
-    complete = join.push("c", Detections([89 * SECOND_US, 101 * SECOND_US], point))
-    assert changes.late.tolist() == [0]
-    assert changes.late_by_us.tolist() == [SECOND_US]
-    assert complete.late.tolist() == [0]
-    assert complete.insert.members.tolist() == [[0, 2, 4]]
+    join.push("a", Detections([100 * SECOND_US], POINT))
+    changes = join.push("b", Detections([89 * SECOND_US, 100 * SECOND_US], POINT))
+    complete = join.push("c", Detections([89 * SECOND_US, 101 * SECOND_US], POINT))
+    assert (changes.late.tolist(), changes.late_by_us.tolist()) == ([0], [SECOND_US])
+    assert (complete.late.tolist(), complete.insert.members.tolist()) == ([0], [[0, 2, 4]])
 
 
 def test_a_hard_bound_drops_the_earliest_and_counts_them() -> None:
     join = WindowJoin(GRAPHS["uniform clique"], [Stream(name, 1e6, 0) for name in "abc"], at_least=2, max_buffered=2)
-    point = [Histogram.point()]
-    join.push("a", Detections([0, 10 * SECOND_US, 20 * SECOND_US], point))
-    changes = join.push("b", Detections([0, 20 * SECOND_US], point))
+    join.push("a", Detections([0, 10 * SECOND_US, 20 * SECOND_US], POINT))
+    changes = join.push("b", Detections([0, 20 * SECOND_US], POINT))
     assert join.dropped == 1
     assert changes.insert.members.tolist() == [[2, 4, -1]]
 
@@ -88,18 +78,17 @@ def test_a_hard_bound_drops_the_earliest_and_counts_them() -> None:
 def test_own_templates_are_forgotten_with_their_events() -> None:
     join = WindowJoin(GRAPHS["uniform clique"], [Stream(name, 1, 3) for name in "abc"], at_least=2)
     found = 0
-    for second in range(0, 1600, 10):
-        own = [Histogram.uniform(-0.1 - second * 1e-6, 0.1)]
-        for name in "abc":
-            found += len(join.push(name, Detections([second * SECOND_US], own)).insert)
-    assert found == 320  # each pair, then all three
-    assert join.templates_known < 3 * 80  # of 480
+    for second in range(0, 900, 10):
+        own = Detections([second * SECOND_US], [Histogram.uniform(-0.1 - second * 1e-6, 0.1)])
+        found += sum(len(join.push(name, own).insert) for name in "abc")
+    assert found == 180  # each pair, then all three
+    assert join.templates_known < 3 * 45  # of 270
 
 
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
-        ({"streams": [Stream("a"), Stream("b")]}, "streams"),
+        ({"streams": STREAMS[:2]}, "streams"),
         ({"streams": {"a": Stream("x", 1), "b": Stream("x", 2), "c": Stream("y")}}, "streams"),
         ({"at_least": 1}, "at_least"),
         ({"at_least": 4}, "at_least"),
@@ -109,21 +98,17 @@ def test_own_templates_are_forgotten_with_their_events() -> None:
         ({"threshold": 0}, "threshold"),
         ({"sensors": "none"}, "sensors"),
         ({"graph": ConstraintGraph.clique("abc", Window(1))}, "threshold"),
-        (
-            {"graph": ConstraintGraph.binary("a", "b", Window.deadline(1)), "streams": [Stream("a"), Stream("b")]},
-            "threshold",
-        ),
+        ({"graph": ConstraintGraph.binary("a", "b", Window.deadline(1)), "streams": STREAMS[:2]}, "threshold"),
     ],
 )
 def test_what_cannot_be_joined_is_refused(wrong: dict[str, object], field: str) -> None:
-    given = {"graph": GRAPHS["uniform clique"], "streams": [Stream(name) for name in "abc"], **wrong}
     with pytest.raises(CoincideError) as refusal:
-        WindowJoin(**given)  # type: ignore[arg-type]
+        WindowJoin(**{"graph": GRAPHS["uniform clique"], "streams": STREAMS, **wrong})  # type: ignore[arg-type]
     assert refusal.value.field == field
 
 
 def test_at_least_has_no_other_condition() -> None:
-    frames = dict.fromkeys("ab", Detections([0], [Histogram.point()])) | {"c": Detections([0], [Histogram.point()])}
+    frames = dict.fromkeys("ab", Detections([0], POINT)) | {"c": Detections([0], POINT)}
     with pytest.raises(CoincideError, match="where"):
         window_join(frames, GRAPHS["uniform clique"], where=lambda members: members[:, 0] == 0, at_least=2)
     with pytest.raises(GraphError, match="at_least"):

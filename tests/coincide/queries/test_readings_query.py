@@ -13,7 +13,8 @@ from jsonschema import Draft202012Validator
 from coincide import Bounded, Equal, Quantised
 from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
-from coincide.sliding.questions import Lasting, Longest, Similar, ValueLimits
+from coincide.sliding.questions import Lasting, Longest, Similar
+from coincide.sliding.value_limits import ValueLimits
 from deploy.local.machine import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/contracts/query.schema.json").read_text(encoding="utf-8"))

@@ -9,9 +9,9 @@ from coincide import Bounded, Decreasing, Equal, Increasing, Quantised
 from coincide.coalescing import Equivalence
 from coincide.sliding.counts import RunReadings, Scan, SlidingExtent
 from coincide.sliding.extents import EagerExtent, LazyExtent, SharedExtents, SharedReadings
-from coincide.sliding.questions import ValueLimits
 from coincide.sliding.readings import Readings, Ref
 from coincide.sliding.rules import RunRule
+from coincide.sliding.value_limits import ValueLimits
 
 Run = tuple[int, int, int, float, RunReadings]
 
@@ -26,7 +26,7 @@ pushes = st.lists(st.tuples(st.lists(rows, max_size=8), st.integers(-30, 20)), m
 
 def runs(extent: SlidingExtent) -> list[Run]:
     found = extent.scan().runs
-    columns = (found.group, found.intervals.start_us, found.intervals.end_us, found.value)
+    columns = found.group, found.intervals.start_us, found.intervals.end_us, found.value
     return [(*run, extent.readings_in(*run[:3])) for run in zip(*(column.tolist() for column in columns), strict=True)]
 
 

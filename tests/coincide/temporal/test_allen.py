@@ -12,17 +12,20 @@ INTERVALS = st.tuples(st.integers(0, 8), st.integers(1, 5)).map(lambda drawn: (d
 PAIRS = st.lists(st.tuples(INTERVALS, INTERVALS), max_size=20)
 
 
-def _columns(pairs: list[tuple[tuple[int, int], tuple[int, int]]]) -> tuple[Intervals, Intervals]:
-    a, b = ([pair[side] for pair in pairs] for side in (0, 1))
-    return (
-        Intervals([start for start, _ in a], [end for _, end in a]),
-        Intervals([start for start, _ in b], [end for _, end in b]),
-    )
+Pair = tuple[tuple[int, int], tuple[int, int]]
+
+
+def _columns(pairs: list[Pair]) -> tuple[Intervals, Intervals]:
+    a, b = (Intervals(*([pair[side][end] for pair in pairs] for end in (0, 1))) for side in (0, 1))
+    return a, b
 
 
 @given(PAIRS)
-def test_a_relation_is_that_of_the_instants(pairs: list[tuple[tuple[int, int], tuple[int, int]]]) -> None:
-    assert relation(*_columns(pairs)).tolist() == [reference.relation(*pair) for pair in pairs]
+def test_a_relation_is_that_of_the_instants_and_its_inverse_the_other_way(pairs: list[Pair]) -> None:
+    a, b = _columns(pairs)
+    inverses = dict(zip(ALLEN, reversed(list(ALLEN)), strict=True))
+    assert relation(a, b).tolist() == [reference.relation(*pair) for pair in pairs]
+    assert [inverses[name] for name in relation(a, b)] == relation(b, a).tolist()
 
 
 ENDS = st.integers(-(2**63), 2**63 - 1)
@@ -31,9 +34,8 @@ PROPER = st.tuples(ENDS, ENDS).filter(lambda ends: ends[0] != ends[1]).map(lambd
 
 @given(PROPER | INTERVALS, PROPER | INTERVALS)
 def test_exactly_one_of_the_thirteen_holds(a: tuple[int, int], b: tuple[int, int]) -> None:
-    ours, theirs = _columns([(a, b)])
-    held = [name for name, predicate in ALLEN.items() if predicate(ours, theirs)[0]]
-    assert held == relation(ours, theirs).tolist()
+    columns = _columns([(a, b)])
+    assert [name for name, predicate in ALLEN.items() if predicate(*columns)[0]] == relation(*columns).tolist()
 
 
 def test_there_are_thirteen_and_each_can_hold() -> None:
@@ -44,15 +46,7 @@ def test_there_are_thirteen_and_each_can_hold() -> None:
 
 
 @given(PAIRS)
-def test_the_inverse_is_the_relation_the_other_way(pairs: list[tuple[tuple[int, int], tuple[int, int]]]) -> None:
-    a, b = _columns(pairs)
-    names = list(ALLEN)
-    inverses = dict(zip(names, reversed(names), strict=True))
-    assert [inverses[name] for name in relation(a, b)] == relation(b, a).tolist()
-
-
-@given(PAIRS)
-def test_tsql2_overlaps_what_shares_an_instant(pairs: list[tuple[tuple[int, int], tuple[int, int]]]) -> None:
+def test_tsql2_overlaps_what_shares_an_instant(pairs: list[Pair]) -> None:
     a, b = _columns(pairs)
     shared = [reference.instants(one) & reference.instants(other) for one, other in pairs]
     assert overlaps_tsql2(a, b).tolist() == [bool(each) for each in shared]

@@ -30,15 +30,13 @@ def test_a_cast_cuts_off() -> None:
     assert cast_duration([0, 3_599_999_999, 3_600_000_000], "hour").tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize("unit", ["month", "minutes", ""])
-def test_units_of_no_fixed_length_are_refused(unit: str) -> None:
-    with pytest.raises(IntervalError, match="unit is"):
-        cast_duration([1], unit)
-
-
-def test_durations_below_0_are_refused() -> None:
-    with pytest.raises(IntervalError, match="-1"):
-        cast_duration([-1], "hour")
+@pytest.mark.parametrize(
+    ("duration", "unit", "said"),
+    [(1, "month", "unit is"), (1, "minutes", "unit is"), (1, "", "unit"), (-1, "hour", "-1")],
+)
+def test_units_of_no_fixed_length_and_durations_below_0_are_refused(duration: int, unit: str, said: str) -> None:
+    with pytest.raises(IntervalError, match=said):
+        cast_duration([duration], unit)
 
 
 def test_runs_without_length_are_no_facts() -> None:

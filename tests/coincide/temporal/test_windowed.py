@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,59 +10,55 @@ from coincide.temporal import NOW_US, Facts, SlidingWindows, in_windows, join_in
 from tests.reference import temporal as reference
 
 FACTS = st.lists(
-    st.tuples(st.integers(0, 12), st.integers(1, 6), st.sampled_from("abc"), st.integers(0, 3)).map(
-        lambda drawn: (drawn[0], drawn[0] + drawn[1], drawn[2], drawn[3])
+    st.builds(
+        lambda start, length, *rest: (start, start + length, *rest),
+        st.integers(0, 12), st.integers(1, 6), st.sampled_from("abc"), st.integers(0, 3),
     ),
     max_size=10,
-)
-WINDOWS = st.tuples(st.integers(0, 6), st.integers(1, 4), st.integers(1, 9))
+)  # fmt: skip
+WINDOWS = st.builds(
+    lambda first, slide, size: (
+        SlidingWindows.sliding(first, 20, size_us=size, slide_us=slide),
+        [(end - size, end) for end in range(first, 21, slide)],
+    ),
+    st.integers(0, 6), st.integers(1, 4), st.integers(1, 9),
+)  # fmt: skip
+Drawn = tuple[SlidingWindows, list[tuple[int, int]]]
 
 
 def facts_of(rows: list[reference.Fact]) -> Facts:
     return Facts(*([row[column] for row in rows] for column in range(4)))
 
 
-def _windows(drawn: tuple[int, int, int]) -> tuple[SlidingWindows, list[tuple[int, int]]]:
-    first, slide, size = drawn
-    windows = SlidingWindows.sliding(first, 20, size_us=size, slide_us=slide)
-    return windows, [(end - size, end) for end in range(first, 21, slide)]
-
-
 @given(FACTS, st.none() | FACTS, WINDOWS, st.integers(0, 2), st.integers(1, 3))
 def test_the_join_is_that_of_the_instants(
-    a: list[reference.Fact], b: list[reference.Fact] | None, drawn: tuple[int, int, int], tolerance: int, at_least: int
+    a: list[reference.Fact], b: list[reference.Fact] | None, drawn: Drawn, tolerance: int, at_least: int
 ) -> None:
-    windows, each = _windows(drawn)
-    found = join_in_windows(
-        facts_of(a), None if b is None else facts_of(b), windows, tolerance=tolerance, at_least_us=at_least
-    )
+    (windows, each), other = drawn, None if b is None else facts_of(b)
+    found = join_in_windows(facts_of(a), other, windows, tolerance=tolerance, at_least_us=at_least)
     columns = (found.window, found.left, found.right, found.intervals.start_us, found.intervals.end_us)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
     assert rows == reference.join_in_windows(a, b, each, tolerance, at_least)
 
 
 @given(FACTS, WINDOWS)
-def test_the_longest_periods_are_those_of_the_instants(rows: list[reference.Fact], drawn: tuple[int, int, int]) -> None:
-    windows, each = _windows(drawn)
+def test_the_longest_periods_are_those_of_the_instants(rows: list[reference.Fact], drawn: Drawn) -> None:
+    windows, each = drawn
     found = longest_periods(facts_of(rows), windows)
     shown = zip(found.window.tolist(), found.group.tolist(), found.duration_us.tolist(), strict=True)
     assert list(shown) == reference.longest_periods(rows, each)
 
 
 @given(FACTS, WINDOWS)
-def test_to_cut_and_to_coalesce_commute(rows: list[reference.Fact], drawn: tuple[int, int, int]) -> None:
-    windows, each = _windows(drawn)
+def test_to_cut_and_to_coalesce_commute(rows: list[reference.Fact], drawn: Drawn) -> None:
+    windows, each = drawn
     parts = in_windows(facts_of(runs := reference.coalesced(rows)).intervals, windows)
     for number, (start, end) in enumerate(each):
         cut = [(max(fact[0], start), min(fact[1], end), *fact[2:]) for fact in rows]
-        here = parts.window == number
-        shown = zip(
-            parts.intervals.start_us[here].tolist(),
-            parts.intervals.end_us[here].tolist(),
-            [runs[row][2:] for row in parts.row[here]],
-            strict=True,
-        )
-        assert sorted((start, end, *key) for start, end, key in shown) == reference.coalesced(cut)
+        here = np.flatnonzero(parts.window == number)
+        intervals = parts.intervals.take(here)
+        shown = zip(intervals.start_us.tolist(), intervals.end_us.tolist(), parts.row[here].tolist(), strict=True)
+        assert sorted((start, end, *runs[row][2:]) for start, end, row in shown) == reference.coalesced(cut)
 
 
 def test_what_still_holds_is_cut_to_each_window() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from coincide.arrays.kinds import FloatArray
 from coincide.coalescing import PAPER, DistinctQuery, Weights, scheme_costs
 from coincide.coalescing.costs.model import eager_update
 from docs.studies.coalescing_costs import CPS, OOPS, WEIGHTS, Grid, grid
@@ -40,20 +41,20 @@ def test_without_memory_eager_is_dearer_than_lazy_most_where_little_coalesces_an
     assert (costs.eager - costs.lazy).argmax() == len(OOPS) - 1
 
 
+def _updates(cps: tuple[float, ...], oops: tuple[float, ...]) -> FloatArray:
+    return np.array([[eager_update(PAPER, [cp] * 100, [oop] * 100, w=20)[-1] for oop in oops] for cp in cps])
+
+
 def test_eager_updates_cost_more_the_more_are_late() -> None:
-    assert all((np.diff(_updates(cp, OOPS)) > 0).all() for cp in CPS)
+    assert (np.diff(_updates(CPS, OOPS)) > 0).all()
 
 
 def test_eager_updates_in_order_cost_less_the_more_coalesce() -> None:
     # section 7.4 says the contrary of sections 7.2 and 6: a merge is dearer than an insertion only if it is late
-    assert (np.diff([_updates(cp, (0.0,)) for cp in CPS], axis=0) < 0).all()
+    assert (np.diff(_updates(CPS, (0.0,)), axis=0) < 0).all()
 
 
 def test_late_eager_updates_cost_less_the_more_coalesce_only_while_splits_dominate() -> None:
-    at_half = np.array([_updates(cp, (0.5,))[0] for cp in CPS])  # the paper: always
-    assert (np.diff(at_half[:3]) < 0).all()
-    assert (np.diff(at_half[3:]) > 0).all()
-
-
-def _updates(cp: float, oops: tuple[float, ...]) -> list[float]:
-    return [float(eager_update(PAPER, [cp] * 100, [oop] * 100, w=20)[-1]) for oop in oops]
+    at_half = _updates(CPS, (0.5,))  # the paper: always
+    assert (np.diff(at_half[:3], axis=0) < 0).all()
+    assert (np.diff(at_half[3:], axis=0) > 0).all()

@@ -29,7 +29,7 @@ def test_a_machine_s_own_costs_make_a_selection_as_the_paper_s_do() -> None:
 
 
 def test_memory_is_that_of_an_extent() -> None:
-    single = measure_costs(process_time, w=1000, rounds=1, rows_a_push=1)
+    single = measure_costs(process_time, w=200, rounds=1, rows_a_push=1)
     columnar = measure_costs(process_time, w=1000, rounds=1, rows_a_push=1000)
     assert 0 < single.timestamp_size < single.run_size
     assert 0 < columnar.tuple_size < columnar.run_size  # a lazy extent has no columns for links

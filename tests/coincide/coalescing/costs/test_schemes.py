@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -9,16 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.coalescing import (
-    PAPER,
-    DistinctQuery,
-    SchemeCosts,
-    Selection,
-    Weights,
-    cost_of,
-    scheme_costs,
-    select_schemes,
-)
+from coincide.coalescing import PAPER, DistinctQuery, SchemeCosts, Weights, cost_of, scheme_costs, select_schemes
 from coincide.errors import CostError
 
 W, K = 200, 5_000
@@ -31,27 +23,25 @@ def test_no_other_choice_is_cheaper(of_each: list[tuple[float, float]], shared: 
     costs = SchemeCosts(eager, lazy, shared)
     chosen = select_schemes(costs)
     assert chosen.cost == cost_of(costs, chosen.eager)
-    assert chosen.cost == pytest.approx(_brute_force(of_each, shared))
-
-
-def _brute_force(of_each: list[tuple[float, float]], shared: float) -> float:
-    return min(
-        sum(costs[scheme] for costs, scheme in zip(of_each, schemes, strict=True)) + (shared if any(schemes) else 0)
-        for schemes in product((0, 1), repeat=len(of_each))
+    assert chosen.cost == pytest.approx(
+        min(
+            sum(both[scheme] for both, scheme in zip(of_each, schemes, strict=True)) + (shared if any(schemes) else 0)
+            for schemes in product((0, 1), repeat=len(of_each))
+        )
     )
-
-
-def _as_printed(costs: SchemeCosts) -> SchemeCosts:
-    """Leave the shared lazy extent out, as the paper's objective does."""
-    return SchemeCosts(costs.eager, costs.lazy_scan, lazy_shared=0.0)
 
 
 def _costs(cps: list[float], oops: list[float], weights: Weights) -> SchemeCosts:
     return scheme_costs([DistinctQuery(*each) for each in zip(cps, oops, strict=True)], weights, PAPER, W, K)
 
 
-def _shown(selection: Selection) -> str:
-    return "".join("E" if eager else "L" for eager in selection.eager)
+def _as_printed(cps: list[float], oops: list[float], weights: Weights) -> SchemeCosts:
+    """Leave the shared lazy extent out, as the paper's objective does."""
+    return replace(_costs(cps, oops, weights), lazy_shared=0.0)
+
+
+def _selected(costs: SchemeCosts) -> str:
+    return "".join("E" if eager else "L" for eager in select_schemes(costs).eager)
 
 
 TABLE_5 = [  # cp of each query, schemes, order of costs: lazy, eager, optimal
@@ -72,41 +62,33 @@ TABLE_6 = [
 
 @pytest.mark.parametrize(("cps", "schemes", "order"), TABLE_5)
 def test_table_5(cps: list[float], schemes: str, order: str) -> None:
-    costs = _as_printed(_costs(cps, [0.0] * 6, Weights(1, 1, 2)))
-    chosen = select_schemes(costs)
-    assert _shown(chosen) == schemes
-    assert _order({"lazy": [False] * 6, "eager": [True] * 6, "optimal": chosen.eager.tolist()}, costs) == order
-
-
-def _order(choices: dict[str, list[bool]], costs: SchemeCosts) -> str:
-    ranked = sorted((cost_of(costs, np.array(eager)), name) for name, eager in choices.items())
+    costs = _as_printed(cps, [0.0] * 6, Weights(1, 1, 2))
+    assert _selected(costs) == schemes
+    choices = {"lazy": np.zeros(6, np.bool_), "eager": np.ones(6, np.bool_), "optimal": select_schemes(costs).eager}
+    ranked = sorted((cost_of(costs, eager), name) for name, eager in choices.items())
     text = ranked[0][1]
     for (before, _), (cost, name) in pairwise(ranked):
         text += f" {'=' if cost == before else '<'} {name}"
-    return text
+    assert text == order
 
 
 @pytest.mark.parametrize(("cps", "oops", "schemes"), TABLE_6)
 def test_table_6(cps: list[float], oops: list[float], schemes: str) -> None:
-    costs = _as_printed(_costs(cps, oops, Weights(0, 1, 1)))
-    assert _shown(select_schemes(costs)) == schemes
+    assert _selected(_as_printed(cps, oops, Weights(0, 1, 1))) == schemes
 
 
 def test_the_printed_objective_forgets_to_pay_for_the_lazy_extent() -> None:
     cps, oops, printed = TABLE_6[0]
     costs = _costs(cps, oops, Weights(0, 1, 1))
-    chosen = select_schemes(costs)
-    assert (printed, _shown(chosen)) == ("LLLLLL", "EEEEEE")
-    assert chosen.cost < cost_of(costs, np.zeros(6, dtype=np.bool_))
+    assert (printed, _selected(costs)) == ("LLLLLL", "EEEEEE")
+    assert select_schemes(costs).cost < cost_of(costs, np.zeros(6, dtype=np.bool_))
 
 
 @pytest.mark.parametrize(("heavier", "more"), [("memory", "lazy"), ("update", "lazy"), ("scan", "eager")])
 def test_a_heavier_weight_moves_queries_to_one_scheme(heavier: str, more: str) -> None:
+    each = [Weights(**{"memory": 1, "update": 1, "scan": 2, heavier: weight}) for weight in (1, 2, 5, 10, 50)]
     cps = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9]
-    eager = []
-    for weight in (1, 2, 5, 10, 50):
-        weights = Weights(**{"memory": 1, "update": 1, "scan": 2, heavier: weight})
-        eager.append(int(select_schemes(_as_printed(_costs(cps, [0.2] * 6, weights))).eager.sum()))
+    eager = [_selected(_as_printed(cps, [0.2] * 6, weights)).count("E") for weights in each]
     assert eager == sorted(eager, reverse=more == "lazy")
     assert eager[0] != eager[-1]
 

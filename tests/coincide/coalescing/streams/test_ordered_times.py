@@ -21,11 +21,8 @@ def test_it_answers_as_a_sorted_list_does(added: list[int], data: st.DataObject)
             ordered.remove(ts)
             plain.remove(ts)
     for number, (ts, around) in enumerate(zip(added, beside, strict=True)):
-        before = added[:number]
-        assert around == (
-            max((each for each in before if each < ts), default=None),
-            min((each for each in before if each > ts), default=None),
-        )
+        lower, higher = [each for each in added[:number] if each < ts], [each for each in added[:number] if each > ts]
+        assert around == (max(lower, default=None), min(higher, default=None))
     assert list(ordered) == plain
     for ts in range(-31, 32):
         before, after = [each for each in plain if each < ts], [each for each in plain if each > ts]

@@ -15,19 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coincide import (
-    Bounded,
-    Changes,
-    Decreasing,
-    EagerCoalescing,
-    Equal,
-    Increasing,
-    LazyCoalescing,
-    Quantised,
-    Runs,
-    WindowExtent,
-)
-from coincide.coalescing import CoalescedRun, Predicate
+from coincide import Changes, EagerCoalescing, LazyCoalescing, Runs, WindowExtent
+from coincide.coalescing import Bounded, CoalescedRun, Decreasing, Equal, Increasing, Predicate, Quantised
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import value_column
 from coincide.coalescing.streams.columnar import ColumnarExtent
@@ -38,35 +27,28 @@ from tests.reference.coalescing import Reading, coalesced_readings, each_group, 
 
 EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]
 
-readings = st.lists(
-    st.builds(
-        Reading, st.integers(0, 20), st.integers(0, 2), st.integers(0, 2), st.integers(0, 2), st.sampled_from([1, 1, 0])
-    ),
-    max_size=30,
-)
+few = st.integers(0, 2)
+readings = st.lists(st.builds(Reading, st.integers(0, 20), few, few, few, st.sampled_from([1, 1, 0])), max_size=30)
 extents = st.builds(
     lambda is_time, bound, per_group: WindowExtent(
         size=None if is_time else bound + 1, duration_us=bound if is_time else None, per_group=per_group
     ),
     st.booleans(), st.integers(0, 9), st.booleans(),
 )  # fmt: skip
-equivalences = st.sampled_from(EQUIVALENCES)
-holds = st.none() | st.integers(0, 5)
+links = st.builds(Link, st.sampled_from(EQUIVALENCES), st.none() | st.integers(0, 5))
+cuts = st.lists(st.integers(0, 30), max_size=8)
 
 
 def held(arrived: list[Reading], extent: WindowExtent) -> list[Reading]:
-    scope, bound = (in_tuple_scope, extent.size) if extent.size else (in_time_scope, extent.duration_us)
-    assert bound is not None
+    scope, bound = (in_tuple_scope, extent.size) if extent.size else (in_time_scope, extent.duration_us or 0)
     return each_group(arrived, scope, bound) if extent.per_group else scope(arrived, bound)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def little_room() -> Iterator[None]:
     """A few readings already fill blocks and segments."""
-    with (
-        patch("coincide.coalescing.streams.ordered_times.BLOCK", 4),
-        patch("coincide.coalescing.streams.segments.ROOM", 1),
-    ):
+    streams = "coincide.coalescing.streams"
+    with patch(f"{streams}.ordered_times.BLOCK", 4), patch(f"{streams}.segments.ROOM", 1):
         yield
 
 
@@ -79,78 +61,56 @@ class SoonChanging(EagerCoalescing):
         super().__init__(extent, link.equivalence, link.hold_us)
 
 
-cuts = st.lists(st.integers(0, 30), max_size=8)
 Eager = SingleExtent | ColumnarExtent | SoonChanging
 Way = Callable[[WindowExtent, Link], Eager]
 ways = st.sampled_from([SingleExtent, ColumnarExtent, SoonChanging])
 
 
 def pushed(operator: Eager | LazyCoalescing, part: list[Reading]) -> Changes[Runs]:
+    ts, group, ids, value, where = [list(column) for column in zip(*part, strict=True)] if part else [[]] * 5
+    columns = ts, group, value, ids, [bool(each) for each in where]
     if isinstance(operator, LazyCoalescing | EagerCoalescing):
-        return operator.push(*columns(part))
-    ts, group, value, ids, kept = (np.array(column, np.int64) for column in columns(part))
-    return operator.push(ReadingBatch(ts, group, value, ids, kept.astype(np.bool_)))
-
-
-def columns(part: list[Reading]) -> tuple[list[int], list[int], list[Any], list[int], list[bool]]:
-    ts, group, ids, value, kept = [list(column) for column in zip(*part, strict=True)] if part else [[], [], [], [], []]
-    return ts, group, value, ids, [bool(each) for each in kept]
+        return operator.push(*columns)
+    ts_us, groups, values, refs, kept = (np.array(column, np.int64) for column in columns)
+    return operator.push(ReadingBatch(ts_us, groups, values, refs, kept.astype(np.bool_)))
 
 
 def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
-    bounds = [0, *sorted(cuts), len(listed)]
-    for begin, end in pairwise(bounds):
+    for begin, end in pairwise([0, *sorted(cuts), len(listed)]):
         yield listed[begin:end]
 
 
-@given(ways, readings, cuts, extents, equivalences, holds)
+@given(ways, readings, cuts, extents, links)
 @example(
     SingleExtent, [Reading(5, 0, 1, 0), Reading(5, 0, 0, 1), Reading(6, 0, 0, 0)], [1, 2], WindowExtent(size=2),
-    Equal(), None,
+    Link(Equal(), None),
 )  # fmt: skip
-def test_every_scan_is_the_definition(
-    way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, equivalence: Any, hold_us: int | None
+def test_every_scan_is_the_definition_and_the_changes_until_then(
+    way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, link: Link
 ) -> None:
-    eager, lazy = way(extent, Link(equivalence, hold_us)), LazyCoalescing(extent, equivalence, hold_us)
-    arrived = 0
+    eager, lazy = way(extent, link), LazyCoalescing(extent, link.equivalence, link.hold_us)
+    arrived, live = 0, set[CoalescedRun]()
     for part in parts(listed, cuts):
         arrived += len(part)
-        pushed(eager, part)
+        changes = pushed(eager, part)
         pushed(lazy, part)
-        expected = coalesced_readings(held(listed[:arrived], extent), equivalence, hold_us)
+        expected = coalesced_readings(held(listed[:arrived], extent), link.equivalence, link.hold_us)
         assert list(eager.scan()) == expected
         assert list(lazy.scan()) == expected
-
-
-@given(ways, readings, cuts, extents, equivalences, holds)
-def test_changes_replayed_give_every_scan(
-    way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, equivalence: Any, hold_us: int | None
-) -> None:
-    eager = way(extent, Link(equivalence, hold_us))
-    live: set[CoalescedRun] = set()
-    for part in parts(listed, cuts):
-        changes = pushed(eager, part)
         inserted, retracted = set(changes.insert), set(changes.retract)
         assert retracted <= live
         assert not inserted & live
         live = (live - retracted) | inserted
-        assert live == set(eager.scan())
+        assert live == set(expected)
         assert len({(run.group, run.start_us) for run in live}) == len(live)  # the stable id names one run
 
 
-@given(ways, ways, readings, st.randoms(use_true_random=False), extents, equivalences, holds)
+@given(ways, ways, readings, st.randoms(use_true_random=False), extents, links)
 def test_neither_order_nor_batches_matter(
-    way: Way,
-    another: Way,
-    listed: list[Reading],
-    random: Any,
-    extent: WindowExtent,
-    equivalence: Any,
-    hold_us: int | None,
+    way: Way, another: Way, listed: list[Reading], random: Any, extent: WindowExtent, link: Link
 ) -> None:
     distinct = list({reading.key: reading for reading in listed}.values())
     shuffled = random.sample(distinct, len(distinct))
-    link = Link(equivalence, hold_us)
     one, other = way(extent, link), another(extent, link)
     pushed(one, distinct)
     for part in parts(shuffled, [len(shuffled) // 3, len(shuffled) // 2]):
@@ -158,9 +118,9 @@ def test_neither_order_nor_batches_matter(
     assert list(one.scan()) == list(other.scan())
 
 
-@given(ways, readings, extents, equivalences)
-def test_readings_again_change_nothing(way: Way, listed: list[Reading], extent: WindowExtent, equivalence: Any) -> None:
-    eager = way(extent, Link(equivalence))
+@given(ways, readings, extents, links)
+def test_readings_again_change_nothing(way: Way, listed: list[Reading], extent: WindowExtent, link: Link) -> None:
+    eager = way(extent, link)
     pushed(eager, listed)
     changes = pushed(eager, listed)
     assert (len(changes.insert), len(changes.retract)) == (0, 0)
@@ -168,21 +128,15 @@ def test_readings_again_change_nothing(way: Way, listed: list[Reading], extent: 
 
 @given(ways, readings, st.integers(0, 30), extents)
 def test_late_ones_are_those_outside_when_they_arrive(
-    way: Way, listed: list[Reading], before: int, extent: WindowExtent
+    way: Way, listed: list[Reading], before: int, extent: Any
 ) -> None:
     eager, lazy = way(extent, Link(Equal())), LazyCoalescing(extent)
     for operator in (eager, lazy):
         pushed(operator, listed[:before])
+    counting = [{kept.key for kept in held(listed[: at + 1], extent)} for at in range(before, len(listed))]
+    outside = [row for row, keys in enumerate(counting) if listed[before + row].key not in keys]
     late, also_late = pushed(eager, listed[before:]), pushed(lazy, listed[before:])
-    assert (
-        late.late.tolist()
-        == also_late.late.tolist()
-        == [
-            row
-            for row, reading in enumerate(listed[before:])
-            if reading.key not in {kept.key for kept in held(listed[: before + row + 1], extent)}
-        ]
-    )
+    assert late.late.tolist() == also_late.late.tolist() == outside
     assert late.late_by_us.tolist() == also_late.late_by_us.tolist()
     assert (late.late_by_us >= 0).all()
     assert (len(also_late.insert), len(also_late.retract)) == (0, 0)
@@ -200,21 +154,17 @@ def test_a_long_stream_forgets_what_it_dropped(readings_a_run: int, rows: int, n
     assert len(pickle.dumps(eager)) < 20_000
 
 
-@pytest.mark.parametrize(
-    "extent", [WindowExtent(size=150), WindowExtent(duration_us=150), WindowExtent(90, None, True)]
-)
+@pytest.mark.parametrize("extent", [WindowExtent(150), WindowExtent(duration_us=150), WindowExtent(90, None, True)])
 def test_a_long_stream_in_any_order_is_the_lazy_one(extent: WindowExtent) -> None:
     random = Random(2)
-    link = Link(Equal(), 9)
-    operators = single, columnar, lazy = (
-        SingleExtent(extent, link), ColumnarExtent(extent, link), LazyCoalescing(extent, hold_us=9)
-    )  # fmt: skip
+    single, columnar = (way(extent, Link(Equal(), 9)) for way in (SingleExtent, ColumnarExtent))
+    lazy = LazyCoalescing(extent, hold_us=9)
     for begin in range(0, 3000, 50):
         part = [
             Reading(ts - random.choice([0, 0, 0, random.randrange(200)]), random.randrange(2), ts, random.randrange(2))
             for ts in range(begin, begin + 50)
         ]
-        for operator in operators:
+        for operator in (single, columnar, lazy):
             pushed(operator, part)
         assert list(single.scan()) == list(columnar.scan()) == list(lazy.scan())
 

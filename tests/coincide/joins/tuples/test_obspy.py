@@ -57,13 +57,6 @@ def network_events(seismograms: Any) -> list[Event]:
     return [(event["time"].ns // 1000, frozenset(event["stations"])) for event in found]
 
 
-def frames(onsets_us: dict[str, list[int]], template: Histogram) -> dict[str, Detections]:
-    return {
-        station: Detections(onsets_us[station], [template], sensor=[station] * len(onsets_us[station]))
-        for station in STATIONS
-    }
-
-
 def assert_same(found: set[frozenset[tuple[str, int]]], onsets_us: dict[str, list[int]], events: list[Event]) -> None:
     """Compare members with ObsPy's events; it keeps times as float seconds, good to a few microseconds."""
     ours = sorted(
@@ -85,7 +78,7 @@ def test_joins_of_three_and_of_four_stations_find_them(
     template: Histogram, onsets_us: dict[str, list[int]], network_events: list[Event]
 ) -> None:
     """So does the oracle. The trigger lags the wave by up to its short average: known exactly, or as uncertain."""
-    of_each = frames(onsets_us, template)
+    of_each = {name: Detections(us, [template], sensor=[name] * len(us)) for name, us in onsets_us.items()}
     oracle = at_least_oracle(of_each, CLIQUE, 3, threshold=0.9)
     assert_same({frozenset(members_of_result(each, CLIQUE).items()) for each in oracle}, onsets_us, network_events)
     found: set[frozenset[tuple[str, int]]] = set()
@@ -102,9 +95,8 @@ def test_a_stream_of_triggers_ends_in_them(onsets_us: dict[str, list[int]], netw
     template = Histogram.uniform(-SHORT_S, 0)
     streams = [Stream(station, max_delay_s=600, longest_template_s=SHORT_S) for station in STATIONS]
     join = WindowJoin(CLIQUE, streams, threshold=0.9, at_least=3)
-    pushed = sorted(
-        ((us, station, row) for station in STATIONS for row, us in enumerate(onsets_us[station])), reverse=True
-    )
+    every = [(us, station, row) for station in STATIONS for row, us in enumerate(onsets_us[station])]
+    pushed = sorted(every, reverse=True)
     live: set[tuple[int, ...]] = set()
     for onset_us, station, _ in pushed:
         changes = join.push(station, Detections([onset_us], [template], sensor=[station]))
