@@ -16,8 +16,8 @@ import coincide
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import Settings as AlertingSettings
-from services.common.declared_streams import load_streams
 from services.common.kafka import create_producer
+from services.common.settings import load_streams
 from services.common.topics import load_topics
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.publisher import KafkaPublisher

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from coincide import Stream
-from services.common.declared_streams import load_streams
-from services.common.settings import SettingsError, load_settings
+from services.common.settings import SettingsError, load_settings, load_streams
 from spark_jobs.core.limits import Limits
 from spark_jobs.job.checkpoint import CheckpointError, LockError
 from spark_jobs.job.lifecycle import FusionJob

@@ -1,6 +1,5 @@
 """docs/contracts says what our own code writes: every record is made by the code that makes it in earnest."""
 
-import asyncio
 import copy
 import json
 from collections.abc import Callable
@@ -9,7 +8,6 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from prometheus_client import CollectorRegistry
 from referencing import Registry as Schemas
 from referencing import Resource
 
@@ -17,11 +15,10 @@ from coincide import Histogram, Stream, Window
 from coincide.queries import Query
 from services.alerting.kafka.query_publisher import encode
 from services.alerting.kafka.records import QueryChange
-from services.ingest.kafka.heartbeats import Heartbeats
-from services.ingest.metrics import IngestMetrics
+from services.common.instants import system_clock_us
+from services.ingest.kafka.frames import heartbeat
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
-from services.ingest.stamping.intake import system_clock_us
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
@@ -81,14 +78,13 @@ def records() -> dict[str, list[bytes]]:
         "no object",
     )
     late = post(detection("geophone", NOON_US, id="late"))
-    asyncio.run(Heartbeats(sent, IngestMetrics(CollectorRegistry()), 5, lambda: NOON_US).beat())
     queries = [Query.from_json(query) for query in (QUERY, VALLEY, SAME_OBJECT)]
     changes = [
         *(QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries),
         QueryChange(1, "gone", 2, NOON_US, removed=True),
     ]
     inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
-    detections = [*(frame.value for frame in (*sent.frames, *late.frames)), *(value for value, _ in sent.heartbeats)]
+    detections = [*(frame.value for frame in (*sent.frames, *late.frames)), heartbeat(NOON_US)]
     values = [*detections, b"{no json", b'{"v":1}']
     inputs += [InputRecord("detections", 0, i, None, value) for i, value in enumerate(values)]
     core = FusionCore(STREAMS, Limits(), 0)

@@ -18,8 +18,8 @@ import httpx
 
 from coincide import Histogram
 from deploy.local.machine import ROOT, LocalError, exit_with
-from services.common.declared_streams import load_streams
-from services.common.logs import configure_logs
+from services.common.operations import configure_logs
+from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 
 #: Ids as in config/: the area, its stream, and the query that looks for bangs.

@@ -14,7 +14,7 @@ from rich.table import Table
 from coincide import ConstraintGraph, Detections, window_join
 from coincide.queries import Query
 from deploy.local.machine import ROOT
-from services.common.declared_streams import load_streams
+from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 
 EXAMPLES = ROOT / "config" / "examples" / "sn1987a"

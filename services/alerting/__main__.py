@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from services.alerting.server import build_app, serve
 from services.alerting.settings import Settings
-from services.common.logs import configure_logs
+from services.common.operations import configure_logs
 from services.common.settings import SettingsError, load_settings
 
 

@@ -13,9 +13,8 @@ from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics, RequestTimes
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.settings import Settings
-from services.common.declared_streams import Streams
-from services.common.operations import operations_router
-from services.common.problem import install_problem_handlers
+from services.common.operations import install_operations
+from services.common.settings import Streams
 
 
 def create_app(
@@ -39,14 +38,13 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    install_problem_handlers(app)
     app.add_middleware(RequestTimes, metrics=metrics)
     app.include_router(matches_router(engine, settings))
     app.include_router(episodes_router(engine, settings))
     app.include_router(dead_letters_router(engine, settings))
     app.include_router(queries_router(engine, changes, streams))
     app.include_router(live_router(engine, hub, metrics, settings))
-    app.include_router(operations_router(metrics.registry, progress.not_ready_because))
+    install_operations(app, metrics.registry, progress.not_ready_because)
     describe_all_bodies(app)
     app.state.end_live_streams = hub.close
     return app

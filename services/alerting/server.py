@@ -25,7 +25,7 @@ from services.alerting.settings import Settings
 from services.alerting.store.dialect import migrate, open_engine
 from services.alerting.store.episode_rows import newest_sequence
 from services.alerting.store.expiry import Expiry
-from services.common.declared_streams import load_streams
+from services.common.settings import load_streams
 
 GRACE_S = 5
 

@@ -1,11 +1,20 @@
-"""Instants as people and gateways write them: RFC 3339, or microseconds since 1970 from 1980 on."""
+"""Instants: now, and as people and gateways write them: RFC 3339, or microseconds since 1970 from 1980 on."""
 
 import re
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 YEAR_1980_US = 315_532_800_000_000
 LAST_US = 253_402_300_799_999_999  # the end of the year 9999
+Clock = Callable[[], int]
+
+
+def system_clock_us() -> int:
+    """Return microseconds since 1970 UTC, now."""
+    return time.time_ns() // 1000
+
 
 # datetime.fromisoformat also takes naive times, week dates and commas, which RFC 3339 does not.
 _has_form = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII).fullmatch

@@ -1,4 +1,4 @@
-"""Settings: a YAML file, overridden field by field from the environment, checked once at start; where to listen."""
+"""Settings: a YAML file, overridden field by field from the environment, checked once at start; declared streams."""
 
 import ipaddress
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,8 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from coincide import Stream
 
 Port = Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")]
 
@@ -94,6 +96,22 @@ def read_declarations(path: Path, name: str, kind: type[D]) -> D:
         expected = "mapping" if kind is dict else "list"
         raise SettingsError(f"{path}: expected one {expected} named {name!r}")
     return declared
+
+
+Streams = Mapping[str, Stream]
+
+
+def load_streams(path: Path) -> dict[str, Stream]:
+    """Return the streams declared at ``path``, by name; a `SettingsError` says what is wrong with the file."""
+    declared = read_declarations(path, "streams", dict)
+    return {str(name): _stream(path, str(name), fields) for name, fields in declared.items()}
+
+
+def _stream(path: Path, name: str, fields: Any) -> Stream:
+    try:
+        return Stream(name, **(fields or {}))
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{path}: stream {name!r}: {error}") from error
 
 
 def refuse_open_bind(host: str, allow_unauthenticated_bind: bool) -> None:

@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from services.common.logs import configure_logs
+from services.common.operations import configure_logs
 from services.common.settings import SettingsError, load_settings
 from services.ingest.server import serve
 from services.ingest.settings import Settings

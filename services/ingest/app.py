@@ -5,8 +5,8 @@ from collections.abc import Callable
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
-from services.common.operations import operations_router
-from services.common.problem import install_problem_handlers
+from services.common.instants import Clock, system_clock_us
+from services.common.operations import install_operations
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
 from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.publisher import KafkaPublisher
@@ -14,7 +14,7 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
-from services.ingest.stamping.intake import Clock, Intake, system_clock_us
+from services.ingest.stamping.intake import Intake
 
 
 def create_app(
@@ -40,7 +40,6 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    install_problem_handlers(app)
     app.include_router(sensors_router(registry))
 
     def not_ready_because() -> list[str]:
@@ -51,5 +50,5 @@ def create_app(
         }
         return [reason for reason, good in checks.items() if not good]
 
-    app.include_router(operations_router(metrics.registry, not_ready_because))
+    install_operations(app, metrics.registry, not_ready_because)
     return app

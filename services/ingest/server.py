@@ -10,15 +10,14 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from services.common.declared_streams import load_streams
 from services.common.kafka import create_consumer, create_producer
+from services.common.settings import load_streams
 from services.ingest.app import create_app
-from services.ingest.http.protocol import BoundedHttpProtocol
-from services.ingest.kafka.heartbeats import Heartbeats
+from services.ingest.http.request_limits import BoundedHttpProtocol
 from services.ingest.kafka.producer import RememberingPartitioner
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.registry_follower import RegistryFollower
+from services.ingest.registry.sensors_topic import RegistryFollower
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
 
@@ -48,8 +47,8 @@ def build_app(settings: Settings) -> FastAPI:
         follower.start()
         gc.collect()
         gc.freeze()  # what stands now stays: a full collection that walks it costs 20 ms
-        beats = Heartbeats(publisher, metrics, settings.heartbeat_s) if settings.heartbeat_s else None
-        beating = asyncio.create_task(beats.run(), name="heartbeats") if beats else None
+        every_s = settings.heartbeat_s
+        beating = asyncio.create_task(publisher.send_heartbeats(every_s), name="heartbeats") if every_s else None
         try:
             yield
         finally:

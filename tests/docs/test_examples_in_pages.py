@@ -12,7 +12,7 @@ import coincide as cc
 from coincide.command.main import main
 from coincide.queries import query_from_json
 from docs.generate import ROOT
-from services.common.declared_streams import load_streams
+from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 from tests.docs.sessions import blocks, defined_by
 

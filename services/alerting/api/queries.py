@@ -14,8 +14,8 @@ from services.alerting.queries.edits import Edit
 from services.alerting.queries.query_changes import Precondition, QueryChanges, entity_tag
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
-from services.common.declared_streams import Streams
 from services.common.problem import Problem
+from services.common.settings import Streams
 
 LARGEST_BODY_BYTES = 64 * 1024
 MEDIA_TYPES = ("", "application/json", "application/merge-patch+json")

@@ -8,9 +8,8 @@ from typing import Any
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
 from services.alerting.store.query_rows import QueryVersion
-from services.common.declared_streams import Streams
 from services.common.problem import Problem
-from services.common.settings import SettingsError, read_declarations
+from services.common.settings import SettingsError, Streams, read_declarations
 
 
 def read_query(document: object, streams: Streams) -> AnyQuery:

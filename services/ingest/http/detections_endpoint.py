@@ -10,9 +10,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from services.common.problem import Problem, unexpected_problem
-from services.ingest.http.body import form_of, read_body
 from services.ingest.http.openapi import DETECTIONS_OPENAPI
-from services.ingest.http.parsing import parse
+from services.ingest.http.request_limits import form_of, items_of, read_body
 from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
@@ -68,14 +67,10 @@ class DetectionsEndpoint:
         if not self._registry.caught_up:
             raise self._unavailable("the sensor registry has not been read yet")
         try:
-            items = parse(body, form)
+            items = items_of(body, form, self._settings.max_detections_per_post)
         except Refused as refused:
             self._metrics.refused[refused.reason].inc()
             raise Problem(400, f"the body is not usable: {refused.allowed}", reason=refused.reason) from None
-        if len(items) > (most := self._settings.max_detections_per_post):
-            raise Problem(413, f"{len(items)} detections in one POST; at most {most} are allowed")
-        if not items:
-            raise Problem(422, "the body holds no detection", detections=[])
         try:
             return self._response(await self._intake.take(items))
         except PublisherBusyError as busy:

@@ -1,11 +1,11 @@
 """Dead letters: refused items written to coincide.dead-letters, bounded in size and rate, never failing a POST."""
 
 import time
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
+from services.common.content_ids import content_id
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.stamping.verdicts import Refused, clean_text, render
@@ -47,7 +47,7 @@ class DeadLetters:
 def _letter(refused: Refused, original: Any, area: str | None, received_at_us: int) -> dict[str, Any]:
     """Return a record of coincide.dead-letters; unknown members are null."""
     record = _bounded_json(original)
-    dead_id = "d-" + blake2b(_encode(("ingest", refused.reason, record)), digest_size=12).hexdigest()
+    dead_id = content_id("d", ("ingest", refused.reason, record))
     said = {"reason": refused.reason, "detail": clean_text(refused.detail, 1024), "received_at_us": received_at_us}
     of_item = {name: _text_member(original, name) for name in ("stream", "sensor", "id")}
     others = {"area": area, **of_item, "late_by_us": None, "record": record}

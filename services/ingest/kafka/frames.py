@@ -1,4 +1,4 @@
-"""Frames: the records of coincide.detections, at most 500 detections of one area and at most 256 KiB each."""
+"""The records of coincide.detections: frames, at most 500 detections of one area and 256 KiB each, and heartbeats."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,6 @@ from services.ingest.stamping.stamp import StampedDetection
 VERSION = 1
 MOST_DETECTIONS = 500
 LONGEST_BYTES = 256 * 1024
-
 
 _encode = msgspec.json.Encoder().encode
 
@@ -56,3 +55,12 @@ class FrameDraft:
             return [Frame(self.area.encode(), value, self._indices[start:stop])]
         middle = (start + stop) // 2
         return self._fitting(start, middle, received_at_us) + self._fitting(middle, stop, received_at_us)
+
+
+def heartbeat(received_at_us: int) -> bytes:
+    """Return an empty frame for every partition: by it fusion knows silence from standing still.
+
+    It says what time it is, and with that, that ingest has been listening: POSTs that were answered have landed before
+    it, or land within the publisher's bounded time after it. Several replicas may all send heartbeats.
+    """
+    return _encode({"v": VERSION, "heartbeat": True, "received_at_us": received_at_us})

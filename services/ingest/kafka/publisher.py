@@ -10,7 +10,8 @@ from functools import partial
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from services.ingest.kafka.frames import Frame
+from services.common.instants import Clock, system_clock_us
+from services.ingest.kafka.frames import Frame, heartbeat
 from services.ingest.kafka.producer import CLOSE_S, Completions, Connection, Pending
 from services.ingest.metrics import IngestMetrics
 
@@ -76,17 +77,13 @@ class KafkaPublisher:
         """Whether there is a producer that knows the topics."""
         return self._connection is not None
 
-    def _connected(self) -> Connection:
-        if self._connection is None:
-            raise PublisherBusyError("Kafka is away")
-        return self._connection
-
     async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
         """Send every frame and wait, for a bounded time, until each is settled; return which all replicas acknowledged.
 
         One that was not acknowledged may still arrive. Raises `PublisherBusyError`: nothing was sent.
         """
-        connection = self._connected()
+        if (connection := self._connection) is None:
+            raise PublisherBusyError("Kafka is away")
         size = sum(len(frame.value) for frame in frames)
         if self._bytes and self._bytes + size > self._most_bytes:  # one POST alone always has room
             raise PublisherBusyError("too many bytes wait for Kafka")
@@ -110,14 +107,22 @@ class KafkaPublisher:
         connection.dead_letter_bytes += len(value)
         return self._send(connection, DEAD_LETTERS, key, value, partial(connection.settle, len(value)))
 
-    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
-        """Send a record to every partition, not counted as in flight: it never turns a POST away."""
-        connection = self._connected()
-        pending = Pending(len(connection.partitions), self._loop)
-        for index, partition in enumerate(connection.partitions):
-            where = {"partition": partition, "timestamp_ms": received_at_us // 1000}
-            self._send(connection, DETECTIONS, None, value, partial(pending.settle, index), **where)
-        return all(await self._settled(connection, pending))
+    async def send_heartbeats(self, interval_s: float, clock_us: Clock = system_clock_us) -> None:
+        """Send a heartbeat every `interval_s` seconds until cancelled; never a second before the first is settled."""
+        while True:
+            await asyncio.sleep(interval_s)
+            await self.send_heartbeat(clock_us())
+
+    async def send_heartbeat(self, now_us: int) -> None:
+        """Send one to every partition, not counted as in flight; one that did not land is counted, not repeated."""
+        connection, landed = self._connection, False
+        if connection is not None:
+            value, pending = heartbeat(now_us), Pending(len(connection.partitions), self._loop)
+            for index, partition in enumerate(connection.partitions):
+                where = {"partition": partition, "timestamp_ms": now_us // 1000}
+                self._send(connection, DETECTIONS, None, value, partial(pending.settle, index), **where)
+            landed = all(await self._settled(connection, pending))
+        (self._metrics.heartbeats if landed else self._metrics.heartbeats_failed).inc()
 
     async def _settled(self, connection: Connection, pending: Pending) -> list[bool]:
         """Wait, for a bounded time, until every record is settled; return which were acknowledged."""

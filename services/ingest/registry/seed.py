@@ -11,9 +11,8 @@ from typing import Self
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from services.common.declared_streams import load_streams
 from services.common.kafka import close_producer, create_consumer, create_producer
-from services.common.settings import SettingsError, load_settings
+from services.common.settings import SettingsError, load_settings, load_streams
 from services.ingest.registry import sensors_topic
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors

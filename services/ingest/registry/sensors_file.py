@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
-from services.common.declared_streams import Streams
-from services.common.settings import SettingsError, read_yaml
+from services.common.settings import SettingsError, Streams, read_yaml
 from services.ingest.registry.sensors import Name, Sensor, refuse_unfit_template
 from services.ingest.stamping.verdicts import Refused
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET, UnsetType
 
 from coincide import Histogram
-from services.common.declared_streams import Streams
+from services.common.settings import Streams
 from services.ingest.registry.sensors import Sensor, Template, refuse_unfit_template
 from services.ingest.stamping.verdicts import Reason, Refused
 

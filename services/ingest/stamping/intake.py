@@ -1,12 +1,12 @@
 """Intake: one POST's items to verdicts: stamp, frame, publish; no HTTP in here."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from services.common.instants import Clock, system_clock_us
 from services.ingest.http.parsing import Item
 from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.frames import Frame, FrameDraft
@@ -17,13 +17,6 @@ from services.ingest.registry.snapshot import Registry
 from services.ingest.stamping.posted import PostedDetection
 from services.ingest.stamping.stamp import StampedDetection, Stamper
 from services.ingest.stamping.verdicts import Outcome, Refused, Verdict
-
-Clock = Callable[[], int]
-
-
-def system_clock_us() -> int:
-    """Microseconds since the epoch, UTC."""
-    return time.time_ns() // 1000
 
 
 class _Judgement:

@@ -18,7 +18,7 @@ from deploy.local.harbour import APART_S, AREA, STREAM, TOO_OLD_S, microphones, 
 from deploy.local.layout import Layout
 from deploy.local.machine import ROOT
 from deploy.local.system import HARBOUR, System
-from services.common.declared_streams import load_streams
+from services.common.settings import load_streams
 
 START_S = 1_700_000_000.0
 TEMPLATES = microphones()

@@ -13,7 +13,7 @@ from deploy.local.harbour import BANG
 from deploy.local.machine import ROOT
 from deploy.local.sn1987a import ALL_THREE, ANY_TWO, DETECTORS, TWO_OF_THREE, expected_matches
 from services.alerting.queries.edits import load_queries
-from services.common.declared_streams import load_streams
+from services.common.settings import load_streams
 
 
 def test_the_example_has_every_event_in_order() -> None:

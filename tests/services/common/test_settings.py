@@ -7,15 +7,11 @@ import pytest
 from pydantic import Field, ValidationError
 
 from services.alerting.settings import Settings as AlertingSettings
-from services.common.settings import ComponentSettings, FrozenSettings, SettingsError, load_settings
+from services.common.settings import ComponentSettings, FrozenSettings, SettingsError, load_settings, load_streams
 from services.ingest.settings import Settings as IngestSettings
 from spark_jobs.settings import FusionSettings
 
-COMPONENTS: dict[str, type[ComponentSettings]] = {
-    "ingest": IngestSettings,
-    "fusion": FusionSettings,
-    "alerting": AlertingSettings,
-}
+COMPONENTS = {"ingest": IngestSettings, "fusion": FusionSettings, "alerting": AlertingSettings}
 
 
 class Example(FrozenSettings):
@@ -32,41 +28,30 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_defaults_need_no_file() -> None:
+def test_environment_overrides_file_and_is_read_as_yaml_and_defaults_need_neither(tmp_path: Path) -> None:
     assert load_settings(Example, None, {}) == Example()
-
-
-def test_environment_overrides_file_and_is_read_as_yaml(tmp_path: Path) -> None:
     path = written(tmp_path, "port: 9000\nhost: ::1\n")
     settings = load_settings(Example, path, {"X_PORT": "9001", "X_AREAS": "[a, b]", "Y_PORT": "1"})
     assert settings == Example(port=9001, host="::1", areas=("a", "b"))
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
+    ("text", "environ", "named"),
     [
-        ("prot: 1", "prot: there is no such setting (known: port, host, areas)"),
-        ("port: 0", "port: Input should be greater than or equal to 1, got 0"),
-        ("port: eighty", "eighty"),
-        ("- 1", "expected a mapping of settings, got list"),
-        ("a: [", "is not YAML"),
+        ("prot: 1", {}, "prot: there is no such setting (known: port, host, areas)"),
+        ("port: 0", {}, "port: Input should be greater than or equal to 1, got 0"),
+        ("port: eighty", {}, "eighty"),
+        ("- 1", {}, "expected a mapping of settings, got list"),
+        ("a: [", {}, "is not YAML"),
+        ("", {"X_PROT": "1"}, "prot: there is no such setting"),
+        ("", {"X_PORT": "["}, "X_PORT: '[' cannot be read as a YAML value"),
     ],
 )
-def test_bad_settings_name_field_and_value(tmp_path: Path, text: str, named: str) -> None:
+def test_bad_settings_name_field_and_value(tmp_path: Path, text: str, environ: dict[str, str], named: str) -> None:
     with pytest.raises(SettingsError) as refusal:
-        load_settings(Example, written(tmp_path, text), {})
+        load_settings(Example, written(tmp_path, text), environ)
     assert named in str(refusal.value)
     assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "named"),
-    [("X_PROT", "1", "prot: there is no such setting"), ("X_PORT", "[", "X_PORT: '[' cannot be read as a YAML value")],
-)
-def test_a_bad_environment_variable_is_refused(name: str, text: str, named: str) -> None:
-    with pytest.raises(SettingsError) as refusal:
-        load_settings(Example, None, {name: text})
-    assert named in str(refusal.value)
 
 
 def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
@@ -79,22 +64,14 @@ def test_settings_are_frozen() -> None:
         Example().port = 1  # type: ignore[misc]
 
 
-def test_the_fusion_job_needs_no_http_framework() -> None:
-    """Its image has what the extra `jobs` names, and FastAPI is not among that."""
-    importing = (
-        "import sys; sys.modules['fastapi'] = None; import spark_jobs.settings, services.common.declared_streams"
-    )
+def test_the_fusion_job_needs_no_http_framework() -> None:  # the extra `jobs` has no FastAPI
+    importing = "import sys; sys.modules['fastapi'] = None; import spark_jobs.settings"
     subprocess.run([sys.executable, "-c", importing], check=True, timeout=60)
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
-def test_the_shipped_file_says_the_defaults(component: str) -> None:
-    model = COMPONENTS[component]
-    assert load_settings(model, Path(f"config/{component}.yaml"), {}) == model()  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("model", COMPONENTS.values(), ids=COMPONENTS)
-def test_every_setting_is_described(model: type[ComponentSettings]) -> None:
+@pytest.mark.parametrize(("name", "model"), COMPONENTS.items())
+def test_the_shipped_file_says_the_defaults_and_each_is_described(name: str, model: type[ComponentSettings]) -> None:
+    assert load_settings(model, Path(f"config/{name}.yaml"), {}) == model()  # type: ignore[call-arg]
     assert [name for name, field in model.model_fields.items() if not field.description] == []
 
 
@@ -107,14 +84,19 @@ def test_every_component_may_listen_on_loopback(model: type[ComponentSettings], 
 
 @pytest.mark.parametrize("host", ["::", "0.0.0.0", "192.0.2.7", "example.org"])
 @pytest.mark.parametrize("model", COMPONENTS.values(), ids=COMPONENTS)
-def test_an_address_that_others_reach_must_be_allowed(
-    model: type[ComponentSettings], host: str, tmp_path: Path
-) -> None:
-    file = written(tmp_path, f"host: '{host}'")
-    environ = {f"{model.PREFIX}HOST": host}
-    for path, variables in ((None, environ), (file, {})):
-        with pytest.raises(SettingsError, match=f"'{host}' can be reached .* allow_unauthenticated_bind"):
-            load_settings(model, path, variables)
+def test_an_address_others_reach_must_be_allowed(model: type[ComponentSettings], host: str, tmp_path: Path) -> None:
     allowed = {f"{model.PREFIX}ALLOW_UNAUTHENTICATED_BIND": "true"}
-    assert load_settings(model, None, environ | allowed).host == host
-    assert load_settings(model, file, allowed).host == host
+    for path, environ in ((None, {f"{model.PREFIX}HOST": host}), (written(tmp_path, f"host: '{host}'"), {})):
+        with pytest.raises(SettingsError, match=f"'{host}' can be reached .* allow_unauthenticated_bind"):
+            load_settings(model, path, environ)
+        assert load_settings(model, path, environ | allowed).host == host
+
+
+def test_the_shipped_streams_can_be_read() -> None:
+    assert load_streams(Path("config/streams.yaml"))["neutrino"].longest_template_s == 300
+
+
+@pytest.mark.parametrize("text", ["streams: 3", "{}", "streams: {a: {max_delay_s: -1}}", "streams: {a: {x: 1}}"])
+def test_streams_that_cannot_be_used_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SettingsError, match=r"settings\.yaml"):
+        load_streams(written(tmp_path, text))

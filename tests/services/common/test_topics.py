@@ -5,11 +5,9 @@ import pytest
 from services.common.settings import SettingsError
 from services.common.topics import load_topics
 
-SHIPPED = Path("config/topics.yaml")
-
 
 def test_shipped_topics_are_valid_and_control_topics_are_compacted() -> None:
-    topics = load_topics(SHIPPED)
+    topics = load_topics(Path("config/topics.yaml"))
     compacted = {name for name, topic in topics.items() if topic.configs.get("cleanup.policy") == "compact"}
     assert compacted == {"coincide.queries", "coincide.sensors", "coincide.status"}
     assert topics["coincide.queries"].partitions == 1

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram, Stream
+from services.common.instants import Clock
 from services.ingest.app import create_app
 from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
@@ -18,7 +18,6 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import Settings
-from services.ingest.stamping.intake import Clock
 
 NOW_US = 1_760_000_000_000_000  # 2025-10-09T08:53:20Z
 
@@ -38,10 +37,7 @@ SENSORS = {
 
 
 class KeepingPublisher(KafkaPublisher):
-    """Keeps what it is given; `acknowledges` decides frame by frame, `busy` refuses everything.
-
-    A heartbeat is settled when `settled` is set, and is lost unless it `lands`.
-    """
+    """Keeps what it is given; `acknowledges` decides frame by frame, `busy` refuses everything."""
 
     connected = True  # a property of the real one
 
@@ -51,10 +47,6 @@ class KeepingPublisher(KafkaPublisher):
         self.takes_dead_letters = True
         self.frames: list[Frame] = []
         self.dead_letters: list[tuple[bytes, dict[str, Any]]] = []
-        self.heartbeats: list[tuple[bytes, int]] = []
-        self.lands = True
-        self.settled = asyncio.Event()
-        self.settled.set()
 
     async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
         await asyncio.sleep(0)
@@ -67,13 +59,6 @@ class KeepingPublisher(KafkaPublisher):
         if self.takes_dead_letters:
             self.dead_letters.append((key, json.loads(value)))
         return self.takes_dead_letters
-
-    async def publish_everywhere(self, value: bytes, received_at_us: int) -> bool:
-        if self.busy:
-            raise PublisherBusyError(self.busy)
-        self.heartbeats.append((value, received_at_us))
-        await self.settled.wait()
-        return self.lands
 
     @property
     def detections(self) -> list[dict[str, Any]]:
@@ -99,14 +84,8 @@ class Ingest:
 
     def __post_init__(self) -> None:
         self.metrics = IngestMetrics(CollectorRegistry())
-        self.app: FastAPI = create_app(
-            self.settings,
-            self.registry,
-            self.publisher,
-            self.metrics,
-            kafka_answers=lambda: self.kafka_answers,
-            clock_us=self.clock_us,
-        )
+        parts = (self.settings, self.registry, self.publisher, self.metrics)
+        self.app = create_app(*parts, kafka_answers=lambda: self.kafka_answers, clock_us=self.clock_us)
         self.client = TestClient(self.app)
 
     def post(self, content: bytes | str, content_type: str = "application/json", **headers: str) -> Any:

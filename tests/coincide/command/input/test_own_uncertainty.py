@@ -19,7 +19,7 @@ from coincide import Histogram, Window, match_probability
 from coincide.command.input.chosen_templates import load_templates
 from coincide.command.input.own_uncertainty import MOST_SPREADS, NO_LENGTH, OwnUncertainty, is_rounded, spread_templates
 from deploy.local.machine import ROOT
-from services.common.declared_streams import load_streams
+from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 from tests.coincide.command.files import EPOCH_US, join, text, write
 

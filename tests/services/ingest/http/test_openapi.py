@@ -21,11 +21,8 @@ def test_the_description_has_every_answer_and_no_other() -> None:
     post = Ingest().app.openapi()["paths"]["/v1/detections"]["post"]
     assert set(post["responses"]) == {"202", "400", "408", "413", "415", "422", "503"}
     assert set(post["requestBody"]["content"]) == {"application/json", "application/x-ndjson"}
-
-
-@pytest.mark.parametrize("example", [each["value"] for each in CONTENT["application/json"]["examples"].values()])
-def test_the_examples_are_valid(example: Any) -> None:
-    jsonschema.validate(example, SCHEMA)
+    for example in CONTENT["application/json"]["examples"].values():
+        jsonschema.validate(example["value"], SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +54,7 @@ def test_types_that_are_refused_are_not_described_as_good() -> None:
     for reason, bad, _ in REFUSED:
         if reason in {"wrong_type", "missing_field", "unknown_field", "wrong_length"} and "both" not in bad:
             value = json.loads(bad)
-            if value.get("detected_at") == 1.76e15 or value.get("detected_at") == -0.0:
+            if value.get("detected_at") in (1.76e15, -0.0):
                 continue  # JSON Schema calls 1.0 an integer
             with pytest.raises(jsonschema.ValidationError):
                 jsonschema.validate(value, SCHEMA)

@@ -4,7 +4,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.ingest.http.lenient_json import refuse_flaws
 from services.ingest.http.parsing import Form, Item, _parse_carefully, _parse_clean, parse
 from services.ingest.stamping.posted import PostedDetection
 from services.ingest.stamping.verdicts import Refused
@@ -24,10 +23,6 @@ def objects(draw: st.DrawFn) -> str:
     colon = draw(st.sampled_from([":", " :", ": "]))
     ascii_only = draw(st.booleans())
     return "{" + ",".join(f'"{key}"{colon}{json.dumps(value, ensure_ascii=ascii_only)}' for key, value in members) + "}"
-
-
-def outcome(items: list[PostedDetection | Item]) -> list[Any]:
-    return [each.refused.reason if isinstance(each, Item) else each for each in items]
 
 
 @given(st.lists(objects(), max_size=4), st.sampled_from(Form))
@@ -61,12 +56,3 @@ def test_plain_bodies_are_read_quickly() -> None:
     assert _parse_clean(body.encode(), Form.JSON) is None  # \u00f6: a backslash is read with care
     plain = json.dumps(json.loads(body), ensure_ascii=False).encode()
     assert _parse_clean(plain, Form.JSON) == list(_parse_carefully(plain, Form.JSON))
-
-
-def test_flaws_hidden_in_keys_are_found() -> None:
-    try:
-        refuse_flaws({"a": [{"\ud800": 1}]})
-    except Refused as refused:
-        assert refused.field == "a"  # noqa: PT017
-    else:
-        raise AssertionError("a lone surrogate went through")

@@ -1,8 +1,10 @@
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from kafka import KafkaProducer
@@ -14,6 +16,9 @@ from services.ingest.kafka.frames import Frame
 from services.ingest.kafka.producer import Completions
 from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
+from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.rows.decoding import heartbeat_us
+from tests.services.ingest.building import NOW_US
 
 pytestmark = pytest.mark.anyio
 
@@ -28,20 +33,16 @@ class Producer:
         self.settles = settles
         self.refuses = refuses
         self.closed = threading.Event()
-        self.sent: list[tuple[str, bytes | None, bytes]] = []
-        self.partitions: list[int | None] = []
+        self.sent: list[tuple[str, bytes | None, bytes, dict[str, int]]] = []
         self.unsettled: list[Future] = []
 
     def partitions_for(self, topic: str) -> set[int]:
         return {0, 1, 2}
 
-    def send(
-        self, topic: str, value: bytes, key: bytes | None, partition: int | None = None, timestamp_ms: int | None = None
-    ) -> Future:
+    def send(self, topic: str, value: bytes, key: bytes | None, **where_and_when: int) -> Future:
         if self.refuses:
             raise self.refuses
-        self.sent.append((topic, key, value))
-        self.partitions.append(partition)
+        self.sent.append((topic, key, value, where_and_when))
         future = Future()
         if self.settles:
             future.success(None)
@@ -53,31 +54,32 @@ class Producer:
         self.closed.set()
 
 
-class Cluster:
-    """Hands out the given producers one after the other; a KafkaError in their place is raised."""
+@asynccontextmanager
+async def publishing(*producers: Producer | Exception, **options: Any) -> AsyncIterator[KafkaPublisher]:
+    """A publisher that gets these `producers` one after the other, or the error raised; it waits little."""
+    waiting = list(producers)
 
-    def __init__(self, *producers: Producer | Exception) -> None:
-        self.waiting = list(producers)
-
-    def __call__(self) -> KafkaProducer:
-        next_up = self.waiting.pop(0) if self.waiting else KafkaTimeoutError()
+    def connect() -> KafkaProducer:
+        next_up = waiting.pop(0) if waiting else KafkaTimeoutError()
         if isinstance(next_up, Exception):
             raise next_up
         return cast("KafkaProducer", next_up)
 
-
-@asynccontextmanager
-async def publishing(*producers: Producer | Exception, **options: Any) -> AsyncIterator[KafkaPublisher]:
-    """A publisher that gets these `producers` one after the other; it waits little."""
     chosen = {"timeout_s": 0.0, "most_bytes": 10_000, "grace_s": 0.2, "retry_s": 0.02, **options}
-    publisher = KafkaPublisher(Cluster(*producers), IngestMetrics(CollectorRegistry()), **chosen)
+    publisher = KafkaPublisher(connect, IngestMetrics(CollectorRegistry()), **chosen)
     publisher.start()
     try:
-        if producers and not isinstance(producers[0], Exception):
+        if not isinstance(producers[0], Exception):
             await until(lambda: publisher.connected)
         yield publisher
     finally:
         await asyncio.to_thread(publisher.stop)
+
+
+def heartbeats(publisher: KafkaPublisher) -> tuple[float | None, float | None]:
+    """Return how many heartbeats landed and how many failed."""
+    sample = publisher._metrics.registry.get_sample_value
+    return sample("coincide_ingest_heartbeats_total"), sample("coincide_ingest_heartbeats_failed_total")
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -90,17 +92,21 @@ async def test_frames_are_sent_keyed_by_area_and_acknowledged() -> None:
     producer = Producer()
     async with publishing(producer) as publisher:
         assert await publisher.publish([FRAME, FRAME], 5_000) == [True, True]
-        assert producer.sent == [("coincide.detections", b"bay", FRAME.value)] * 2
+        assert producer.sent == [("coincide.detections", b"bay", FRAME.value, {"timestamp_ms": 5})] * 2
     assert producer.closed.is_set()
 
 
 async def test_without_kafka_nothing_is_sent_and_it_is_found_when_it_comes() -> None:
     async with publishing(KafkaTimeoutError(), KafkaTimeoutError(), Producer()) as publisher:
-        with pytest.raises(PublisherBusyError):
+        with pytest.raises(PublisherBusyError, match="Kafka is away"):
             await publisher.publish([FRAME], 0)
         assert not publisher.send_dead_letter(b"", b"x")
+        await publisher.send_heartbeat(0)
+        assert heartbeats(publisher) == (0, 1)
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
+        await publisher.send_heartbeat(0)
+        assert heartbeats(publisher) == (1, 1)
 
 
 async def test_one_frame_failing_does_not_fail_its_neighbour() -> None:
@@ -113,23 +119,17 @@ async def test_one_frame_failing_does_not_fail_its_neighbour() -> None:
         assert await posting == [False, True]
 
 
-async def test_a_producer_that_leaves_frames_unsettled_is_replaced() -> None:
-    wedged, fresh = Producer(settles=False), Producer()
-    async with publishing(wedged, fresh) as publisher:
+@pytest.mark.parametrize("fault", [{"settles": False}, {"refuses": MessageSizeTooLargeError()}])
+async def test_a_producer_that_leaves_a_frame_unsettled_or_refuses_it_is_replaced(fault: dict[str, Any]) -> None:
+    broken = Producer(**fault)
+    async with publishing(broken, Producer()) as publisher:
         assert await publisher.publish([FRAME], 0) == [False]
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
-        assert wedged.closed.is_set()
-        for future in wedged.unsettled:
+        assert broken.closed.is_set()
+        for future in broken.unsettled:
             future.success(None)  # too late: must disturb nobody
         await asyncio.sleep(0.05)
-        assert await publisher.publish([FRAME], 0) == [True]
-
-
-async def test_a_producer_that_refuses_a_record_is_replaced() -> None:
-    async with publishing(Producer(refuses=MessageSizeTooLargeError()), Producer()) as publisher:
-        assert await publisher.publish([FRAME], 0) == [False]
-        await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
 
 
@@ -147,31 +147,45 @@ async def test_bytes_in_flight_are_capped_and_given_back() -> None:
         assert await publisher.publish([FRAME], 0) == [True]
 
 
-async def test_what_goes_everywhere_is_sent_without_a_key_to_each_partition() -> None:
+async def test_a_heartbeat_goes_to_each_partition_without_a_key_and_fusion_reads_it() -> None:
     producer = Producer()
     async with publishing(producer) as publisher:
-        assert await publisher.publish_everywhere(b"beat", 5_000)
-        assert producer.sent == [("coincide.detections", None, b"beat")] * 3
-        assert producer.partitions == [0, 1, 2]
+        await publisher.send_heartbeat(NOW_US)
+        assert heartbeats(publisher) == (1, 0)
+    value = producer.sent[0][2]
+    where_and_when = [{"partition": part, "timestamp_ms": NOW_US // 1000} for part in range(3)]
+    assert producer.sent == [("coincide.detections", None, value, each) for each in where_and_when]
+    assert json.loads(value) == {"v": 1, "heartbeat": True, "received_at_us": NOW_US}
+    assert heartbeat_us(InputRecord("detections", 7, 0, None, value)) == NOW_US
 
 
-async def test_what_goes_everywhere_takes_no_room_from_frames() -> None:
+async def test_a_heartbeat_takes_no_room_from_frames_and_must_land_in_every_partition() -> None:
     producer = Producer(settles=False)
     async with publishing(producer, most_bytes=1999, timeout_s=DEADLINE_S) as publisher:
-        beating = asyncio.create_task(publisher.publish_everywhere(b"beat", 0))
+        beating = asyncio.create_task(publisher.send_heartbeat(0))
         await until(lambda: len(producer.unsettled) == 3)
         producer.settles = True
         assert await publisher.publish([FRAME] * 2, 0) == [True, True]  # 2000 bytes: only as the first in flight
         for future in producer.unsettled[:2]:
             future.success(None)
         producer.unsettled[2].failure(KafkaTimeoutError())
-        assert not await beating
+        await beating
+        assert heartbeats(publisher) == (0, 1)
 
 
-async def test_nothing_goes_everywhere_while_kafka_is_away() -> None:
-    async with publishing() as publisher:
-        with pytest.raises(PublisherBusyError, match="Kafka is away"):
-            await publisher.publish_everywhere(b"beat", 0)
+async def test_while_one_heartbeat_is_not_settled_there_is_no_other() -> None:
+    producer = Producer(settles=False)
+    async with publishing(producer, timeout_s=DEADLINE_S) as publisher:
+        beating = asyncio.create_task(publisher.send_heartbeats(0.001))
+        await asyncio.wait([beating], timeout=0.1)  # time for many
+        assert len(producer.sent) == 3  # partitions
+        producer.settles = True
+        for future in producer.unsettled:
+            future.success(None)
+        await until(lambda: len(producer.sent) >= 9)
+        beating.cancel()
+        await asyncio.wait([beating])
+        assert beating.cancelled()
 
 
 async def test_dead_letters_in_flight_are_capped_and_given_back() -> None:
@@ -183,21 +197,14 @@ async def test_dead_letters_in_flight_are_capped_and_given_back() -> None:
         await until(lambda: publisher.send_dead_letter(b"", b"12345678"))
 
 
-async def test_a_burst_of_completions_shares_one_wake_up() -> None:
-    loop = asyncio.get_running_loop()
-    completions, done, wake_ups = Completions(loop), [], []
-    call_soon_threadsafe = loop.call_soon_threadsafe
-
-    def counted(*arguments: Any) -> Any:
-        wake_ups.append(1)
-        return call_soon_threadsafe(*arguments)
-
-    loop.call_soon_threadsafe = counted  # type: ignore[method-assign, assignment]
+def test_a_burst_of_completions_shares_one_wake_up() -> None:
+    loop, done = Mock(), []
+    completions = Completions(loop)
     for n in range(100):
         completions.put(lambda n=n: done.append(n))  # type: ignore[misc]
-    await until(lambda: len(done) == 100)
+    [wake_up] = loop.call_soon_threadsafe.call_args_list
+    wake_up.args[0]()
     assert done == list(range(100))
-    assert len(wake_ups) == 1
 
 
 async def test_completions_from_many_threads_are_all_run() -> None:

@@ -1,3 +1,5 @@
+import pytest
+
 from coincide import Histogram
 from tests.services.ingest.building import CLOCK, SENSORS, Ingest
 
@@ -14,12 +16,6 @@ def test_sensors_are_listed_in_pages_without_gap_or_double() -> None:
     assert seen == sorted(SENSORS)
 
 
-def test_a_limit_out_of_range_is_refused() -> None:
-    response = Ingest().client.get("/v1/sensors", params={"limit": 0})
-    assert response.status_code == 422
-    assert response.headers["content-type"] == "application/problem+json"
-
-
 def test_one_sensor_and_its_template() -> None:
     client = Ingest().client
     assert client.get("/v1/sensors/geo").json() == {"id": "geo", "area": "bay", "streams": {"seismic": CLOCK.id}}
@@ -28,12 +24,20 @@ def test_one_sensor_and_its_template() -> None:
     assert Histogram.from_json(shown) == CLOCK
 
 
-def test_the_unknown_is_404() -> None:
-    client = Ingest().client
-    for path in ("/v1/sensors/nobody", "/v1/templates/t-0", "/v1/nothing"):
-        response = client.get(path)
-        assert response.status_code == 404
-        assert response.headers["content-type"] == "application/problem+json"
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/sensors?limit=0", 422),
+        ("/v1/sensors/nobody", 404),
+        ("/v1/templates/t-0", 404),
+        ("/v1/nothing", 404),
+        ("/v1/detections", 405),
+    ],
+)
+def test_every_refusal_is_a_problem_document(path: str, status: int) -> None:
+    response = Ingest().client.get(path)
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
 
 
 def test_readiness_says_what_is_missing_and_life_does_not_depend_on_it() -> None:

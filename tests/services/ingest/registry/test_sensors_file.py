@@ -3,18 +3,13 @@ from pathlib import Path
 import pytest
 
 from coincide import Histogram
-from services.common.declared_streams import load_streams
-from services.common.settings import SettingsError
+from services.common.settings import SettingsError, load_streams
 from services.ingest.registry.seed import Difference, _report
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
 from tests.services.ingest.building import CLOCK, SENSORS, STREAMS
 
-GOOD = """
-templates: {clock: %s}
-sensors:
-  - {id: geo, area: bay, streams: {seismic: clock}}
-"""
+GOOD = "templates: {clock: %s}\nsensors:\n  - {id: geo, area: bay, streams: {seismic: clock}}\n"
 
 
 def load(tmp_path: Path, text: str) -> dict[str, Sensor]:

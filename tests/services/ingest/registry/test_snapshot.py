@@ -5,24 +5,13 @@ from services.ingest.registry.sensors import Sensor, SensorError
 from tests.services.ingest.building import CLOCK, SENSORS, registry_of
 
 
-def test_a_snapshot_in_hand_never_changes() -> None:
+def test_a_snapshot_in_hand_never_changes_and_replacing_forgets_what_is_not_named() -> None:
     registry = registry_of()
     before = registry.snapshot
-    registry.apply({"geo": None, "new": Sensor("new", "bay", {"seismic": CLOCK})})
+    registry.apply({"geo": None, "nobody": None, "new": Sensor("new", "bay", {"seismic": CLOCK})})
     assert "geo" in before.sensors
     assert "new" not in before.stamps
-    assert "geo" not in registry.snapshot.sensors
-    assert registry.snapshot.stamps.keys() == registry.snapshot.sensors.keys()
-
-
-def test_removing_the_unknown_is_harmless() -> None:
-    registry = registry_of()
-    registry.apply({"nobody": None})
-    assert registry.snapshot.sensors.keys() == SENSORS.keys()
-
-
-def test_replacing_forgets_what_is_not_named() -> None:
-    registry = registry_of()
+    assert registry.snapshot.stamps.keys() == registry.snapshot.sensors.keys() == {*SENSORS, "new"} - {"geo"}
     registry.replace({"imb": SENSORS["imb"]})
     assert list(registry.snapshot.sensors) == ["imb"]
     assert list(registry.snapshot.templates) == [Histogram.uniform(-0.05, 0.05).id]

@@ -10,8 +10,8 @@ from services.ingest.stamping.stamp import default_id
 from tests.services.ingest.building import NOW_US, Ingest, detection
 
 
-def stamped(**members: Any) -> dict[str, Any]:
-    ingest = Ingest()
+def stamped(sigma_digits: int | None = None, **members: Any) -> dict[str, Any]:
+    ingest = Ingest(Settings(sigma_digits=sigma_digits))
     response = ingest.post_items(detection(**members))
     assert response.status_code == 202, response.text
     (only,) = ingest.publisher.detections
@@ -25,22 +25,23 @@ def test_the_only_stream_of_a_sensor_is_implied() -> None:
 
 def test_a_given_id_is_kept_and_a_missing_one_follows_the_content() -> None:
     assert stamped(id="mine")["id"] == "mine"
-    same = stamped(attributes={"a": 1, "b": 2})["id"]
+    content: dict[str, Any] = {"attributes": {"a": 1, "b": 2}}
+    same = stamped(**content)["id"]
     assert same == stamped(attributes={"b": 2, "a": 1})["id"]  # the order of keys is no content
-    assert same == stamped(attributes={"a": 1, "b": 2}, detected_at="2025-10-09T08:53:19Z")["id"]
+    assert same == stamped(**content, detected_at="2025-10-09T08:53:19Z")["id"]
     others = [
         stamped(attributes={"a": 1, "b": 3}),
-        stamped(attributes={"a": 1, "b": 2}, detected_at=NOW_US),
-        stamped(attributes={"a": 1, "b": 2}, sensor="both", stream="seismic"),
-        stamped(attributes={"a": 1, "b": 2}, sensor="both", stream="acoustic"),
-        stamped(attributes={"a": 1, "b": 2}, uncertainty={"sigma_s": 0.5}),
+        stamped(**content, detected_at=NOW_US),
+        stamped(**content, sensor="both", stream="seismic"),
+        stamped(**content, sensor="both", stream="acoustic"),
+        stamped(**content, uncertainty={"sigma_s": 0.5}),
     ]
     assert len({same, *(each["id"] for each in others)}) == 6
 
 
 def test_the_default_id_never_changes() -> None:
     """A changed id would make every retry across an upgrade a new detection."""
-    assert default_id("imb", "neutrino", 541_064_141_374_000, {}, None) == "h-bfafb0b592a6c2ce698c0e5f"
+    assert default_id("imb", "neutrino", 541_064_141_374_000, {}, None) == "h-64f742689bbf8c3a776913e0053c7f18"
 
 
 @given(st.dictionaries(st.text("abc", max_size=2), st.integers(-9, 9), max_size=4), st.randoms())
@@ -74,16 +75,12 @@ def test_an_event_s_own_uncertainty_replaces_the_template(uncertainty: dict[str,
 
 @pytest.mark.parametrize(("digits", "sigma_s"), [(None, 0.5012), (3, 0.502), (2, 0.51)])
 def test_a_sigma_is_rounded_up_where_that_is_asked_for(digits: int | None, sigma_s: float) -> None:
-    ingest = Ingest(Settings(sigma_digits=digits))
-    ingest.post_items(detection(uncertainty={"sigma_s": 0.5012}))
-    (only,) = ingest.publisher.detections
-    assert only["template"] == Histogram.normal(sigma_s).id
+    assert stamped(digits, uncertainty={"sigma_s": 0.5012})["template"] == Histogram.normal(sigma_s).id
 
 
 def test_bounds_are_facts_and_stay_as_they_are() -> None:
-    ingest = Ingest(Settings(sigma_digits=1))
-    ingest.post_items(detection(uncertainty={"earliest": NOW_US - 3_250_000, "latest": NOW_US}))
-    assert ingest.publisher.detections[0]["earliest_us"] == NOW_US - 3_250_000
+    uncertainty = {"earliest": NOW_US - 3_250_000, "latest": NOW_US}
+    assert stamped(1, uncertainty=uncertainty)["earliest_us"] == NOW_US - 3_250_000
 
 
 def test_own_uncertainty_helps_a_sensor_whose_template_is_too_long() -> None:

@@ -1,13 +1,15 @@
-"""Reading a body: bounded in bytes and in time, inflated where it is gzip."""
+"""What a request may be: its headers, its body and its items, read within limits of size (413) and of time (408)."""
 
 import asyncio
 import zlib
 
 from starlette.requests import Request
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from services.common.problem import Problem
-from services.ingest.http.parsing import Form
+from services.ingest.http.parsing import Form, Item, parse
 from services.ingest.settings import Settings
+from services.ingest.stamping.posted import PostedDetection
 
 FORMS = {
     "application/json": Form.JSON,
@@ -16,6 +18,7 @@ FORMS = {
     "application/jsonl": Form.NDJSON,
 }
 _GZIP_WINDOW = 31
+MOST_HEADER_BYTES = 64 * 1024
 _CLOSE = {"Connection": "close"}  # the rest of the body is not going to be read
 
 
@@ -57,24 +60,18 @@ def _too_long(limit: int) -> Problem:
 
 
 async def _received(request: Request, limit: int) -> bytes:
-    message = await request.receive()
-    chunks = [_chunk(message)]
-    length = len(chunks[0])
-    while message.get("more_body", False) and length <= limit:
+    chunks: list[bytes] = []
+    length, more = 0, True
+    while more and length <= limit:
         message = await request.receive()
-        chunks.append(_chunk(message))
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "the connection was closed before the body was complete", _CLOSE)
+        chunks.append(message.get("body", b""))
         length += len(chunks[-1])
+        more = message.get("more_body", False)
     if length > limit:
         raise _too_long(limit)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-def _chunk(message: object) -> bytes:
-    assert isinstance(message, dict)  # noqa: S101 - ASGI
-    if message["type"] == "http.disconnect":
-        raise Problem(400, "the connection was closed before the body was complete", _CLOSE)
-    chunk: bytes = message.get("body", b"")
-    return chunk
+    return b"".join(chunks)
 
 
 def inflate(body: bytes, limit: int) -> bytes:
@@ -91,3 +88,64 @@ def inflate(body: bytes, limit: int) -> bytes:
     if inflater.unused_data:
         raise Problem(400, "the gzip body has something after its end; send one gzip member")
     return inflated
+
+
+def items_of(body: bytes, form: Form, most: int) -> list[PostedDetection | Item]:
+    """Return the items of `body`, 1 to `most`; a `Problem`: 413 too many, 422 none; `Refused` where it is no JSON."""
+    items = parse(body, form)
+    if len(items) > most:
+        raise Problem(413, f"{len(items)} detections in one POST; at most {most} are allowed")
+    if not items:
+        raise Problem(422, "the body holds no detection", detections=[])
+    return items
+
+
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, which has no limits on headers; this one cuts off headers that are too long or dribble in."""
+
+    headers_timeout_s = 10.0
+
+    _header_bytes = 0
+    _awaiting_headers = True
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait_for_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse; cut the connection off if its headers are still incomplete and too long."""
+        self._header_bytes += len(data)
+        super().data_received(data)
+        if not self._awaiting_headers:
+            return
+        if self._header_bytes > MOST_HEADER_BYTES:
+            self.transport.abort()
+        elif self._deadline is None:
+            self._wait_for_headers()
+
+    def on_message_begin(self) -> None:
+        """Count this request's headers."""
+        self._awaiting_headers = True
+        self._header_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Leave the rest to the application."""
+        self._awaiting_headers = False
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _wait_for_headers(self) -> None:
+        self._deadline = self.loop.call_later(self.headers_timeout_s, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

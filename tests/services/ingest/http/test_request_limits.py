@@ -1,0 +1,144 @@
+import asyncio
+import gzip
+import socket
+import threading
+import tracemalloc
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.requests import Request
+
+from services.common.problem import Problem
+from services.ingest.http.request_limits import BoundedHttpProtocol, inflate, read_body
+from services.ingest.settings import Settings
+from tests.services.ingest.building import Ingest
+
+SETTINGS = Settings(max_body_bytes=2048, body_timeout_s=0.2)
+GZIP = {"content_encoding": "gzip"}
+
+
+def read(
+    chunks: list[bytes], *, pause_s: float = 0.0, endless: bool = False, kind: str = "http.request", **headers: str
+) -> bytes:
+    """Read a body that arrives in `chunks`; with `endless` the last one comes again and again."""
+    waiting = list(chunks)
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(pause_s)
+        chunk = waiting[0] if endless and len(waiting) == 1 else waiting.pop(0) if waiting else b""
+        return {"type": kind, "body": chunk, "more_body": endless or bool(waiting)}
+
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    request = Request({"type": "http", "method": "POST", "path": "/", "headers": raw}, receive)
+    return asyncio.run(read_body(request, SETTINGS))
+
+
+def test_a_body_is_joined_and_inflated_up_to_the_limit() -> None:
+    assert read([b"a", b"", b"bc"]) == b"abc"
+    assert read([b"x" * 2048]) == b"x" * 2048
+    assert read([gzip.compress(b"abc")], content_encoding="GZIP") == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "more", "status"),
+    [  # gzip writes the time: ids made from the bytes would differ between the processes of a parallel run
+        pytest.param([], {"content_length": "2049"}, 413, id="declared too long, nothing read"),
+        pytest.param([], {"content_length": "9" * 5000}, 413, id="declared absurdly long"),
+        pytest.param([b"x" * 1000], {"endless": True}, 413, id="endless"),
+        pytest.param([b"x" * 2049], {}, 413, id="a byte too long"),
+        pytest.param([b"x"], {"pause_s": 0.05, "endless": True}, 408, id="drips"),
+        pytest.param([b"x"], {"pause_s": 5.0}, 408, id="does not come"),
+        pytest.param([], {"kind": "http.disconnect"}, 400, id="given up"),
+        pytest.param([b"plain"], GZIP, 400, id="plain"),
+        pytest.param([], GZIP, 400, id="empty"),
+        pytest.param([gzip.compress(b"abc")[:-1]], GZIP, 400, id="cut off"),
+        pytest.param([gzip.compress(b"abc")[:-8] + b"\0" * 8], GZIP, 400, id="wrong checksum"),
+        pytest.param([gzip.compress(b"abc") + b"more"], GZIP, 400, id="trailing bytes"),
+        pytest.param([gzip.compress(b"abc") + gzip.compress(b"def")], GZIP, 400, id="two members"),
+        pytest.param([zlib.compress(b"abc")], GZIP, 400, id="zlib"),
+    ],
+)
+def test_a_body_beyond_a_limit_or_broken_is_refused(chunks: list[bytes], more: dict[str, Any], status: int) -> None:
+    with pytest.raises(Problem) as caught:
+        read(chunks, **more)
+    assert caught.value.status == status
+
+
+def test_a_gzip_bomb_is_413_and_never_inflated_whole() -> None:
+    bomb = gzip.compress(b"\0" * 50_000_000, compresslevel=9)
+    tracemalloc.start()
+    with pytest.raises(Problem) as caught:
+        inflate(bomb, 100_000)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert caught.value.status == 413
+    assert peak_bytes < 2_000_000
+    assert inflate(gzip.compress(b"\0" * 100_000), 100_000) == b"\0" * 100_000  # exactly at the limit
+
+
+GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
+CLOSE = b"Connection: close\r\n\r\n"
+TIMEOUT_S = 0.4
+
+
+class ImpatientProtocol(BoundedHttpProtocol):
+    headers_timeout_s = TIMEOUT_S
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    config = uvicorn.Config(Ingest().app, http=ImpatientProtocol, log_config=None, lifespan="off")
+    server, listener = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    yield listener.getsockname()[1]
+    server.should_exit = True
+    thread.join(10)
+
+
+async def answer(port: int, *pieces: bytes, pause_s: float = 0.0) -> bytes:
+    """Send `pieces` and return all that comes until the server closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    received = b""
+    with suppress(ConnectionError):
+        for place, piece in enumerate(pieces):
+            await asyncio.sleep(pause_s if place else 0)
+            writer.write(piece)
+            await writer.drain()
+        async with asyncio.timeout(10):
+            received = await reader.read()
+    writer.close()
+    return received
+
+
+def test_a_request_in_pieces_is_answered(port: int) -> None:
+    assert asyncio.run(answer(port, GET[:10], GET[10:], CLOSE, pause_s=0.01)).startswith(b"HTTP/1.1 200")
+
+
+def test_a_second_request_has_a_time_of_its_own(port: int) -> None:
+    received = asyncio.run(answer(port, GET + b"\r\n", GET + b"\r\n", GET + CLOSE, pause_s=TIMEOUT_S * 1.5))
+    assert received.count(b"HTTP/1.1 200") == 3
+
+
+@pytest.mark.parametrize("pieces", [[], [GET], [GET + b"\r\n", GET]])
+def test_headers_that_do_not_end_are_cut_off(port: int, pieces: list[bytes]) -> None:
+    received = asyncio.run(answer(port, *pieces))
+    assert received.count(b"HTTP/1.1 200") == max(0, len(pieces) - 1)
+
+
+def test_headers_that_dribble_are_cut_off(port: int) -> None:
+    assert asyncio.run(answer(port, GET, *[b"a: b\r\n"] * 100, b"\r\n", pause_s=0.05)) == b""
+
+
+@pytest.mark.parametrize("endless", [b"a: b\r\n", b"a" * 6])
+def test_endless_headers_are_cut_off(port: int, endless: bytes) -> None:
+    assert asyncio.run(answer(port, GET, *[endless * 2000] * 20)) == b""
+
+
+def test_a_long_body_is_no_header(port: int) -> None:
+    head = b"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n" + CLOSE
+    assert asyncio.run(answer(port, head + b" " * 200_000)).startswith(b"HTTP/1.1 400")
