@@ -6,7 +6,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from services.common.settings import ComponentSettings, Port
-from spark_jobs.job.shards import MOST_SHARDS
+
+MOST_SHARDS = 256
 
 
 class FusionSettings(ComponentSettings):

@@ -1,6 +1,5 @@
-"""docs/contracts says what our own code writes: every record is made by the code that makes it in earnest."""
+"""docs/contracts says what our own code writes and alerting reads: the code itself makes every record."""
 
-import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,13 +7,16 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from prometheus_client import CollectorRegistry
 from referencing import Registry as Schemas
 from referencing import Resource
 
 from coincide import Histogram, Stream, Window
-from coincide.queries import Query
+from coincide.queries import Query, ReadingsQuery, query_from_json
 from services.alerting.kafka.query_publisher import encode
 from services.alerting.kafka.records import QueryChange
+from services.alerting.kafka.sorting import sort_records
+from services.alerting.metrics import Metrics
 from services.common.instants import system_clock_us
 from services.ingest.kafka.frames import heartbeat
 from services.ingest.registry.sensors import Sensor
@@ -23,27 +25,27 @@ from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
+from tests.services.alerting.records import TOPICS as ALERTING
+from tests.services.alerting.records import record, state_of
 from tests.services.ingest.building import Ingest, KeepingPublisher
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
-TOPICS = ("detections", "queries", "sensors", "matches", "dead-letters", "status")
+EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]
+TOPICS = ("episodes", "detections", "queries", "sensors", "matches", "dead-letters", "status")
 STREAMS = {name: Stream(name, max_delay_s=120.0, longest_template_s=60.0) for name in ("seismic", "acoustic")}
 QUERY = {
     "id": "intruder",
     "from": {"s": "seismic", "a": "acoustic"},
     "within": [{"between": ["s", "a"], "window_s": 2.0, "threshold": 0.6}],
 }
-VALLEY = {
-    "id": "valley",
+WIDE = {
     "from": {"s": "seismic", "a": "acoustic", "b": "acoustic"},
     "within": [{"window_s": 2.0, "threshold": 0.5}],
-    "form": "clique",
     "joint_threshold": 0.1,
-    "at_least": 2,
     "sensors": "any",
 }
-SAME_OBJECT = {**VALLEY, "id": "same", "form": "path", "equal": "attributes.object"}
-del SAME_OBJECT["at_least"]
+VALLEY = {**WIDE, "id": "valley", "form": "clique", "at_least": 2}
+SAME_OBJECT = {**WIDE, "id": "same", "form": "path", "equal": "attributes.object"}
 NOON_US = 1_700_000_000_000_000
 SENSORS = {
     "geophone": Sensor("geophone", "bay", {"seismic": Histogram.normal(sigma_s=0.2, buckets=4)}),
@@ -56,7 +58,6 @@ def detection(sensor: str, at_us: int, **more: object) -> dict[str, object]:
 
 
 def post(*items: object) -> KeepingPublisher:
-    """POST to the real application; return what it published."""
     registry = Registry(STREAMS)
     registry.replace(SENSORS)
     ingest = Ingest(registry=registry, clock_us=system_clock_us)
@@ -79,34 +80,34 @@ def records() -> dict[str, list[bytes]]:
     )
     late = post(detection("geophone", NOON_US, id="late"))
     queries = [Query.from_json(query) for query in (QUERY, VALLEY, SAME_OBJECT)]
-    changes = [
-        *(QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries),
-        QueryChange(1, "gone", 2, NOON_US, removed=True),
-    ]
+    changes = [QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries]
+    changes.append(QueryChange(1, "gone", 2, NOON_US, removed=True))
     inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
     detections = [*(frame.value for frame in (*sent.frames, *late.frames)), heartbeat(NOON_US)]
     values = [*detections, b"{no json", b'{"v":1}']
     inputs += [InputRecord("detections", 0, i, None, value) for i, value in enumerate(values)]
     core = FusionCore(STREAMS, Limits(), 0)
-    before = core.push([]).status.value
-    output = core.push(inputs)
+    before, output = core.push([]).status.value, core.push(inputs)
+    letters = [json.dumps(letter).encode() for _, letter in sent.dead_letters]
     return {
         "detections": detections,
         "queries": [encode(each) for each in changes],
         "sensors": [sensor.to_record() for sensor in SENSORS.values()],
         "matches": [each.value for each in output.matches],
-        "dead-letters": [
-            *(json.dumps(letter).encode() for _, letter in sent.dead_letters),
-            *(each.value for each in output.dead_letters),
-        ],
+        "dead-letters": letters + [each.value for each in output.dead_letters],
         "status": [before, output.status.value],
+        "episodes": [json.dumps(each).encode() for each in (EPISODE, RETRACTION)],
     }
 
 
 def validator(name: str) -> Draft202012Validator:
     schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in CONTRACTS.glob("*.schema.json")}
-    found: Schemas[Any] = Schemas().with_resources((k, Resource.from_contents(v)) for k, v in schemas.items())
-    return Draft202012Validator(schemas[f"{name}.schema.json"], registry=found)
+    known: Schemas[Any] = Schemas().with_resources((k, Resource.from_contents(v)) for k, v in schemas.items())
+    return Draft202012Validator(schemas[f"{name}.schema.json"], registry=known)
+
+
+def faults(name: str, value: object) -> list[str]:
+    return [error.message for error in validator(name).iter_errors(value)]
 
 
 @pytest.mark.parametrize("path", sorted(CONTRACTS.glob("*.schema.json")), ids=lambda path: path.name)
@@ -119,7 +120,7 @@ def test_every_schema_is_one_and_is_described(path: Path) -> None:
 
 def test_the_example_of_a_match_is_one_and_its_figures_are_right() -> None:
     [example] = json.loads((CONTRACTS / "matches.schema.json").read_text(encoding="utf-8"))["examples"]
-    assert [error.message for error in validator("matches").iter_errors(example)] == []
+    assert faults("matches", example) == []
     templates = [Histogram.uniform(-0.05, 0.05), Histogram.uniform(-54, 2)]
     assert_occurred(example, {template.id: template for template in templates}, Window(10))
 
@@ -128,7 +129,7 @@ def test_the_example_of_a_match_is_one_and_its_figures_are_right() -> None:
 def test_what_the_code_writes_validates(topic: str, records: dict[str, list[bytes]]) -> None:
     assert records[topic], f"the scenario above makes no record of {topic}"
     for value in records[topic]:
-        assert [error.message for error in validator(topic).iter_errors(json.loads(value))] == [], value
+        assert faults(topic, json.loads(value)) == [], value
 
 
 def test_the_scenario_has_every_kind_of_dead_letter_worth_having(records: dict[str, list[bytes]]) -> None:
@@ -146,24 +147,39 @@ def test_what_is_no_heartbeat_is_refused(change: dict[str, Any], records: dict[s
     assert not validator("detections").is_valid({**heartbeat, **change})
 
 
-@pytest.mark.parametrize("query", [QUERY, VALLEY, SAME_OBJECT])
-def test_a_query_validates_as_it_is_written_by_hand(query: dict[str, Any]) -> None:
-    assert [error.message for error in validator("query").iter_errors(query)] == []
+def test_queries_validate_as_they_are_written_by_hand() -> None:
+    assert [faults("query", query) for query in (QUERY, VALLEY, SAME_OBJECT)] == [[], [], []]
 
 
-def test_the_scenario_has_matches_of_two_and_three_members_and_one_that_supersedes(
-    records: dict[str, list[bytes]],
-) -> None:
+def test_the_scenario_has_matches_of_two_and_three_members(records: dict[str, list[bytes]]) -> None:
     found = [json.loads(value) for value in records["matches"]]
     of_two = [match for match in found if match["query"] == "intruder"]
-    assert {len(match["members"]) for match in found} == {2, 3}
     assert of_two
+    assert {len(match["members"]) for match in found} == {2, 3}
     assert not any({"edges", "supersedes"} & match.keys() for match in of_two)
     assert any(match.get("supersedes") for match in found)
 
 
 Spoil = Callable[[dict[str, Any]], object]
+LOOSE = {"window_s": 2, "threshold": 1}
+EDGE = {"between": ["s", "a"], "probability": 1}
 SPOILED: dict[str, dict[str, Spoil]] = {
+    "episodes": {
+        "another format version": lambda r: r.update(v=2),
+        "an id of another kind": lambda r: r.update(id="m-" + "0" * 32),
+        "a revision before the first": lambda r: r.update(revision=-1),
+        "no revision": lambda r: r.pop("revision"),
+        "an end of no integer": lambda r: r.update(end_us=1.5),
+        "less than nothing coalesced": lambda r: r.update(count=-1),
+        "more than certain": lambda r: r.update(best_probability=1.1),
+        "open and final": lambda r: r.update(final=True),
+        "neither open nor not": lambda r: r.pop("open"),
+        "too many members": lambda r: r.update(members=r["members"][:1] * 201),
+        "a member without a stream": lambda r: r["members"][0].pop("stream"),
+        "no group": lambda r: r.pop("group"),
+        "a retraction that does not name what took its place": lambda r: r.update(retracted=True),
+        "replaced by a match": lambda r: r.update(retracted=True, replaced_by=["m-" + "0" * 32]),
+    },
     "detections": {
         "another format version": lambda r: r.update(v=2),
         "no detection": lambda r: r.update(detections=[]),
@@ -184,10 +200,7 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "seventeen roles": lambda r: r["query"]["from"].update({f"r{n}": "seismic" for n in range(15)}),
         "no threshold at all": lambda r: r["query"]["within"][0].pop("threshold"),
         "an edge between nothing": lambda r: r["query"]["within"][0].pop("between"),
-        "one edge for all of any graph": lambda r: (
-            r["query"].update(form="graph"),
-            r["query"]["within"][0].pop("between"),
-        ),
+        "one edge for all of any graph": lambda r: r["query"].update(form="graph", within=[LOOSE]),
         "a form that is none": lambda r: r["query"].update(form="ring"),
         "one of so many": lambda r: r["query"].update(at_least=1),
         "an attribute by another name": lambda r: r["query"].update(equal="object"),
@@ -205,11 +218,9 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "an id of another kind": lambda r: r.update(id="h-" + "0" * 32),
         "a member without a sensor": lambda r: r["members"][0].pop("sensor"),
         "half an occurrence": lambda r: r.update(occurred={"mean_us": 1}),
-        "edges and nothing superseded": lambda r: r.update(edges=[{"between": ["s", "a"], "probability": 0.5}]),
-        "an impossible edge": lambda r: r.update(supersedes=[], edges=[{"between": ["s", "a"], "probability": 0}]),
-        "superseding itself by name": lambda r: r.update(
-            supersedes=["intruder"], edges=[{"between": ["s", "a"], "probability": 1}]
-        ),
+        "edges and nothing superseded": lambda r: r.update(edges=[EDGE]),
+        "an impossible edge": lambda r: r.update(supersedes=[], edges=[{**EDGE, "probability": 0}]),
+        "superseding itself by name": lambda r: r.update(supersedes=["intruder"], edges=[EDGE]),
     },
     "dead-letters": {
         "another source": lambda r: r.update(source="gateway"),
@@ -228,10 +239,75 @@ CASES = [(topic, what) for topic, spoiled in SPOILED.items() for what in spoiled
 
 @pytest.mark.parametrize(("topic", "what"), CASES, ids=[f"{topic}: {what}" for topic, what in CASES])
 def test_what_is_wrong_is_refused(topic: str, what: str, records: dict[str, list[bytes]]) -> None:
-    record = copy.deepcopy(json.loads(records[topic][0]))
-    SPOILED[topic][what](record)
-    assert not validator(topic).is_valid(record)
+    value = json.loads(records[topic][0])
+    SPOILED[topic][what](value)
+    assert not validator(topic).is_valid(value)
 
 
-def test_every_topic_has_a_contract() -> None:
-    assert {f"{topic}.schema.json" for topic in TOPICS} <= {path.name for path in CONTRACTS.iterdir()}
+def read(value: dict[str, Any]) -> Any:
+    """Return the one episode that alerting makes of a record."""
+    [episode] = sort_records([record(ALERTING.episodes, value)], Metrics(CollectorRegistry())).episodes
+    return episode
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        *({}, {"open": False}, {"open": False, "final": True}, {"retracted": False}, {"revision": 0}),
+        *({"group": {}}, {"members_truncated": True}),
+        {"best_probability": None, "value": 101.5, "window": {"start_us": 1, "end_us": 2}},
+    ],
+)
+def test_an_episode_is_one_and_alerting_reads_it(more: dict[str, Any]) -> None:
+    assert faults("episodes", {**EPISODE, **more}) == []
+    episode = read({**EPISODE, **more})
+    assert episode.received_at_us == EPISODE["received_at_us"]
+    assert json.loads(episode.body) == {**EPISODE, **more}
+
+
+@pytest.mark.parametrize("more", [{}, {"replaced_by": []}, {"start_us": 1, "end_us": 2, "received_at_us": 3}])
+def test_a_retraction_is_one_and_alerting_reads_it(more: dict[str, Any]) -> None:
+    assert faults("episodes", {**RETRACTION, **more}) == []
+    retraction = read({**RETRACTION, **more})
+    assert retraction.record.retracted
+    assert json.loads(retraction.body) == {**RETRACTION, **more}
+
+
+def answered(query: Query | ReadingsQuery, posts: list[KeepingPublisher]) -> list[dict[str, Any]]:
+    """Return the episodes that the job writes for a query and posts; every status record validates, too."""
+    change = encode(QueryChange(1, query.id, 1, NOON_US, query=query.to_json()))
+    core, written = FusionCore(STREAMS, Limits(), 0), []
+    core.push([InputRecord("queries", 0, 0, query.id.encode(), change)])
+    for offset, sent in enumerate(posts):
+        [frame] = sent.frames
+        output = core.push([InputRecord("detections", 0, offset, None, frame.value)])
+        assert faults("status", json.loads(output.status.value)) == []
+        written += [json.loads(each.value) for each in output.episodes]
+    return written
+
+
+def assert_valid_and_read(written: list[dict[str, Any]]) -> None:
+    assert [fault for value in written for fault in faults("episodes", value)] == []
+    assert [read(value).body for value in written] == [json.dumps(value) for value in written]
+
+
+def test_what_the_fusion_job_writes_validates_and_alerting_reads_it() -> None:
+    """Two episodes, the match between them that makes one of the two, and an hour later the end."""
+    query = Query.from_json({**QUERY, "coalesce": {"gap_s": 5, "by": ["s.sensor"]}})
+    times_us = [NOON_US + at_s * 1_000_000 for at_s in (0, 8, 4, 3600)]
+    written = answered(query, [post(detection("geophone", us), detection("hydrophone", us)) for us in times_us])
+    assert_valid_and_read(written)
+    assert {state_of(value) for value in written} >= {"open", "final", "retracted"}
+
+
+@pytest.mark.parametrize("question", [{"longest": True}, {"join": {"lasting_s": 1}}])
+def test_what_is_said_of_readings_validates_and_alerting_reads_it(question: dict[str, Any]) -> None:
+    window = {"time_s": 60, "slide_s": 60}
+    coalesce = {"from": "seismic", "by": "attributes.place", "value": "attributes.state", "window": window}
+    readings = [
+        detection("geophone", NOON_US + at_s * 1_000_000, attributes={"place": place, "state": "open"})
+        for at_s, place in ((0, "gate"), (1, "hall"), (3600, "gate"))
+    ]
+    written = answered(query_from_json({"id": "hot", "coalesce": coalesce, **question}), [post(it) for it in readings])
+    assert_valid_and_read(written)
+    assert {state_of(value) for value in written} == {"final"}

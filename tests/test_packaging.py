@@ -13,30 +13,18 @@ from deploy.local.machine import ROOT
 LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+def test_the_wheel_holds_the_library_alone_depends_on_numpy_alone_and_installs_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
-    [path] = folder.glob("*.whl")
-    return zipfile.ZipFile(path)
-
-
-def test_the_wheel_holds_the_library_alone(wheel: zipfile.ZipFile) -> None:
+    [path] = tmp_path.glob("*.whl")
+    wheel = zipfile.ZipFile(path)
     tops = {Path(name).parts[0] for name in wheel.namelist()}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"coincide"}
     assert "coincide/py.typed" in wheel.namelist()
-
-
-def test_numpy_is_the_librarys_only_dependency(wheel: zipfile.ZipFile) -> None:
-    [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
-    required = Parser().parsestr(wheel.read(name).decode()).get_all("Requires-Dist") or []
+    files = {Path(name).name: wheel.read(name).decode() for name in wheel.namelist() if ".dist-info/" in name}
+    required = Parser().parsestr(files["METADATA"]).get_all("Requires-Dist") or []
     assert [line for line in required if "extra ==" not in line] == ["numpy>=1.26"]
-
-
-def test_the_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
-    [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/entry_points.txt")]
-    assert "coincide = coincide.command.main:main" in wheel.read(name).decode()
+    assert "coincide = coincide.command.main:main" in files["entry_points.txt"]
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -7,15 +7,14 @@ from msgspec import UNSET, Raw, UnsetType
 
 from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.queries import Query
-from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings
+from spark_jobs.core.control import ActiveQuery, ActiveReadings
 from spark_jobs.core.shard import ShardState
 from spark_jobs.matching.match_verdicts import ABSENT, TupleJudge, Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id
 from spark_jobs.records.status import Coalescing
-from spark_jobs.rows.backgrounds import Backgrounds
-from spark_jobs.rows.batch_rows import AcceptedBatch
+from spark_jobs.rows.batch_rows import AcceptedBatch, Backgrounds
 from spark_jobs.rows.event_table import EventColumns
 
 

@@ -10,13 +10,46 @@ from msgspec import Meta, Raw, Struct, json
 from coincide import Stream
 from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
-from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings, in_force
 from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import Refusal, as_record
+from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
 from spark_jobs.rows.decoding import UNREADABLE, Microseconds, Name
 
 REMEMBERED_REMOVALS = 10_000
+
+
+@dataclass
+class QueryInForce:
+    """A query in the version that is in force."""
+
+    query: Query | ReadingsQuery
+    version: int
+    paused: bool
+    activation_seq: int  # detections count from it on; only a change of thresholds or a pause keeps it
+    matches: int = 0  # of all versions
+    episodes: int = 0  # records of episodes, of all versions
+
+
+@dataclass
+class ActiveQuery(QueryInForce):
+    """A join in force."""
+
+    query: Query
+
+
+@dataclass
+class ActiveReadings(QueryInForce):
+    """A query over readings in force; it gives no matches."""
+
+    query: ReadingsQuery
+
+
+def in_force(
+    query: Query | ReadingsQuery, version: int, paused: bool, activation_seq: int, matches: int = 0, episodes: int = 0
+) -> ActiveQuery | ActiveReadings:
+    """Return a query of either kind as it is in force."""
+    if isinstance(query, ReadingsQuery):
+        return ActiveReadings(query, version, paused, activation_seq, matches, episodes)
+    return ActiveQuery(query, version, paused, activation_seq, matches, episodes)
 
 
 class QueryRecord(Struct, kw_only=True):

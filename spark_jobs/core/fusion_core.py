@@ -12,14 +12,13 @@ from spark_jobs.core.shard import ShardState
 from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep
 from spark_jobs.readings.sliding_queries import CHEAPEST
 from spark_jobs.readings.source import Choose
-from spark_jobs.records.kafka_records import InputRecord, Output
-from spark_jobs.records.refusals import Refusal
+from spark_jobs.records.kafka_records import InputRecord, Output, Refusal
 from spark_jobs.records.status import PairCounts, QueryStatus, StatusRecord, WatermarkRange
 from spark_jobs.rows.admission import RowAdmission
 from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.saving.header import Header
 from spark_jobs.saving.journal import SlotWriter
 from spark_jobs.saving.restoring import header_of, restored_state
+from spark_jobs.saving.state_format import Header
 
 
 class FusionCore:

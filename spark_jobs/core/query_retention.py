@@ -9,7 +9,7 @@ from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.joins.lateness import late_by_us
 from coincide.joins.retention import ROUNDING_US, reaches_us, set_reaches_us
 from coincide.queries import Query, ReadingsQuery
-from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings
+from spark_jobs.core.control import ActiveQuery, ActiveReadings
 from spark_jobs.rows.event_table import EventColumns
 
 

@@ -15,8 +15,7 @@ from spark_jobs.readings.sliding_queries import CHEAPEST, SlidingQueries
 from spark_jobs.readings.source import Choose
 from spark_jobs.records.status import Totals
 from spark_jobs.rows.areas import Areas
-from spark_jobs.rows.event_table import EventTable
-from spark_jobs.rows.template_codes import VerifiedTemplates
+from spark_jobs.rows.event_table import EventTable, VerifiedTemplates
 
 
 @dataclass

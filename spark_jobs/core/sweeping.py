@@ -5,8 +5,8 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray
 from spark_jobs.core.query_retention import late_by_now, needed
 from spark_jobs.core.shard import ShardState
-from spark_jobs.rows.areas import Area
-from spark_jobs.rows.dedupe import forget
+from spark_jobs.rows.areas import Area, Areas
+from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.saving.journal import SlotWriter
 
 SWEEP_SHARE = 8  # sweep once the rows accepted since are an eighth of those kept: a bounded cost for each row
@@ -31,7 +31,7 @@ def sweep(state: ShardState) -> None:
     keep = _kept_rows(state)
     rows = state.table.columns
     watermark_us = state.areas.watermark.state_us[rows.area]
-    forget(rows, ~keep | late_by_now(rows, watermark_us, state.streams), state.areas)
+    _forget_ids(rows, ~keep | late_by_now(rows, watermark_us, state.streams), state.areas)
     state.table.keep(keep)
     _forget_templates(state)
     rows = state.table.columns
@@ -103,3 +103,12 @@ def _forget_templates(state: ShardState) -> None:
     state.finder.recode(state.templates.keep_only(used), state.control.active)
     rows.template[:] = position
     state.finder.rebuild(rows, state.control.active.values())
+
+
+def _forget_ids(rows: EventColumns, gone: BoolArray, areas: Areas) -> None:
+    """Let the sensors forget the ids of the rows that are `gone` (and still remembered)."""
+    for position in np.flatnonzero(gone & rows.remembered).tolist():
+        remembered = areas.sensor_of(rows.sensor[position]).remembered
+        if remembered.get(rows.ids[position]) == rows.seq[position]:  # else a later row has taken the id over
+            del remembered[rows.ids[position]]
+    rows.remembered[gone] = False

@@ -11,13 +11,13 @@ from msgspec import json
 from coincide.queries import EpisodeRule, Query
 from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.episode_rule import LABEL
-from spark_jobs.core.active_queries import ActiveQuery
+from spark_jobs.core.control import ActiveQuery
 from spark_jobs.episodes.episode_records import EpisodeRetraction, EpisodeRevision, GroupKey, part_of
 from spark_jobs.episodes.episode_slots import EpisodeSlots
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.episodes.live_episode import LiveEpisode, Phase
 from spark_jobs.records.match_records import FusedMatch, RecordMember
-from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
+from spark_jobs.rows.decoding import Scalar, as_read, attribute, attributes_of
 
 
 def labels_of(by: Sequence[str], members: Sequence[RecordMember]) -> bytes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from coincide import Stream
 from coincide.queries import Query
-from spark_jobs.core.active_queries import ActiveQuery
+from spark_jobs.core.control import ActiveQuery
 from spark_jobs.core.query_retention import horizon_us
 from spark_jobs.episodes.episode_records import GroupKey
 from spark_jobs.episodes.episode_slots import EpisodeSlot, EpisodeSlots

@@ -14,8 +14,7 @@ from kafka.errors import KafkaError
 from services.common.kafka import create_consumer, create_producer
 from spark_jobs.job.batch_metrics import Lag
 from spark_jobs.job.core_metrics import StatusMetrics
-from spark_jobs.job.shards import MOST_SHARDS
-from spark_jobs.settings import FusionSettings
+from spark_jobs.settings import MOST_SHARDS, FusionSettings
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from coincide.arrays.kinds import CodeArray
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import MOST_PAIRS
 from coincide.queries import Query
-from spark_jobs.core.active_queries import ActiveQuery
+from spark_jobs.core.control import ActiveQuery
 from spark_jobs.matching.match_verdicts import MatchTuples
 from spark_jobs.matching.role_edges import role_edges
 from spark_jobs.matching.row_buffers import Equal, RowBuffers
@@ -15,8 +15,7 @@ from spark_jobs.matching.search import QueryOffsets, Search
 from spark_jobs.matching.set_search import find_sets
 from spark_jobs.matching.tuple_search import find_pairs, find_tuples
 from spark_jobs.rows.areas import Areas
-from spark_jobs.rows.event_table import EventColumns, EventTable
-from spark_jobs.rows.template_codes import VerifiedTemplates
+from spark_jobs.rows.event_table import EventColumns, EventTable, VerifiedTemplates
 
 
 class Finder:

@@ -15,8 +15,7 @@ from coincide.joins.tuples.members import MemberColumns
 from coincide.probability import OccurrenceColumns, occurrence_columns
 from coincide.queries import Query
 from spark_jobs.records.match_records import EdgeRecord, OccurrenceRecord
-from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.template_codes import VerifiedTemplates
+from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
 ABSENT = -1
 

@@ -13,10 +13,9 @@ from coincide.probability import match_probabilities, occurrence_columns
 from coincide.queries import Query
 from coincide.templates.template_columns import TemplatePairs
 from spark_jobs.matching.match_verdicts import DECIMALS, Verdicts, as_recorded
-from spark_jobs.rows.backgrounds import Backgrounds
-from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.batch_rows import Backgrounds
+from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 from spark_jobs.rows.rates import Background
-from spark_jobs.rows.template_codes import VerifiedTemplates
 
 LEVELS = 100  # probabilities are rounded down to a whole percent, so that few lengths are ever asked for
 AS_PROBABLE = 1e-12  # probabilities closer than this are equal

@@ -12,8 +12,7 @@ from coincide.joins.probe_bounds import OffsetJudge, ProbeBounds
 from coincide.offsets.cache import OffsetCache
 from coincide.queries import Query
 from spark_jobs.rows.areas import Areas
-from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.template_codes import VerifiedTemplates
+from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,33 @@
 
 import numpy as np
 
-from coincide.arrays.kinds import PositionArray
+from coincide.arrays.kinds import CodeArray, PositionArray
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events, SortedEvents
-from spark_jobs.rows.attributes import NO_GROUP, AttributeGroups
-from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.template_codes import VerifiedTemplates
+from spark_jobs.rows.decoding import Scalar, attribute, attributes_of
+from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
 Equal = str | None  # the attribute that a query asks to be equal
+NO_GROUP = -1
+
+
+class AttributeGroups:
+    """Codes of (area, value of `equal`); equal are JSON's strings, numbers by what they are worth, true and false."""
+
+    def __init__(self, equal: str) -> None:
+        self._equal = equal
+        self._code_of: dict[tuple[int, bool, object], int] = {}
+
+    def codes(self, area: CodeArray, attributes: list[bytes]) -> CodeArray:
+        """Return the group of each detection, int32 (n,); `NO_GROUP` for those that have no such value."""
+        pairs = zip(area.tolist(), attributes, strict=True)
+        return np.array([self._code(code, content) for code, content in pairs], np.int32)
+
+    def _code(self, area: int, attributes: bytes) -> int:
+        value = attribute(attributes_of(attributes), self._equal)
+        if not isinstance(value, Scalar):
+            return NO_GROUP
+        return self._code_of.setdefault((area, isinstance(value, bool), value), len(self._code_of))
 
 
 class RowBuffers:

@@ -11,12 +11,11 @@ from coincide.joins.events import Events, SortedEvents
 from coincide.joins.pairs.matching import Probe, matching_pairs
 from coincide.offsets.cache import LookUps, OffsetCache
 from coincide.queries import Query
-from spark_jobs.core.active_queries import ActiveQuery
+from spark_jobs.core.control import ActiveQuery
 from spark_jobs.matching.role_edges import RoleEdge, RoleOrder, possible_bounds
 from spark_jobs.matching.row_buffers import RowBuffers
 from spark_jobs.rows.areas import Areas
-from spark_jobs.rows.event_table import EventColumns, EventTable
-from spark_jobs.rows.template_codes import VerifiedTemplates
+from spark_jobs.rows.event_table import EventColumns, EventTable, VerifiedTemplates
 
 
 class QueryOffsets:

@@ -8,7 +8,7 @@ from coincide.arrays.numbers import is_number
 from coincide.queries.readings_query import SENSOR
 from coincide.sliding.readings import Readings, Ref
 from spark_jobs.rows.areas import Areas
-from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
+from spark_jobs.rows.decoding import Scalar, as_read, attribute, attributes_of
 from spark_jobs.rows.event_table import EventColumns
 
 T = TypeVar("T", bound=Hashable)

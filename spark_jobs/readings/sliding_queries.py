@@ -10,7 +10,7 @@ from coincide.arrays.kinds import Int64Array
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.sliding.choice import TYPICAL, SchemeChoice, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
-from spark_jobs.core.active_queries import ActiveReadings
+from spark_jobs.core.control import ActiveReadings
 from spark_jobs.readings.source import Choose, ReadingSource, SourceKey
 from spark_jobs.readings.window_records import AnswerWriter, WindowAnswer
 from spark_jobs.rows.areas import Areas

@@ -14,7 +14,7 @@ from coincide.sliding.counts import ArrivalCounts, ScanCounts, SlidingExtent
 from coincide.sliding.extents import SharedExtents
 from coincide.sliding.questions import Answers, answers
 from coincide.sliding.rules import RunRule, windows_due
-from spark_jobs.core.active_queries import ActiveReadings
+from spark_jobs.core.control import ActiveReadings
 from spark_jobs.readings.reading_columns import ReadingColumns
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns

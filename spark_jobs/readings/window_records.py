@@ -10,10 +10,10 @@ from msgspec import Struct, json
 from coincide.sliding.counts import RunReadings, SlidingExtent
 from coincide.sliding.questions import Answers
 from services.common.content_ids import content_id
-from spark_jobs.core.active_queries import ActiveReadings
+from spark_jobs.core.control import ActiveReadings
 from spark_jobs.readings.reading_columns import ReadingColumns
 from spark_jobs.records.kafka_records import OutputRecord
-from spark_jobs.rows.attributes import Scalar
+from spark_jobs.rows.decoding import Scalar
 
 
 class AnsweredWindow(Struct, frozen=True):

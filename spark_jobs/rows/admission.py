@@ -1,23 +1,19 @@
 """From records of the detections topic to accepted rows; the rest goes to the dead letters."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from coincide.arrays.kinds import Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.joins.lateness import late_by_us
 from spark_jobs.core.query_retention import delays_us
 from spark_jobs.core.shard import ShardState
-from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import Refusal
-from spark_jobs.rows.areas import AreaSensor
-from spark_jobs.rows.backgrounds import count_detections
-from spark_jobs.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, faults
-from spark_jobs.rows.decoding import FrameError, decode_frame, heartbeat_us, malformed_frame, refused_row
-from spark_jobs.rows.dedupe import conflicting, first_arrivals
-from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.silence import Silence
+from spark_jobs.records.kafka_records import InputRecord, Refusal
+from spark_jobs.rows.areas import AreaSensor, Silence
+from spark_jobs.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, count_detections, faults
+from spark_jobs.rows.decoding import DetectionRow, FrameError, decode_frame, heartbeat_us, malformed_frame, refused_row
+from spark_jobs.rows.event_table import EventColumns, EventTable
 
 NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
 
@@ -118,7 +114,7 @@ class RowAdmission:
         sensors = [state.areas.sensor(batch.areas[row], batch.rows[row].sensor) for row in at]
         ids = [batch.rows[row].id for row in at]
         known = _FirstRows(state, batch, rows, watermark_us)
-        accepted, repeated = first_arrivals(sensors, ids, state.next_seq, known.would_be_late)
+        accepted, repeated = _first_arrivals(sensors, ids, state.next_seq, known.would_be_late)
         new = self._columns(batch, rows[accepted], [sensors[position] for position in accepted])
         state.table.append(new)
         state.next_seq += len(new)
@@ -148,7 +144,7 @@ class RowAdmission:
         at = rows[[position for position, _ in repeated]]
         seq = np.array([first for _, first in repeated], np.int64)
         again = [batch.rows[row] for row in at.tolist()]
-        conflicts = conflicting(again, batch.template[at], batch.stream[at], seq, self.state.table)
+        conflicts = _conflicting(again, batch.template[at], batch.stream[at], seq, self.state.table)
         for row in at[conflicts].tolist():
             self._refuse(batch, row, "conflict", "the sensor has sent another detection by this id; it stands")
         self.state.totals.conflicts += int(conflicts.sum())
@@ -180,3 +176,47 @@ class _FirstRows:
             at = self._rows[[first_position]]
             latest_us, stream = self._batch.latest_us[at], self._batch.stream[at]
         return bool(late_by_us(self._watermark_us[[position]], latest_us, self._delays_us[stream])[0] > 0)
+
+
+def _first_arrivals(
+    sensors: Sequence[AreaSensor],
+    ids: Sequence[str],
+    next_seq: int,
+    would_be_late: Callable[[int, int | None, int], bool],
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Let sensors remember the ids that are new to them; return the new rows and the repeated ones, as positions.
+
+    The i-th new row has the sequence number ``next_seq + i``; a repeated row comes with that of its first. If the first
+    (by number, and position if of this batch) `would_be_late` at the position of another, its id is forgotten.
+    """
+    before = next_seq
+    accepted: list[int] = []
+    repeated: list[tuple[int, int]] = []
+    for position, (sensor, detection_id) in enumerate(zip(sensors, ids, strict=True)):
+        first = sensor.remembered.setdefault(detection_id, next_seq)
+        if first != next_seq:
+            first_position = accepted[first - before] if first >= before else None
+            if not would_be_late(first, first_position, position):
+                repeated.append((position, first))
+                continue
+        sensor.remembered[detection_id] = next_seq
+        accepted.append(position)
+        next_seq += 1
+    return accepted, repeated
+
+
+def _conflicting(
+    rows: Sequence[DetectionRow], template: CodeArray, stream: CodeArray, seq: Int64Array, table: EventTable
+) -> BoolArray:
+    """Whether each repeated row says something else than the first one of its id, which has the given `seq`."""
+    first = table.positions(seq)
+    known = table.columns
+    detected_at_us = np.array([row.detected_at_us for row in rows], np.int64)
+    differs = (
+        (known.detected_at_us[first] != detected_at_us)
+        | (known.template[first] != template)
+        | (known.stream[first] != stream)
+    )
+    attributes = [known.attributes[at] != bytes(row.attributes) for at, row in zip(first.tolist(), rows, strict=True)]
+    either: BoolArray = differs | np.array(attributes, np.bool_)
+    return either

@@ -1,18 +1,21 @@
 """Frames and heartbeats: what ingest wrote on the detections topic, decoded strictly and not trusted blindly."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json, structs
 
 from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.queries.checks import ATTRIBUTES
 from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.records.refusals import Refusal, as_record
+from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
+
+Scalar = str | int | float | bool
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -64,6 +67,7 @@ _frame_decoder = json.Decoder(_Frame)
 _raw_frame_decoder = json.Decoder(_RawFrame)
 _detection_decoder = json.Decoder(DetectionRow)
 _object_decoder = json.Decoder(dict[str, object])
+_attributes_decoder = json.Decoder(dict[str, Raw])
 
 
 def decode_frame(record: InputRecord, limits: Limits) -> DecodedFrame:
@@ -152,6 +156,25 @@ def _attributes_fault(attributes: bytes, limits: Limits) -> str:
     except UNREADABLE as error:
         return f"attributes: {error}"
     return ""
+
+
+def attributes_of(attributes: bytes) -> Mapping[str, Raw]:
+    """Return the attributes of a detection by name, each as it was written."""
+    return {} if attributes == b"{}" else _attributes_decoder.decode(attributes)
+
+
+def attribute(attributes: Mapping[str, Raw], name: str) -> Any:
+    """Return an attribute, named with or without "attributes."; None where there is none, or a number that is none."""
+    value = attributes.get(name.removeprefix(ATTRIBUTES))
+    try:
+        return None if value is None else json.decode(value)
+    except UNREADABLE:
+        return None
+
+
+def as_read(value: Scalar) -> Scalar:
+    """Return a whole number as an int, so that 7 and 7.0 are written alike."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 LONGEST_HEARTBEAT_BYTES = 1_024

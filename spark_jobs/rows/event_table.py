@@ -1,16 +1,22 @@
-"""EventTable: the accepted detections that are still needed, in the order in which they were accepted."""
+"""EventTable: the accepted detections that are still needed, in their order, and their verified templates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from enum import IntEnum
 from itertools import compress
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Raw, Struct, json
 
+from coincide import Histogram
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.errors import HistogramError
+from coincide.templates.codes import TemplateRegistry
 
 SMALLEST_CAPACITY = 1024
 
@@ -116,3 +122,54 @@ class EventTable:
             np.concatenate([array, np.empty(capacity - len(array), array.dtype)]) for array in self._rows.arrays()
         )
         self._rows = EventColumns(self._rows.ids, self._rows.attributes, *arrays)
+
+
+class Fault(IntEnum):
+    """Codes of templates that cannot be used; usable ones are 0 and up."""
+
+    MISSING = -1
+    MALFORMED = -2
+    MISMATCH = -3
+
+
+class _TemplateJson(Struct, forbid_unknown_fields=True):
+    edges_s: list[float]
+    mass: list[float]
+
+
+_template_decoder = json.Decoder(_TemplateJson)
+
+
+class VerifiedTemplates(TemplateRegistry):
+    """A template registry that takes templates from frames, as JSON under the id that they claim to have."""
+
+    def __init__(self, max_buckets: int) -> None:
+        super().__init__()
+        self._max_buckets = max_buckets
+        self._code_of_id: dict[str, int] = {}
+
+    def code(self, claimed_id: str, content: Raw) -> int:
+        """Return the code of a frame's template, or a `Fault`; one known by its id is not looked at again."""
+        known = self._code_of_id.get(claimed_id)
+        if known is not None:
+            return known
+        try:
+            fields = _template_decoder.decode(content)
+            if len(fields.mass) > self._max_buckets:
+                return Fault.MALFORMED
+            histogram = Histogram(fields.edges_s, fields.mass)
+        except (msgspec.MsgspecError, HistogramError, RecursionError, ValueError):
+            return Fault.MALFORMED
+        return self.add(histogram) if histogram.id == claimed_id else Fault.MISMATCH
+
+    def add(self, histogram: Histogram) -> int:
+        """Return the code of a histogram, known or new."""
+        [code] = self.codes([histogram]).tolist()
+        self._code_of_id[histogram.id] = code
+        return int(code)
+
+    def keep_only(self, used: CodeArray) -> CodeArray:
+        """Forget the other codes; return new codes by old code (-1: forgotten). `used` is sorted."""
+        new_code = super().keep_only(used)
+        self._code_of_id = {histogram.id: code for code, histogram in enumerate(self.templates)}
+        return new_code

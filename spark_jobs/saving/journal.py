@@ -12,8 +12,7 @@ from msgspec import Struct, msgpack
 from coincide import Histogram
 from coincide.arrays.kinds import CodeArray, PositionArray
 from spark_jobs.rows.areas import Areas
-from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.template_codes import VerifiedTemplates
+from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 from spark_jobs.saving.state_format import FORMAT, decode_state
 
 ROW_BYTES = 3 * 8 + 4 * 2 + 4  # sequence number, two times, four codes, lengths of the two strings

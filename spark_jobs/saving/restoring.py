@@ -7,15 +7,14 @@ from msgspec import json
 
 from coincide import Stream
 from coincide.queries import query_from_json
-from spark_jobs.core.active_queries import ActiveQuery, ActiveReadings, in_force
+from spark_jobs.core.control import ActiveQuery, ActiveReadings, in_force
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.episodes.episode_slots import EpisodeSlot
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.rates import DetectionRates
-from spark_jobs.saving.header import Header, SavedArea
 from spark_jobs.saving.journal import Slot
-from spark_jobs.saving.state_format import FORMAT, StateError, number_of
+from spark_jobs.saving.state_format import FORMAT, Header, SavedArea, StateError, number_of
 
 
 def header_of(state: ShardState) -> Header:

@@ -30,17 +30,18 @@ class Row:
     attributes: tuple[tuple[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        detected_at_us = round(self.at_s * MICROSECONDS)
-        return {
-            "id": self.id,
-            "sensor": self.sensor,
-            "stream": self.stream,
-            "detected_at_us": detected_at_us,
-            "template": self.template.id,
-            "earliest_us": detected_at_us + self.template.earliest_us,
-            "latest_us": detected_at_us + self.template.latest_us,
-            "attributes": dict(self.attributes),
-        }
+        at_us, template = round(self.at_s * MICROSECONDS), self.template
+        times = {"earliest_us": at_us + template.earliest_us, "latest_us": at_us + template.latest_us}
+        named = {"id": self.id, "sensor": self.sensor, "stream": self.stream, "attributes": dict(self.attributes)}
+        return {**named, "detected_at_us": at_us, "template": template.id, **times}
+
+
+# the first events of SN 1987A by the clocks of three detectors
+SN1987A = (
+    Row("k1", 0.0, Histogram.uniform(-60, 60), "neutrino", "kamiokande-ii"),
+    Row("i1", 6.374, Histogram.uniform(-0.05, 0.05), "neutrino", "imb"),
+    Row("b1", 36.818, Histogram.uniform(-54, 2), "neutrino", "baksan"),
+)
 
 
 def frame_json(rows: Sequence[Row], area: str = "bay", received_at_s: float = 1e9) -> dict[str, Any]:
@@ -76,13 +77,13 @@ def query_json(
     sensors: str = "any",
     name: str = "near",
 ) -> dict[str, Any]:
+    within = [{"between": ["a", "b"], **edge(window_s, threshold)}]
+    return {"id": name, "from": {"a": streams[0], "b": streams[1]}, "within": within, "sensors": sensors}
+
+
+def edge(window_s: float | tuple[float, float], threshold: float) -> dict[str, float]:
     window = {"lo_s": window_s[0], "hi_s": window_s[1]} if isinstance(window_s, tuple) else {"window_s": window_s}
-    return {
-        "id": name,
-        "from": {"a": streams[0], "b": streams[1]},
-        "within": [{"between": ["a", "b"], **window, "threshold": threshold}],
-        "sensors": sensors,
-    }
+    return {**window, "threshold": threshold}
 
 
 def control(offset: int, change: dict[str, Any]) -> InputRecord:

@@ -45,16 +45,13 @@ def late(output: Output) -> list[tuple[str, str, int]]:
 def slow_matches(output: Output) -> list[SlowMatch]:
     """Return the matches as the slow twin gives them."""
     return [
-        (
-            match["id"],
-            match["query"],
-            match["query_version"],
-            match["area"],
-            tuple((member["role"], member["sensor"], member["id"]) for member in match["members"]),
-            tuple(match.get("supersedes", ())),
-        )
-        for match in matches(output)
+        (it["id"], it["query"], it["query_version"], it["area"], _named(it), tuple(it.get("supersedes", ())))
+        for it in matches(output)
     ]
+
+
+def _named(match: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((member["role"], member["sensor"], member["id"]) for member in match["members"])
 
 
 def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, object, object]:
@@ -108,6 +105,15 @@ def assert_a_restart_changes_nothing(
             restarted = saved.restored(data.draw(st.permutations(list(saved.slots.values()))))
 
 
+def assert_repetition_adds_nothing(batches: Iterable[list[InputRecord]], limits: Limits) -> None:
+    """Push every batch into one core once and into another twice: the second time gives neither match nor episode."""
+    once, twice = started(limits=limits), started(limits=limits)
+    for batch in batches:
+        expected, first, second = once.push(batch), twice.push(batch), twice.push(batch)
+        assert (first.matches, first.episodes) == (expected.matches, expected.episodes)
+        assert (second.matches, second.episodes) == ([], [])
+
+
 Record = dict[str, Any]
 
 PHASES = {(True, False): 0, (False, False): 1, (False, True): 2}
@@ -140,10 +146,7 @@ class EpisodeReader:
     def content(self) -> dict[str, Record]:
         """Return the episodes there are, but for how far they are."""
         phases = ("v", "open", "final", "members_truncated")
-        return {
-            id_: {key: value for key, value in record.items() if key not in phases}
-            for id_, record in self.current.items()
-        }
+        return {id_: {key: it[key] for key in it if key not in phases} for id_, it in self.current.items()}
 
 
 def rank(record: Record) -> tuple[int, int]:

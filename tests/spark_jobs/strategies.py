@@ -1,8 +1,8 @@
 """What Hypothesis draws for the laws of the fusion core: rows, readings, queries, and how they come in batches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from tests.spark_jobs.inputs import STREAMS, Row, frame, heartbeat, put, query_json, removal
+from tests.spark_jobs.inputs import STREAMS, Row, edge, frame, heartbeat, put, query_json, removal
 
 THREE_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=0, longest_template_s=8)}
 
@@ -31,7 +31,7 @@ LONG_SECONDS = 120  # several times every delay: late ones and dropped ones are 
 SHORT_SECONDS = 9  # less than every delay: nobody is late
 BURST_SECONDS = 6  # several detections that may all belong together
 
-T = TypeVar("T")
+Draw = Callable[..., Any]  # `st.DrawFn` or `st.DataObject.draw`
 Pushes = list[list[InputRecord]]
 
 
@@ -82,12 +82,6 @@ def controls(draw: st.DrawFn) -> list[InputRecord]:
     return made
 
 
-class Draw(Protocol):
-    """What `st.DrawFn` and `st.DataObject.draw` have in common."""
-
-    def __call__(self, strategy: st.SearchStrategy[T], label: object = None, /) -> T: ...
-
-
 def split(draw: Draw, records: Sequence[InputRecord], pushes: int) -> Pushes:
     """Cut records into consecutive batches, each in any order."""
     cuts = sorted(draw(st.lists(st.integers(0, len(records)), min_size=pushes - 1, max_size=pushes - 1)))
@@ -95,12 +89,15 @@ def split(draw: Draw, records: Sequence[InputRecord], pushes: int) -> Pushes:
     return [draw(st.permutations(list(records[a:b]))) for a, b in pairwise(edges)]
 
 
-@st.composite
-def runs(draw: st.DrawFn) -> Pushes:
+def together(draw: Draw, frames: Sequence[InputRecord], changes: Sequence[InputRecord]) -> Pushes:
     """Batches with frames and changes of queries among them."""
     count = draw(st.integers(1, 5))
-    frames, changes = split(draw, draw(frames_in_order()), count), split(draw, draw(controls()), count)
-    return [a + b for a, b in zip(changes, frames, strict=True)]
+    return [a + b for a, b in zip(split(draw, changes, count), split(draw, frames, count), strict=True)]
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Pushes:
+    return together(draw, draw(frames_in_order()), draw(controls()))
 
 
 @st.composite
@@ -126,16 +123,11 @@ def wide_queries(draw: st.DrawFn, name: str = "near") -> dict[str, Any]:
 
 @st.composite
 def _edges(draw: st.DrawFn, roles: str) -> list[dict[str, Any]]:
-    kinds = st.sampled_from([_edge(window, threshold) for window in WINDOWS[1:] for threshold in THRESHOLDS[:2]])
-    uniform = draw(st.sampled_from([_edge(3.0, 0.07), _edge(3.0, 0.31), _edge(1.5, 0.07)]))
+    kinds = st.sampled_from([edge(window, threshold) for window in WINDOWS[1:] for threshold in THRESHOLDS[:2]])
+    uniform = draw(st.sampled_from([edge(3.0, 0.07), edge(3.0, 0.31), edge(1.5, 0.07)]))
     is_uniform = draw(st.booleans())
     pairs = draw(st.sampled_from([list(pairwise(roles)), list(combinations(roles, 2)), list(combinations(roles, 2))]))
     return [{"between": [a, b], **(uniform if is_uniform else draw(kinds))} for a, b in pairs]
-
-
-def _edge(window_s: Any, threshold: float) -> dict[str, Any]:
-    window = {"lo_s": window_s[0], "hi_s": window_s[1]} if isinstance(window_s, tuple) else {"window_s": window_s}
-    return {**window, "threshold": threshold}
 
 
 @st.composite
@@ -165,18 +157,18 @@ def changes_of_one(draw: st.DrawFn) -> list[InputRecord]:
 
 @st.composite
 def wide_runs(draw: st.DrawFn) -> Pushes:
-    """Batches with bursts and changes of a query of many roles among them."""
     first, *changes = draw(changes_of_one())
-    frames = draw(bursts_in_order())
-    count = draw(st.integers(1, 5))
-    batches = [a + b for a, b in zip(split(draw, changes, count), split(draw, frames, count), strict=True)]
-    return [[first], *batches]
+    return [[first], *together(draw, draw(bursts_in_order()), changes)]
 
 
 READING_TEMPLATES = [Histogram.point(), Histogram.point(), Histogram.uniform(-2, 1)]
 READING_VALUES: list[Any] = [99, 101, 101.0, 101.5, 103]
 ODD_VALUES: list[Any] = ["hot", "hot", True, 1, None]
 REGIONS: list[Any] = ["west", "east", 7, 7.0, None]
+JOINS: list[dict[str, Any]] = [{"join": {"lasting_s": 0.5}}, {"join": {"within": 2, "lasting_s": 1}}]
+QUESTIONS: list[dict[str, Any]] = [{"longest": True}, {"lasting_s": 0.5}, {"lasting_s": 3}, *JOINS]
+CONDITIONS = [{"above": 100}, {"at_least": 101, "below": 103}, {"above": 99, "at_most": 101}]
+EQUIVALENCES = ["equal", "any", "increasing", "decreasing", {"bounded": 1.5}, {"quantised": 2}]
 
 
 @st.composite
@@ -227,27 +219,12 @@ def readings_queries(draw: st.DrawFn, name: str = "hot") -> dict[str, Any]:
         "window": {"time_s": draw(st.sampled_from([4, 7.5, 15])), "slide_s": draw(st.sampled_from([2, 4, 7.5]))},
     }
     if draw(st.booleans()):
-        coalesce["where"] = draw(
-            st.sampled_from([{"above": 100}, {"at_least": 101, "below": 103}, {"above": 99, "at_most": 101}])
-        )
+        coalesce["where"] = draw(st.sampled_from(CONDITIONS))
     if draw(st.booleans()):
-        coalesce["equivalence"] = draw(
-            st.sampled_from(["equal", "any", "increasing", "decreasing", {"bounded": 1.5}, {"quantised": 2}])
-        )
+        coalesce["equivalence"] = draw(st.sampled_from(EQUIVALENCES))
     if draw(st.booleans()):
         coalesce["hold_s"] = draw(st.sampled_from([0.5, 2, 20]))
-    asked: dict[str, Any] = draw(
-        st.sampled_from(
-            [
-                {"longest": True},
-                {"lasting_s": 0.5},
-                {"lasting_s": 3},
-                {"join": {"lasting_s": 0.5}},
-                {"join": {"within": 2, "lasting_s": 1}},
-            ]
-        )
-    )
-    query = {"id": name, "coalesce": coalesce, **asked}
+    query = {"id": name, "coalesce": coalesce, **draw(st.sampled_from(QUESTIONS))}
     try:
         ReadingsQuery.from_json(query)
     except QueryError:  # a join of runs that have no one value
@@ -270,8 +247,5 @@ def readings_controls(draw: st.DrawFn) -> list[InputRecord]:
 
 @st.composite
 def readings_runs(draw: st.DrawFn) -> Pushes:
-    """Batches with readings and changes of queries among them."""
-    count = draw(st.integers(1, 5))
     first, *changes = draw(readings_controls())
-    frames, later = split(draw, draw(reading_frames()), count), split(draw, changes, count)
-    return [[first], *(a + b for a, b in zip(later, frames, strict=True))]
+    return [[first], *together(draw, draw(reading_frames()), changes)]

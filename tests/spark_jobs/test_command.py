@@ -20,6 +20,12 @@ def _own_signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@pytest.fixture
+def own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COINCIDE_FUSION_PORT", "0")
+    monkeypatch.setenv("COINCIDE_FUSION_CHECKPOINT_PATH", str(tmp_path / "checkpoint"))
+
+
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
@@ -30,16 +36,10 @@ def _own_signals() -> Iterator[None]:
         ("JARS_PATH", "/absent", "there is no jar in it"),
     ],
 )
+@pytest.mark.usefixtures("own_environment")
 def test_settings_that_cannot_work(
-    name: str,
-    value: str,
-    sentence: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    name: str, value: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("COINCIDE_FUSION_PORT", "0")
-    monkeypatch.setenv("COINCIDE_FUSION_CHECKPOINT_PATH", str(tmp_path / "checkpoint"))
     monkeypatch.setenv(f"COINCIDE_FUSION_{name}", value)
     assert main([]) == REFUSED
     said = capsys.readouterr().err
@@ -48,22 +48,12 @@ def test_settings_that_cannot_work(
     assert sentence in said
 
 
+@pytest.mark.usefixtures("own_environment")
 def test_no_java(tmp_path: Path) -> None:
     (tmp_path / "connector.jar").touch()
-    own = {
-        "COINCIDE_FUSION_PORT": "0",
-        "COINCIDE_FUSION_JARS_PATH": str(tmp_path),
-        "COINCIDE_FUSION_CHECKPOINT_PATH": str(tmp_path / "checkpoint"),
-        "JAVA_HOME": str(tmp_path),
-    }
-    ended = subprocess.run(
-        [sys.executable, "-m", "spark_jobs.fusion"],
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    without_java = {**os.environ, "COINCIDE_FUSION_JARS_PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "spark_jobs.fusion"]
+    ended = subprocess.run(command, env=without_java, capture_output=True, text=True, timeout=200, check=False)
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
     said = ended.stderr.splitlines()[-1]

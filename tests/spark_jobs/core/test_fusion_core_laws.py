@@ -10,23 +10,11 @@ from coincide import Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion import SlowFusion
+from tests.spark_jobs import outputs
+from tests.spark_jobs import strategies as drawn
 from tests.spark_jobs.inputs import STREAMS, Row, control, frame, put, query_json, started
-from tests.spark_jobs.outputs import assert_a_restart_changes_nothing, late, matches, slow_matches, status
-from tests.spark_jobs.strategies import (
-    BURST_SECONDS,
-    SHORT_SECONDS,
-    SWEEPING,
-    THREE_STREAMS,
-    Pushes,
-    bursts_in_order,
-    frames_in_order,
-    queries,
-    rows,
-    runs,
-    split,
-    wide_queries,
-    wide_runs,
-)
+from tests.spark_jobs.outputs import late, matches, slow_matches, status
+from tests.spark_jobs.strategies import SWEEPING, Pushes, runs, split
 
 
 class Kind(NamedTuple):
@@ -42,8 +30,9 @@ class Kind(NamedTuple):
         return started(*records, streams=self.streams, limits=SWEEPING)
 
 
-TWO_ROLES = Kind(STREAMS, runs(), frames_in_order(), queries, rows(SHORT_SECONDS))
-MORE_ROLES = Kind(THREE_STREAMS, wide_runs(), bursts_in_order(), wide_queries(), rows(BURST_SECONDS, "pst"))
+TWO_ROLES = Kind(STREAMS, runs(), drawn.frames_in_order(), drawn.queries, drawn.rows(drawn.SHORT_SECONDS))
+MANY, FRAMES, ROWS = drawn.wide_runs(), drawn.bursts_in_order(), drawn.rows(drawn.BURST_SECONDS, "pst")
+MORE_ROLES = Kind(drawn.THREE_STREAMS, MANY, FRAMES, drawn.wide_queries(), ROWS)
 kinds = pytest.mark.parametrize("kind", [TWO_ROLES, MORE_ROLES], ids=["two roles", "more roles"])
 
 
@@ -99,17 +88,13 @@ def test_the_order_of_arrival_never_changes_what_is_left(kind: Kind, data: st.Da
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_restart_changes_nothing(kind: Kind, data: st.DataObject) -> None:
-    assert_a_restart_changes_nothing(data.draw(kind.runs), data, SWEEPING, streams=kind.streams)
+    outputs.assert_a_restart_changes_nothing(data.draw(kind.runs), data, SWEEPING, streams=kind.streams)
 
 
 @settings(max_examples=40, deadline=None)
 @given(runs())
 def test_records_that_come_twice_add_no_match(pushes: Pushes) -> None:
-    once, twice = FusionCore(STREAMS, SWEEPING, 0), FusionCore(STREAMS, SWEEPING, 0)
-    for batch in pushes:
-        expected = once.push(batch)
-        assert twice.push(batch).matches == expected.matches
-        assert twice.push(batch).matches == []
+    outputs.assert_repetition_adds_nothing(pushes, SWEEPING)
 
 
 def test_the_strategies_reach_what_they_are_for() -> None:

@@ -10,31 +10,20 @@ from coincide.queries import Query
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.episodes import SlowEpisodes
+from tests.spark_jobs import strategies as drawn
 from tests.spark_jobs.inputs import Row, frame, heartbeat, put
 from tests.spark_jobs.inputs import started as started_with
 from tests.spark_jobs.outputs import EpisodeReader, assert_a_restart_changes_nothing, episodes, matches
-from tests.spark_jobs.strategies import (
-    BURST_SECONDS,
-    SWEEPING,
-    THREE_STREAMS,
-    bursts_in_order,
-    frames_in_order,
-    queries,
-    rows,
-    split,
-    wide_queries,
-)
+from tests.spark_jobs.strategies import BURST_SECONDS, SWEEPING, THREE_STREAMS, split
 
 
 @st.composite
 def coalescing(draw: st.DrawFn) -> dict[str, Any]:
     """Queries of two and more roles whose matches become episodes."""
-    query = draw(st.one_of(wide_queries(), queries))
+    query = draw(st.one_of(drawn.wide_queries(), drawn.queries))
     labels = ["a.sensor", "b.attributes.object", *([query["equal"]] if "equal" in query else [])]
-    rule = {
-        "gap_s": draw(st.sampled_from([0, 0.4, 2, 15])),
-        "by": draw(st.lists(st.sampled_from(labels), unique=True, max_size=2)),
-    }
+    by = draw(st.lists(st.sampled_from(labels), unique=True, max_size=2))
+    rule = {"gap_s": draw(st.sampled_from([0, 0.4, 2, 15])), "by": by}
     if draw(st.booleans()):
         rule["interval"] = "hull"
     return Query.from_json({**query, "coalesce": rule}).to_json()
@@ -44,7 +33,8 @@ def coalescing(draw: st.DrawFn) -> dict[str, Any]:
 def streams_of_frames(draw: st.DrawFn) -> list[InputRecord]:
     """Frames, and heartbeats of a silence after some of them."""
     made: list[InputRecord] = []
-    for each in draw(st.one_of(bursts_in_order(), frames_in_order(60), frames_in_order())):
+    frames = st.one_of(drawn.bursts_in_order(), drawn.frames_in_order(60), drawn.frames_in_order())
+    for each in draw(frames):
         made.append(each._replace(offset=len(made)))
         received_s = json.loads(each.value or b"")["received_at_us"] / 1e6
         for nth in range(draw(st.sampled_from([0, 0, 0, 6, 20]))):
@@ -89,14 +79,11 @@ def test_batching_never_changes_an_episode(
 
 
 @settings(max_examples=30, deadline=None)
-@given(
-    st.lists(rows(BURST_SECONDS, "pst"), min_size=3, max_size=9, unique_by=lambda row: (row.sensor, row.id)),
-    coalescing(),
-    st.data(),
-)
-def test_the_order_of_arrival_never_changes_what_is_left(
-    members: list[Row], query: dict[str, Any], data: st.DataObject
-) -> None:
+@given(coalescing(), st.data())
+def test_the_order_of_arrival_never_changes_what_is_left(query: dict[str, Any], data: st.DataObject) -> None:
+    rows = drawn.rows(BURST_SECONDS, "pst")
+    members = data.draw(st.lists(rows, min_size=3, max_size=9, unique_by=lambda row: (row.sensor, row.id)))
+
     def left(order: list[Row]) -> list[tuple[str, str]]:
         core, reader = started(query), EpisodeReader()
         for offset, row in enumerate(order):

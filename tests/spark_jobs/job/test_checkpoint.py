@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,8 +16,7 @@ STREAMS = {"seismic": Stream("seismic", 120.0, 60.0)}
 DECLARED = Declared(shards=1, streams=STREAMS)
 
 
-def never_asked() -> bool:
-    raise AssertionError("nobody may ask Kafka here")
+never_asked = Mock(side_effect=AssertionError("nobody may ask Kafka here"))
 
 
 def reopen(folder: Path, declared: Declared = DECLARED) -> str:
@@ -42,18 +42,14 @@ def test_a_lost_checkpoint_is_refused_when_there_are_matches(tmp_path: Path) -> 
 
 
 def test_a_checkpoint_that_cannot_be_deleted_is_not_gone_on_with(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_folder: Path) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("shutil.rmtree", refused)
+    monkeypatch.setattr("shutil.rmtree", Mock(side_effect=PermissionError(13, "Permission denied")))
     with pytest.raises(CheckpointError, match="cannot be deleted: Permission denied"):
         open_checkpoint(folder, DECLARED, rebuild=True, has_matches=never_asked)
 
 
 def test_a_rebuild_begins_anew(folder: Path) -> None:
     before = reopen(folder)
-    after = open_checkpoint(folder, DECLARED, rebuild=True, has_matches=never_asked)
-    assert after != before
+    assert open_checkpoint(folder, DECLARED, rebuild=True, has_matches=never_asked) != before
     assert not (folder / "offsets").exists()
 
 

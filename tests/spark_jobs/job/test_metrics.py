@@ -20,26 +20,22 @@ OPERATOR_COUNTS = ("numRowsUpdated", "numRowsRemoved", "allUpdatesTimeMs", "allR
 OPERATOR_MORE = ("numRowsDroppedByWatermark", "numShufflePartitions", "numStateStoreInstances")
 RATES = {"inputRowsPerSecond": 100.0, "processedRowsPerSecond": 83.3}
 OTHER_OFFSETS = dict.fromkeys(("startOffset", "latestOffset"))
+OPERATOR = {
+    "operatorName": "transformWithStateInPandasExec",
+    **dict.fromkeys((*OPERATOR_COUNTS, *OPERATOR_MORE), 1),
+    "numRowsTotal": 17,
+    "memoryUsedBytes": 3785380,
+    "customMetrics": {"rocksdbSstFileSize": 20784},
+}
+RUN = {"id": "6cf6846a-9154-48b9-b915-09ddf0f6fbda", "runId": "3ccbe2cd-6636-49c1-8fa6-ad24c740a60a"}
+RUN["timestamp"] = "2026-01-01T00:00:00.000Z"
+BATCH = {"batchId": 7, "batchDuration": 240, "numInputRows": 20, "durationMs": {"triggerExecution": 240}, **RATES}
 PROGRESS = {
-    "id": "6cf6846a-9154-48b9-b915-09ddf0f6fbda",
-    "runId": "3ccbe2cd-6636-49c1-8fa6-ad24c740a60a",
+    **RUN,
+    **BATCH,
     "name": "fusion",
-    "timestamp": "2026-01-01T00:00:00.000Z",
-    "batchId": 7,
-    "batchDuration": 240,
-    "numInputRows": 20,
-    **RATES,
-    "durationMs": {"triggerExecution": 240},
     "eventTime": {},
-    "stateOperators": [
-        {
-            "operatorName": "transformWithStateInPandasExec",
-            **dict.fromkeys((*OPERATOR_COUNTS, *OPERATOR_MORE), 1),
-            "numRowsTotal": 17,
-            "memoryUsedBytes": 3785380,
-            "customMetrics": {"rocksdbSstFileSize": 20784},
-        }
-    ],
+    "stateOperators": [OPERATOR],
     "sources": [
         {"description": topic, "numInputRows": 20, **RATES, "metrics": {}, "endOffset": end, **OTHER_OFFSETS}
         for topic, end in [("detections", '{"detections":{"0":12,"1":8}}'), ("queries", None)]
@@ -54,8 +50,12 @@ def registry() -> CollectorRegistry:
     return CollectorRegistry()
 
 
-def test_a_batch_is_counted_and_is_a_sign_of_life(registry: CollectorRegistry) -> None:
-    liveliness = Liveliness(60)
+@pytest.fixture
+def liveliness() -> Liveliness:
+    return Liveliness(60)
+
+
+def test_a_batch_is_counted_and_is_a_sign_of_life(registry: CollectorRegistry, liveliness: Liveliness) -> None:
     processed: list[Offsets] = []
     listener = BatchListener(BatchMetrics(registry), liveliness, processed.append)
     listener.onQueryProgress(QueryProgressEvent(StreamingQueryProgress.fromJson(PROGRESS)))
@@ -66,38 +66,31 @@ def test_a_batch_is_counted_and_is_a_sign_of_life(registry: CollectorRegistry) -
     assert {name: registry.get_sample_value(f"coincide_fusion_{name}") for name in expected} == expected
 
 
-def test_an_idle_query_is_ready(registry: CollectorRegistry) -> None:
-    liveliness = Liveliness(60)
+def test_an_idle_query_is_ready(registry: CollectorRegistry, liveliness: Liveliness) -> None:
     listener = BatchListener(BatchMetrics(registry), liveliness, lambda offsets: None)
-    run = {name: PROGRESS[name] for name in ("id", "runId", "timestamp")}
-    listener.onQueryIdle(QueryIdleEvent.fromJson(run))
+    listener.onQueryIdle(QueryIdleEvent.fromJson(RUN))
     assert liveliness.why_not_ready() is None
 
 
-def status(shard: int, accepted: int, matches: int, version: int, watermark_us: int | None) -> bytes:
-    return json.dumps(
-        {
-            "v": 1,
-            "shard": shard,
-            "queries": {"intruder": {"version": version, "paused": False, "matches": matches}},
-            "totals": {"frames": 1, "detections": accepted + 1, "accepted": accepted, "late": 1, "matches": matches},
-            "buffered": {"seismic": accepted},
-            "template_pairs": {"hits": 2 * accepted, "misses": accepted, "kept": shard},
-            "watermark_us": {"least": watermark_us, "greatest": watermark_us},
-            "control_offset": 3,
-        }
-    ).encode()
+def status(shard: int, accepted: int, matches: int, version: int, watermark_us: int | None = None) -> bytes:
+    record = {
+        "queries": {"intruder": {"version": version, "paused": False, "matches": matches}},
+        "totals": {"frames": 1, "detections": accepted + 1, "accepted": accepted, "late": 1, "matches": matches},
+        "template_pairs": {"hits": 2 * accepted, "misses": accepted, "kept": shard},
+        "watermark_us": {"least": watermark_us, "greatest": watermark_us},
+    }
+    return json.dumps({"v": 1, "shard": shard, "buffered": {"seismic": accepted}, **record}).encode()
 
 
-def registered(registry: CollectorRegistry) -> StatusMetrics:
+@pytest.fixture
+def metrics(registry: CollectorRegistry) -> StatusMetrics:
     metrics = StatusMetrics(clock_s=lambda: 100.0)
     registry.register(metrics)
     return metrics
 
 
-def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
-    metrics = registered(registry)
-    metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=1, watermark_us=None))
+def test_totals_are_summed_over_shards(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
+    metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=1))
     metrics.take(b"shard-0", status(0, accepted=10, matches=2, version=4, watermark_us=90_000_000))
     metrics.take(b"shard-1", status(1, accepted=7, matches=3, version=3, watermark_us=70_000_000))
     value = registry.get_sample_value
@@ -114,13 +107,9 @@ def test_totals_are_summed_over_shards(registry: CollectorRegistry) -> None:
     assert value("coincide_fusion_watermark_lag_seconds", {"watermark": "greatest"}) == 10
 
 
-def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry) -> None:
-    metrics = registered(registry)
-    for shard, scheme, eager_s, lazy_s in (
-        (0, "eager", 0.001, 0.004),
-        (1, "lazy", 0.003, 0.002),
-        (2, "lazy", None, None),
-    ):
+def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
+    costs = [("eager", 0.001, 0.004), ("lazy", 0.003, 0.002), ("lazy", None, None)]
+    for shard, (scheme, eager_s, lazy_s) in enumerate(costs):
         coalescing = {"scheme": scheme, "reason": "so", "eager_cost_s": eager_s, "lazy_cost_s": lazy_s}
         hot = {"version": 1, "paused": False, "matches": 0, "episodes": 2, "coalescing": coalescing}
         metrics.take(f"shard-{shard}".encode(), json.dumps({"queries": {"hot": hot}}).encode())
@@ -131,18 +120,16 @@ def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry
     assert [value("coincide_fusion_coalescing_slide_seconds", each) for each in (eager, lazy)] == [0.003, 0.004]
 
 
-def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry) -> None:
-    metrics = registered(registry)
-    metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=4, watermark_us=None))
-    metrics.take(b"shard-1", status(1, accepted=7, matches=3, version=2, watermark_us=None))
+def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
+    metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=4))
+    metrics.take(b"shard-1", status(1, accepted=7, matches=3, version=2))
     metrics.take(b"shard-1", None)
     assert registry.get_sample_value("coincide_fusion_accepted_total") == 5
     assert registry.get_sample_value("coincide_fusion_query_version", {"query": "intruder"}) == 4
 
 
 @pytest.mark.parametrize("value", [b"", b"{", b"[]", b"\xff"])
-def test_what_is_no_status_changes_nothing(registry: CollectorRegistry, value: bytes | None) -> None:
-    metrics = registered(registry)
+def test_what_is_no_status_changes_nothing(registry: CollectorRegistry, metrics: StatusMetrics, value: bytes) -> None:
     metrics.take(b"shard-0", value)
     assert registry.get_sample_value("coincide_fusion_accepted_total") == 0
 
@@ -156,11 +143,6 @@ def test_lag_is_the_ends_less_what_was_processed(registry: CollectorRegistry) ->
     lag.measure(ends)
     assert registry.get_sample_value("coincide_fusion_lag_records", {"topic": "detections"}) == 3
     assert registry.get_sample_value("coincide_fusion_lag_records", {"topic": "queries"}) == 0
-
-
-@pytest.fixture
-def liveliness() -> Liveliness:
-    return Liveliness(60)
 
 
 @pytest.fixture(params=["127.0.0.1", "::1"])
@@ -197,7 +179,6 @@ def test_the_server_tells_life_readiness_and_metrics(
 def test_a_port_in_use_is_one_sentence(registry: CollectorRegistry) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(
-            SettingsError, match=f"port {port} of 127.0.0.1 cannot be served on: Address already in use"
-        ):
+        said = f"port {port} of 127.0.0.1 cannot be served on: Address already in use"
+        with pytest.raises(SettingsError, match=said):
             JobServer("127.0.0.1", port, registry, lambda: None)

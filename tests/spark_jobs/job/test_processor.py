@@ -16,20 +16,19 @@ KEY_OF_SHARD = [0, 2]
 _checkpoints = itertools.count()
 
 
+@dataclass
 class RecordingCore:
     """Keeps every value it was given, a slot for each batch, and drops the slot before the last."""
 
-    def __init__(self, values: list[bytes], batches: int) -> None:
-        self.values = values
-        self.batches = batches
+    values: list[bytes]
+    batches: int
 
     def push(self, records: Sequence[InputRecord]) -> Output:
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         self.new = [record.value or b"" for record in ordered]
         self.values += self.new
         self.batches += 1
-        matches = [OutputRecord(b"area", b"+".join(self.values))]
-        episodes = [OutputRecord(b"area", b"told")]
+        matches, episodes = ([OutputRecord(b"area", value)] for value in (b"+".join(self.values), b"told"))
         return Output(OutputRecord(b"status", b"%d" % self.batches), matches, episodes, [OutputRecord(b"", b"dead")])
 
     def header(self) -> bytes:
@@ -65,6 +64,11 @@ def processor(cores: RecordingCores) -> FusionProcessor:
     return FusionProcessor(cores, f"checkpoint-{next(_checkpoints)}", KEY_OF_SHARD, TOPICS)
 
 
+@pytest.fixture
+def tester(processor: FusionProcessor) -> TwsTester:
+    return TwsTester(processor)
+
+
 def batch(*values: bytes, start: int = 0) -> pd.DataFrame:
     rows = [("detections", 0, start + i, b"area", value) for i, value in enumerate(values)]
     return pd.DataFrame(rows, columns=["role", "partition", "offset", "key", "value"])
@@ -74,52 +78,42 @@ def written(frame: pd.DataFrame) -> list[tuple[str, bytes, bytes]]:
     return [tuple(row) for row in frame.itertuples(index=False)]
 
 
-def test_matches_episodes_dead_letters_and_status_go_to_their_topics(processor: FusionProcessor) -> None:
-    out = TwsTester(processor).testInPandas(0, batch(b"x"))
+def test_matches_episodes_dead_letters_and_status_go_to_their_topics(tester: TwsTester) -> None:
+    out = tester.testInPandas(0, batch(b"x"))
     assert written(out) == [("m", b"area", b"x"), ("e", b"area", b"told"), ("d", b"", b"dead"), ("s", b"status", b"1")]
 
 
-def test_all_chunks_of_a_batch_are_one_push(processor: FusionProcessor) -> None:
-    tester = TwsTester(processor)
+def test_all_chunks_of_a_batch_are_one_push(tester: TwsTester, processor: FusionProcessor) -> None:
     tester.handle.setGroupingKey(0)
     [out] = processor.handleInputRows((0,), iter([batch(b"late", start=7), batch(b"early")]), None)
     assert written(out)[0] == ("m", b"area", b"early+late")
 
 
-def test_the_core_stays_in_memory_between_batches(processor: FusionProcessor, cores: RecordingCores) -> None:
-    tester = TwsTester(processor)
+def test_each_shard_has_a_core_that_stays_in_memory_between_batches(tester: TwsTester, cores: RecordingCores) -> None:
     tester.testInPandas(0, batch(b"x"))
-    out = tester.testInPandas(0, batch(b"y"))
-    assert written(out)[0][2] == b"x+y"
+    assert written(tester.testInPandas(2, batch(b"w")))[0][2] == b"w"
+    assert written(tester.testInPandas(0, batch(b"y")))[0][2] == b"x+y"
     assert cores.restored == []
 
 
-def test_a_core_ahead_of_the_state_is_thrown_away(processor: FusionProcessor, cores: RecordingCores) -> None:
+def test_a_core_ahead_of_the_state_is_thrown_away(tester: TwsTester, cores: RecordingCores) -> None:
     """A task that failed after its push has left a core that knows rows which the state does not."""
-    tester = TwsTester(processor)
     tester.testInPandas(0, batch(b"x"))
     committed = tester.peekValueState("header", 0), tester.peekMapState("slots", 0)
     assert committed[0] is not None
     tester.testInPandas(0, batch(b"lost"))
     tester.updateValueState("header", 0, committed[0])
     tester.updateMapState("slots", 0, committed[1])
-    out = tester.testInPandas(0, batch(b"y"))
-    assert written(out)[0][2] == b"x+y"
+    assert written(tester.testInPandas(0, batch(b"y")))[0][2] == b"x+y"
     assert cores.restored == [(0, b"1", [b"x"])]
 
 
-def test_another_worker_goes_on_from_the_state(processor: FusionProcessor, cores: RecordingCores) -> None:
-    tester = TwsTester(processor)
+def test_another_worker_goes_on_from_the_state(
+    tester: TwsTester, processor: FusionProcessor, cores: RecordingCores
+) -> None:
     for value in (b"x", b"y", b"z"):
         tester.testInPandas(0, batch(value))
     assert sorted(tester.peekMapState("slots", 0)) == [(2,), (3,)]  # slot 1 was dropped with batch 3
     processor._checkpoint_id += "-seen-by-nobody"
     tester.testInPandas(0, batch(b"w"))
     assert cores.restored == [(0, b"3", [b"y", b"z"])]
-
-
-def test_shards_have_a_core_each(processor: FusionProcessor) -> None:
-    tester = TwsTester(processor)
-    tester.testInPandas(0, batch(b"x"))
-    out = tester.testInPandas(2, batch(b"y"))
-    assert written(out)[0][2] == b"y"

@@ -2,24 +2,25 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
 from spark_jobs.job.restarts import Backoff, Liveliness, keep_running
 
 
+@dataclass
 class FakeQuery:
-    def __init__(self, polls: int, error: Exception | None = None) -> None:
-        self._polls = polls
-        self._error = error
+    polls: int
+    error: Exception | None = None
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        self._polls -= 1
-        return self._polls >= 0
+        self.polls -= 1
+        return self.polls >= 0
 
     def exception(self) -> Exception | None:
-        return self._error
+        return self.error
 
 
 class RecordedWaits(threading.Event):
@@ -41,12 +42,10 @@ def stopping() -> RecordedWaits:
 
 
 def starts(*outcomes: FakeQuery | Exception, then: Callable[[], FakeQuery]) -> Callable[[], FakeQuery]:
-    left = list(outcomes)
+    left = iter(outcomes)
 
     def start() -> FakeQuery:
-        if not left:
-            return then()
-        outcome = left.pop(0)
+        outcome = next(left, None) or then()
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -66,14 +65,20 @@ def test_delays_double_up_to_the_longest(stopping: RecordedWaits) -> None:
         return running
 
     away = OSError("no broker")
-    failures: list[FakeQuery | Exception] = [away, FakeQuery(0, RuntimeError("died")), away, away]
-    restarts: list[None] = []
+    died = FakeQuery(0, RuntimeError("the sink died\nat java.lang.Thread"))
+    failures: list[FakeQuery | Exception] = [away, died, away, away]
+    liveliness, reasons = Liveliness(60), list[str | None]()
     query = keep_running(
-        starts(*failures, then=last), Liveliness(60), Backoff(1, 5), stopping, on_restart=lambda: restarts.append(None)
+        starts(*failures, then=last),
+        liveliness,
+        Backoff(1, 5),
+        stopping,
+        on_restart=lambda: reasons.append(liveliness.why_not_ready()),
     )
     assert query is running
     assert stopping.delays_s == [1, 2, 4, 5]
-    assert len(restarts) == 4
+    assert len(reasons) == 4
+    assert reasons[1] == "the sink died"  # why the query ended is what readiness says
 
 
 def test_a_query_that_had_lived_starts_the_delays_over(stopping: RecordedWaits) -> None:
@@ -87,24 +92,6 @@ def test_a_query_that_had_lived_starts_the_delays_over(stopping: RecordedWaits) 
 
     keep_running(starts(OSError(), OSError(), then=lived), liveliness, Backoff(1, 30), stopping)
     assert stopping.delays_s[:3] == [1, 2, 1]
-
-
-def test_why_the_query_ended_is_what_readiness_says(stopping: RecordedWaits) -> None:
-    liveliness = Liveliness(60)
-    reasons: list[str | None] = []
-
-    def last() -> FakeQuery:
-        stopping.set()
-        return FakeQuery(0)
-
-    keep_running(
-        starts(FakeQuery(0, RuntimeError("the sink died\nat java.lang.Thread")), then=last),
-        liveliness,
-        Backoff(1, 30),
-        stopping,
-        on_restart=lambda: reasons.append(liveliness.why_not_ready()),
-    )
-    assert reasons[0] == "the sink died"
 
 
 def test_a_fatal_error_is_raised(stopping: RecordedWaits) -> None:

@@ -35,14 +35,7 @@ def test_the_archive_for_a_cluster_can_be_imported_from(tmp_path: Path) -> None:
     with zipfile.ZipFile(archive) as content:
         names = set(content.namelist())
     assert {"coincide/__init__.py", "spark_jobs/__init__.py", "spark_jobs/core/fusion_core.py"} <= names
-    importing = "import spark_jobs.core.fusion_core as core; print(core.__file__)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", importing],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(archive)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert loaded.stdout.strip() == f"{archive}/spark_jobs/core/fusion_core.py"
+    command = [sys.executable, "-c", "import spark_jobs.core.fusion_core as core; print(core.__file__)"]
+    path = {**os.environ, "PYTHONPATH": str(archive)}
+    loaded = subprocess.check_output(command, cwd=tmp_path, env=path, text=True, timeout=60)
+    assert loaded.strip() == f"{archive}/spark_jobs/core/fusion_core.py"

@@ -9,12 +9,10 @@ from coincide import Histogram, Window, chance_rate
 from coincide.offsets import SensorRate
 from coincide.offsets.chance import offset_lengths_s
 from coincide.templates.template_columns import TemplatePairs
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.limits import Limits
 from spark_jobs.matching.pair_verdicts import RivalOffsets
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
-from tests.spark_jobs.inputs import STREAMS, Row, frame, put, query_json
+from tests.spark_jobs.inputs import Row, frame, put, query_json, started
 from tests.spark_jobs.outputs import matches
 
 LATE = Histogram([-3, -1, 0], [0.3, 0.7])
@@ -23,11 +21,17 @@ TEMPLATES = [LATE, GAPPED, Histogram.point(), Histogram.uniform(-4, 1), Histogra
 HOUR_S = 3600
 
 
+START = frame(0, [Row("first", 1.0), Row("second", 60.0), Row("s0", 61.0, stream="s", sensor="south")])
+
+
 def fused(query: dict[str, Any], frames: list[InputRecord], at_once: int = 10) -> list[dict[str, Any]]:
-    core = FusionCore(STREAMS, Limits(), 0)
-    core.push([put(0, query)])
+    core = started(put(0, query))
     batches = [frames[n : n + at_once] for n in range(0, len(frames), at_once)]
     return [match for batch in batches for match in matches(core.push(batch))]
+
+
+def as_window(window_s: float | tuple[float, float]) -> Window:
+    return Window(lo_s=window_s[0], hi_s=window_s[1]) if isinstance(window_s, tuple) else Window(window_s)
 
 
 def poisson_frames(
@@ -48,12 +52,10 @@ def poisson_frames(
 def test_every_record_says_when_it_occurred(window_s: float | tuple[float, float], streams: tuple[str, str]) -> None:
     rng = np.random.default_rng(3)
     sensors = [(f"sensor-{n}", "ps"[n % 2], template, 0.2) for n, template in enumerate(TEMPLATES * 2)]
-    query = query_json(window_s, 0.2, streams, "different")
-    found = fused(query, poisson_frames(rng, sensors, 25))
+    found = fused(query_json(window_s, 0.2, streams, "different"), poisson_frames(rng, sensors, 25))
     assert len(found) > 30
-    window = Window(lo_s=window_s[0], hi_s=window_s[1]) if isinstance(window_s, tuple) else Window(window_s)
     for match in found:
-        assert_occurred(match, {template.id: template for template in TEMPLATES}, window)
+        assert_occurred(match, {template.id: template for template in TEMPLATES}, as_window(window_s))
 
 
 @pytest.mark.parametrize(
@@ -74,18 +76,16 @@ def test_the_chance_rate_tells_how_many_matches_chance_gives(
     found = fused(query_json(window_s, 0.3, streams, sensors), poisson_frames(rng, sources, HOUR_S), at_once=7)
     found = [match for match in found if match["members"][0]["detected_at_us"] > (1e6 + 600) * 1e6]
     assert len(found) > 250
-    window = Window(lo_s=window_s[0], hi_s=window_s[1]) if isinstance(window_s, tuple) else Window(window_s)
     by_stream = {
         name: [SensorRate(sensor, template, rate) for sensor, stream, template, rate in sources if stream == name]
         for name in streams
     }
     sides = (by_stream[streams[0]], None if streams[0] == streams[1] else by_stream[streams[1]])
     for p in (0.3, 0.5, 0.75):
-        true_hz = chance_rate(*sides, window, p, sensors=sensors)
+        true_hz = chance_rate(*sides, as_window(window_s), p, sensors=sensors)
         # rates of a few minutes to an hour, some hundreds of detections: right to a tenth or two
         said_hz = [match["chance_rate_hz"] for match in found if int(match["probability"] * 100) == int(p * 100)]
-        count = sum(match["probability"] >= p for match in found)
-        assert count / (HOUR_S - 600) == pytest.approx(true_hz, rel=0.3)
+        assert sum(match["probability"] >= p for match in found) / (HOUR_S - 600) == pytest.approx(true_hz, rel=0.3)
         assert all(said == pytest.approx(true_hz, rel=0.35) for said in said_hz)
 
 
@@ -106,12 +106,11 @@ def test_it_is_the_rate_before_the_match_in_whole_minutes() -> None:
 
 
 def test_the_order_of_arrival_may_change_the_rate_and_nothing_else() -> None:
-    start = frame(0, [Row("first", 1.0), Row("second", 60.0), Row("s0", 61.0, stream="s", sensor="south")])
     before = [Row(f"p{n}", 105.0 + n) for n in range(10)]  # not late even after the pair: max_delay_s is 20
     pair = [Row("p", 121.0), Row("s", 121.5, stream="s", sensor="south")]
     query = query_json(0.7, 0.6, sensors="different")
-    [in_order] = fused(query, [start, frame(1, before), frame(2, pair)])
-    [otherwise] = fused(query, [start, frame(1, pair), frame(2, before)])
+    [in_order] = fused(query, [START, frame(1, before), frame(2, pair)])
+    [otherwise] = fused(query, [START, frame(1, pair), frame(2, before)])
     seconds = 1.400001
     assert in_order.pop("chance_rate_hz") == pytest.approx(11 / 60 * 1 / 60 * seconds, rel=1e-5)
     assert otherwise.pop("chance_rate_hz") == pytest.approx(1 / 60 * 1 / 60 * seconds, rel=1e-5)
@@ -136,8 +135,7 @@ def test_rival_offsets_are_those_of_the_library_at_a_whole_percent() -> None:
 
 def test_no_rival_offsets_are_worked_out_where_they_would_take_long() -> None:
     fine, coarse = Histogram.normal(1, 64), Histogram.normal(1, 8)
-    index = np.array([0, 0, 1, 1])
-    pairs = TemplatePairs([fine, coarse], [fine, coarse], index, np.array([0, 1, 0, 1]))
+    pairs = TemplatePairs([fine, coarse], [fine, coarse], np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
     probability = np.full(4, 0.2)
     in_short = RivalOffsets().lengths_s(pairs, Window(0.5), probability, 0.1)
     assert np.isnan(in_short).tolist() == [True, False, False, False]
@@ -146,11 +144,10 @@ def test_no_rival_offsets_are_worked_out_where_they_would_take_long() -> None:
 
 def test_a_match_of_templates_of_very_many_buckets_has_no_rate() -> None:
     def rate_hz(template: Histogram) -> float | None:
-        start = frame(0, [Row("first", 1.0), Row("second", 60.0), Row("s0", 61.0, stream="s", sensor="south")])
         pair = [Row("p", 121.0, template), Row("s", 121.5, template, "s", sensor="south")]
-        [match] = fused(query_json(0.5, 0.2, sensors="different"), [start, frame(1, pair)])
-        found: float | None = match["chance_rate_hz"]
-        return found
+        [match] = fused(query_json(0.5, 0.2, sensors="different"), [START, frame(1, pair)])
+        rate: float | None = match["chance_rate_hz"]
+        return rate
 
     assert rate_hz(Histogram.normal(1, 45)) is not None
     assert rate_hz(Histogram.normal(1, 46)) is None

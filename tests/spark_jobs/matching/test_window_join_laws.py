@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.reference.fusion import SlowFusion
-from tests.spark_jobs.inputs import Row, frame, put
+from tests.spark_jobs.inputs import Row, edge, frame, put
 from tests.spark_jobs.inputs import started as started_with
 from tests.spark_jobs.outputs import SavedCore, matches, slow_matches
 from tests.spark_jobs.strategies import SWEEPING, TEMPLATES, THREE_STREAMS
@@ -17,17 +17,9 @@ started = partial(started_with, streams=THREE_STREAMS, limits=SWEEPING)
 
 
 def test_an_event_that_may_play_two_roles_enlarges_a_set_in_both() -> None:
-    query = {
-        "id": "q",
-        "from": {"a": "p", "b": "s", "c": "t", "d": "s"},
-        "within": [
-            {"between": [one, other], "window_s": 0.7, "threshold": 0.07 if other == "d" else 0.3}
-            for one, other in combinations("abcd", 2)
-        ],
-        "sensors": "any",
-        "at_least": 2,
-    }
-    core = started(put(0, query))
+    edges = [{"between": [*pair], **edge(0.7, 0.07 if "d" in pair else 0.3)} for pair in combinations("abcd", 2)]
+    roles = {"a": "p", "b": "s", "c": "t", "d": "s"}
+    core = started(put(0, {"id": "q", "from": roles, "within": edges, "sensors": "any", "at_least": 2}))
     both, *rest = matches(core.push([frame(0, [Row("p", 1000), Row("t", 1000, stream="t")])]))
     grown = matches(core.push([frame(1, [Row("s", 1000, stream="s")])]))
     assert rest == []
@@ -81,13 +73,9 @@ def test_dense_streams_over_a_long_time(form: str, more: dict[str, Any], streams
 
 def _burst(rng: np.random.Generator, step: int, at_s: float) -> list[Row]:
     """Five detections, some of them older than those of bursts before."""
-    return [
-        Row(
-            f"d{step}-{nth}",
-            round(at_s - float(rng.choice([0, 0, 0, 4])) + float(rng.uniform(-1.5, 1.5)), 3),
-            TEMPLATES[rng.choice([0, 0, 1, 2])],
-            "pst"[rng.integers(3)],
-            f"sensor-{rng.integers(12)}",
-        )
-        for nth in range(5)
-    ]
+    rows = []
+    for nth in range(5):
+        row_s = round(at_s - float(rng.choice([0, 0, 0, 4])) + float(rng.uniform(-1.5, 1.5)), 3)
+        template, stream = TEMPLATES[rng.choice([0, 0, 1, 2])], "pst"[rng.integers(3)]
+        rows.append(Row(f"d{step}-{nth}", row_s, template, stream, f"sensor-{rng.integers(12)}"))
+    return rows

@@ -10,15 +10,12 @@ from coincide import Histogram, Stream
 from coincide.queries import Query
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
-from spark_jobs.records.kafka_records import InputRecord
-from tests.spark_jobs.inputs import STREAMS, Row, frame, put, started
-from tests.spark_jobs.outputs import matches, pairs, reasons, status
+from tests.spark_jobs.inputs import SN1987A, STREAMS, Row, frame, put, query_json, started
+from tests.spark_jobs.outputs import matches, pairs, status
 
 FOUR_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=20, longest_template_s=8), "neutrino": Stream("neutrino")}
+KAMIOKANDE, IMB, BAKSAN = SN1987A
 P, S, T = Row("p1", 1000), Row("s1", 1001, stream="s", sensor="south"), Row("t1", 1002, stream="t", sensor="tower")
-KAMIOKANDE = Row("k1", 0.0, Histogram.uniform(-60, 60), "neutrino", "kamiokande-ii")
-IMB = Row("i1", 6.374, Histogram.uniform(-0.05, 0.05), "neutrino", "imb")
-BAKSAN = Row("b1", 36.818, Histogram.uniform(-54, 2), "neutrino", "baksan")
 
 
 def valley(window_s: float = 1.5, **more: Any) -> dict[str, Any]:
@@ -46,11 +43,8 @@ def test_all_three_first_events_of_sn1987a() -> None:
     assert matches(fused.push([frame(0, [KAMIOKANDE, IMB])])) == []
     [match] = matches(fused.push([frame(1, [BAKSAN])]))
     assert match["probability"] == pytest.approx(5 / 112, abs=1e-12)
-    assert [(member["role"], member["id"]) for member in match["members"]] == [
-        ("one", "k1"),
-        ("two", "i1"),
-        ("three", "b1"),
-    ]
+    roles = [(member["role"], member["id"]) for member in match["members"]]
+    assert roles == [("one", "k1"), ("two", "i1"), ("three", "b1")]
     assert {tuple(edge["between"]): edge["probability"] for edge in match["edges"]} == {
         ("one", "two"): pytest.approx(20 / 120, abs=1e-12),
         ("one", "three"): pytest.approx(20 / 120, abs=1e-12),
@@ -71,8 +65,7 @@ def test_two_of_three_first_events_and_then_the_third() -> None:
 
 
 def test_where_all_three_are_too_improbable_pairs_are_maximal() -> None:
-    fused = core(burst(joint_threshold=0.05, at_least=2))
-    found = matches(fused.push([frame(0, [KAMIOKANDE, IMB, BAKSAN])]))
+    found = matches(core(burst(joint_threshold=0.05, at_least=2)).push([frame(0, [KAMIOKANDE, IMB, BAKSAN])]))
     assert sorted(map(sorted, ids(found))) == [["b1", "i1"], ["b1", "k1"], ["i1", "k1"]]
     assert [match["supersedes"] for match in found] == [[], [], []]
 
@@ -87,16 +80,11 @@ def test_a_record_of_three_members_holds_what_the_contract_says() -> None:
     content = json.dumps(["valley", *identity], separators=(",", ":"))
     # X_s is 1000 + x, x uniform on 0 to 2, and x <= 1.5 has 3/4; X_t is 1001.25 to 1003.25, so at most 1.5 after
     # X_s with (x + 0.25) / 2: together the integral of (x + 0.25) / 4 from 0 to 1.5
-    assert match == {
-        "v": 1,
+    expected = {"v": 1, "query": "valley", "query_version": 1, "area": "bay", "received_at_us": 10**15}
+    expected |= {"earliest_us": 1000 * 10**6, "latest_us": 1003_250_000}
+    assert match == expected | {
         "id": "m-" + hashlib.sha256(content.encode()).hexdigest()[:32],
-        "query": "valley",
-        "query_version": 1,
-        "area": "bay",
         "probability": pytest.approx((1.5**2 / 2 + 0.25 * 1.5) / 4, abs=1e-12),
-        "earliest_us": 1000 * 10**6,
-        "latest_us": 1003_250_000,
-        "received_at_us": 10**15,
         "occurred": None,  # only a clique of one symmetric window has an onset
         "chance_rate_hz": None,
         "edges": [
@@ -105,23 +93,13 @@ def test_a_record_of_three_members_holds_what_the_contract_says() -> None:
         ],
         "supersedes": [],
     }
-    assert [(member["role"], member["stream"], member["template"]) for member in members] == [
-        ("a", "p", sure.id),
-        ("b", "s", unsure.id),
-        ("c", "t", unsure.id),
-    ]
+    stamped = [(member["role"], member["stream"], member["template"]) for member in members]
+    assert stamped == [("a", "p", sure.id), ("b", "s", unsure.id), ("c", "t", unsure.id)]
 
 
 def test_the_onset_of_a_clique_is_told() -> None:
-    query = valley(2, form="clique")
-    [match] = matches(core(query).push([frame(0, [P, S, T])]))
+    [match] = matches(core(valley(2, form="clique")).push([frame(0, [P, S, T])]))
     assert match["occurred"]["mean_us"] == 1000 * 10**6  # exact times: the first of them
-
-
-@pytest.mark.parametrize("order", [[P, S, T], [T, P, S], [S, T, P], [T, S, P]])
-def test_whoever_comes_last_completes_the_tuple(order: list[Row]) -> None:
-    fused = core(valley())
-    assert [pairs(fused.push([frame(nth, [row])])) for nth, row in enumerate(order)] == [[], [], [("p1", "s1", "t1")]]
 
 
 def test_thresholds_change_half_way_and_keep_the_activation() -> None:
@@ -132,12 +110,9 @@ def test_thresholds_change_half_way_and_keep_the_activation() -> None:
     [match] = matches(fused.push([put(1, lower, 2), frame(1, [S])]))
     assert (match["query_version"], match["probability"]) == (2, pytest.approx(0.25))
     higher = {**lower, "joint_threshold": 0.3}
-    again = Row("s2", 1001, stream="s", sensor="south")
-    assert pairs(fused.push([put(2, higher, 3), frame(2, [again])])) == []
-    assert pairs(fused.push([put(3, lower, 4), frame(3, [Row("t2", 1002, stream="t", sensor="tower")])])) == [
-        ("p1", "s1", "t2"),
-        ("p1", "s2", "t2"),
-    ]
+    assert pairs(fused.push([put(2, higher, 3), frame(2, [Row("s2", 1001, stream="s", sensor="south")])])) == []
+    last = frame(3, [Row("t2", 1002, stream="t", sensor="tower")])
+    assert pairs(fused.push([put(3, lower, 4), last])) == [("p1", "s1", "t2"), ("p1", "s2", "t2")]
 
 
 def test_another_window_starts_anew_and_a_pause_does_not() -> None:
@@ -167,40 +142,24 @@ def of(row: Row, **attributes: Any) -> Row:
 @pytest.mark.parametrize(
     ("values", "match"),
     [
-        ((7, 7, 7), True),
-        ((7, 7.0, 7), True),  # one number in JSON
-        (("x", "x", "x"), True),
-        ((True, True, True), True),
-        ((False, False, 0), False),
-        ((1, True, 1), False),
-        ((7, "7", 7), False),
-        (("x", "x", "y"), False),
-        ((None, None, None), False),
-        (([1], [1], [1]), False),
-        (({}, {}, {}), False),
+        *((values, True) for values in [(7, 7, 7), (7, 7.0, 7), ("x", "x", "x"), (True, True, True)]),
+        *((values, False) for values in [(False, False, 0), (1, True, 1), (7, "7", 7), ("x", "x", "y")]),
+        *(((None, None, None), False), (([1], [1], [1]), False), (({}, {}, {}), False)),
     ],
 )
 @pytest.mark.parametrize("more", [{}, {"form": "clique", "at_least": 2}])
 def test_an_attribute_has_to_be_equal(values: tuple[Any, ...], match: bool, more: dict[str, Any]) -> None:
     fused = core(valley(2, equal="attributes.object", **more))
     rows = [of(row, object=value, other=0) for row, value in zip((P, S, T), values, strict=True)]
-    found = ids(matches(fused.push([frame(0, rows)])))
-    assert (["p1", "s1", "t1"] in found) is match
+    assert (["p1", "s1", "t1"] in ids(matches(fused.push([frame(0, rows)])))) is match
 
 
 def test_a_detection_without_the_attribute_matches_nothing_of_that_query_alone() -> None:
-    two = {
-        "id": "two",
-        "from": {"a": "p", "b": "s"},
-        "within": [{"between": ["a", "b"], "window_s": 2, "threshold": 1}],
-    }
+    two = query_json(threshold=1, name="two")
     fused = core({**two, "id": "equal", "equal": "attributes.object"}, two)
-    output = fused.push([frame(0, [of(P, object=1), of(S, object=1), Row("p2", 1000)])])
-    assert [(match["query"], *[member["id"] for member in match["members"]]) for match in matches(output)] == [
-        ("equal", "p1", "s1"),
-        ("two", "p1", "s1"),
-        ("two", "p2", "s1"),
-    ]
+    found = matches(fused.push([frame(0, [of(P, object=1), of(S, object=1), Row("p2", 1000)])]))
+    assert [match["query"] for match in found] == ["equal", "two", "two"]
+    assert ids(found) == [["p1", "s1"], ["p1", "s1"], ["p2", "s1"]]
 
 
 def test_another_attribute_starts_the_query_anew() -> None:
@@ -210,8 +169,7 @@ def test_another_attribute_starts_the_query_anew() -> None:
 
 
 def test_what_chance_gives_is_not_told_where_an_attribute_has_to_be_equal() -> None:
-    within = [{"between": ["a", "b"], "window_s": 2, "threshold": 0.5}]
-    two = {"id": "two", "from": {"a": "p", "b": "s"}, "within": within}
+    two = query_json(threshold=0.5, name="two")
     fused = core({**two, "id": "equal", "equal": "attributes.object"}, two)
     before = [Row("p0", 30), Row("p1", 61), Row("s1", 63, stream="s", sensor="south"), Row("p2", 121)]
     fused.push([frame(nth, [row], received_at_s=row.at_s) for nth, row in enumerate(before)])
@@ -219,14 +177,6 @@ def test_what_chance_gives_is_not_told_where_an_attribute_has_to_be_equal() -> N
     rates = {match["query"]: match["chance_rate_hz"] for match in matches(fused.push([frame(9, last)]))}
     assert rates["two"] > 0
     assert rates["equal"] is None
-
-
-def test_an_unusable_query_of_three_roles_is_a_dead_letter() -> None:
-    unconnected = {**valley(), "form": "graph", "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 1}]}
-    fused = core(valley())
-    output = fused.push([put(1, unconnected, 2), frame(0, [P, S, T])])
-    assert reasons(output) == ["unusable_query"]
-    assert [match["query_version"] for match in matches(output)] == [1]
 
 
 def test_the_state_holds_the_query_with_every_edge() -> None:
@@ -244,21 +194,14 @@ def test_rows_that_only_a_third_role_needs_are_kept() -> None:
     assert status(fused.push([frame(2, [later], received_at_s=1039.1)]))["buffered"]["p"] == 0
 
 
-def batch_of(*rows: Row) -> list[InputRecord]:
-    return [frame(nth, [row]) for nth, row in enumerate(rows)]
-
-
 def test_many_roles() -> None:
     roles = {f"r{nth}": "p" for nth in range(16)}
     within = [{"window_s": 2, "threshold": 1}]
     query = {"id": "many", "from": roles, "form": "clique", "within": within, "sensors": "any"}
     rows = [Row(f"p{nth:02}", 1000 + nth / 10) for nth in range(16)]
     fused = core(query, {**query, "id": "most", "at_least": 15})
-    found = matches(fused.push(batch_of(*reversed(rows))))
+    found = matches(fused.push([frame(nth, [row]) for nth, row in enumerate(reversed(rows))]))
     of_all = [f"p{nth:02}" for nth in range(16)]
-    assert [(match["query"], *[member["id"] for member in match["members"]]) for match in found] == [
-        ("many", *of_all),
-        ("most", *of_all[1:]),
-        ("most", *of_all),
-    ]
+    assert [match["query"] for match in found] == ["many", "most", "most"]
+    assert ids(found) == [of_all, of_all[1:], of_all]
     assert len(found[0]["edges"]) == 120

@@ -16,7 +16,7 @@ from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.silence import SlowSilence
 from tests.reference.sliding import SlowSliding, recorded_answers
 from tests.spark_jobs.inputs import STREAMS, put
-from tests.spark_jobs.outputs import assert_a_restart_changes_nothing, episodes
+from tests.spark_jobs.outputs import assert_a_restart_changes_nothing, assert_repetition_adds_nothing, episodes
 from tests.spark_jobs.strategies import SWEEPING, Pushes, reading_frames, readings_queries, readings_runs, split
 
 LIMITS = replace(SWEEPING, quiet_s=15)
@@ -26,9 +26,7 @@ def schemes_at_random(seed: int) -> Choose:
     """Choose any scheme whenever there is something to choose."""
     coin = random.Random(seed)
 
-    def choose(
-        arrived: ArrivalCounts, scanned: Sequence[ScanCounts], chosen: Sequence[SchemeChoice]
-    ) -> list[SchemeChoice]:
+    def choose(arrived: ArrivalCounts, scanned: Sequence[ScanCounts], _: Sequence[SchemeChoice]) -> list[SchemeChoice]:
         assert arrived.late <= arrived.readings
         return [SchemeChoice("eager" if coin.random() < 0.5 else "lazy", "drawn") for _ in scanned]
 
@@ -53,8 +51,8 @@ def test_batching_never_changes_an_answer(
     frames: list[InputRecord], query: dict[str, Any], data: st.DataObject, seed: int
 ) -> None:
     at_once, core = (FusionCore(STREAMS, LIMITS, 0, schemes_at_random(each)) for each in (seed, seed + 1))
-    at_once.push([put(0, query)])
-    core.push([put(0, query)])
+    for each in (at_once, core):
+        each.push([put(0, query)])
     one_by_one = [record for batch in split(data.draw, frames, 4) for record in core.push(batch).episodes]
     assert sorted(one_by_one) == sorted(at_once.push(frames).episodes)
 
@@ -68,8 +66,4 @@ def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
 @settings(max_examples=20, deadline=None)
 @given(readings_runs())
 def test_records_that_come_twice_add_no_answer(pushes: Pushes) -> None:
-    once, twice = FusionCore(STREAMS, LIMITS, 0), FusionCore(STREAMS, LIMITS, 0)
-    for batch in pushes:
-        expected = once.push(batch)
-        assert twice.push(batch).episodes == expected.episodes
-        assert twice.push(batch).episodes == []
+    assert_repetition_adds_nothing(pushes, LIMITS)

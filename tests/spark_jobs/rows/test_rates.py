@@ -29,7 +29,8 @@ seen = st.builds(
 
 
 def fed(history: list[Seen], start: int = 16, rates: DetectionRates | None = None) -> DetectionRates:
-    rates, minute = rates or DetectionRates(), start
+    rates = rates or DetectionRates()
+    minute = rates.minute or start
     for each in history:
         minute += each.step
         rates.advance(minute)
@@ -65,14 +66,8 @@ def test_it_is_what_the_definition_says(history: list[Seen]) -> None:
 def test_what_is_saved_goes_on_bit_for_bit(before: list[Seen], after: list[Seen]) -> None:
     never = fed(before)
     state = msgpack.decode(msgpack.encode(never.saved(STREAMS)), type=SavedRates | None)
-    restored = DetectionRates.restored(state, CODES)
-    for rates in (never, restored):
-        minute = rates.minute or 0
-        for each in after:
-            minute += each.step
-            rates.advance(minute)
-            rates.count(each.sensor, each.stream, 1)
-    assert restored.saved(STREAMS) == never.saved(STREAMS)
+    restored = fed(after, rates=DetectionRates.restored(state, CODES))
+    assert restored.saved(STREAMS) == fed(after, rates=never).saved(STREAMS)
 
 
 def test_a_stream_that_is_not_declared_any_more_is_left_out() -> None:
@@ -85,8 +80,8 @@ def test_a_stream_that_is_not_declared_any_more_is_left_out() -> None:
 def test_pairs_of_sensors_by_hand() -> None:
     # one whole minute: north 6 p and 3 s, south 12 p, so 0.1, 0.05 and 0.2 Hz
     rates = DetectionRates()
-    for minute in (0, 1):
-        rates.advance(minute)
+    rates.advance(0)
+    rates.advance(1)
     for sensor, stream, detections in [("north", 0, 6), ("north", 1, 3), ("south", 0, 12)]:
         rates.count(sensor, stream, detections)
     rates.advance(2)
@@ -100,8 +95,7 @@ def test_pairs_of_sensors_by_hand() -> None:
 
 def test_sensors_beyond_the_cap_share_a_count() -> None:
     history = [Seen(0, "x", 0), Seen(1, "a", 0), *(Seen(0, name, 0) for name in "bcde"), Seen(1, "a", 0)]
-    rates = fed(history, rates=DetectionRates(most_counted=2))
-    background = rates.background()
+    background = fed(history, rates=DetectionRates(most_counted=2)).background()
     assert background is not None
     assert background.count == {0: {"a": 1.0, "b": 1.0, "": 3.0}}
     # those that share are taken to differ: all 25 ordered pairs but a with a and b with b

@@ -7,20 +7,11 @@ from hypothesis import strategies as st
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.rows.areas import PartitionClock
-from spark_jobs.saving.header import Header
+from spark_jobs.saving.state_format import Header
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
-from tests.spark_jobs.inputs import MICROSECONDS, STREAMS, Row, frame, heartbeat, put, query_json, record
-from tests.spark_jobs.outputs import (
-    SavedCore,
-    late,
-    letters,
-    pairs,
-    reasons,
-    slow_matches,
-    status,
-)
+from tests.spark_jobs.inputs import MICROSECONDS, STREAMS, Row, frame, heartbeat, put, query_json, record, started
+from tests.spark_jobs.outputs import SavedCore, late, letters, pairs, reasons, slow_matches, status
 from tests.spark_jobs.strategies import rows, split
 
 QUIET_S = 15
@@ -38,18 +29,12 @@ def lines(draw: st.DrawFn) -> list[InputRecord]:
         if draw(st.integers(0, 2)):
             made.append(heartbeat(offset, received_at_s, partition))
         else:
-            detections = draw(st.lists(rows(60), max_size=4))
-            made.append(frame(offset, detections, area, partition, received_at_s))
+            made.append(frame(offset, draw(st.lists(rows(60), max_size=4)), area, partition, received_at_s))
     return made
 
 
 def header(core: FusionCore) -> Header:
     return Header.decode(core.header(), 0)
-
-
-def progress(of: Header) -> tuple[dict[str, tuple[int, int]], dict[int, PartitionClock]]:
-    areas = {area.name: (area.watermark_us, area.silent_since_us) for area in of.areas}
-    return areas, of.clocks
 
 
 def watermarks_s(core: FusionCore) -> dict[str, float]:
@@ -75,8 +60,7 @@ def test_rows_are_judged_by_the_definition(line: list[InputRecord], data: st.Dat
 @settings(max_examples=60, deadline=None)
 @given(lines(), st.data())
 def test_neither_batches_nor_restarts_change_anything(line: list[InputRecord], data: st.DataObject) -> None:
-    at_once, parted = FusionCore(STREAMS, LIMITS, 0), FusionCore(STREAMS, LIMITS, 0)
-    at_once.push(line)
+    at_once, parted = started(*line, limits=LIMITS), started(limits=LIMITS)
     saved = SavedCore(limits=LIMITS)
     for part in split(data.draw, line, 4):
         parted.push(part)
@@ -84,8 +68,9 @@ def test_neither_batches_nor_restarts_change_anything(line: list[InputRecord], d
         if data.draw(st.booleans()):
             parted = saved.restored()
     one, other = header(at_once), header(parted)
-    assert progress(one) == progress(other)
-    assert one.totals == other.totals
+    areas, others = ([(it.name, it.watermark_us, it.silent_since_us) for it in of.areas] for of in (one, other))
+    assert sorted(areas) == sorted(others)
+    assert (one.clocks, one.totals) == (other.clocks, other.totals)
 
 
 def beats(first_s: int, last_s: int, partition: int = 0) -> list[InputRecord]:
@@ -93,80 +78,54 @@ def beats(first_s: int, last_s: int, partition: int = 0) -> list[InputRecord]:
     return [heartbeat(at_s, at_s, partition) for at_s in range(first_s, last_s + 1, 5)]
 
 
+MOVED = [990, 990, 990, 995, 1000, 1005]
 FIRST = frame(1000, [Row("a", 990.0)], received_at_s=1000)
+SECOND = frame(1021, [Row("b", 991.0)], received_at_s=1021)
+SLOW_SECOND = frame(1021, [Row("b", 991.0)], received_at_s=1008)
+REPLICAS = [heartbeat(2 * n + behind, 1000 + 5 * n - behind) for n in range(1, 6) for behind in (0, 1)]
+AFTER_FIRST: dict[str, list[tuple[list[InputRecord], int]]] = {  # batches, and the watermark after each
+    # 1020 is 5 s beyond 1000 + 15
+    "the time beyond quiet_s": [([beat], at_s) for beat, at_s in zip(beats(1005, 1030), MOVED, strict=True)],
+    # 990 + 5 for the first silence, + 4 for that from 1021 to 1040
+    "a frame ends the silence": [([*beats(1005, 1020), SECOND, *beats(1025, 1040)], 999)],
+    # ingest was away for an hour, and gateways get quiet_s to deliver what they kept: listened 10 s before, 5 s after
+    "time in which nobody listened": [(beats(1005, 1010), 990), (beats(4610, 4615), 990), (beats(4620, 4630), 1005)],
+    # it began to listen at 1005
+    "a clock wrong for a while": [([heartbeat(1001, 4e9), *beats(1005, 1015)], 990), (beats(1020, 1040), 1010)],
+    # 25 s heard, 10 beyond 15
+    "replicas a little apart": [(REPLICAS, 1000)],
+    # silent from 1020 on: what had been heard when the frame was written
+    "a slow frame": [([*beats(1005, 1020), SLOW_SECOND, *beats(1025, 1035)], 995), (beats(1040, 1040), 1000)],
+}
 
 
-def begun(*more: InputRecord) -> FusionCore:
-    core = FusionCore(STREAMS, LIMITS, 0)
-    core.push([FIRST, *more])
-    return core
-
-
-def test_a_silent_area_is_moved_on_by_the_time_beyond_quiet_s() -> None:
-    core = begun()
-    moved = [core.push([beat]) and watermarks_s(core)["bay"] for beat in beats(1005, 1030)]
-    assert moved == [990, 990, 990, 995, 1000, 1005]  # 1020 is 5 s beyond 1000 + 15
-
-
-def test_a_frame_ends_the_silence() -> None:
-    core = FusionCore(STREAMS, LIMITS, 0)
-    line = [FIRST, *beats(1005, 1020)]
-    line += [frame(1021, [Row("b", 991.0)], received_at_s=1021), *beats(1025, 1040)]
-    core.push(line)
-    assert watermarks_s(core) == {"bay": 999}  # 990 + 5 for the first silence, + 4 for that from 1021 to 1040
+@pytest.mark.parametrize("what", AFTER_FIRST)
+def test_how_far_silence_moves_the_watermark(what: str) -> None:
+    core = started(FIRST, limits=LIMITS)
+    for batch, expected_s in AFTER_FIRST[what]:
+        core.push(batch)
+        assert watermarks_s(core) == {"bay": expected_s}
 
 
 def test_a_row_after_a_heartbeat_of_its_own_batch_is_judged_by_what_the_heartbeat_moved() -> None:
     # Stream s may be 10 s late. Silence moves 990 to 990 + 1040 - 15 - 1000 = 1015 before row b comes.
     line = [QUERY, FIRST, *beats(1005, 1040)]
     line.append(frame(1041, [Row("b", 1004.0, stream="s"), Row("c", 1005.0, stream="s")], received_at_s=1041))
-    output = FusionCore(STREAMS, LIMITS, 0).push(line)
+    output = started(limits=LIMITS).push(line)
     assert late(output) == [("north", "b", MICROSECONDS)]
     assert status(output)["totals"]["accepted"] == 2
 
 
 def test_only_areas_of_the_heartbeats_own_partition_are_moved_and_none_is_made() -> None:
-    core = FusionCore(STREAMS, LIMITS, 0)
-    core.push([frame(1, [Row("a", 990.0)], "bay", 0, 1000), frame(1, [Row("a", 990.0)], "hill", 3, 1000)])
+    areas = [frame(1, [Row("a", 990.0)], area, partition, 1000) for area, partition in (("bay", 0), ("hill", 3))]
+    core = started(*areas, limits=LIMITS)
     output = core.push([*beats(1005, 1020, partition=3), *beats(1005, 1020, partition=5)])
     assert watermarks_s(core) == {"bay": 990, "hill": 995}
-    assert status(output)["totals"]["heartbeats"] == 8
-    assert status(output)["totals"]["frames"] == 2
-
-
-def test_time_in_which_nobody_listened_is_no_silence() -> None:
-    """Ingest was away for an hour: gateways get quiet_s to deliver what they kept."""
-    core = begun(*beats(1005, 1010))
-    core.push(beats(4610, 4615))
-    assert watermarks_s(core) == {"bay": 990}  # listened: 10 s before, 5 s after
-    core.push(beats(4620, 4630))
-    assert watermarks_s(core) == {"bay": 1005}
-
-
-def test_a_clock_that_was_wrong_for_a_while_moves_nothing() -> None:
-    core = begun(heartbeat(1001, 4e9), *beats(1005, 1015))
-    assert watermarks_s(core) == {"bay": 990}
-    core.push(beats(1020, 1040))
-    assert watermarks_s(core) == {"bay": 1010}  # it began to listen at 1005
-
-
-def test_replicas_a_little_apart_count_the_time_once() -> None:
-    core = begun()
-    both = [heartbeat(2 * n + behind, 1000 + 5 * n - behind) for n in range(1, 6) for behind in (0, 1)]
-    core.push(both)
-    assert watermarks_s(core) == {"bay": 1000}  # 25 s heard, 10 beyond 15
-
-
-def test_a_frame_that_was_longer_under_way_takes_nothing_back() -> None:
-    core = begun(*beats(1005, 1020))
-    core.push([frame(1021, [Row("b", 991.0)], received_at_s=1008), *beats(1025, 1035)])
-    assert watermarks_s(core) == {"bay": 995}  # silent from 1020 on: what had been heard when the frame was written
-    core.push(beats(1040, 1040))
-    assert watermarks_s(core) == {"bay": 1000}
+    assert (status(output)["totals"]["heartbeats"], status(output)["totals"]["frames"]) == (8, 2)
 
 
 def test_an_area_without_a_usable_row_has_no_watermark_to_move() -> None:
-    core = FusionCore(STREAMS, LIMITS, 0)
+    core = started(limits=LIMITS)
     unusable = Row("a", 990.0, stream="undeclared")
     output = core.push([frame(1000, [unusable], received_at_s=1000), *beats(1005, 1040)])
     assert status(output)["watermark_us"] == {"least": None, "greatest": None}
@@ -175,14 +134,11 @@ def test_an_area_without_a_usable_row_has_no_watermark_to_move() -> None:
 
 
 def test_switched_off_nothing_is_moved() -> None:
-    core = FusionCore(STREAMS, Limits(quiet_s=None), 0)
-    core.push([FIRST, *beats(1005, 5000)])
-    assert watermarks_s(core) == {"bay": 990}
+    assert watermarks_s(started(FIRST, *beats(1005, 5000), limits=Limits(quiet_s=None))) == {"bay": 990}
 
 
 def test_an_area_is_forgotten_when_heartbeats_alone_have_gone_on_for_long_enough() -> None:
-    core = FusionCore(STREAMS, Limits(sweep_after=1, forget_area_after_s=100), 0)
-    core.push([frame(1000, [Row("a", 990.0)], "bay", 0, 1000), *beats(1005, 1110)])
+    core = started(FIRST, *beats(1005, 1110), limits=Limits(sweep_after=1, forget_area_after_s=100))
     core.push([frame(1, [Row("a", 990.0)], "hill", 3, 1000)])  # a sweep comes with new rows
     assert watermarks_s(core) == {"hill": 990}
 
@@ -201,7 +157,7 @@ def test_an_area_is_forgotten_when_heartbeats_alone_have_gone_on_for_long_enough
 )
 def test_a_heartbeat_that_cannot_be_used_is_a_dead_letter_and_stops_nothing(value: bytes, said: str) -> None:
     good = [Row("p1", 1000.0), Row("s1", 1001.0, stream="s")]
-    output = FusionCore(STREAMS, LIMITS, 0).push([QUERY, InputRecord("detections", 0, 0, None, value), frame(1, good)])
+    output = started(QUERY).push([InputRecord("detections", 0, 0, None, value), frame(1, good)])
     assert reasons(output) == ["malformed_frame"]
     assert said in letters(output)[0]["detail"]
     assert pairs(output) == [("p1", "s1")]
@@ -209,8 +165,8 @@ def test_a_heartbeat_that_cannot_be_used_is_a_dead_letter_and_stops_nothing(valu
 
 
 def test_a_heartbeat_has_no_key() -> None:
-    output = FusionCore(STREAMS, LIMITS, 0).push([record(0, b'{"v":1,"heartbeat":true,"received_at_us":0}')])
-    assert reasons(output) == ["malformed_frame"]
+    beat = record(0, b'{"v":1,"heartbeat":true,"received_at_us":0}')
+    assert reasons(started().push([beat])) == ["malformed_frame"]
 
 
 @pytest.mark.parametrize("quiet_s", [0, -1, 0.5])
