@@ -130,7 +130,7 @@ def qualifies(u: Histogram, v: Histogram, offset_us: int, window: Window, thresh
 
 @lru_cache(maxsize=4096)
 def _difference(u: Histogram, v: Histogram) -> Trapezoids:
-    """Return the distribution of Xb - Xa that `match_probability` forms anew each time: half of its cost."""
+    """Return the distribution of Xb - Xa; forming it anew for each pair would be half of the cost."""
     return Trapezoids.of(TemplateColumns.of([u], len(u.mass)), TemplateColumns.of([v], len(v.mass)))
 
 

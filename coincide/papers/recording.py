@@ -45,23 +45,11 @@ class StreamParameters:
 class Recording:
     """Detections of several streams, of one area, in an order of arrival.
 
-    The papers know neither areas nor sensors: any events of different streams may match.
-
-    Parameters
-    ----------
-    streams : mapping of str to Detections
-        By name. All rows are of one area, or none has an area. Detections given to two streams are two streams: an
-        event joins itself. The timing join algorithms take two streams, a and b.
-    order : array_like of int, shape (n,), optional
-        All rows, counted through the streams one after the other, in the order in which they arrive. By default rows
-        arrive by reported time, and at ties in the order of the streams.
-    key : mapping of str to array_like, optional
-        A label for each row of each stream: the window join paper's equality predicate.
-
-    Raises
-    ------
-    DetectionsError
-        Rows are of several areas, keys do not fit, or the order does not name every row once.
+    The papers know neither areas nor sensors: any events of different streams may match. Detections given to two
+    streams are two streams. `order` names all rows, counted through the streams one after the other. By default they
+    arrive by reported time, and at ties in the order of the streams. `key` has a label for each row of each stream: the
+    window join paper's equality predicate. DetectionsError is raised for several areas, and for keys or an order that
+    do not fit.
 
     Examples
     --------
@@ -79,7 +67,9 @@ class Recording:
         key: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
         self.streams = dict(streams)
-        _refuse_several_areas(self.streams)
+        areas = {label for rows in self.streams.values() if rows.area is not None for label in rows.area.tolist()}
+        if len(areas) > 1 or len({rows.area is None for rows in self.streams.values()}) > 1:
+            raise DetectionsError("area", sorted(areas), "one area for all rows of all streams, or none")
         self.has_keys = key is not None
         self._keys = {name: _labels(name, rows, key) for name, rows in self.streams.items()}
         reported_us = self._column("detected_at_us")
@@ -142,10 +132,3 @@ def _checked(order: npt.ArrayLike, rows: int) -> Int64Array:
     if given.shape != (rows,) or not np.array_equal(np.sort(given), np.arange(rows)):
         raise DetectionsError("order", order, f"each row once: a permutation of 0 to {rows - 1}")
     return given
-
-
-def _refuse_several_areas(streams: Mapping[str, Detections]) -> None:
-    areas = {label for rows in streams.values() if rows.area is not None for label in rows.area.tolist()}
-    with_areas = {rows.area is not None for rows in streams.values()}
-    if len(areas) > 1 or len(with_areas) > 1:
-        raise DetectionsError("area", sorted(areas), "one area for all rows of all streams, or none")

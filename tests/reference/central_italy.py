@@ -1,16 +1,12 @@
 """An hour of the Central Italy aftershock morning (2016-10-14), for tests that need the real thing.
 
-``COINCIDE_DATA`` names the folder that holds ``central-italy-2016`` (default: ``../shared/data`` beside the
-checkout).  The picks, associations and stations are those that LOC-FLOW (Zhang et al., Seismol. Res. Lett. 2022,
-MIT licence) ships as its example: P and S picks of an automatic picker at 60 stations.
+`COINCIDE_DATA` names the folder that holds `central-italy-2016`. Its P and S picks of an automatic picker at 60
+stations are those that LOC-FLOW (Zhang et al., Seismol. Res. Lett. 2022, MIT licence) ships as its example.
 
-The templates are measured, not guessed.  For one event, S travel time is close to k times P travel time at every
-station (Wadati); what is left over, once each event's own median is taken away, is pick error of both phases plus
-what the ground does.  In this morning k = 1.886 and half of the left-overs lie within 0.16 s, a standard deviation
-of 0.12 s.  If an S pick is twice as uncertain as a P pick, that is 0.04 s for P; we allow half as much again.
-- P: normal, 0.06 s, in eight buckets of equal probability out to 3 standard deviations.
-- S: the left-overs themselves in octiles, sign reversed (occurrence minus reported): an upper bound, and as skewed
-  and uneven as a calibrated template is.
+The templates are measured. For one event, S travel time is close to k times P travel time at every station (Wadati).
+What is left over, less each event's median, is the error of both picks and what the ground does. Here k = 1.886 and
+half of the left-overs lie within 0.16 s, a standard deviation of 0.12 s. If an S pick is twice as uncertain as a P
+pick, that is 0.04 s for P; we allow half as much again. S has the left-overs themselves, sign reversed.
 """
 
 from __future__ import annotations
@@ -28,8 +24,6 @@ from statistics import NormalDist, median, quantiles
 from tests.reference.pair_probability import Template
 
 MIDNIGHT_US = int(datetime(2016, 10, 14, tzinfo=UTC).timestamp()) * 1_000_000
-P_SIGMA_S = 0.06
-SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
@@ -55,17 +49,16 @@ def why_absent() -> str | None:
 
 def picks(hour: int = 0) -> list[Pick]:
     """Return one hour of picks (0 to 11) in order of time; 2,300 to 4,300 of them."""
-    begin_s = hour * SECONDS_PER_HOUR
     return [
         Pick(f"{row['network']}.{row['station']}", row["phase"], MIDNIGHT_US + round(float(row["second"]) * 1e6))
         for row in _rows("picks-am.csv.gz")
-        if begin_s <= float(row["second"]) < begin_s + SECONDS_PER_HOUR
+        if hour * 3600 <= float(row["second"]) < (hour + 1) * 3600
     ]
 
 
 @cache
 def templates() -> dict[str, Template]:
-    return {"P": _normal(P_SIGMA_S, buckets=8, reach=3.0), "S": _octiles([-x for x in _wadati_left_overs_s()])}
+    return {"P": _normal(0.06, buckets=8, reach=3.0), "S": _octiles([-x for x in _wadati_left_overs_s()])}
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -87,8 +80,8 @@ def _octiles(sample_s: list[float]) -> Template:
     return Template(tuple(round(edge_s, 3) + 0.0 for edge_s in edges_s), (0.125,) * 8)
 
 
-def _wadati_left_overs_s(fewest_stations: int = 6) -> list[float]:
-    """S travel time minus k times P travel time, less its median over the event's stations."""
+def _wadati_left_overs_s() -> list[float]:
+    """S travel time minus k times P travel time, less its median over the event's stations, which are 6 or more."""
     travel_s: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for row in _rows("associations-am.csv.gz"):
         travel_s[row["event"], f"{row['network']}.{row['station']}"][row["phase"]] = float(row["travel_time"])
@@ -97,4 +90,4 @@ def _wadati_left_overs_s(fewest_stations: int = 6) -> list[float]:
     by_event: dict[str, list[float]] = defaultdict(list)
     for event, p, s in both:
         by_event[event].append(s - k * p)
-    return [x - median(xs) for xs in by_event.values() if len(xs) >= fewest_stations for x in xs]
+    return [x - median(xs) for xs in by_event.values() if len(xs) >= 6 for x in xs]

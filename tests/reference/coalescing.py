@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from coincide.coalescing import CoalescedRun, Equivalence
@@ -46,40 +47,39 @@ def each_group(
 ) -> list[Reading]:
     """Return the extent of every group by itself."""
     listed = list(readings)
-    groups = {reading.group for reading in listed}
-    return [kept for group in groups for kept in scope([r for r in listed if r.group == group], bound)]
+    by_group = ([r for r in listed if r.group == group] for group in {reading.group for reading in listed})
+    return [kept for of_group in by_group for kept in scope(of_group, bound)]
 
 
 def coalesced_readings(
     readings: Iterable[Reading], equivalence: Equivalence, hold_us: int | None = None
 ) -> list[CoalescedRun]:
     """Return the runs of the readings of an extent."""
-    runs: list[CoalescedRun] = []
-    listed = list(readings)
+    runs, listed = list[CoalescedRun](), list(readings)
     for group in sorted({reading.group for reading in listed}):
         in_group = [reading for reading in listed if reading.group == group]
         instants = sorted({reading.ts_us for reading in in_group})
         counted = [min((r for r in in_group if r.ts_us == ts), key=lambda r: r.id) for ts in instants]
-        linked = _linked(counted, equivalence, hold_us)
-        runs += [_run(members, counted, hold_us) for members in linked if members[0].kept]
+        parts = _linked(counted, equivalence, hold_us)
+        runs += [_run(members, counted, hold_us) for members in parts if members[0].kept]
     return runs
 
 
 def coalesced_facts(facts: Sequence[Fact], gap_us: int = 0) -> list[tuple[int, int, int, Any, int]]:
     """Return (group, start, end, value, count): facts of one group and value united while any two of them meet."""
     united = [(fact.group, fact.start_us, fact.end_us, fact.value, 1) for fact in facts]
-    while True:
-        meeting = [
-            (one, other)
-            for one in range(len(united))
-            for other in range(one)
-            if _meet(united[one], united[other], gap_us)
-        ]
-        if not meeting:
-            return sorted(united)
-        one, other = (united[place] for place in meeting[0])
-        united = [each for place, each in enumerate(united) if place not in meeting[0]]
-        united.append((one[0], min(one[1], other[1]), max(one[2], other[2]), one[3], one[4] + other[4]))
+    meeting = True
+    while meeting:
+        meeting = False
+        for one, other in combinations(united, 2):
+            alike = one[0] == other[0] and one[3] == other[3]
+            if alike and one[1] - gap_us <= other[2] and other[1] - gap_us <= one[2]:
+                united.remove(one)
+                united.remove(other)
+                united.append((one[0], min(one[1], other[1]), max(one[2], other[2]), one[3], one[4] + other[4]))
+                meeting = True
+                break
+    return sorted(united)
 
 
 def coalesced_trends(
@@ -100,17 +100,9 @@ def coalesced_trends(
     return sorted(runs)
 
 
-def _meet(one: tuple[int, int, int, Any, int], other: tuple[int, int, int, Any, int], gap_us: int) -> bool:
-    alike = one[0] == other[0] and one[3] == other[3]
-    return alike and one[1] - gap_us <= other[2] and other[1] - gap_us <= one[2]
-
-
 def _first_arrivals(readings: Iterable[Reading]) -> list[Reading]:
     """The same (ts, group, id) again is the same reading again: the first counts."""
-    first: dict[tuple[int, int, int], Reading] = {}
-    for reading in readings:
-        first.setdefault(reading.key, reading)
-    return list(first.values())
+    return list({reading.key: reading for reading in reversed(list(readings))}.values())
 
 
 def _linked(counted: list[Reading], equivalence: Equivalence, hold_us: int | None) -> list[list[Reading]]:
@@ -129,7 +121,6 @@ def _linked(counted: list[Reading], equivalence: Equivalence, hold_us: int | Non
 def _run(members: list[Reading], counted: list[Reading], hold_us: int | None) -> CoalescedRun:
     first, last = members[0], members[-1]
     after = [reading.ts_us for reading in counted if reading.ts_us > last.ts_us]
-    end = last.ts_us if not after else min(after)
-    if hold_us is not None:
-        end = min(end, last.ts_us + hold_us)
+    held = [] if hold_us is None else [last.ts_us + hold_us]
+    end = min([min(after, default=last.ts_us), *held])
     return CoalescedRun(first.group, first.ts_us, end, first.value, len(members), first.id, last.id, not after)

@@ -16,7 +16,7 @@ from tests.reference.posterior import ExactPosterior
 from tests.reference.timing_join import offsets
 
 Frames = Mapping[str, Detections]
-Keys = Mapping[str, Any]
+Keys = Mapping[str, Any] | None
 
 ACCURACY = 1e-12  # to which a joint probability is compared with its threshold
 
@@ -42,10 +42,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Rules:
-    """What is asked of the members of one call, beyond what they are.
-
-    `threshold` is the joint one.
-    """
+    """What is asked of the members of one call, beyond what they are; `threshold` is the joint one."""
 
     graph: ConstraintGraph
     threshold: float | None = None
@@ -65,12 +62,11 @@ class Rules:
         )
 
     def joint(self, present: Mapping[str, Member]) -> Fraction:
-        members, names, edges = list(present.values()), list(present), self._edges_of(present)
+        members, names, window = list(present.values()), list(present), self.graph.uniform_window
         templates, times_us = [each.template for each in members], [each.detected_at_us for each in members]
-        window = self.graph.uniform_window
         if window is not None:
             return ExactPosterior(templates, [time_us - times_us[0] for time_us in times_us], window).mass
-        windows = {(names.index(edge.a), names.index(edge.b)): edge.window for edge in edges}
+        windows = {(names.index(edge.a), names.index(edge.b)): edge.window for edge in self._edges_of(present)}
         return joint_probability(templates, times_us, windows)
 
     def _least(self, edge: Edge) -> float | None:
@@ -85,9 +81,8 @@ class Rules:
         pair = (a, one.position, b, other.position)
         if pair not in self._fits:
             members = {a: one, b: other}
-            self._fits[pair] = self._may_meet(one, other) and all(
-                self._qualifies(edge, members) for edge in self._edges_of(members)
-            )
+            qualify = (self._qualifies(edge, members) for edge in self._edges_of(members))
+            self._fits[pair] = self._may_meet(one, other) and all(qualify)
         return self._fits[pair]
 
     def _may_meet(self, one: Member, other: Member) -> bool:
@@ -108,14 +103,11 @@ class Rules:
         return any(lo <= offset_us <= hi for lo, hi in offsets(a.template, b.template, edge.window, threshold))
 
 
-def members_of(frames: Frames, graph: ConstraintGraph, key: Keys | None) -> dict[str, list[Member]]:
-    return {name: _events(frames[name], None if key is None else key[name]) for name in graph.roles}
+def members_of(frames: Frames, graph: ConstraintGraph, key: Keys) -> dict[str, list[Member]]:
+    def members(rows: Detections, key: Any) -> list[Member]:
+        labels = [[None] * len(rows) if each is None else each for each in (rows.area, rows.sensor, rows.id, key)]
+        templates = [rows.templates[which] for which in rows.template_index.tolist()]
+        columns = (rows.detected_at_us.tolist(), templates, *(np.asarray(each).tolist() for each in labels))
+        return [Member(position, id(rows), *row) for position, row in enumerate(zip(*columns, strict=True))]
 
-
-def _events(frame: Detections, key: Any) -> list[Member]:
-    def labels(column: Any) -> list[Any]:
-        return [None] * len(frame) if column is None else np.asarray(column).tolist()
-
-    templates = [frame.templates[which] for which in frame.template_index.tolist()]
-    columns = (frame.detected_at_us.tolist(), templates, *map(labels, (frame.area, frame.sensor, frame.id, key)))
-    return [Member(position, id(frame), *row) for position, row in enumerate(zip(*columns, strict=True))]
+    return {name: members(frames[name], None if key is None else key[name]) for name in graph.roles}

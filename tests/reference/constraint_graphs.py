@@ -18,24 +18,18 @@ EDGE_THRESHOLDS = (0.05, 1e-9, 0.25, 0.5, 1 / 3, 0.8, 0.999_999_999, 1.0)
 REACHES_S = st.sampled_from([1.0, 2.0, 3.0, 1.5, 0.5, 0.0])  # a window's, from a time that satisfies it
 
 
-@st.composite
 def constraint_graphs(
-    draw: st.DrawFn,
-    forms: tuple[Form, ...] = FORMS,
-    fewest: int = 2,
-    most: int = 6,
-    thresholds: tuple[float | None, ...] = EDGE_THRESHOLDS,
-) -> ConstraintGraph:
-    """Connected graphs whose windows some times satisfy together; None among thresholds: an edge without one."""
-    graph, _ = draw(satisfied_graphs(forms, fewest, most, thresholds))
-    return graph
+    forms: tuple[Form, ...] = FORMS, fewest: int = 2, most: int = 6
+) -> st.SearchStrategy[ConstraintGraph]:
+    """Connected graphs whose windows some times satisfy together."""
+    return satisfied_graphs(forms, fewest, most, EDGE_THRESHOLDS).map(lambda graph_and_times: graph_and_times[0])
 
 
 @st.composite
 def satisfied_graphs(
     draw: st.DrawFn, forms: tuple[Form, ...], fewest: int, most: int, thresholds: tuple[float | None, ...]
 ) -> tuple[ConstraintGraph, dict[str, int]]:
-    """A graph, and a time of each stream in seconds that satisfies it."""
+    """A graph, and a time of each stream in seconds that satisfies it; threshold None: an edge without one."""
     form = draw(st.sampled_from(forms))
     streams = STREAMS[: draw(st.integers(fewest, most))]
     least = draw(st.lists(st.sampled_from(thresholds), min_size=1, max_size=2))

@@ -39,11 +39,9 @@ class Corners:
     def __call__(self, x: int, *, closed: bool = True) -> int:
         """Value at x; `closed` counts corners at x itself, which matters to a power of 0 alone."""
         count = bisect_right(self.at, x) if closed else bisect_left(self.at, x)
-        # (x - c)^power, multiplied out
-        value = 0
-        for n, moment in enumerate(self.moments):
-            value += comb(self.power, n) * int(x ** (self.power - n)) * (1 - n % 2 * 2) * moment[count]
-        return value
+        power = self.power  # (x - c)^power, multiplied out
+        terms = (comb(power, n) * x ** (power - n) * (-1) ** n * m[count] for n, m in enumerate(self.moments))
+        return int(sum(terms))
 
     def curvature(self, x: int) -> tuple[int, int]:
         """Value and slope terms (w, w c) just above x."""
@@ -100,9 +98,7 @@ class Difference:
 
     def turning_points(self, breaks: list[int]) -> Iterator[int]:
         """Offsets between breaks where P is level, in units, rounded down."""
-        for left, right in pairwise(breaks):
-            if right - left < 2:
-                continue
+        for left, right in ((left, right) for left, right in pairwise(breaks) if right - left >= 2):
             # P'(offset) = (slope of cdf at lo - offset) - (slope at hi - offset), linear in the offset here
             middle = (left + right) // 2
             at_lo, at_hi = self._slope(self.lo - middle), self._slope(self.hi - middle)

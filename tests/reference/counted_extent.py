@@ -24,12 +24,9 @@ class CountedExtent:
             self.runs.append([tuple_number])
             self.work["insert_run"] += 1
         if sum(map(len, self.runs)) > self.w:
-            self._expire()
-
-    def _expire(self) -> None:
-        self.runs[0].pop(0)
-        self.work["detach" if self.runs[0] else "delete_run"] += 1
-        self.runs = [run for run in self.runs if run]
+            self.runs[0].pop(0)
+            self.work["detach" if self.runs[0] else "delete_run"] += 1
+            self.runs = [run for run in self.runs if run]
 
 
 def extents(links: Sequence[int], w: int) -> list[tuple[int, int, Counter[str]]]:

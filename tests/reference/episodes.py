@@ -76,19 +76,15 @@ class SlowEpisodes:
         return values
 
     def _record(self, matches: list[Record]) -> Record:
-        members = sorted(
-            {(m["detected_at_us"], m["sensor"], m["id"], m["stream"]) for match in matches for m in match["members"]}
-        )
-        first = matches[0]
-        values = self._labels(first)
-        start_us, end_us = self._interval(matches)
-        step_us = round(self.rule["gap_s"] * 1e6) + 1
-        steps = (start_us - members[0][0] + step_us // 2) // step_us
-        rule = [round(self.rule["gap_s"] * 1e6), self.rule["interval"], self.rule["by"]]
+        fields, first = ("detected_at_us", "sensor", "id", "stream"), matches[0]
+        members = sorted({tuple(member[each] for each in fields) for match in matches for member in match["members"]})
+        values, (start_us, end_us) = self._labels(first), self._interval(matches)
+        gap_us = round(self.rule["gap_s"] * 1e6)
+        steps = (start_us - members[0][0] + (gap_us + 1) // 2) // (gap_us + 1)
+        rule = [gap_us, self.rule["interval"], self.rule["by"]]
         parts = [first["query"], *rule, first["area"], values, list(members[0]), steps]
-        named = json.dumps(parts, separators=(",", ":"))
         return {
-            "id": "e-" + hashlib.sha256(named.encode()).hexdigest()[:32],
+            "id": "e-" + hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode()).hexdigest()[:32],
             "query": first["query"],
             "query_version": max(match["query_version"] for match in matches),
             "area": first["area"],
@@ -98,7 +94,7 @@ class SlowEpisodes:
             "count": len(matches),
             "best_probability": max(match["probability"] for match in matches),
             "received_at_us": max(match["received_at_us"] for match in matches),
-            "members": [dict(zip(("detected_at_us", "sensor", "id", "stream"), m, strict=True)) for m in members],
+            "members": [dict(zip(fields, member, strict=True)) for member in members],
         }
 
 

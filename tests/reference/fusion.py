@@ -44,8 +44,7 @@ class SlowFusion:
         if change.get("removed"):
             self.queries.pop(change["id"], None)
             return
-        paused = change.get("paused", False)
-        new = SlowQuery.of(change["query"], change["version"], len(self.rows), paused=paused)
+        new = SlowQuery.of(change["query"], change["version"], len(self.rows), paused=change.get("paused", False))
         old = self.queries.get(change["id"])
         if old is not None and old.scope() == new.scope():
             new.activation = old.activation
@@ -56,35 +55,27 @@ class SlowFusion:
             self.silence.heartbeat(partition, content["received_at_us"], self.watermark_us)
         else:
             self.silence.frame(content["area"], partition, content["received_at_us"])
-            self._frame(content)
-
-    def _frame(self, frame: dict[str, Any]) -> None:
-        for fields in frame["detections"]:
-            template = Histogram.from_json(frame["templates"][fields["template"]])
-            self._row(SlowRow(len(self.rows), frame["area"], fields, template), frame["received_at_us"])
+            for fields in content["detections"]:
+                template = Histogram.from_json(content["templates"][fields["template"]])
+                self._row(SlowRow(len(self.rows), content["area"], fields, template), content["received_at_us"])
 
     def _row(self, row: SlowRow, received_at_us: int) -> None:
-        latest_us = row.fields["latest_us"]
-        before = self.watermark_us.get(row.area)
-        reached = min(latest_us, received_at_us)
-        now_us = self.watermark_us[row.area] = reached if before is None else max(before, reached)
-        late_by_us = now_us - self.streams[row.fields["stream"]].max_delay_us - latest_us
+        reached_us = min(row.fields["latest_us"], received_at_us)
+        now_us = self.watermark_us[row.area] = max(self.watermark_us.get(row.area, reached_us), reached_us)
+        late_by_us = self._late_by_us(row, now_us)
         if late_by_us > 0:
             self.late.append((*row.name, late_by_us))
             return
         known = [other for other in self.rows if other.area == row.area and other.name == row.name]
-        if known and not self._is_late_by_now(known[-1], now_us):
+        if known and self._late_by_us(known[-1], now_us) <= 0:
             same = known[-1].fields == row.fields
             self.duplicates += same
             self.conflicts += not same
             return
         self.rows.append(row)
-        for query in self.queries.values():
-            if not query.paused:
-                self.matches += [
-                    (identity, query.id, query.version, row.area, members, supersedes)
-                    for identity, members, supersedes in query.completed_by(row, self.rows)
-                ]
+        for query in (each for each in self.queries.values() if not each.paused):
+            for identity, members, supersedes in query.completed_by(row, self.rows):
+                self.matches.append((identity, query.id, query.version, row.area, members, supersedes))
 
-    def _is_late_by_now(self, row: SlowRow, now_us: int) -> bool:
-        return bool(row.fields["latest_us"] < now_us - self.streams[row.fields["stream"]].max_delay_us)
+    def _late_by_us(self, row: SlowRow, now_us: int) -> int:
+        return int(now_us - self.streams[row.fields["stream"]].max_delay_us - row.fields["latest_us"])

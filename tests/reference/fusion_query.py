@@ -68,17 +68,16 @@ class SlowQuery:
     sensors: str
     joint_threshold: float | None
     at_least: int | None
-    equal: str | None
+    equal: str
     version: int
     paused: bool
     activation: int
 
     @classmethod
     def of(cls, query: dict[str, Any], version: int, activation: int, *, paused: bool) -> SlowQuery:
-        joint = query.get("joint_threshold")
+        joint, at_least, equal = query.get("joint_threshold"), query.get("at_least"), query.get("equal", "")
         edges = [SlowEdge.of(edge, joint or 0) for edge in query["within"]]
-        equal = query.get("equal", "").removeprefix("attributes.") or None
-        fixed = query["id"], query["from"], edges, query["sensors"], joint, query.get("at_least"), equal
+        fixed = query["id"], query["from"], edges, query["sensors"], joint, at_least, equal.removeprefix("attributes.")
         return cls(*fixed, version, paused, activation)
 
     def scope(self) -> tuple[object, ...]:
@@ -108,15 +107,13 @@ class SlowQuery:
 
     def _whole(self, players: Players, earlier: Sequence[SlowRow]) -> list[Players]:
         """Fill one role after the other, each beside one that is filled."""
-        missing = [role for role in self.roles if role not in players and self._is_beside(role, players)]
+        beside = {role for edge in self.edges if {edge.a, edge.b} & players.keys() for role in (edge.a, edge.b)}
+        missing = [role for role in self.roles if role not in players and role in beside]
         if not missing:
             return [players]
         tried = ({**players, missing[0]: row} for row in earlier if row.fields["stream"] == self.roles[missing[0]])
         allowed = [each for each in tried if len({row.number for row in each.values()}) == len(each)]
         return [whole for each in allowed if self._allows(each) for whole in self._whole(each, earlier)]
-
-    def _is_beside(self, role: str, players: Players) -> bool:
-        return any({edge.a, edge.b} <= {role, *players} and role in (edge.a, edge.b) for edge in self.edges)
 
     def _grown(self, players: Players, row: SlowRow) -> Iterator[Players]:
         if any(row is other for other in players.values()):
@@ -150,21 +147,14 @@ class SlowQuery:
         return every_pair and len(kinds) == 1 and self.edges[0].window.is_symmetric
 
     def _allows(self, players: Players) -> bool:
-        return (
-            all(self._sensors_agree(one, other) for one, other in combinations(players.values(), 2))
-            and all(edge.holds(players) for edge in self.edges)
-            and self._is_equal(players)
-            and self._holds_jointly(players)
-        )
-
-    def _sensors_agree(self, one: SlowRow, other: SlowRow) -> bool:
-        return self.sensors == "any" or (self.sensors == "same") == (one.fields["sensor"] == other.fields["sensor"])
+        sensors = [row.fields["sensor"] for row in players.values()]
+        agree = [self.sensors == "any" or (self.sensors == "same") == (a == b) for a, b in combinations(sensors, 2)]
+        hold = all(agree) and all(edge.holds(players) for edge in self.edges)
+        return hold and self._is_equal(players) and self._holds_jointly(players)
 
     def _is_equal(self, players: Players) -> bool:
-        if self.equal is None:
-            return True
-        values = [json.dumps(row.fields["attributes"].get(self.equal)) for row in players.values()]
-        return len(set(values)) == 1 and values[0] != "null"
+        values = {json.dumps(row.fields["attributes"].get(self.equal)) for row in players.values()}
+        return not self.equal or (len(values) == 1 and values != {"null"})
 
     def _holds_jointly(self, players: Players) -> bool:
         edges = [(e.a, e.b, e.window) for e in self.edges if {e.a, e.b} <= players.keys()]

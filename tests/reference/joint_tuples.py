@@ -33,16 +33,16 @@ class Tuple:
         return [[each] for each in self.templates], index, np.array(self.at_s)[:, None] * SECOND
 
     def joint(self) -> tuple[float, float, float]:
-        found = joint_probabilities(self.graph, *self.columns)
-        return float(found.lower[0]), float(found.value[0]), float(found.upper[0])
+        joint = joint_probabilities(self.graph, *self.columns)
+        return float(joint.lower[0]), float(joint.value[0]), float(joint.upper[0])
 
     def exact(self) -> Fraction:
         return graph_probability(self.graph, self.templates, [at * SECOND for at in self.at_s])
 
     def edge_probabilities(self) -> list[float]:
-        members = dict(zip(self.graph.roles, zip(self.templates, self.at_s, strict=True), strict=True))
-        ends = [(*members[edge.a], *members[edge.b], edge.window) for edge in self.graph.edges]
-        return [match_probability(a, b, b_s - a_s, window) for a, a_s, b, b_s, window in ends]
+        u = dict(zip(self.graph.roles, self.templates, strict=True))
+        at_s = dict(zip(self.graph.roles, self.at_s, strict=True))
+        return [match_probability(u[e.a], u[e.b], at_s[e.b] - at_s[e.a], e.window) for e in self.graph.edges]
 
 
 @st.composite
@@ -80,24 +80,23 @@ def tuples(draw: st.DrawFn, members: tuple[int, int] = (2, 4), extra: int = 3) -
 
 def random_templates(rng: np.random.Generator, count: int, buckets: int) -> list[Histogram]:
     """About 4 s long; every third has a gap or an exact time."""
-    found = []
+    templates = []
     for number in range(count):
         edges = np.concatenate(([0.0], np.cumsum(rng.uniform(0.5, 1.5, buckets)))) * 4 / buckets - 2
         mass = rng.dirichlet(np.ones(buckets))
         if number % 3 == 2:
             edges[1] = edges[number % 2]
             mass[-2] *= number % 2
-        found.append(Histogram(edges, mass / mass.sum()))
-    return found
+        templates.append(Histogram(edges, mass / mass.sum()))
+    return templates
 
 
-CLIQUES = {
-    k: ConstraintGraph.clique(
-        STREAMS[:k],
-        {(a, b): Window(lo_s=-1.7 - n / 7, hi_s=2.3 + n / 9) for n, (a, b) in enumerate(combinations(STREAMS[:k], 2))},
-    )
-    for k in (3, 4, 5)
-}
+def _clique(k: int) -> ConstraintGraph:
+    pairs = enumerate(combinations(STREAMS[:k], 2))
+    return ConstraintGraph.clique(STREAMS[:k], {p: Window(lo_s=-1.7 - n / 7, hi_s=2.3 + n / 9) for n, p in pairs})
+
+
+CLIQUES = {k: _clique(k) for k in (3, 4, 5)}
 FORMS = [
     ConstraintGraph.clique("abcd", Window(1.9)),
     ConstraintGraph.path("abcde", Window(lo_s=-0.7, hi_s=1.6)),

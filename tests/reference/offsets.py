@@ -28,9 +28,7 @@ def misjudged(
     """Offsets on the wrong side of `intervals`, with their probability: P inside too small, or outside too large."""
     wrong = []
     for offset in offsets:
-        inside = any(lo <= offset <= hi for lo, hi in intervals)
-        probability = probability_at(u, v, offset, window)
-        excess = probability - Fraction(threshold)
-        if (inside and excess < -TOLERANCE) or (not inside and excess >= TOLERANCE):
-            wrong.append((offset, float(probability)))
+        excess = probability_at(u, v, offset, window) - Fraction(threshold)
+        if excess < -TOLERANCE if any(lo <= offset <= hi for lo, hi in intervals) else excess >= TOLERANCE:
+            wrong.append((offset, float(excess) + threshold))
     return wrong

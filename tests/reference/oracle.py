@@ -1,12 +1,11 @@
 """What Coincide must answer, computed the slow and obvious way from the definition.
 
-Given the detections that were accepted (none of them late, none twice) and the history of the queries, the set of
-matches does not depend on arrival order, batches, shards or restarts.  So this file has no buffer, no watermark
-and no eviction: it looks at every pair of an area that could possibly qualify and applies the rules of
-docs/explanation/semantics.md one after the other.
+Given the detections that were accepted and the history of the queries, the set of matches does not depend on arrival
+order, batches, shards or restarts. So this file has no buffer and no watermark: it looks at every pair of an area that
+could qualify and applies the rules of docs/explanation/semantics.md one after the other.
 
-Time in the history is counted in *phases*: a detection says in which phase it was processed, a version says from
-which phase on it was in force.  A test that changes queries waits between phases; one that does not has phase 0 only.
+Time in the history is counted in *phases*: a detection says in which phase it was processed, a version says from which
+phase on it was in force. A test that changes no queries has phase 0 only.
 """
 
 from __future__ import annotations
@@ -83,14 +82,13 @@ def expected_matches(detections: Iterable[Detection], history: Iterable[QueryVer
     for version in history:
         by_query[version.query].append(version)
     groups = _by_area_and_stream(detections)
-    found = (
-        match
+    matches = [
+        _judge(a, b, shape, versions)
         for versions in by_query.values()
         for shape in {version.shape: version for version in versions}.values()
         for a, b in _candidates(groups, shape)
-        if (match := _judge(a, b, shape, versions)) is not None
-    )
-    return {match.key: match for match in found}
+    ]
+    return {match.key: match for match in matches if match is not None}
 
 
 def _by_area_and_stream(detections: Iterable[Detection]) -> dict[tuple[str, str], list[Detection]]:
@@ -113,8 +111,6 @@ def _candidates(
     (_, first), (_, second) = query.roles
     for area in {area for area, _ in groups}:
         left, right = groups.get((area, first), []), groups.get((area, second), [])
-        if not left or not right:
-            continue
         slack_us = _widest_us(left) + _widest_us(right)
         times_us = [b.detected_at_us for b in right]
         for a in left:
@@ -124,7 +120,7 @@ def _candidates(
 
 
 def _widest_us(group: list[Detection]) -> Fraction:
-    return max(abs(end) for template in {d.template for d in group} for end in template.reach_us)
+    return max((abs(end) for template in {d.template for d in group} for end in template.reach_us), default=Fraction(0))
 
 
 def _allowed(a: Detection, b: Detection, query: QueryVersion) -> bool:
@@ -138,7 +134,8 @@ def _allowed(a: Detection, b: Detection, query: QueryVersion) -> bool:
 
 
 def _judge(a: Detection, b: Detection, shape: QueryVersion, versions: list[QueryVersion]) -> Expected | None:
-    in_force = _in_force(versions, max(a.phase, b.phase))
+    begun = [version for version in versions if version.since <= max(a.phase, b.phase)]
+    in_force = max(begun, key=lambda version: version.version, default=None)
     if in_force is None or in_force.removed or in_force.paused or in_force.shape != shape.shape:
         return None
     if min(a.phase, b.phase) < _activated(versions, in_force):
@@ -151,17 +148,11 @@ def _judge(a: Detection, b: Detection, shape: QueryVersion, versions: list[Query
     return Expected((in_force.query, members), a.area, in_force.version, probability, borderline)
 
 
-def _in_force(versions: list[QueryVersion], phase: int) -> QueryVersion | None:
-    begun = [version for version in versions if version.since <= phase]
-    return max(begun, key=lambda version: version.version, default=None)
-
-
 def _activated(versions: list[QueryVersion], current: QueryVersion) -> int:
     """The phase of the query's creation, or of its last change of streams or window, up to ``current``."""
     since = current.since
-    for version in sorted(versions, key=lambda v: v.version, reverse=True):
-        if version.version > current.version:
-            continue
+    so_far = [version for version in versions if version.version <= current.version]
+    for version in sorted(so_far, key=lambda v: v.version, reverse=True):
         if version.removed or version.activating != current.activating:
             break
         since = version.since

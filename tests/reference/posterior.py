@@ -68,11 +68,11 @@ class ExactPosterior:
             term = [self.events[anchor].density((a + b) / 2)]
             for other, event in enumerate(self.events):
                 if other != anchor and term != [0]:
-                    third, two_thirds = (2 * a + b) / 3, (a + 2 * b) / 3
-                    fits = [event.between(t + self.lo, t + self.hi) for t in (third, two_thirds)]
-                    slope = (fits[1] - fits[0]) / (two_thirds - third)
+                    third = (2 * a + b) / 3
+                    fits = [event.between(t + self.lo, t + self.hi) for t in (third, (a + 2 * b) / 3)]
+                    slope = (fits[1] - fits[0]) / ((b - a) / 3)
                     term = _product(term, [fits[0] - slope * third, slope])
-            total = _sum(total, term)
+            total = [p + q for p, q in zip_longest(total, term, fillvalue=Fraction(0))]
         return total
 
     def _atoms(self) -> list[tuple[Fraction, Fraction]]:
@@ -88,8 +88,7 @@ class ExactPosterior:
         return found
 
     def _moment(self, power: int) -> Fraction:
-        pieces = ((a, b, [Fraction(0)] * power + density) for a, b, density in self.pieces if any(density))
-        spread = sum((_integral(density, a, b) for a, b, density in pieces), Fraction(0))
+        spread = sum((_integral([Fraction(0)] * power + density, a, b) for a, b, density in self.pieces), Fraction(0))
         return spread + sum((mass * at**power for at, mass in self.atoms), Fraction(0))
 
 
@@ -101,10 +100,5 @@ def _product(p: Polynomial, q: Polynomial) -> Polynomial:
     return result
 
 
-def _sum(p: Polynomial, q: Polynomial) -> Polynomial:
-    return [a + b for a, b in zip_longest(p, q, fillvalue=Fraction(0))]
-
-
 def _integral(density: Polynomial, a: Fraction, b: Fraction) -> Fraction:
-    terms = (c * (b ** (n + 1) - a ** (n + 1)) / (n + 1) for n, c in enumerate(density))
-    return sum(terms, Fraction(0))
+    return sum((c * (b ** (n + 1) - a ** (n + 1)) / (n + 1) for n, c in enumerate(density) if c), Fraction(0))

@@ -7,17 +7,11 @@ from collections.abc import Sequence
 from coincide.coalescing import UnitCosts
 
 
-def _expired(cp: Sequence[float], i: int, w: int) -> float:
-    """Return cp[i-w], 0 while the window fills; i counts from 1."""
-    return cp[i - w - 1] if i > w else 0.0
-
-
 def eager_memory(costs: UnitCosts, cp: Sequence[float], w: int) -> float:
     """Equation 1."""
     m, r = costs.timestamp_size, costs.run_size
     total = 0.0
-    for i in range(1, len(cp) + 1):
-        arriving, leaving = cp[i - 1], _expired(cp, i, w)
+    for arriving, leaving in zip(cp, [0.0] * w + list(cp), strict=False):  # cp[i-w] is 0 while the window fills
         total += (arriving * m + (1 - arriving) * r) - (leaving * m + (1 - leaving) * r)
     return total
 
@@ -25,8 +19,7 @@ def eager_memory(costs: UnitCosts, cp: Sequence[float], w: int) -> float:
 def eager_update(costs: UnitCosts, cp: Sequence[float], oop: Sequence[float], w: int) -> float:
     """Equation 3, `(1 - cp[i-w] C_delete)` and all; C_merge and C_split as in the profile "paper"."""
     total = 0.0
-    for i in range(1, len(cp) + 1):
-        c, o, leaving = cp[i - 1], oop[i - 1], _expired(cp, i, w)
+    for c, o, leaving in zip(cp, oop, [0.0] * w + list(cp), strict=False):
         merge = costs.merge + costs.merge_late * o * c
         split = costs.split * o / c if o else 0.0
         total += (1 - o) * (1 - c) * costs.insert_run + (1 - o) * c * merge

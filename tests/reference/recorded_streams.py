@@ -13,15 +13,13 @@ from coincide import Detections, Histogram, Pairs, Stream, TimingJoin, Window
 from coincide.arrays.kinds import Int64Array
 from coincide.papers.recording import Recording
 from tests.reference import central_italy
-from tests.reference.oracle import Detection, Expected, QueryVersion, expected_matches
+from tests.reference.oracle import Detection, QueryVersion, expected_matches
 from tests.reference.pair_probability import Template
+from tests.reference.window_join import pushes_of
 
 UNIFORM = (
-    Histogram.uniform(-2, 0),
-    Histogram.uniform(-1, 1),
-    Histogram.uniform(-3, 0),
-    Histogram.point(),
-    Histogram.uniform(-1.000_001, 0.499_999),
+    *(Histogram.uniform(-2, 0), Histogram.uniform(-1, 1), Histogram.uniform(-3, 0)),
+    *(Histogram.point(), Histogram.uniform(-1.000_001, 0.499_999)),
 )
 SEVERAL_BUCKETS = (
     Histogram.from_latency([(0, 1, 0.6), (1, 2, 0.3), (2, 4, 0.1)]),
@@ -31,7 +29,6 @@ SEVERAL_BUCKETS = (
 LONG_WINDOWS = (Window(4.0), Window(5.5), Window(lo_s=1.0, hi_s=9.0), Window(lo_s=-12.0, hi_s=-3.0))
 SHORT_WINDOWS = (Window(0.5), Window(1.0), Window(lo_s=-0.5, hi_s=1.5), Window(lo_s=2.0, hi_s=2.0))
 THRESHOLDS = (1.0, 0.999_999_999, 0.8, 0.75, 0.5, 1 / 3, 0.25, 0.05, 1e-9)
-ROLES = (("a", "a"), ("b", "b"))
 
 PairSet = set[tuple[int, int]]
 
@@ -57,18 +54,16 @@ class Recorded:
 
 
 def two_streams(a: Detections, b: Detections, order: npt.ArrayLike | None = None) -> Recording:
-    """Return a recording of the streams a and b."""
     return Recording({"a": a, "b": b}, order)
 
 
 @st.composite
-def templates_of_any_buckets(draw: st.DrawFn, most: int = 9) -> Histogram:
-    """1 to `most` buckets within 4 s, of unequal lengths, masses that tie, and some inner ones of no mass."""
-    inner_edges = draw(st.integers(0, most - 1))
+def templates_of_any_buckets(draw: st.DrawFn) -> Histogram:
+    """1 to 9 buckets within 4 s, of unequal lengths, masses that tie, and some inner ones of no mass."""
+    inner_edges = draw(st.integers(0, 8))
     inner = draw(st.lists(st.integers(1, 15), min_size=inner_edges, max_size=inner_edges, unique=True))
     edges_s = np.array([0, *sorted(inner), 16]) / 4 + draw(st.sampled_from([-4.0, -2.0, -3.750_001]))
-    masses = st.sampled_from([0, 0, 1, 1, 2, 5])
-    mass = [draw(masses) for _ in range(len(inner) + 1)]
+    mass = [draw(st.sampled_from([0, 0, 1, 1, 2, 5])) for _ in range(len(inner) + 1)]
     mass[0], mass[-1] = max(1, mass[0]), max(1, mass[-1])
     return Histogram(edges_s, np.array(mass) / sum(mass))
 
@@ -83,7 +78,14 @@ def recorded(
     """3 to `longest` events a side, on a coarse clock (so that ties are many) or on a fine one."""
     step_us = draw(st.sampled_from([500_000, 1]))
     times = st.lists(st.integers(0, 16_000_000 // step_us).map(lambda k: k * step_us), min_size=3, max_size=longest)
-    a, b = (_frame(draw, draw(times), templates) for _ in range(2))
+    kinds = st.sampled_from(templates) if isinstance(templates, tuple) else templates
+
+    def detections() -> Detections:
+        times_us, chosen = draw(times), draw(st.lists(kinds, min_size=1, max_size=4, unique=True))
+        index = st.lists(st.integers(0, len(chosen) - 1), min_size=len(times_us), max_size=len(times_us))
+        return Detections(times_us, chosen, draw(index))
+
+    a, b = detections(), detections()
     order = draw(orders_of_arrival(np.concatenate((a.detected_at_us, b.detected_at_us)).tolist()))
     threshold = draw(st.one_of(st.sampled_from(THRESHOLDS), st.floats(0.01, 0.99)))
     return Recorded(a, b, order, draw(st.sampled_from(windows)), threshold)
@@ -101,31 +103,30 @@ def orders_of_arrival(draw: st.DrawFn, times_us: list[int]) -> list[int]:
     return sorted(rows if every_us == 1 else reversed(rows), key=arrives.__getitem__)
 
 
-def _frame(
-    draw: st.DrawFn, times_us: list[int], templates: tuple[Histogram, ...] | st.SearchStrategy[Histogram]
-) -> Detections:
-    kinds = st.sampled_from(templates) if isinstance(templates, tuple) else templates
-    chosen = draw(st.lists(kinds, min_size=1, max_size=4, unique=True))
-    index = draw(st.lists(st.integers(0, len(chosen) - 1), min_size=len(times_us), max_size=len(times_us)))
-    return Detections(times_us, chosen, index)
-
-
 def long_recording(events: int = 200) -> Recorded:
-    """`events` of two streams, ten a second and up to 3 s late; the same ones on every machine.
-
-    Four uniform templates of 0 to 2 s a stream, a window of 2 s, threshold 0.7.
-    """
+    """`events` of two streams, ten a second and up to 3 s late; the same ones on every machine."""
     draw = random.Random(2006)
-    lengths_s = (0.0, 0.5, 1.2, 2.0)
     times_us = [draw.randrange(100_000 * events) for _ in range(events)]
-    a, b = (
-        Detections(half, [Histogram.uniform(-length_s, 0) for length_s in lengths_s], [k % 4 for k in range(len(half))])
-        for half in (times_us[::2], times_us[1::2])
+    clocks, halves = (
+        [Histogram.uniform(-length_s, 0) for length_s in (0.0, 0.5, 1.2, 2.0)],
+        (times_us[::2], times_us[1::2]),
     )
-    reported_us = [*times_us[::2], *times_us[1::2]]
-    arrives_us = [time_us + draw.randrange(3_000_000) for time_us in reported_us]
-    order = sorted(range(events), key=lambda row: arrives_us[row])
-    return Recorded(a, b, order, Window(2.0), 0.7)
+    a, b = (Detections(half, clocks, [k % 4 for k in range(len(half))]) for half in halves)
+    arrives_us = [time_us + draw.randrange(3_000_000) for half in halves for time_us in half]
+    return Recorded(a, b, sorted(range(events), key=arrives_us.__getitem__), Window(2.0), 0.7)
+
+
+def random_templates(count: int, longest_ms: int, seed: int) -> list[Histogram]:
+    """Templates of detection latency: 4 to 8 buckets, 1/5 to 1 times `longest_ms` long, any masses."""
+    random = np.random.default_rng(seed)
+
+    def template(length_ms: int) -> Histogram:
+        buckets = int(random.integers(4, 9))
+        inner_ms = 1 + random.choice(length_ms - 1, buckets - 1, replace=False)
+        edges_ms = np.sort(np.concatenate(([0, length_ms], inner_ms))) - length_ms
+        return Histogram(edges_ms / 1e3, random.dirichlet(np.ones(buckets)))
+
+    return [template(int(random.integers(longest_ms // 5, longest_ms + 1))) for _ in range(count)]
 
 
 def positions(pairs: Pairs | Int64Array) -> PairSet:
@@ -145,7 +146,7 @@ def streamed(streams: Recorded, most_a_push: int = 1) -> PairSet:
     }
     join = TimingJoin(declared["a"], declared["b"], streams.window, streams.threshold, sensors="any")
     pairs: list[tuple[int, int]] = []
-    for side, rows in _runs(recording, most_a_push):
+    for side, rows in pushes_of(((event.stream, event.row) for event in recording), most_a_push):
         part = of_side[side].take(np.array(rows))
         changes = join.push(side, Detections(part.detected_at_us, part.templates, part.template_index, id=rows))
         assert len(changes.late) == 0
@@ -154,37 +155,19 @@ def streamed(streams: Recorded, most_a_push: int = 1) -> PairSet:
     return set(pairs)
 
 
-def _runs(recording: Recording, most: int) -> list[tuple[str, list[int]]]:
-    """Return sides and rows of what arrives one after the other of one stream, at most so many together."""
-    runs: list[tuple[str, list[int]]] = []
-    for event in recording:
-        if not runs or runs[-1][0] != event.stream or len(runs[-1][1]) == most:
-            runs.append((event.stream, []))
-        runs[-1][1].append(event.row)
-    return runs
-
-
 def by_definition(streams: Recorded) -> tuple[PairSet, PairSet]:
     """Pairs that match and pairs that may, being at the very threshold, by the oracle."""
-    window = streams.window
-    query = QueryVersion("q", 1, ROLES, window.lo_s, window.hi_s, streams.threshold, "any")
-    rows = [row for stream, frame in (("a", streams.a), ("b", streams.b)) for row in _oracle_rows(stream, frame)]
-    matches = {_rows_of(match): match.borderline for match in expected_matches(rows, [query]).values()}
-    return {pair for pair, borderline in matches.items() if not borderline}, set(matches)
+    window, roles = streams.window, (("a", "a"), ("b", "b"))
+    query = QueryVersion("q", 1, roles, window.lo_s, window.hi_s, streams.threshold, "any")
+    matches = expected_matches([*_oracle_rows("a", streams.a), *_oracle_rows("b", streams.b)], [query])
+    borderline = {(int(key[1][0][2]), int(key[1][1][2])): match.borderline for key, match in matches.items()}
+    return {pair for pair, may in borderline.items() if not may}, set(borderline)
 
 
-def _oracle_rows(stream: str, frame: Detections) -> list[Detection]:
-    templates = [Template(tuple(each.edges_s.tolist()), tuple(each.mass.tolist())) for each in frame.templates]
-    columns = zip(frame.detected_at_us.tolist(), frame.template_index.tolist(), strict=True)
-    return [
-        Detection("area", f"{stream}{row}", str(row), stream, time_us, templates[template])
-        for row, (time_us, template) in enumerate(columns)
-    ]
-
-
-def _rows_of(match: Expected) -> tuple[int, int]:
-    (_, _, left), (_, _, right) = match.key[1]
-    return int(left), int(right)
+def _oracle_rows(stream: str, events: Detections) -> list[Detection]:
+    templates = [Template(tuple(each.edges_s.tolist()), tuple(each.mass.tolist())) for each in events.templates]
+    rows = enumerate(zip(events.detected_at_us.tolist(), events.template_index.tolist(), strict=True))
+    return [Detection("area", f"{stream}{row}", str(row), stream, us, templates[index]) for row, (us, index) in rows]
 
 
 def central_italy_slice(

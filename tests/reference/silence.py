@@ -30,14 +30,11 @@ class SlowSilence:
                 self.counted_us[area] = beyond_us
 
     def _hear(self, partition: int, received_at_us: int) -> None:
-        before_us = self.heard_us.get(partition)
-        if before_us is None or self.quiet_us is None:
-            self.heard_us[partition] = max(received_at_us, before_us or received_at_us)
-            self.listened_us[partition] = 0
-            return
+        before_us = self.heard_us.setdefault(partition, received_at_us)
+        self.listened_us.setdefault(partition, 0)
         step_us = received_at_us - before_us
-        if -self.quiet_us <= step_us <= self.quiet_us:
-            self.listened_us[partition] += max(step_us, 0)
-            self.heard_us[partition] = max(before_us, received_at_us)
-        else:
+        if self.quiet_us is not None and abs(step_us) > self.quiet_us:
             self.heard_us[partition] = received_at_us
+        else:
+            self.heard_us[partition] = max(before_us, received_at_us)
+            self.listened_us[partition] += max(step_us, 0) if self.quiet_us is not None else 0

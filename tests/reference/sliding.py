@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -53,26 +54,12 @@ class SlowReadingsQuery:
     paused: bool
     activation: int
 
-    @property
-    def coalesce(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.json["coalesce"]
-        return found
-
-    @property
-    def time(self) -> int:
-        return _units(self.coalesce["window"]["time_s"])
-
-    @property
-    def slide(self) -> int:
-        return _units(self.coalesce["window"]["slide_s"])
-
-    @property
-    def hold(self) -> int:
-        return _units(self.coalesce.get("hold_s", self.coalesce["window"]["time_s"]))
-
-    @property
-    def equivalence(self) -> Any:
-        return self.coalesce.get("equivalence", "any" if "where" in self.coalesce else "equal")
+    def __post_init__(self) -> None:
+        self.coalesce: dict[str, Any] = self.json["coalesce"]
+        window = self.coalesce["window"]
+        self.time, self.slide = _units(window["time_s"]), _units(window["slide_s"])
+        self.hold = _units(self.coalesce.get("hold_s", window["time_s"]))
+        self.equivalence = self.coalesce.get("equivalence", "any" if "where" in self.coalesce else "equal")
 
     def scope(self) -> tuple[object, ...]:
         return self.coalesce["from"], _listed(self.coalesce.get("by", "sensor")), self.coalesce["value"]
@@ -86,35 +73,25 @@ class SlowReadingsQuery:
             sides = sorted(chosen)
             start, stop = max(side.start for side in sides), min(side.end for side in sides)
             held = [_holding(side.readings, start, stop) for side in sides]
-            yield Answer(
-                self.json["id"],
-                self.version,
-                area,
-                end * UNIT_US,
-                tuple(side.group for side in sides),
-                start * UNIT_US,
-                stop * UNIT_US,
-                sum(len(each) for each in held),
-                tuple(_canonical(self._worth(each[0].value)) for each in held),
-                max(each[-1].received_at_us for each in held),
-            )
+            groups, count = tuple(side.group for side in sides), sum(len(each) for each in held)
+            values = tuple(_canonical(self._worth(each[0].value)) for each in held)
+            received_us = max(each[-1].received_at_us for each in held)
+            window = self.json["id"], self.version, area, end * UNIT_US
+            yield Answer(*window, groups, start * UNIT_US, stop * UNIT_US, count, values, received_us)
 
     def _readings(self, rows: Sequence[SlowRow], received: dict[int, int]) -> dict[Group, list[Reading]]:
-        found: dict[Group, list[Reading]] = {}
+        readings: dict[Group, list[Reading]] = {}
         for row in rows:
             group, value = self._group(row), row.fields["attributes"].get(self.coalesce["value"][11:])
-            if row.number < self.activation or row.fields["stream"] != self.coalesce["from"] or group is None:
-                continue
-            if not self._is_value(value):
-                continue
-            ts = row.fields["latest_us"] // UNIT_US
-            found.setdefault(group, []).append(Reading(ts, *row.name, value, received[row.number]))
-        return found
+            is_asked_for = row.number >= self.activation and row.fields["stream"] == self.coalesce["from"]
+            if is_asked_for and group is not None and self._is_value(value):
+                ts = row.fields["latest_us"] // UNIT_US
+                readings.setdefault(group, []).append(Reading(ts, *row.name, value, received[row.number]))
+        return readings
 
     def _group(self, row: SlowRow) -> Group | None:
-        values = {"sensor": row.fields["sensor"]} | {
-            f"attributes.{name}": value for name, value in row.fields["attributes"].items()
-        }
+        values = {f"attributes.{name}": value for name, value in row.fields["attributes"].items()}
+        values["sensor"] = row.fields["sensor"]
         names = _listed(self.coalesce.get("by", "sensor"))
         if any(not isinstance(values.get(name), str | int | float) for name in names):
             return None
@@ -151,13 +128,8 @@ class SlowReadingsQuery:
         return before[-1]
 
     def _interests(self, value: Any) -> bool:
-        where = self.coalesce.get("where", {})
-        return (
-            ("above" not in where or value > where["above"])
-            and ("at_least" not in where or value >= where["at_least"])
-            and ("below" not in where or value < where["below"])
-            and ("at_most" not in where or value <= where["at_most"])
-        )
+        rules = {"above": operator.gt, "at_least": operator.ge, "below": operator.lt, "at_most": operator.le}
+        return all(rules[name](value, bound) for name, bound in self.coalesce.get("where", {}).items())
 
     def _goes_on(self, previous: Reading | None, following: Reading) -> bool:
         if previous is None or previous == following:
@@ -186,10 +158,9 @@ class SlowReadingsQuery:
             yield from (pair for pair in combinations(spells, 2) if self._is_similar(*pair))
 
     def _is_similar(self, one: Spell, other: Spell) -> bool:
-        common = min(one.end, other.end) - max(one.start, other.start)
-        if one.group == other.group or common < _units(self.json["join"]["lasting_s"]):
-            return False
         start, stop = max(one.start, other.start), min(one.end, other.end)
+        if one.group == other.group or stop - start < _units(self.json["join"]["lasting_s"]):
+            return False
         ours, theirs = (self._worth(_holding(side.readings, start, stop)[0].value) for side in (one, other))
         within = self.json["join"].get("within", 0)
         return abs(ours - theirs) <= within if within > 0 else _canonical(ours) == _canonical(theirs)
@@ -206,18 +177,15 @@ class SlowSliding(SlowFusion):
     def push(self, records: list[InputRecord]) -> None:
         before = dict(self.watermark_us)
         super().push(records)
-        for query in self.sliding.values():
-            if not query.paused:
-                for area, watermark_us in self.watermark_us.items():
-                    self.answers += self._of_area(query, area, before.get(area), watermark_us)
+        for query in (each for each in self.sliding.values() if not each.paused):
+            for area, watermark_us in self.watermark_us.items():
+                self.answers += self._of_area(query, area, before.get(area), watermark_us)
 
     def _of_area(self, query: SlowReadingsQuery, area: str, before_us: int | None, now_us: int) -> Iterator[Answer]:
         delay_us = self.streams[query.coalesce["from"]].max_delay_us
         rows = [row for row in self.rows if row.area == area]
-        if not rows:
-            return
-        earliest = min(row.fields["latest_us"] for row in rows) // UNIT_US
-        latest = max(row.fields["latest_us"] for row in rows) // UNIT_US
+        units = [row.fields["latest_us"] // UNIT_US for row in rows] or [0]
+        earliest, latest = min(units), max(units)
         for end in range(earliest - earliest % query.slide, latest + query.time + query.hold + 1, query.slide):
             if (before_us is None or before_us - delay_us < end * UNIT_US) and end * UNIT_US <= now_us - delay_us:
                 yield from query.answers(area, rows, self.received, end)
@@ -245,32 +213,17 @@ class SlowSliding(SlowFusion):
 
 def recorded_answers(records: Sequence[dict[str, Any]]) -> list[Answer]:
     """Return records of the episodes topic as the oracle gives them."""
-    return [
-        Answer(
-            record["query"],
-            record["query_version"],
-            record["area"],
-            record["window"]["end_us"],
-            _groups(record["group"], record["value"]),
-            record["start_us"],
-            record["end_us"],
-            record["count"],
-            tuple(map(_canonical, record["value"].values()))
-            if isinstance(record["value"], dict)
-            else (_canonical(record["value"]),),
-            record["received_at_us"],
-        )
-        for record in records
-    ]
-
-
-def _groups(group: dict[str, Any], value: object) -> tuple[Group, ...]:
-    if not isinstance(value, dict):
-        return (tuple((name, _canonical(each)) for name, each in group.items()),)
-    return tuple(
-        tuple((name[2:], _canonical(each)) for name, each in group.items() if name.startswith(f"{side}."))
-        for side in value
-    )
+    answers = []
+    for record in records:
+        group = [(name, _canonical(each)) for name, each in record["group"].items()]
+        values, groups = [record["value"]], [tuple(group)]
+        if isinstance(sides := record["value"], dict):  # of a join
+            values = list(sides.values())
+            groups = [tuple((name[2:], each) for name, each in group if name[:2] == f"{side}.") for side in sides]
+        window = record["query"], record["query_version"], record["area"], record["window"]["end_us"]
+        run = tuple(groups), record["start_us"], record["end_us"], record["count"]
+        answers.append(Answer(*window, *run, tuple(map(_canonical, values)), record["received_at_us"]))
+    return answers
 
 
 def _holding(readings: Sequence[Reading], start: int, end: int) -> list[Reading]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from hypothesis import strategies as st
 
 from coincide import Histogram, Window
@@ -14,11 +16,7 @@ def templates(draw: st.DrawFn, unit_s: float = 1.0, longest_bucket: int = 9) -> 
     """Up to 5 buckets of whole units, with atoms (zero length) and gaps (zero mass) among them."""
     lengths = draw(st.lists(st.integers(0, longest_bucket), min_size=1, max_size=5))
     weights = draw(st.lists(st.integers(0, 3), min_size=len(lengths), max_size=len(lengths)).filter(any))
-    edge = draw(st.integers(-20, 20))
-    edges = [edge]
-    for length in lengths:
-        edge += length
-        edges.append(edge)
+    edges = accumulate(lengths, initial=draw(st.integers(-20, 20)))
     return Histogram([e * unit_s for e in edges], [w / sum(weights) for w in weights])
 
 

@@ -17,25 +17,18 @@ def instants(interval: Interval | Fact) -> set[int]:
 def relation(a: Interval, b: Interval) -> str:
     """Return which of Allen's thirteen holds, by the sets of instants."""
     ours, theirs = instants(a), instants(b)
-    if not ours & theirs:
-        return _apart(ours, theirs)
-    if ours == theirs:
-        return "equals"
-    if ours < theirs:
-        return {(True, False): "starts", (False, True): "finishes"}.get(_shared_ends(ours, theirs), "during")
-    if ours > theirs:
-        return {(True, False): "started by", (False, True): "finished by"}.get(_shared_ends(ours, theirs), "contains")
-    return "overlaps" if min(ours) < min(theirs) else "overlapped by"
-
-
-def _apart(ours: set[int], theirs: set[int]) -> str:
     if max(ours) < min(theirs):
         return "meets" if max(ours) + 1 == min(theirs) else "before"
-    return "met by" if max(theirs) + 1 == min(ours) else "after"
-
-
-def _shared_ends(ours: set[int], theirs: set[int]) -> tuple[bool, bool]:
-    return min(ours) == min(theirs), max(ours) == max(theirs)
+    if max(theirs) < min(ours):
+        return "met by" if max(theirs) + 1 == min(ours) else "after"
+    if ours == theirs:
+        return "equals"
+    shared_ends = min(ours) == min(theirs), max(ours) == max(theirs)
+    if ours < theirs:
+        return {(True, False): "starts", (False, True): "finishes"}.get(shared_ends, "during")
+    if ours > theirs:
+        return {(True, False): "started by", (False, True): "finished by"}.get(shared_ends, "contains")
+    return "overlaps" if min(ours) < min(theirs) else "overlapped by"
 
 
 def spans(held: set[int]) -> list[Interval]:
@@ -58,9 +51,8 @@ def join_in_windows(
 ) -> list[tuple[int, int, int, int, int]]:
     """Return (window, left, right, start, end) of all pairs of facts in different groups, in order."""
     found = []
-    for (number, window), (i, ours), (j, theirs) in product(
-        enumerate(windows), enumerate(a), enumerate(a if b is None else b)
-    ):
+    every = product(enumerate(windows), enumerate(a), enumerate(a if b is None else b))
+    for (number, window), (i, ours), (j, theirs) in every:
         if b is None and (ours[0], i) >= (theirs[0], j):
             continue
         common = instants(ours) & instants(theirs) & instants(window)

@@ -72,9 +72,7 @@ def test_a_uniform_clique_as_the_mass_of_the_posterior(members: list[tuple[Histo
 @settings(deadline=None, max_examples=25)
 @given(data=st.data(), graph=constraint_graphs(most=4))
 def test_any_graph_as_simulated_and_below_every_edge(data: st.DataObject, graph: ConstraintGraph) -> None:
-    k = len(graph.roles)
-    of = data.draw(st.lists(templates, min_size=k, max_size=k))
-    at = data.draw(st.lists(times, min_size=k, max_size=k))
+    of, at = [data.draw(templates) for _ in graph.roles], [data.draw(times) for _ in graph.roles]
     joint = graph_probability(graph, of, at)
     share, _ = simulated(graph, of, [each / 1e6 for each in at], draws=4_000)
     assert abs(float(joint) - share) < 0.04  # 5 standard deviations

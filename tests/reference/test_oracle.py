@@ -45,12 +45,11 @@ def test_an_atom_and_a_gap() -> None:
 
 
 def detection(stream: str, at_s: float, sensor: str = "", phase: int = 0, area: str = "bay") -> Detection:
-    sensor = sensor or f"{stream}-sensor"
-    return Detection(area, sensor, f"{stream}@{at_s}", stream, round(at_s * 1e6), EXACT, phase)
+    return Detection(area, sensor or stream, f"{stream}@{at_s}", stream, round(at_s * 1e6), EXACT, phase)
 
 
-def ids(found: dict[Key, Expected]) -> list[tuple[str, ...]]:
-    return sorted(tuple(identity for _, _, identity in members) for _, members in found)
+def ids(matches: dict[Key, Expected]) -> list[tuple[str, ...]]:
+    return sorted(tuple(identity for _, _, identity in members) for _, members in matches)
 
 
 def test_areas_never_meet() -> None:
@@ -69,24 +68,20 @@ def test_self_join_unordered_when_the_window_is_symmetric() -> None:
     rows = [detection("alpha", 1, "y"), detection("alpha", 0, "x"), detection("alpha", 5, "z")]
     both = (("first", "alpha"), ("second", "alpha"))
     assert ids(expected_matches(rows, [QueryVersion("q", 1, both, -2, 2, 0.5)])) == [("alpha@0", "alpha@1")]
-    assert ids(expected_matches(rows, [QueryVersion("q", 1, both, -4, 0, 0.5)])) == [
-        ("alpha@1", "alpha@0"),
-        ("alpha@5", "alpha@1"),
-    ]
+    ordered = ids(expected_matches(rows, [QueryVersion("q", 1, both, -4, 0, 0.5)]))
+    assert ordered == [("alpha@1", "alpha@0"), ("alpha@5", "alpha@1")]
 
 
 def test_versions_pause_and_activation() -> None:
     rows = [detection(stream, at_s, phase=phase) for phase, at_s in enumerate([0, 10, 20, 30]) for stream in "ab"]
-    roles = (("a", "a"), ("b", "b"))
 
     def version(number: int, since: int, hi_s: float = 10, *, paused: bool = False) -> QueryVersion:
-        return QueryVersion("q", number, roles, 0, hi_s, 0.5, paused=paused, since=since)
+        return QueryVersion("q", number, (("a", "a"), ("b", "b")), 0, hi_s, 0.5, paused=paused, since=since)
 
-    created, paused, resumed = version(1, 1), version(2, 2, paused=True), version(3, 3)
-    found = expected_matches(rows, [created, paused, resumed])
+    matches = expected_matches(rows, [version(1, 1), version(2, 2, paused=True), version(3, 3)])
     # phase 0 came before creation; a@10,b@20 was completed during the pause; a@20,b@30 after it.
-    assert ids(found) == [("a@10", "b@10"), ("a@20", "b@30"), ("a@30", "b@30")]
-    assert sorted(match.version for match in found.values()) == [1, 3, 3]
+    assert ids(matches) == [("a@10", "b@10"), ("a@20", "b@30"), ("a@30", "b@30")]
+    assert sorted(match.version for match in matches.values()) == [1, 3, 3]
 
     wider = expected_matches(rows, [version(1, 0), version(2, 2, hi_s=20)])
     assert ("a@10", "b@20") not in ids(wider), "a new window starts afresh: nothing from before it is joined"

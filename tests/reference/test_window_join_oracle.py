@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Detections, Histogram, Window
+from tests.reference.compatible_members import ACCURACY
 from tests.reference.constraint_graphs import CLIQUES
 from tests.reference.window_join import (
     ABSENT,
@@ -63,15 +64,13 @@ def test_members_share_area_and_key_and_no_sensor() -> None:
     assert window_join_oracle(frames, pair, sensors="same") == {(0, 0), (1, 2)}
     assert window_join_oracle(frames, pair, sensors="any") == {(0, 0), (0, 1), (1, 2)}
     assert window_join_oracle(frames, pair, key={"a": [7, 8], "b": [7, 0, 8]}, sensors="any") == {(0, 0), (1, 2)}
-    late_a = window_join_oracle(frames, pair, where=lambda members: members[:, 0] == 1, sensors="any")
-    assert late_a == {(1, 2)}
+    assert window_join_oracle(frames, pair, where=lambda members: members[:, 0] == 1, sensors="any") == {(1, 2)}
 
 
 def test_members_that_share_no_edge_share_no_sensor_either() -> None:
     frames = {"a": seconds(0, sensor=["s1"]), "b": seconds(0, sensor=["s2"]), "c": seconds(0, 0, sensor=["s1", "s3"])}
     assert window_join_oracle(frames, ConstraintGraph.path(ABC, Window(1))) == {(0, 0, 1)}
-    unknown = {**frames, "c": seconds(0)}
-    assert window_join_oracle(unknown, ConstraintGraph.path(ABC, Window(1))) == {(0, 0, 0)}
+    assert window_join_oracle({**frames, "c": seconds(0)}, ConstraintGraph.path(ABC, Window(1))) == {(0, 0, 0)}
 
 
 def test_one_frame_under_several_names_is_a_self_join() -> None:
@@ -93,13 +92,11 @@ def test_uncertain_times_need_a_threshold() -> None:
 @settings(deadline=None, max_examples=20)
 @given(case=self_joins(most_rows=4))
 def test_alike_roles_of_one_frame_count_each_set_of_events_once(case: WindowJoinCase) -> None:
-    found = window_join_oracle(case.frames, case.graph, **case.asked)
-    events = [
-        frozenset((id(case.frames[name]), row) for name, row in zip(case.graph.roles, positions, strict=True))
-        for positions in found
-    ]
+    frames = [id(case.frames[name]) for name in case.graph.roles]
+    results = window_join_oracle(case.frames, case.graph, **case.asked)
+    events = [frozenset(zip(frames, positions, strict=True)) for positions in results]
     assert all(len(members) == len(case.graph.roles) for members in events)
-    if case.graph.uniform_window is not None and len({id(frame) for frame in case.frames.values()}) == 1:
+    if case.graph.uniform_window is not None and len(set(frames)) == 1:
         assert len(set(events)) == len(events)
 
 
@@ -123,22 +120,22 @@ def test_the_first_neutrinos_of_sn1987a() -> None:
 @settings(deadline=None, max_examples=20)
 @given(case=window_joins(most_choices=60))
 def test_every_result_passes_every_pair_it_has_an_edge_for(case: WindowJoinCase) -> None:
-    key = case.key
     for positions in window_join_oracle(case.frames, case.graph, **case.asked):
         chosen = dict(zip(case.graph.roles, positions, strict=True))
         for edge in case.graph.edges:
             least = case.threshold if edge.threshold is None else edge.threshold
             pair = ConstraintGraph.binary(edge.a, edge.b, edge.window, least)
-            found = window_join_oracle(case.frames, pair, key, sensors=case.sensors)
-            assert (chosen[edge.a], chosen[edge.b]) in found
+            results = window_join_oracle(case.frames, pair, case.key, sensors=case.sensors)
+            assert (chosen[edge.a], chosen[edge.b]) in results
 
 
 @settings(deadline=None, max_examples=20)
 @given(case=window_joins(most=4, most_choices=60, with_joint=False), threshold=st.sampled_from([0.5, 0.2, 0.01]))
 def test_a_joint_threshold_keeps_what_reaches_it(case: WindowJoinCase, threshold: float) -> None:
-    found = sorted(window_join_oracle(case.frames, case.graph, case.key, sensors=case.sensors))
-    joint = joint_probabilities(case.frames, case.graph, found)
-    kept = {each for each, probability in zip(found, joint, strict=True) if probability >= threshold}
+    results = sorted(window_join_oracle(case.frames, case.graph, case.key, sensors=case.sensors))
+    joint = joint_probabilities(case.frames, case.graph, results)
+    least = Fraction(threshold) - Fraction(ACCURACY)  # masses that do not add up to 1 may miss a tie by a rounding
+    kept = {each for each, probability in zip(results, joint, strict=True) if probability >= least}
     asked = {**case.asked, "threshold": threshold}
     assert window_join_oracle(case.frames, case.graph, **asked) == kept
     sure, possible = sure_and_possible(case.frames, case.graph, **asked)
@@ -180,16 +177,14 @@ def test_a_third_member_supersedes_the_pairs() -> None:
     assert members_of_result((ABSENT, 0, 1), TEN_SECONDS) == {"b": 0, "c": 1}
 
 
-def is_part(one: Positions, other: Positions) -> bool:
-    return one != other and all(mine in {ABSENT, theirs} for mine, theirs in zip(one, other, strict=True))
-
-
 @settings(deadline=None, max_examples=20)
 @given(data=st.data(), case=window_joins(CLIQUES, fewest=3, most=5, most_choices=40))
 def test_arrivals_supersede_parts_of_what_they_complete(data: st.DataObject, case: WindowJoinCase) -> None:
-    m = data.draw(st.integers(2, len(case.graph.roles)))
+    def is_part(one: Positions, other: Positions) -> bool:
+        return one != other and all(mine in {ABSENT, theirs} for mine, theirs in zip(one, other, strict=True))
+
+    m, pushed = data.draw(st.integers(2, len(case.graph.roles))), data.draw(pushes(case.frames))
     alive: set[Positions] = set()
-    pushed = data.draw(pushes(case.frames))
     changes = supersession_oracle(case.frames, pushed, case.graph, m, **case.asked)
     for (stream, [row]), (inserted, retracted) in zip(pushed, changes, strict=True):
         at = case.graph.roles.index(stream)
@@ -198,5 +193,5 @@ def test_arrivals_supersede_parts_of_what_they_complete(data: st.DataObject, cas
         alive = (alive | inserted) - retracted
         assert not any(is_part(one, other) for one in alive for other in alive)
     assert alive == at_least_oracle(case.frames, case.graph, m, **case.asked)
-    full = {members for members in alive if ABSENT not in members}
-    assert full == window_join_oracle(case.frames, case.graph, **case.asked)
+    every = window_join_oracle(case.frames, case.graph, **case.asked)
+    assert {members for members in alive if ABSENT not in members} == every

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 from hypothesis import strategies as st
@@ -53,14 +54,9 @@ def timing_join(
 ) -> set[tuple[int, int]]:
     """Ids of all matching pairs (role a, role b) of streams `a` and `b`."""
     unordered = a == b and window.is_symmetric
-    return {
-        (one.id, other.id)
-        for one in rows
-        for other in rows
-        if (one.stream, other.stream) == (a, b)
-        and not (unordered and role_order(one) > role_order(other))
-        and is_match(one, other, window, threshold, sensors)
-    }
+    pairs = ((one, other) for one, other in product(rows, rows) if (one.stream, other.stream) == (a, b))
+    ordered = (pair for pair in pairs if not (unordered and role_order(pair[0]) > role_order(pair[1])))
+    return {(one.id, other.id) for one, other in ordered if is_match(one, other, window, threshold, sensors)}
 
 
 def watermarks(rows: Iterable[Row]) -> list[int]:
@@ -76,11 +72,8 @@ def watermarks(rows: Iterable[Row]) -> list[int]:
 
 def on_time(rows: list[Row], max_delay_us: Mapping[str, int]) -> list[Row]:
     """Rows that are not late when they come, in their order."""
-    return [
-        row
-        for row, watermark_us in zip(rows, watermarks(rows), strict=True)
-        if row.latest_us >= watermark_us - max_delay_us[row.stream]
-    ]
+    with_watermarks = zip(rows, watermarks(rows), strict=True)
+    return [row for row, reached_us in with_watermarks if row.latest_us >= reached_us - max_delay_us[row.stream]]
 
 
 def row_lists(most: int, **columns: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Row]]:
@@ -90,15 +83,10 @@ def row_lists(most: int, **columns: st.SearchStrategy[Any]) -> st.SearchStrategy
 
 
 def detections_of(rows: Sequence[Row], templates: Sequence[Histogram]) -> Detections:
-    return Detections(
-        [row.detected_at_us for row in rows],
-        templates,
-        [templates.index(row.template) for row in rows],
-        [row.area for row in rows],
-        [row.sensor or 0 for row in rows],
-        received_at_us=[row.received_at_us for row in rows],
-        id=[row.id for row in rows],
-    )
+    labels = {"area": [row.area for row in rows], "sensor": [row.sensor or 0 for row in rows]}
+    labels |= {"id": [row.id for row in rows], "received_at_us": [row.received_at_us for row in rows]}
+    index = [templates.index(row.template) for row in rows]
+    return Detections([row.detected_at_us for row in rows], templates, index, **labels)
 
 
 def couples(pairs: Pairs) -> list[tuple[Any, Any]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import groupby, product
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,47 +19,29 @@ Positions = tuple[int, ...]
 Predicate = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
 
 ABSENT = -1
-CYCLIC_ACCURACY = 1e-3  # the same for cyclic graphs other than uniform cliques: half a certified interval and more
+CYCLIC_ACCURACY = 1e-3  # how near for cyclic graphs other than uniform cliques: half a certified interval and more
 
 
 def window_join_oracle(
-    frames: Frames,
-    graph: ConstraintGraph,
-    key: Keys | None = None,
-    threshold: float | None = None,
-    where: Predicate | None = None,
-    sensors: str = "different",
+    frames: Frames, graph: ConstraintGraph, key: Keys = None, where: Predicate | None = None, **rules: Any
 ) -> set[Positions]:
     """Positions of all results; a joint probability within 1e-12 of the threshold counts as reaching it."""
-    return _results(members_of(frames, graph, key), Rules(graph, threshold, sensors), where)
+    return _results(members_of(frames, graph, key), Rules(graph, **rules), where)
 
 
 def sure_and_possible(
-    frames: Frames,
-    graph: ConstraintGraph,
-    key: Keys | None = None,
-    threshold: float | None = None,
-    where: Predicate | None = None,
-    sensors: str = "different",
+    frames: Frames, graph: ConstraintGraph, key: Keys = None, threshold: float | None = None, sensors: str = "different"
 ) -> tuple[set[Positions], set[Positions]]:
-    """Results that must be found, and those that may: joint probabilities near the threshold count either way.
-
-    How near is 1e-12, or 1e-3 where only a certified interval is promised.
-    """
+    """Results that must be found, and those that may: joint probabilities near the threshold count either way."""
     members, rules = members_of(frames, graph, key), Rules(graph, threshold, sensors)
     if threshold is None:
-        found = _results(members, rules, where)
-        return found, found
-    near = ACCURACY if graph.is_tree or graph.uniform_window is not None else CYCLIC_ACCURACY
+        matches = _results(members, rules, None)
+        return matches, matches
+    near = Fraction(ACCURACY if graph.is_tree or graph.uniform_window is not None else CYCLIC_ACCURACY)
     edges = [Edge(e.a, e.b, e.window, threshold if e.threshold is None else e.threshold) for e in graph.edges]
-    each_edge = ConstraintGraph(graph.roles, tuple(edges))
-    possible: set[Positions] = set()
-    sure: set[Positions] = set()
-    for positions in _results(members, Rules(each_edge, None, sensors), where):
-        excess = rules.joint(_present(members, positions)) - Fraction(threshold)
-        possible |= {positions} if excess >= -Fraction(near) else set()
-        sure |= {positions} if excess >= Fraction(near) else set()
-    return sure, possible
+    results = _results(members, Rules(ConstraintGraph(graph.roles, tuple(edges)), None, sensors), None)
+    excess = {each: rules.joint(_present(members, each)) - Fraction(threshold) for each in results}
+    return {each for each in results if excess[each] >= near}, {each for each in results if excess[each] >= -near}
 
 
 def joint_probabilities(frames: Frames, graph: ConstraintGraph, results: Sequence[Positions]) -> list[Fraction]:
@@ -66,43 +50,35 @@ def joint_probabilities(frames: Frames, graph: ConstraintGraph, results: Sequenc
     return [rules.joint(_present(members, positions)) for positions in results]
 
 
-def at_least_oracle(
-    frames: Frames,
-    graph: ConstraintGraph,
-    m: int,
-    key: Keys | None = None,
-    threshold: float | None = None,
-    sensors: str = "different",
-) -> set[Positions]:
+def at_least_oracle(frames: Frames, graph: ConstraintGraph, m: int, key: Keys = None, **rules: Any) -> set[Positions]:
     """Maximal compatible member sets of m or more streams' events, at most one a stream."""
-    return _maximal_sets(members_of(frames, graph, key), Rules(graph, threshold, sensors), m)
+    return _maximal_sets(members_of(frames, graph, key), Rules(graph, **rules), m)
 
 
 def members_of_result(positions: Positions, graph: ConstraintGraph) -> dict[str, int]:
-    members = zip(graph.roles, positions, strict=True)
-    return {stream: position for stream, position in members if position != ABSENT}
+    return {stream: position for stream, position in zip(graph.roles, positions, strict=True) if position != ABSENT}
 
 
-Push = tuple[str, Sequence[int]]  # a stream, and the positions in its frame of the events that arrive together
+Push = tuple[str, list[int]]  # a stream, and the positions in its frame of the events that arrive together
 Change = tuple[set[Positions], set[Positions]]  # inserted and retracted; what a push makes and supersedes is in neither
 
 
+def pushes_of(events: Iterable[tuple[str, int]], most_together: int = 1) -> list[Push]:
+    """Push events that come one after the other of one stream together, up to so many."""
+    runs = ((name, [row for _, row in run]) for name, run in groupby(events, key=itemgetter(0)))
+    return [(name, rows[at : at + most_together]) for name, rows in runs for at in range(0, len(rows), most_together)]
+
+
 def supersession_oracle(
-    frames: Frames,
-    pushes: Sequence[Push],
-    graph: ConstraintGraph,
-    m: int | None = None,
-    key: Keys | None = None,
-    threshold: float | None = None,
-    sensors: str = "different",
+    frames: Frames, pushes: Sequence[Push], graph: ConstraintGraph, m: int | None = None, key: Keys = None, **rules: Any
 ) -> Iterator[Change]:
     """Yield how the whole answer differs before and after each push; `m` None: all streams, any graph."""
-    members, rules = members_of(frames, graph, key), Rules(graph, threshold, sensors)
-    arrived: dict[str, list[Member]] = {stream: [] for stream in graph.roles}
+    members, asked = members_of(frames, graph, key), Rules(graph, **rules)
+    so_far: dict[str, list[Member]] = {stream: [] for stream in graph.roles}
     before: set[Positions] = set()
     for stream, positions in pushes:
-        arrived[stream] += [members[stream][position] for position in positions]
-        after = _results(arrived, rules, None) if m is None else _maximal_sets(arrived, rules, m)
+        so_far[stream] += [members[stream][position] for position in positions]
+        after = _results(so_far, asked, None) if m is None else _maximal_sets(so_far, asked, m)
         yield after - before, before - after
         before = after
 
@@ -114,10 +90,8 @@ def _present(members: Mapping[str, Sequence[Member]], positions: Positions) -> d
 
 def _results(members: Mapping[str, Sequence[Member]], rules: Rules, where: Predicate | None) -> set[Positions]:
     choices = (dict(zip(members, chosen, strict=True)) for chosen in product(*members.values()))
-    found = {tuple(member.position for member in chosen.values()) for chosen in choices if rules.allow(chosen)}
-    if where is None:
-        return found
-    return {positions for positions in found if bool(where(np.array([positions], dtype=np.int64))[0])}
+    every = {tuple(member.position for member in chosen.values()) for chosen in choices if rules.allow(chosen)}
+    return {each for each in every if where is None or bool(where(np.array([each], dtype=np.int64))[0])}
 
 
 def _maximal_sets(members: Mapping[str, Sequence[Member]], rules: Rules, m: int) -> set[Positions]:
@@ -126,10 +100,10 @@ def _maximal_sets(members: Mapping[str, Sequence[Member]], rules: Rules, m: int)
     for stream, events in members.items():
         grown = [{**chosen, stream: event} for chosen in compatible for event in events]
         compatible += [chosen for chosen in grown if rules.allow(chosen)]
-    found = [chosen for chosen in compatible if len(chosen) >= m and _is_maximal(chosen, members, rules)]
-    return {tuple(chosen[name].position if name in chosen else ABSENT for name in members) for chosen in found}
 
+    def is_maximal(chosen: Mapping[str, Member]) -> bool:
+        others = ((stream, event) for stream, events in members.items() if stream not in chosen for event in events)
+        return not any(rules.allow({**chosen, stream: event}) for stream, event in others)
 
-def _is_maximal(chosen: Mapping[str, Member], members: Mapping[str, Sequence[Member]], rules: Rules) -> bool:
-    others = ((stream, event) for stream, events in members.items() if stream not in chosen for event in events)
-    return not any(rules.allow({**chosen, stream: event}) for stream, event in others)
+    maximal = [chosen for chosen in compatible if len(chosen) >= m and is_maximal(chosen)]
+    return {tuple(chosen[name].position if name in chosen else ABSENT for name in members) for chosen in maximal}

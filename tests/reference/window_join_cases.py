@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from coincide import ConstraintGraph, Detections, Histogram
 from coincide.constraints import SensorRule
 from tests.reference.constraint_graphs import EDGE_THRESHOLDS, FORMS, Form, satisfied_graphs
+from tests.reference.window_join import Push, pushes_of
 
 HALF_SECOND_US = 500_000
 EXACT = (Histogram.point(), Histogram.point().shift(0.5))
@@ -31,12 +32,8 @@ JOINT_THRESHOLDS = (0.5 + 1e-7, 0.25 - 1e-7, 0.1 + 1e-7, 0.75 + 1e-7, 0.02 - 1e-
 
 # a rule, and whether one sensor reports everything; else each stream has its own beside one that all share
 SENSORS: tuple[tuple[SensorRule, bool], ...] = (
-    ("different", False),
-    ("different", False),
-    ("any", False),
-    ("any", True),
-    ("same", True),
-    ("same", False),
+    *(("different", False), ("different", False), ("any", False)),
+    *(("any", True), ("same", True), ("same", False)),
 )
 MOST_WITH_JOINT = 4  # streams; the cells of more are too many to count for every example
 
@@ -77,14 +74,9 @@ def detections(
         others = st.lists(st.sampled_from(values), min_size=rows - planted, max_size=rows - planted)
         return [values[0]] * planted + draw(others)
 
-    return Detections(
-        [near_s * 1_000_000 + half * HALF_SECOND_US for half in column([0, 0, 0, 1, -1, 2, 6, 7])],
-        chosen,
-        column(range(len(chosen))),
-        area=column(areas),
-        sensor=column(sensors),
-        id=list(range(rows)),
-    )
+    times_us = [near_s * 1_000_000 + half * HALF_SECOND_US for half in column([0, 0, 0, 1, -1, 2, 6, 7])]
+    index = column(range(len(chosen)))
+    return Detections(times_us, chosen, index, area=column(areas), sensor=column(sensors), id=range(rows))
 
 
 @st.composite
@@ -98,10 +90,9 @@ def window_joins(
     with_joint: bool | None = None,
     most_choices: int = 800,
 ) -> WindowJoinCase:
-    """Graphs, frames and what else is asked; `certain`: exact times, and windows without a threshold too.
+    """Graphs, frames and what else is asked, with at most about `most_choices` of one event a stream.
 
-    `with_joint`: a joint threshold, of uncertain times and up to 4 streams; None: now and then. There are at most about
-    `most_choices` of one event a stream.
+    `certain`: exact times, and windows without a threshold too. `with_joint` None: a joint threshold now and then.
     """
     if with_joint is None:
         with_joint = fewest <= MOST_WITH_JOINT and not certain and draw(st.booleans())
@@ -109,19 +100,15 @@ def window_joins(
     largest = min(most, MOST_WITH_JOINT) if with_joint else most
     thresholds = some if with_joint or certain else EDGE_THRESHOLDS
     graph, near_s = draw(satisfied_graphs(forms, fewest, largest, thresholds))
-    rows = max(2, int(most_choices ** (1 / len(graph.roles))))
+    most_rows = max(2, int(most_choices ** (1 / len(graph.roles))))
     templates = EXACT if certain else EXACT[:1] + UNCERTAIN
     areas = draw(st.sampled_from([("bay",), ("bay", "bay", "bay", "sea")]))
     rule, everywhere = draw(st.sampled_from(SENSORS))
     sensors = {name: ("everywhere",) if everywhere else (name, name, name, "s1") for name in graph.roles}
-    frames = {name: draw(detections(templates, rows, near_s[name], areas, sensors[name])) for name in graph.roles}
-    return WindowJoinCase(
-        frames,
-        graph,
-        key={name: draw(_keys(len(frame))) for name, frame in frames.items()} if draw(st.integers(0, 3)) == 0 else None,
-        threshold=draw(st.sampled_from(JOINT_THRESHOLDS)) if with_joint else None,
-        sensors=rule,
-    )
+    frames = {name: draw(detections(templates, most_rows, near_s[name], areas, sensors[name])) for name in graph.roles}
+    key = {name: draw(_keys(len(rows))) for name, rows in frames.items()} if draw(st.integers(0, 3)) == 0 else None
+    threshold = draw(st.sampled_from(JOINT_THRESHOLDS)) if with_joint else None
+    return WindowJoinCase(frames, graph, key, threshold, rule)
 
 
 def _keys(rows: int) -> st.SearchStrategy[npt.NDArray[np.str_]]:
@@ -138,13 +125,7 @@ def self_joins(draw: st.DrawFn, most_rows: int = 6) -> WindowJoinCase:
 
 
 @st.composite
-def pushes(draw: st.DrawFn, frames: dict[str, Detections], most_together: int = 1) -> list[tuple[str, list[int]]]:
+def pushes(draw: st.DrawFn, frames: dict[str, Detections], most_together: int = 1) -> list[Push]:
     """Every event of every stream once, in any order: in pushes of up to `most_together` of one stream."""
     events = draw(st.permutations([(name, row) for name, frame in frames.items() for row in range(len(frame))]))
-    made: list[tuple[str, list[int]]] = []
-    for stream, row in events:
-        if made and made[-1][0] == stream and len(made[-1][1]) < most_together:
-            made[-1][1].append(row)
-        else:
-            made.append((stream, [row]))
-    return made
+    return pushes_of(events, most_together)

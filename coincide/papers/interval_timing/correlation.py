@@ -17,15 +17,6 @@ def simple(recording: Recording, window: Window, threshold: float) -> PaperResul
 
     The text does not say when an event is obsolete. Here it is when no event still to come can reach it with any
     probability at all. That needs no regions and holds for every histogram.
-
-    Examples
-    --------
-    >>> from coincide import Detections, Histogram
-    >>> a = Detections([41_374_000], [Histogram.uniform(-0.05, 0.05)])
-    >>> b = Detections([71_818_000], [Histogram.uniform(-54, 2)])
-    >>> result = simple(Recording({"a": a, "b": b}), Window(10), threshold=0.3)
-    >>> result.members.tolist(), result.work.probabilities
-    ([[0, 0]], 1)
     """
     answer = TimingAnswer(recording, window, threshold)
     buffers: dict[str, list[Event]] = {stream: [] for stream in answer.streams}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from coincide.constraints.window import Window
 from coincide.papers.counted_answer import PaperResult, TimingAnswer
 from coincide.papers.interval_timing.correlation import correlate
-from coincide.papers.interval_timing.regions import Regions, RegionTable, refuse_short_window, region_tables
+from coincide.papers.interval_timing.regions import RegionTable, refuse_short_window, region_tables
 from coincide.papers.recording import Event, Recording
 from coincide.papers.sorted_buffers import SortedBuffer, latest_us
 
@@ -81,7 +81,9 @@ def lazy_lookup(recording: Recording, window: Window, threshold: float, block: i
 def _join_block(answer: TimingAnswer, table: RegionTable, block: list[Event], partners: SortedBuffer) -> None:
     """Algorithm 6 for a block in the order of max, which is not empty."""
     for new in block:
-        _add_certain(answer, table.of(new), new, partners)
+        for other in partners.between(table.of(new).ll_us, table.of(new).rl_us):
+            answer.work.scanned += 1
+            answer.add(new, other)
     least, greatest = table.widest(block[0].latest_us), table.narrowest(block[-1].latest_us)
     left = LookUpTable(answer, partners, (least.lh_us, greatest.ll_us), is_no_later)
     for new in reversed(block):
@@ -89,12 +91,6 @@ def _join_block(answer: TimingAnswer, table: RegionTable, block: list[Event], pa
     right = LookUpTable(answer, partners, (least.rl_us, greatest.rh_us), lambda new, known: is_no_later(known, new))
     for new in block:
         right.probe(new, table.of(new).rl_us + 1, table.of(new).rh_us + 1)
-
-
-def _add_certain(answer: TimingAnswer, regions: Regions, new: Event, partners: SortedBuffer) -> None:
-    for other in partners.between(regions.ll_us, regions.rl_us):
-        answer.work.scanned += 1
-        answer.add(new, other)
 
 
 class LookUpTable:

@@ -47,14 +47,15 @@ class Regions:
 class RegionTable:
     """Regions of each event of the stream `base`, and what its future events still need of the other, `partners`.
 
-    Everything is relative to the reported time, so it is computed once for each template. A point is a uniform template
-    of length 0. A window shorter than the templates of both streams leaves no region of certain matches: the papers'
-    proof needs one end of the window to hold for certain wherever the other may fail.
+    Everything is relative to the reported time, so it is computed once for each template. A window shorter than the
+    templates of both streams leaves no region of certain matches: the papers' proof needs one end of the window to hold
+    for certain wherever the other may fail.
     """
 
     def __init__(self, base: StreamParameters, partners: StreamParameters, window: Window, threshold: float) -> None:
-        _refuse_unless_uniform(base)
-        _refuse_unless_uniform(partners)
+        for template in (*base.templates, *partners.templates):
+            if len(template.mass) > 1:
+                raise HistogramError("templates", template, "one bucket: interval timestamps are uniform")
         self._base, self._partners, self._window, self._threshold = base, partners, window, threshold
         self._of_template = [self._of(template.earliest_s, template.latest_s) for template in base.templates]
 
@@ -71,11 +72,7 @@ class RegionTable:
         return self._of(-self._base.shortest_s, 0.0).at(latest_us + ROUNDING_US)
 
     def obsolete_before_us(self, now_us: int) -> int:
-        """LH(einv), einv = (now - delay - pi, now - delay): partners whose max is below it are of no more use.
-
-        The paper takes the current time for now. Here it is the greatest max of all events that have arrived, so that
-        a recorded stream gives the same answer as a live one.
-        """
+        """LH(einv), einv = (now - delay - pi, now - delay), where now is the greatest max that has arrived."""
         return self.widest(now_us - self._base.max_delay_us).lh_us
 
     def _of(self, earliest_s: float, latest_s: float) -> Regions:
@@ -103,13 +100,6 @@ def difference_quantile(p: float, length_s: float, other_s: float) -> float:
     if p * long_s <= short_s / 2:
         return math.sqrt(2 * p * short_s * long_s)
     return p * long_s + short_s / 2
-
-
-def _refuse_unless_uniform(stream: StreamParameters) -> None:
-    """Raise HistogramError if a template has several buckets: regions and look-up order intervals by their ends."""
-    for template in stream.templates:
-        if len(template.mass) > 1:
-            raise HistogramError("templates", template, "one bucket: interval timestamps are uniform")
 
 
 def refuse_short_window(recording: Recording, window: Window) -> None:

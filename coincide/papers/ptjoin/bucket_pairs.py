@@ -50,7 +50,7 @@ class HistogramTimestamp:
 
 
 class Bucket(NamedTuple):
-    """An interval, closed, and the probability that the event occurs in it, at any time alike."""
+    """A closed interval, and the probability that the event occurs in it, at any time alike."""
 
     start: float
     end: float
@@ -93,7 +93,7 @@ def adjusted(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> tuple[Histogra
 
     The paper has no exact times (buckets of zero length); here each is an interval of its own, of zero length.
     """
-    exact_times = np.union1d(_exact_times(h_i), _exact_times(h_j))
+    exact_times = np.union1d(*(h.points[:-1][np.diff(h.points) == 0] for h in (h_i, h_j)))
     points = np.sort(np.concatenate((np.union1d(h_i.points, h_j.points), exact_times)))
     return _over(points, h_i), _over(points, h_j)
 
@@ -112,11 +112,6 @@ def ge(h_i: HistogramTimestamp, h_j: HistogramTimestamp) -> float:
     earlier = np.concatenate(([0.0], np.cumsum(j.mass)[:-1]))
     share_of_ties = np.where(np.diff(i.points) > 0, 0.5, 1.0)
     return float(i.mass @ earlier + i.mass @ (share_of_ties * j.mass))
-
-
-def _exact_times(h: HistogramTimestamp) -> FloatArray:
-    exact_times: FloatArray = h.points[:-1][np.diff(h.points) == 0]
-    return exact_times
 
 
 def _over(points: FloatArray, h: HistogramTimestamp) -> HistogramTimestamp:

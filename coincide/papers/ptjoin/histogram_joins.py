@@ -57,18 +57,13 @@ class EvaluatedCondition:
         return self._threshold < 1.0 or is_inside(u, v, offset_us, self._window)
 
 
-def _conditions(answer: TimingAnswer) -> dict[str, EvaluatedCondition]:
-    """One condition for each stream whose events arrive."""
-    return {stream: EvaluatedCondition(answer, stream) for stream in answer.streams}
-
-
 def simple(recording: Recording, window: Window, threshold: float) -> PaperResult:
     """Join by nested loops, the straightforward method that section 3 of the PTJoin paper starts from.
 
     It evaluates the definition of the join condition, so it takes any window. It never drops anything.
     """
     answer = TimingAnswer(recording, window, threshold)
-    conditions = _conditions(answer)
+    conditions = {stream: EvaluatedCondition(answer, stream) for stream in answer.streams}
 
     def evaluate_all(new: Event, buffer: SortedBuffer) -> None:
         for partner in buffer:
@@ -88,7 +83,8 @@ def eager(recording: Recording, window: Window, threshold: float) -> PaperResult
     """
     answer = TimingAnswer(recording, window, threshold)
     refuse_short_window(recording, window)
-    conditions, known = _conditions(answer), recording.parameters
+    conditions = {stream: EvaluatedCondition(answer, stream) for stream in answer.streams}
+    known = recording.parameters
 
     def join(new: Event, buffer: SortedBuffer) -> None:
         longest = longest_us(known[answer.other[new.stream]])
@@ -104,7 +100,7 @@ def eager(recording: Recording, window: Window, threshold: float) -> PaperResult
             answer.add(new, partner)
 
     def obsolete_before_us(new: Event) -> int:
-        """Return where the left probing range of the last event that may still arrive starts, by Equation 4."""
+        """Where the left probing range of the last event that may still arrive starts, by Equation 4."""
         base, lo_us = known[new.stream], math.floor(answer.windows[new.stream].lo_s * 1e6)
         return new.latest_us - base.max_delay_us - longest_us(base) + lo_us
 
@@ -120,17 +116,6 @@ def ptjoin(recording: Recording, window: Window, threshold: float) -> PaperResul
     """Join with the partitions of Theorem 3, the check of Theorem 2 and the invalidation of Theorem 4.
 
     No probability is evaluated after the condition is installed. Lemma 2 needs a long window, as in `eager`.
-
-    Examples
-    --------
-    Ranges are so tight that one template of b leaves nothing to probe:
-
-    >>> from coincide import Detections, Histogram
-    >>> clock = [Histogram.uniform(-2, 0)]
-    >>> a, b = Detections([102_000_000], clock), Detections([92_000_000, 98_500_000, 120_000_000], clock)
-    >>> result = ptjoin(Recording({"a": a, "b": b}, order=[1, 2, 3, 0]), Window(10), threshold=0.6)
-    >>> result.members.tolist(), result.work.scanned, result.work.lookups
-    ([[0, 1]], 1, 0)
     """
     answer = TimingAnswer(recording, window, threshold)
     refuse_short_window(recording, window)

@@ -88,7 +88,8 @@ class InstalledCondition:
     ) -> InstalledCondition:
         """Compute the satisfaction times of all pairs; the window must be as long as their templates together."""
         table = SatisfactionTable.build(us, vs, window, threshold)
-        to_max_times = _max_us(vs) - _max_us(us)[:, None]
+        max_u_us, max_v_us = (np.array([template.latest_us for template in each], np.int64) for each in (us, vs))
+        to_max_times = max_v_us - max_u_us[:, None]
         return cls(table.lo_us + to_max_times, table.hi_us + to_max_times)
 
     def swapped(self) -> InstalledCondition:
@@ -112,12 +113,11 @@ class InstalledCondition:
 
         `max_delay_us` is D, how late an event of the stream of `new` may come.
         """
-        return new.latest_us - max_delay_us + self.t_min_us
+        return new.latest_us - max_delay_us + self._t_min_us
 
     @cached_property
-    def t_min_us(self) -> int:
-        """t_min - d of Theorem 4: no partner is further back than this."""
-        return int(self.earliest_us.min(initial=NEVER_LO_US))
+    def _t_min_us(self) -> int:
+        return int(self.earliest_us.min(initial=NEVER_LO_US))  # t_min - d: no partner is further back than this
 
     @cached_property
     def _earliest(self) -> list[list[int]]:
@@ -129,16 +129,9 @@ class InstalledCondition:
 
     @cached_property
     def _partitions(self) -> list[Partitions]:
-        bounds = np.stack(
-            (
-                self.earliest_us.min(axis=1, initial=NEVER_LO_US),
-                self.earliest_us.max(axis=1, initial=NEVER_HI_US),
-                self.latest_us.min(axis=1, initial=NEVER_LO_US),
-                self.latest_us.max(axis=1, initial=NEVER_HI_US),
-            ),
-            axis=1,
-        )
-        return [Partitions(*row) for row in bounds.tolist()]
+        both = (self.earliest_us, self.latest_us)
+        ends = [(each.min(axis=1, initial=NEVER_LO_US), each.max(axis=1, initial=NEVER_HI_US)) for each in both]
+        return [Partitions(*row) for row in np.stack([*ends[0], *ends[1]], axis=1).tolist()]
 
 
 def installed_conditions(answer: TimingAnswer) -> dict[str, InstalledCondition]:
@@ -147,7 +140,3 @@ def installed_conditions(answer: TimingAnswer) -> dict[str, InstalledCondition]:
     us, vs = (answer.recording.streams[stream].templates for stream in (a, b))
     of_a = InstalledCondition.install(us, vs, answer.windows[a], answer.threshold)
     return {a: of_a, b: of_a.swapped()}
-
-
-def _max_us(templates: Sequence[Histogram]) -> Int64Array:
-    return np.array([template.latest_us for template in templates], np.int64)

@@ -198,8 +198,7 @@ class ForwardEvaluation(JoinEvaluation):
         self._sweep.restart()
 
     def _drop_head(self, queue: ForwardQueue) -> None:
-        dropped = queue.drop_head()
-        if dropped is not None:
+        if (dropped := queue.drop_head()) is not None:
             self.count_wait(dropped, self._now_us)
 
     def _reaches_to_us(self, event: Event) -> int:

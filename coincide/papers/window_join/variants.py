@@ -36,23 +36,7 @@ from coincide.papers.window_join.reaches import (
 
 @dataclass(frozen=True)
 class WindowJoinVariant:
-    """An evaluation, the windows that it tests, and its kind of buffer: called, it joins a recording.
-
-    Examples
-    --------
-    >>> from coincide import Detections, Histogram, Window
-    >>> exact = [Histogram.point()]
-    >>> times_us = {"a": [10, 30], "b": [12, 90], "c": [14, 31]}
-    >>> recording = Recording({name: Detections(times, exact) for name, times in times_us.items()})
-    >>> clique = ConstraintGraph.clique(["a", "b", "c"], Window(4e-6))
-    >>> for join in (bew_hash, few_hash, gca_bew, gca_few):
-    ...     result = join(recording, clique)
-    ...     print(result.members.tolist(), result.work.windows_tested, result.work.longest_wait_us)
-    [[0, 0, 0]] 7 0
-    [[0, 0, 0]] 14 60
-    [[0, 0, 0]] 10 0
-    [[0, 0, 0]] 17 60
-    """
+    """An evaluation, the windows that it tests, and its kind of buffer: called, it joins a recording."""
 
     evaluation: type[JoinEvaluation]
     tested: Callable[[ConstraintGraph], Reach]  # the windows that partners are tested with

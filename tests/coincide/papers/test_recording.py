@@ -28,18 +28,14 @@ def test_an_event_says_when_it_may_have_happened_and_how_far_time_had_come() -> 
     first, second = two_streams(Detections([10_000_000], CLOCK), Detections([12_000_000], CLOCK), order=[1, 0])
     assert (first.stream, first.latest_us, first.now_us) == ("b", 13_000_000, 13_000_000)
     assert (second.earliest_us, second.latest_us, second.now_us) == (8_000_000, 11_000_000, 13_000_000)
-
-
-def test_exact_times_are_those_of_the_occurrence() -> None:
-    late_clock = [Histogram.point().shift(-3e-6)]
+    late_clock = [Histogram.point().shift(-3e-6)]  # exact times are those of the occurrence
     recording = two_streams(Detections([10, 4], late_clock), Detections([6], EXACT), order=[0, 2, 1])
     assert [(event.latest_us, event.now_us) for event in recording] == [(7, 7), (6, 7), (1, 7)]
     assert [known.disorder_us for known in recording.parameters.values()] == [6, 0]
 
 
 def test_parameters_of_a_stream() -> None:
-    clocks = [*CLOCK, Histogram.point()]
-    known = two_streams(Detections([10_000_000, 4_000_000], clocks, [1, 1]), Detections([], [])).parameters
+    known = two_streams(Detections([10_000_000, 4_000_000], CLOCK + EXACT, [1, 1]), Detections([], [])).parameters
     assert (known["a"].longest_s, known["a"].shortest_s, known["a"].max_delay_us) == (3.0, 0.0, 0)
     assert (known["b"].longest_s, known["b"].shortest_s, known["b"].max_delay_us) == (0.0, 0.0, 0)
 
@@ -47,9 +43,8 @@ def test_parameters_of_a_stream() -> None:
 @settings(max_examples=20)
 @given(recorded())
 def test_no_event_is_later_than_its_stream_promises(streams: Recorded) -> None:
-    recording = streams.recording
-    for stream, known in recording.parameters.items():
-        late_us = [event.now_us - event.latest_us for event in recording if event.stream == stream]
+    for stream, known in streams.recording.parameters.items():
+        late_us = [event.now_us - event.latest_us for event in streams.recording if event.stream == stream]
         assert max(late_us) == known.max_delay_us
 
 

@@ -26,7 +26,7 @@ def test_a_buffer_is_a_sorted_list(first: list[int], inserted: list[int], lo_us:
     assert [buffer[at].row for at in range(len(buffer))] == [row for row, us in expected if us >= cut_us]
 
 
-def test_a_hash_table_drops_in_order_of_time_and_forgets_empty_buckets() -> None:
+def test_a_hash_table_drops_in_order_of_time_from_all_buckets_and_forgets_empty_ones() -> None:
     table, queue = HashBuffer(), SortedBuffer()
     for row, (time_us, key) in enumerate([(3, "x"), (1, "y"), (2, "x"), (2, "y")]):
         for buffer in (table, queue):
@@ -40,10 +40,6 @@ def test_a_hash_table_drops_in_order_of_time_and_forgets_empty_buckets() -> None
     assert dropped == [1, 2, 3, 0]
     assert len(table) == 0
     assert list(table.newest_first("x")) == []
-
-
-def test_a_hash_table_drops_what_is_before_a_time_from_all_buckets() -> None:
-    table = HashBuffer()
     for row, (time_us, key) in enumerate([(1, "x"), (2, "y"), (3, "x"), (4, "y")]):
         table.insert(event(row, time_us, key))
     assert table.drop_before(3) == 2

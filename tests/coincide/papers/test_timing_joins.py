@@ -27,6 +27,9 @@ from tests.reference.recorded_streams import (
     two_streams,
 )
 
+FOR_ANY_TEMPLATES = tuple(each for each in TIMING_JOINS if not each.uniform_templates_only)
+FOR_ANY_WINDOW = tuple(each for each in TIMING_JOINS if not each.long_windows_only)
+
 each_algorithm = pytest.mark.parametrize("algorithm", TIMING_JOINS, ids=lambda algorithm: algorithm.name)
 
 
@@ -48,44 +51,40 @@ def test_uniform_templates_in_long_windows(streams: Recorded) -> None:
 @settings(max_examples=20)
 @given(recorded(UNIFORM, SHORT_WINDOWS))
 def test_uniform_templates_in_short_windows(streams: Recorded) -> None:
-    assert_all_answer_alike(streams, tuple(each for each in TIMING_JOINS if not each.long_windows_only))
+    assert_all_answer_alike(streams, FOR_ANY_WINDOW)
 
 
 @settings(max_examples=20)
 @given(recorded(UNIFORM + SEVERAL_BUCKETS, LONG_WINDOWS))
 def test_templates_of_several_buckets(streams: Recorded) -> None:
-    assert_all_answer_alike(streams, tuple(each for each in TIMING_JOINS if not each.uniform_templates_only))
+    assert_all_answer_alike(streams, FOR_ANY_TEMPLATES)
 
 
 @settings(max_examples=25)
 @given(recorded(templates_of_any_buckets(), LONG_WINDOWS, longest=6))
 def test_templates_of_up_to_nine_buckets_some_without_mass(streams: Recorded) -> None:
-    assert_all_answer_alike(streams, tuple(each for each in TIMING_JOINS if not each.uniform_templates_only))
+    assert_all_answer_alike(streams, FOR_ANY_TEMPLATES)
 
 
 @settings(max_examples=15)
 @given(recorded(templates_of_any_buckets(), SHORT_WINDOWS, longest=6))
 def test_templates_of_up_to_nine_buckets_in_short_windows(streams: Recorded) -> None:
-    holds = (each for each in TIMING_JOINS if not (each.uniform_templates_only or each.long_windows_only))
-    assert_all_answer_alike(streams, tuple(holds))
+    assert_all_answer_alike(streams, tuple(each for each in FOR_ANY_WINDOW if not each.uniform_templates_only))
 
 
 @pytest.mark.skipif(central_italy.why_absent() is not None, reason=str(central_italy.why_absent()))
 @pytest.mark.parametrize(
     ("uniform", "threshold", "late_s", "every_s"),
     [  # 1 and 8 buckets: too many fractions for the oracle
-        pytest.param(True, 1.0, 5, 1e-6, id="uniform, certain, shuffled"),
-        pytest.param(True, 0.5, 5, 1e-6, id="uniform, shuffled"),
-        pytest.param(False, 0.98, 5, 1e-6, id="measured, all but certain, shuffled"),
-        pytest.param(False, 0.5, 0, 1e-6, id="measured, in order"),
-        pytest.param(False, 0.5, 5, 10.0, id="measured, in bursts"),
+        *((True, 1.0, 5, 1e-6), (True, 0.5, 5, 1e-6), (False, 0.98, 5, 1e-6)),  # shuffled
+        *((False, 0.5, 0, 1e-6), (False, 0.5, 5, 10.0)),  # in order, and in bursts
     ],
 )
 def test_picks_of_central_italy(uniform: bool, threshold: float, late_s: int, every_s: float) -> None:
     window = Window(lo_s=0.5, hi_s=8.0)
     streams = central_italy_slice(window, threshold, uniform=uniform, late_s=late_s, every_s=every_s)
     assert len(timing_join(streams.a, streams.b, streams.window, threshold, sensors="any")) > 100
-    assert_all_answer_alike(streams, tuple(each for each in TIMING_JOINS if uniform or not each.uniform_templates_only))
+    assert_all_answer_alike(streams, TIMING_JOINS if uniform else FOR_ANY_TEMPLATES)
 
 
 @each_algorithm
@@ -102,18 +101,13 @@ def test_what_an_algorithm_assumes_is_refused_where_it_does_not_hold(algorithm: 
 
 
 @each_algorithm
-def test_a_threshold_that_is_none_is_refused(algorithm: PaperAlgorithm) -> None:
-    nothing = Detections([], [Histogram.point()])
-    with pytest.raises(CoincideError, match="threshold"):
-        algorithm.run(two_streams(nothing, nothing), Window(1), 1.5)
-
-
-@each_algorithm
-def test_no_events_no_pairs(algorithm: PaperAlgorithm) -> None:
-    nothing = Detections([], [])
-    result = algorithm.run(two_streams(nothing, nothing), Window(1), 0.5)
+def test_no_events_no_pairs_and_no_threshold_above_1(algorithm: PaperAlgorithm) -> None:
+    nothing = two_streams(Detections([], []), Detections([], []))
+    result = algorithm.run(nothing, Window(1), 0.5)
     assert result.members.shape == (0, 2)
     assert result.work == Work()
+    with pytest.raises(CoincideError, match="threshold"):
+        algorithm.run(nothing, Window(1), 1.5)
 
 
 def test_a_timing_join_takes_two_streams() -> None:

@@ -1,38 +1,55 @@
-"""Where the printed algorithms are wrong or silent, and what ours do there."""
+"""Where the interval paper's printed algorithms are wrong or silent, slips included, and what ours do there."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
 from coincide import Detections, Histogram, Window, match_probability, timing_join
 from coincide.errors import WindowError
-from coincide.papers.interval_timing.correlation import eager
+from coincide.papers.counted_answer import PaperResult, TimingAnswer
+from coincide.papers.interval_timing.correlation import correlate, eager
 from coincide.papers.interval_timing.lazy_correlation import lazy, lazy_lookup
-from coincide.papers.recording import Recording
-from tests.reference.printed_interval import (
-    PrintedLookUp,
-    eager_by_current_time,
-    lazy_stream_by_stream,
-    regions_for_any_window,
-)
+from coincide.papers.interval_timing.regions import difference_quantile, region_tables
+from coincide.papers.recording import Event, Recording
+from coincide.papers.sorted_buffers import SortedBuffer
 from tests.reference.recorded_streams import positions, two_streams
 
-SECOND_US = 1_000_000
 CLOCK = Histogram.uniform(-1, 0)
 
 
 def at(*seconds: float) -> list[int]:
-    return [round(second * SECOND_US) for second in seconds]
+    return [round(second * 1_000_000) for second in seconds]
 
 
 def test_algorithm_2_by_the_clock_on_the_wall_forgets_what_a_replay_still_needs() -> None:
     recording = two_streams(Detections(at(10, 10.5), [CLOCK]), Detections(at(9), [CLOCK]), order=[2, 0, 1])
-    an_hour_later = 3600 * SECOND_US
-    printed = eager_by_current_time(recording, Window(5), 0.5, lambda new: new.now_us + an_hour_later)
+    answer, an_hour_us = TimingAnswer(recording, Window(5), 0.5), 3_600_000_000
+    tables = region_tables(answer)
+    printed = answer.replayed(
+        lambda new, partners: correlate(answer, tables[new.stream].of(new), new, partners),
+        lambda new: tables[new.stream].obsolete_before_us(new.now_us + an_hour_us),  # line 8
+    )
     assert positions(printed.members) == {(0, 0)}, "the second event of a finds b's dropped"
     assert positions(eager(recording, Window(5), 0.5).members) == {(0, 0), (1, 0)}
+
+
+def lazy_stream_by_stream(recording: Recording, window: Window, threshold: float, enough: int) -> PaperResult:
+    """Algorithms 4 and 5: a stream's unprocessed block meets all that the other stream holds."""
+    answer = TimingAnswer(recording, window, threshold)
+    tables = region_tables(answer)
+    buffers: dict[str, list[Event]] = {"a": [], "b": []}
+    unprocessed: dict[str, list[Event]] = {"a": [], "b": []}
+    for new in recording:
+        buffers[new.stream].append(new)
+        unprocessed[new.stream].append(new)
+        if len(unprocessed[new.stream]) == enough:
+            target = SortedBuffer(buffers[answer.other[new.stream]])
+            for waiting in reversed(unprocessed[new.stream]):
+                correlate(answer, tables[new.stream].of(waiting), waiting, target)
+            unprocessed[new.stream] = []
+    return answer.result()
 
 
 def test_lazy_stream_by_stream_finds_events_that_wait_together_twice() -> None:
@@ -40,6 +57,59 @@ def test_lazy_stream_by_stream_finds_events_that_wait_together_twice() -> None:
     printed = lazy_stream_by_stream(recording, Window(5), 0.5, enough=2)
     assert printed.members.tolist() == [[0, 0], [0, 0], [0, 1], [0, 1], [1, 0], [1, 1]]
     assert positions(lazy(recording, Window(5), 0.5, block=4).members) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+@dataclass
+class PrintedLookUp:
+    """Algorithms 6 and 7 for one block of stream a and all of stream b; with three corrections as the text asks."""
+
+    recording: Recording
+    window: Window
+    threshold: float
+    sorts_the_block: bool = False
+    has_own_indices_on_the_right: bool = False
+    stores_each_evaluation: bool = False
+
+    def run(self) -> PaperResult:
+        self.answer = TimingAnswer(self.recording, self.window, self.threshold)
+        table = region_tables(self.answer)["a"]
+        block = [event for event in self.recording if event.stream == "a"]
+        if self.sorts_the_block:
+            block.sort(key=lambda event: event.latest_us)
+        target = SortedBuffer(event for event in self.recording if event.stream == "b")
+        for new in block:
+            for other in target.between(table.of(new).ll_us, table.of(new).rl_us):
+                self.answer.add(new, other)
+        least, greatest = table.widest(block[0].latest_us), table.narrowest(block[-1].latest_us)
+        indices = range(target.first_from(least.lh_us), target.first_from(greatest.ll_us))
+        look_up: dict[int, tuple[Event, bool] | None] = dict.fromkeys(indices)
+        for new in reversed(block):
+            for index in range(target.first_from(table.of(new).lh_us), target.first_from(table.of(new).ll_us)):
+                known = look_up[index]
+                usable = known is None or new.earliest_us <= known[0].earliest_us
+                look_up[index] = self._efficient_probe(new, target[index], known, usable)
+        if self.has_own_indices_on_the_right:
+            indices = range(target.first_from(least.rl_us), target.first_from(greatest.rh_us + 1))
+        look_up = dict.fromkeys(indices)
+        for new in block:
+            for index in range(target.first_from(table.of(new).rl_us + 1), target.first_from(table.of(new).rh_us + 1)):
+                known = look_up[index]
+                usable = known is None or new.earliest_us >= known[0].earliest_us
+                look_up[index] = self._efficient_probe(new, target[index], known, usable)
+        return self.answer.result()
+
+    def _efficient_probe(
+        self, new: Event, other: Event, known: tuple[Event, bool] | None, usable: bool
+    ) -> tuple[Event, bool]:
+        """Algorithm 7: the entry that the look-up table has for `other` afterwards."""
+        if not usable or known is None:
+            return new, self.answer.probe(new, other)
+        if known[1]:
+            self.answer.work.lookups += 1
+            self.answer.add(new, other)
+            return known
+        matches = self.answer.probe(new, other)  # line 10
+        return (new, matches) if self.stores_each_evaluation else known
 
 
 def out_of_order() -> Recording:
@@ -64,7 +134,7 @@ def test_algorithm_6_line_19_needs_the_indices_of_the_right_region() -> None:
     clocks = [CLOCK, Histogram.uniform(-4, 0)]
     recording = two_streams(Detections(at(100), [CLOCK]), Detections(at(90.5, 100, 111), clocks, [0, 0, 1]))
     printed = PrintedLookUp(recording, Window(10), 0.5, sorts_the_block=True, stores_each_evaluation=True)
-    with pytest.raises(IndexError, match="not in the look-up table"):
+    with pytest.raises(KeyError, match=r"^2$"):  # the last of b is not in the look-up table
         printed.run()
     expected = positions(replace(printed, has_own_indices_on_the_right=True).run().members)
     assert expected == {(0, 0), (0, 1), (0, 2)}
@@ -89,8 +159,9 @@ def test_in_a_window_shorter_than_the_templates_the_papers_certain_region_holds_
     long_clock = Histogram.uniform(-10, 0)
     frame, window, threshold = Detections(at(100), [long_clock]), Window(3), 0.55
     recording = two_streams(frame, frame)
-    printed = regions_for_any_window(10.0, 10.0, 10.0, window, threshold)
-    assert printed.ll_us <= 0 <= printed.rl_us, "certain to match, by the paper's rule"
+    quantile_s = difference_quantile(threshold, 10.0, 10.0)
+    ll_s, rl_s = window.lo_s - 10 + quantile_s, window.hi_s + 10 - quantile_s  # as if the paper did not assume d >= pi
+    assert ll_s <= 0 <= rl_s, "certain to match, by the paper's rule"
     assert match_probability(long_clock, long_clock, 0.0, window) == pytest.approx(0.51)  # 1 - (7 / 10) ** 2
     assert len(timing_join(frame, frame, window, threshold, sensors="any")) == 0
     assert len(eager(recording, window, threshold).members) == 0, "there ours probes"

@@ -33,6 +33,12 @@ def table_and_regions(
     return table, table.of(recording.events[0])
 
 
+def qualifies_at(max_us: int, base_s: float, length_s: float, window: Window, threshold: float) -> bool:
+    """Whether a partner of this length and max matches a base event of that length."""
+    base, partner = Histogram.uniform(-base_s, 0), Histogram.uniform(-length_s, 0)
+    return qualifies(base, partner, max_us - BASE_US, window, threshold)
+
+
 @settings(max_examples=100)
 @given(lengths_s, lengths_s, lengths_s, long_windows, thresholds, sixteenths, sixteenths)
 def test_inside_every_partner_matches_and_outside_none(
@@ -42,29 +48,20 @@ def test_inside_every_partner_matches_and_outside_none(
     _, regions = table_and_regions(base_s, rho_s, pi_s, window, threshold)
     inside_us = round(regions.ll_us + where * (regions.rl_us - regions.ll_us))
     for length_s in (rho_s, rho_s + share * (pi_s - rho_s), pi_s):
-
-        def matches(max_us: int, length_s: float = length_s) -> bool:
-            u, v = Histogram.uniform(-base_s, 0), Histogram.uniform(-length_s, 0)
-            return qualifies(u, v, max_us - BASE_US, window, threshold)
-
+        question = base_s, length_s, window, threshold
         if regions.ll_us <= regions.rl_us:
-            assert all(matches(at_us) for at_us in (regions.ll_us, inside_us, regions.rl_us))
-        assert not any(matches(at_us) for at_us in (regions.lh_us - 1, regions.rh_us + 1))
+            assert all(qualifies_at(at_us, *question) for at_us in (regions.ll_us, inside_us, regions.rl_us))
+        assert not any(qualifies_at(at_us, *question) for at_us in (regions.lh_us - 1, regions.rh_us + 1))
 
 
 @pytest.mark.parametrize("threshold", [0.9, 0.5, 0.1])
 def test_each_bound_is_the_tightest_that_the_longest_and_the_shortest_allow(threshold: float) -> None:
     _, regions = table_and_regions(4.0, 1.0, 3.0, Window(10), threshold)
-
-    def matches(max_us: int, length_s: float) -> bool:
-        u, v = Histogram.uniform(-4, 0), Histogram.uniform(-length_s, 0)
-        return qualifies(u, v, max_us - BASE_US, Window(10), threshold)
-
-    shortest_s, longest_s = 1.0, 3.0
-    assert matches(regions.lh_us + NEAR_US, shortest_s), "LH, the outer bound on the left, is that of the shortest"
-    assert not matches(regions.ll_us - NEAR_US, longest_s), "LL, the certain bound on the left, is that of the longest"
-    assert not matches(regions.rl_us + NEAR_US, shortest_s), "RL, the certain bound on the right, is of the shortest"
-    assert matches(regions.rh_us - NEAR_US, longest_s), "RH, the outer bound on the right, is that of the longest"
+    shortest, longest = (4.0, 1.0, Window(10), threshold), (4.0, 3.0, Window(10), threshold)
+    assert qualifies_at(regions.lh_us + NEAR_US, *shortest), "LH, the outer bound on the left, is of the shortest"
+    assert not qualifies_at(regions.ll_us - NEAR_US, *longest), "LL, the certain bound on the left, is of the longest"
+    assert not qualifies_at(regions.rl_us + NEAR_US, *shortest), "RL, the certain bound on the right, of the shortest"
+    assert qualifies_at(regions.rh_us - NEAR_US, *longest), "RH, the outer bound on the right, is of the longest"
     assert regions.lh_us < regions.ll_us < regions.rl_us < regions.rh_us
 
 
@@ -98,16 +95,12 @@ def test_the_quantile_of_a_difference_against_its_cdf(p: float, one_s: float, ot
 
 
 @settings(max_examples=60)
-@given(
-    st.sampled_from(UNIFORM + SEVERAL_BUCKETS), st.sampled_from(UNIFORM + SEVERAL_BUCKETS), any_windows, any_thresholds
-)
+@given(any_templates, any_templates, any_windows, any_thresholds)
 def test_a_pair_is_judged_as_its_offset_is(u: Histogram, v: Histogram, window: Window, threshold: float) -> None:
     intervals = satisfaction_offsets(u, v, window, threshold).tolist()
     for lo_us, hi_us in intervals:
-        assert qualifies(u, v, lo_us, window, threshold)
-        assert qualifies(u, v, hi_us, window, threshold)
-        assert not qualifies(u, v, lo_us - 1, window, threshold)
-        assert not qualifies(u, v, hi_us + 1, window, threshold)
+        assert all(qualifies(u, v, offset_us, window, threshold) for offset_us in (lo_us, hi_us))
+        assert not any(qualifies(u, v, offset_us, window, threshold) for offset_us in (lo_us - 1, hi_us + 1))
 
 
 @settings(max_examples=80)

@@ -1,7 +1,4 @@
-"""What the interval paper proves or uses, checked on the exact probabilities.
-
-``P(I + d >= J)`` is the deadline ``XJ - XI <= d``.
-"""
+"""What the interval paper proves or uses, on exact probabilities; `P(I + d >= J)` is the deadline `XJ - XI <= d`."""
 
 from __future__ import annotations
 
@@ -19,20 +16,8 @@ times = st.integers(-40, 40).map(lambda half: half / 2)
 intervals = st.tuples(times, times).map(lambda ends: (min(ends), max(ends)))
 
 
-def uniform(interval: Interval) -> Histogram:
-    return Histogram.uniform(*interval)
-
-
-def deadline_probability(i: Interval, d: float, j: Interval) -> float:
-    """P(I + d >= J)."""
-    probability: float = match_probability(uniform(i), uniform(j), 0.0, Window.deadline(d))
-    return probability
-
-
-def mutual_probability(i: Interval, j: Interval, d: float) -> float:
-    """P(|I - J| <= d)."""
-    probability: float = match_probability(uniform(i), uniform(j), 0.0, Window(d))
-    return probability
+def probability(i: Interval, j: Interval, window: Window) -> float:
+    return float(match_probability(Histogram.uniform(*i), Histogram.uniform(*j), 0.0, window))
 
 
 def length(interval: Interval) -> float:
@@ -44,7 +29,8 @@ def test_corollary_1_the_later_max_leaves_one_end_to_ask(i: Interval, j: Interva
     # Not in the supplied text; as the proof of Theorem 2 uses it.
     earlier, later = sorted((i, j), key=lambda interval: interval[1])
     d = max(length(i), length(j)) + beyond
-    assert abs(mutual_probability(earlier, later, d) - deadline_probability(earlier, d, later)) <= TOLERANCE
+    both, deadline = probability(earlier, later, Window(d)), probability(earlier, later, Window.deadline(d))
+    assert abs(both - deadline) <= TOLERANCE
 
 
 @given(intervals, intervals, intervals, st.floats(0, 40))
@@ -52,7 +38,8 @@ def test_corollary_2_what_holds_for_the_later_holds_for_the_earlier(
     first: Interval, i: Interval, j: Interval, d: float
 ) -> None:
     earlier, later = (min(i[0], j[0]), min(i[1], j[1])), (max(i[0], j[0]), max(i[1], j[1]))
-    assert deadline_probability(first, d, later) <= deadline_probability(first, d, earlier) + TOLERANCE
+    deadline = Window.deadline(d)
+    assert probability(first, later, deadline) <= probability(first, earlier, deadline) + TOLERANCE
 
 
 def test_corollary_2_needs_stochastic_order_which_histograms_with_ordered_ends_lack() -> None:
@@ -69,19 +56,17 @@ def test_corollary_3_an_interval_that_covers_the_other_is_near_it_for_certain(
 ) -> None:
     start, end = sorted(outer[0] + share * length(outer) for share in (one, other))
     assume(end - start == 0 or end - start >= 1e-6)
-    d = length(outer) + beyond
-    assert mutual_probability(outer, (start, min(end, outer[1])), d) >= 1 - TOLERANCE
+    assert probability(outer, (start, min(end, outer[1])), Window(length(outer) + beyond)) >= 1 - TOLERANCE
 
 
 def test_corollary_3_fails_where_the_window_is_shorter_than_the_templates() -> None:
-    assert mutual_probability((0.0, 10.0), (0.0, 1.0), 5.0) < 0.6
+    assert probability((0.0, 10.0), (0.0, 1.0), Window(5.0)) < 0.6
 
 
 def test_example_1() -> None:
     # Figure 2 is not in the supplied text: intervals as its relations say, I11, I12 and I14 each later at both ends.
     i2, i11, i12, i14 = (0.0, 4.0), (9.0, 13.0), (10.0, 15.0), (11.0, 16.0)
-    reached = [deadline_probability(i2, 10.0, j) for j in (i11, i12, i14)]
+    reached = [probability(i2, j, Window.deadline(10.0)) for j in (i11, i12, i14)]
     assert all(earlier > later for earlier, later in pairwise(reached))
-    violated, satisfied = 0.8, 0.4
-    assert reached[0] < violated, "so for I12 and I14, which need not be computed"
-    assert reached[1] >= satisfied, "so for I11, which need not be computed"
+    assert reached[0] < 0.8, "violated, so for I12 and I14, which need not be computed"
+    assert reached[1] >= 0.4, "satisfied, so for I11, which need not be computed"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
 
 from coincide import Detections, Histogram, Window, timing_join
-from coincide.papers.counted_answer import TimingAnswer
+from coincide.papers.counted_answer import PaperResult, TimingAnswer, Work
 from coincide.papers.interval_timing.correlation import eager, simple, simple_sort
 from coincide.papers.interval_timing.lazy_correlation import is_no_later, lazy, lazy_lookup
 from coincide.papers.interval_timing.regions import region_tables
@@ -16,32 +18,30 @@ from coincide.papers.recording import Event
 from tests.reference.recorded_streams import Recorded, long_recording, positions, recorded, two_streams
 
 
-def in_probe_region(new: Event, other: Event, streams: Recorded) -> bool:
-    regions = region_tables(TimingAnswer(*streams.question))[new.stream].of(new)
-    sure = regions.ll_us <= other.latest_us <= regions.rl_us
-    return regions.lh_us <= other.latest_us <= regions.rh_us and not sure
-
-
-@settings(max_examples=20)
-@given(recorded())
-def test_simple_sort_does_the_work_of_simple(streams: Recorded) -> None:
-    assert simple_sort(*streams.question).work == simple(*streams.question).work
+@cache
+def work_of(algorithm: Callable[..., PaperResult], events: int = 200) -> Work:
+    return algorithm(*long_recording(events).question).work
 
 
 @settings(max_examples=20)
 @given(recorded())
 def test_eager_evaluates_the_probe_regions_and_nothing_else(streams: Recorded) -> None:
-    events = streams.recording.events
-    in_order = ((new, other) for at, new in enumerate(events) for other in events[:at] if other.stream != new.stream)
-    probed = sum(in_probe_region(new, other, streams) for new, other in in_order)
+    tables, events, probed = region_tables(TimingAnswer(*streams.question)), streams.recording.events, 0
+    for at, new in enumerate(events):
+        regions = tables[new.stream].of(new)
+        maxes_us = [other.latest_us for other in events[:at] if other.stream != new.stream]
+        possible = [us for us in maxes_us if regions.lh_us <= us <= regions.rh_us]
+        probed += sum(not regions.ll_us <= us <= regions.rl_us for us in possible)
     assert eager(*streams.question).work.probabilities == probed
 
 
 @settings(max_examples=20)
 @given(recorded())
-def test_eager_scans_no_more_than_simple(streams: Recorded) -> None:
-    assert eager(*streams.question).work.scanned <= simple(*streams.question).work.scanned
-    assert eager(*streams.question).work.buffered <= simple(*streams.question).work.buffered
+def test_simple_sort_does_the_work_of_simple_and_eager_no_more(streams: Recorded) -> None:
+    by_eager, by_simple = eager(*streams.question).work, simple(*streams.question).work
+    assert simple_sort(*streams.question).work == by_simple
+    assert by_eager.scanned <= by_simple.scanned
+    assert by_eager.buffered <= by_simple.buffered
 
 
 @settings(max_examples=20)
@@ -53,36 +53,25 @@ def test_look_up_answers_what_lazy_evaluates(streams: Recorded) -> None:
 
 
 def test_on_a_long_recording_each_algorithm_saves_what_its_paper_says() -> None:
-    streams = long_recording()
-    by_simple, by_eager, by_lazy, by_lookup = (
-        each(*streams.question).work for each in (simple, eager, lazy, lazy_lookup)
-    )
+    by_simple, by_eager, by_lazy, by_lookup = map(work_of, (simple, eager, lazy, lazy_lookup))
     assert by_eager.scanned < 0.7 * by_simple.scanned
     assert by_eager.probabilities < 0.3 * by_simple.probabilities
     assert by_lookup.probabilities < 0.85 * by_lazy.probabilities
 
 
 @pytest.mark.parametrize("algorithm", [simple, simple_sort, eager, lazy, lazy_lookup], ids=lambda each: each.__name__)
-def test_buffers_stay_bounded(algorithm: object) -> None:
-    assert callable(algorithm)
-    short, long = long_recording(events=100), long_recording(events=200)
-    held = [algorithm(*each.question).work.buffered for each in (short, long)]
-    assert held[1] < 1.6 * held[0], "twice as many events, hardly more of them held at once"
+def test_buffers_stay_bounded(algorithm: Callable[..., PaperResult]) -> None:
+    short, long = work_of(algorithm, 100).buffered, work_of(algorithm, 200).buffered
+    assert long < 1.6 * short, "twice as many events, hardly more of them held at once"
 
 
-def test_a_later_block_waits_for_more_events() -> None:
+def test_a_block_of_one_is_eager_and_a_later_one_waits_for_more_events_that_arrive_out_of_order() -> None:
     streams = long_recording()
-    assert lazy(*streams.question, block=10).work.buffered < lazy(*streams.question, block=100).work.buffered
-
-
-def test_a_block_of_one_is_eager() -> None:
-    streams = long_recording()
-    one_by_one, at_once = lazy(*streams.question, block=1).work, eager(*streams.question).work
+    one_by_one, ten, hundred = (lazy(*streams.question, block=block).work for block in (1, 10, 100))
+    at_once = work_of(eager)
     assert (one_by_one.scanned, one_by_one.probabilities) == (at_once.scanned, at_once.probabilities)
-
-
-def test_the_recording_arrives_out_of_order() -> None:
-    assert any(event.latest_us < event.now_us for event in long_recording().recording)
+    assert ten.buffered < hundred.buffered
+    assert any(event.latest_us < event.now_us for event in streams.recording)
 
 
 @pytest.mark.parametrize("block", [20, 200])

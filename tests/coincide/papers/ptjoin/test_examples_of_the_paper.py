@@ -16,8 +16,7 @@ from coincide.papers.ptjoin.quadratics import (
     quadratic_between,
     satisfaction_time,
 )
-from tests.reference.random_templates import random_templates
-from tests.reference.recorded_streams import two_streams
+from tests.reference.recorded_streams import random_templates, two_streams
 
 MS = 1000  # microseconds
 PHI_1 = Histogram.from_latency([(0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1)])
@@ -35,12 +34,14 @@ H_1, H_2, H_3 = detected_at(PHI_1, 60), detected_at(PHI_2, 110), detected_at(PHI
 
 def test_example_1_detections_are_too_far_apart_and_occurrences_are_not() -> None:
     within_40_ms = Window(0.040)
-    e_i, e_j = [60 * MS], [110 * MS]
-    naive = timing_join(Detections(e_i, [Histogram.point()]), Detections(e_j, [Histogram.point()]), within_40_ms, 0.5)
-    assert len(naive) == 0
-    slow = [Histogram.point().shift(-delay_s) for delay_s in (0.020, 0.040)]
-    aware = timing_join(Detections(e_i, slow[:1]), Detections(e_j, slow[1:]), within_40_ms, 0.5)
-    assert aware.probability.tolist() == [1.0]  # at 40 and at 70
+
+    def probabilities(delays_s: list[float]) -> list[float]:
+        clocks = [[Histogram.point().shift(-delay_s)] for delay_s in delays_s]
+        e_i, e_j = Detections([60 * MS], clocks[0]), Detections([110 * MS], clocks[1])
+        return [*timing_join(e_i, e_j, within_40_ms, 0.5).probability.tolist()]
+
+    assert probabilities([0.0, 0.0]) == []
+    assert probabilities([0.020, 0.040]) == [1.0]  # at 40 and at 70
 
 
 def test_example_2_intrusions_within_2000_ms() -> None:
@@ -55,13 +56,10 @@ def test_example_2_intrusions_within_2000_ms() -> None:
 
 
 def test_example_3_the_timestamps_of_figure_2() -> None:
-    expected = [
-        (H_1, [20, 40, 50, 60], [0.1, 0.3, 0.6]),
-        (H_2, [70, 80, 90, 100, 110], [0.15, 0.3, 0.4, 0.15]),
-        (H_3, [170, 190, 200, 210], [0.1, 0.3, 0.6]),
-    ]
-    for timestamp, points, mass in expected:
-        assert timestamp.points.tolist() == points
+    timestamps, masses = (H_1, H_2, H_3), ([0.1, 0.3, 0.6], [0.15, 0.3, 0.4, 0.15], [0.1, 0.3, 0.6])
+    points = [[20, 40, 50, 60], [70, 80, 90, 100, 110], [170, 190, 200, 210]]
+    assert [timestamp.points.tolist() for timestamp in timestamps] == points
+    for timestamp, mass in zip(timestamps, masses, strict=True):
         np.testing.assert_allclose(timestamp.mass, mass, atol=1e-15)
 
 

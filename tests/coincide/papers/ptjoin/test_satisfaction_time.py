@@ -36,8 +36,9 @@ def h(template: Histogram) -> HistogramTimestamp:
     return HistogramTimestamp.of_template(template, 1)
 
 
-def without_gaps_and_exact_times(template: Histogram) -> bool:
-    return bool((template.mass > 0).all() and (template.edges_s[1:] > template.edges_s[:-1]).all())
+def are_as_the_paper_assumes(*templates: Histogram) -> bool:
+    """Without gaps and exact times."""
+    return all((each.mass > 0).all() and (np.diff(each.edges_s) > 0).all() for each in templates)
 
 
 @settings(max_examples=25)
@@ -49,43 +50,32 @@ def test_equation_7(u: Histogram, v: Histogram, delta: float, x: int) -> None:
 
 @given(templates(), templates(), DELTAS)
 def test_definition_8_holds_where_the_paper_s_assumptions_do(u: Histogram, v: Histogram, delta: float) -> None:
-    assume(without_gaps_and_exact_times(u) and without_gaps_and_exact_times(v))
-    for time, direction in (
-        (satisfaction_time(h(u), h(v), delta), 1),
-        (earliest_satisfaction_time(h(u), h(v), delta), -1),
-    ):
-        probability = ge(h(u) + (v.latest_s - time), h(v))
-        assert probability == pytest.approx(delta if direction == 1 else 1 - delta, abs=2e-13)
+    assume(are_as_the_paper_assumes(u, v))
+    latest, earliest = satisfaction_time(h(u), h(v), delta), earliest_satisfaction_time(h(u), h(v), delta)
+    assert ge(h(u) + (v.latest_s - latest), h(v)) == pytest.approx(delta, abs=2e-13)
+    assert ge(h(u) + (v.latest_s - earliest), h(v)) == pytest.approx(1 - delta, abs=2e-13)
 
 
 @given(templates(), templates(), DELTAS, st.floats(0.001, 3))
 def test_lemma_3_where_no_bucket_is_empty(u: Histogram, v: Histogram, delta: float, theta: float) -> None:
-    assume(without_gaps_and_exact_times(u) and without_gaps_and_exact_times(v))
+    assume(are_as_the_paper_assumes(u, v))
     x = greatest_shift(h(u), h(v), delta)
     probability = ge(h(u) - x, h(v))
     assume(1e-6 < probability < 1 - 1e-6)  # nearer to 0 and 1 the difference is below rounding
     assert ge(h(u) - x + theta, h(v)) > probability > ge(h(u) - x - theta, h(v))
 
 
-def test_lemma_3_as_printed_fails_where_a_bucket_is_empty() -> None:
+def test_lemma_3_and_quantile_bounds_as_printed_fail_where_a_bucket_is_empty() -> None:
     # X_i in [0, 1] or [9, 10]: moved anywhere between 1 and 9 later, H_j comes before just the second half of H_i
     assert ge(h(EITHER) - 2, h(HOUR)) == 0.5
     assert ge(h(EITHER) - 2 + 1, h(HOUR)) == 0.5  # Lemma 3 says above
-
-
-def test_on_a_plateau_equation_8_takes_the_last_and_equation_9_the_first_of_the_satisfaction_times() -> None:
-    # max(H_j) from 2 (H_j = [1, 2]) to 9 (H_j = [8, 9]): prob(H_i >= H_j) = 1/2
+    # max(H_j) from 2 (H_j = [1, 2]) to 9 (H_j = [8, 9]): Equation 8 takes the last of these times, Equation 9 the first
     assert satisfaction_time(h(EITHER), h(HOUR), 0.5) == 9.0
     assert earliest_satisfaction_time(h(EITHER), h(HOUR), 0.5) == 2.0
-
-
-def test_quantile_bounds_as_printed_lose_the_plateau() -> None:
     # P(X_i <= t_i) = 1/2 for all t_i of [1, 9]; the first of them bounds x by t_i - min(H_j) = 1, and the root is 8
-    assert greatest_shift(h(EITHER), h(HOUR), 0.5) == 8.0
-    printed = EITHER.quantile(0.5) - HOUR.earliest_s
-    assert printed == 1.0
+    assert EITHER.quantile(0.5) - HOUR.earliest_s == 1.0, "as printed"
     least, greatest = quantile_bounds(h(EITHER), h(HOUR), 0.5)
-    assert least - 1e-9 <= 8.0 <= greatest
+    assert least - 1e-9 <= greatest_shift(h(EITHER), h(HOUR), 0.5) == 8.0 <= greatest
 
 
 @given(templates(), templates(), DELTAS)
@@ -101,13 +91,11 @@ def test_the_quantile_bounded_search_finds_the_configuration(u: Histogram, v: Hi
 @pytest.mark.parametrize("buckets", [4, 16, 64])
 def test_quantile_bounds_leave_about_half_of_the_configurations(buckets: int) -> None:
     random = np.random.default_rng(buckets)
-    u, v = (
-        h(Histogram(np.linspace(0, buckets * length, buckets + 1), random.dirichlet(np.ones(buckets))))
-        for length in (3, 3.1)
-    )
+    edges_s = [np.linspace(0, buckets * length, buckets + 1) for length in (3, 3.1)]
+    u, v = (h(Histogram(each_s, random.dirichlet(np.ones(buckets)))) for each_s in edges_s)
+    breaks = break_points(u, v)
     for delta in (0.1, 0.5, 0.9):
         least, greatest = quantile_bounds(u, v, delta)
-        breaks = break_points(u, v)
         assert 0.25 < np.mean((breaks >= least) & (breaks <= greatest)) < 0.8
 
 
@@ -115,8 +103,7 @@ def test_the_configuration_changes_at_break_points_only() -> None:
     u, v = h(Histogram([170, 190, 200, 210], [0.1, 0.3, 0.6])), h(Histogram([70, 80, 90, 100, 110], [0.25] * 4))
     for start, end in pairwise(break_points(u, v)[:-1].tolist()):
         alike = {configuration(u, v, x) for x in (start, start + 1e-9, (start + end) / 2, end - 1e-9)}
-        assert len(alike) == 1
-        assert configuration(u, v, end) not in alike
+        assert alike == {configuration(u, v, start)} != {configuration(u, v, end)}
 
 
 @settings(max_examples=25)
@@ -145,8 +132,7 @@ def test_the_library_s_satisfaction_offsets_agree(u: Histogram, v: Histogram, de
     table = SatisfactionTable.build([u], [v], AS_LONG_AS_NEEDED, delta)
     right_us = math.floor(200e6 + greatest_shift(h(u), h(v), delta) * 1e6)
     left_us = math.ceil(-200e6 - greatest_shift(h(v), h(u), delta) * 1e6)
-    judged = [(right_us, table.hi_us.item()), (left_us, table.lo_us.item())]
-    for one, other in judged:
+    for one, other in ((right_us, table.hi_us.item()), (left_us, table.lo_us.item())):
         for offset_us in {min(one, other) + 1, max(one, other) - 1}:
             if min(one, other) < offset_us < max(one, other):  # then either answer is as good
                 probability = probability_at(u, v, offset_us, AS_LONG_AS_NEEDED)

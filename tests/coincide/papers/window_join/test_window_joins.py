@@ -22,10 +22,9 @@ each_algorithm = pytest.mark.parametrize("algorithm", WINDOW_JOINS, ids=lambda a
 
 
 def assert_all_answer_alike(join: RecordedJoin, algorithms: tuple[PaperAlgorithm, ...]) -> None:
-    expected = join.expected
+    expected, recording = join.expected, join.recording
     for algorithm in algorithms:
-        members = algorithm.run(join.recording, join.graph, join.predicate).members
-        assert members.tolist() == expected, algorithm.name
+        assert algorithm.run(recording, join.graph, join.predicate).members.tolist() == expected, algorithm.name
 
 
 @settings(max_examples=50)
@@ -41,16 +40,12 @@ def test_any_graph(join: RecordedJoin) -> None:
 
 
 @each_algorithm
-def test_the_answer_is_a_matrix_whatever_is_found(algorithm: PaperAlgorithm) -> None:
-    nothing = Recording({"a": Detections([], EXACT), "b": Detections([], EXACT), "c": Detections([], EXACT)})
-    result = algorithm.run(nothing, ConstraintGraph.clique(["a", "b", "c"], Window(1)))
+def test_the_answer_is_a_matrix_of_streams_in_the_graphs_order(algorithm: PaperAlgorithm) -> None:
+    nothing = Recording({name: Detections([], EXACT) for name in "abc"})
+    result = algorithm.run(nothing, ConstraintGraph.clique("abc", Window(1)))
     assert result.members.shape == (0, 3)
     assert result.members.dtype == np.int64
     assert result.work == Work()
-
-
-@each_algorithm
-def test_streams_come_in_the_graphs_order(algorithm: PaperAlgorithm) -> None:
     recording = Recording({"b": Detections([5, 6, 7], EXACT), "a": Detections([9], EXACT)})
     result = algorithm.run(recording, ConstraintGraph.binary("a", "b", Window(2e-6)))
     assert result.members.tolist() == [[0, 2]]
@@ -79,52 +74,39 @@ def test_other_streams_are_refused(algorithm: PaperAlgorithm) -> None:
 @pytest.mark.parametrize(
     "algorithm", [each for each in WINDOW_JOINS if each.uniform_cliques_only], ids=lambda a: a.name
 )
-@pytest.mark.parametrize(
-    "graph",
-    [
-        ConstraintGraph.path(["a", "b", "c"], Window(1)),
-        ConstraintGraph.clique("abc", {("a", "b"): Window(1), ("b", "c"): Window(1), ("a", "c"): Window(2)}),
-        ConstraintGraph.binary("a", "b", Window(lo_s=0, hi_s=1)),
-    ],
-    ids=["path", "clique", "ordered"],
-)
-def test_what_is_no_uniform_clique_is_refused(algorithm: PaperAlgorithm, graph: ConstraintGraph) -> None:
-    recording = Recording({stream: Detections([], EXACT) for stream in graph.roles})
-    with pytest.raises(GraphError, match="one symmetric window for every pair"):
-        algorithm.run(recording, graph)
+def test_what_is_no_uniform_clique_is_refused(algorithm: PaperAlgorithm) -> None:
+    uneven = {("a", "b"): Window(1), ("b", "c"): Window(1), ("a", "c"): Window(2)}
+    path, ordered = ConstraintGraph.path("abc", Window(1)), ConstraintGraph.binary("a", "b", Window(lo_s=0, hi_s=1))
+    for graph in (path, ConstraintGraph.clique("abc", uneven), ordered):
+        recording = Recording({stream: Detections([], EXACT) for stream in graph.roles})
+        with pytest.raises(GraphError, match="one symmetric window for every pair"):
+            algorithm.run(recording, graph)
 
 
 def test_sub_microsecond_windows_are_exact() -> None:
     between = ConstraintGraph.binary("a", "b", Window(lo_s=0.2e-6, hi_s=0.8e-6))  # no whole microsecond inside
-    recording = Recording(
-        {"a": Detections([1, 2, 3], EXACT), "b": Detections([1, 2, 3], EXACT)}, order=[5, 4, 3, 2, 1, 0]
-    )
     for algorithm in FOR_ANY_GRAPH:
-        assert len(algorithm.run(recording, between).members) == 0, algorithm.name
+        assert len(algorithm.run(arriving("b3 b2 b1 a3 a2 a1"), between).members) == 0, algorithm.name
 
 
 def test_few_does_not_wait_for_the_stream_of_the_tuple_that_it_drops() -> None:
     # b 12 ends the period of a 0, whatever a sends yet, and is in that of b 2; only a 0 waited: for b 2
-    result = variants.few_nested_loop(arriving([("a", 0), ("b", 2), ("a", 3), ("b", 12), ("a", 40)]), PAIR)
+    result = variants.few_nested_loop(arriving("a0 b2 a3 b12 a40"), PAIR)
     assert result.members.tolist() == [[0, 0], [1, 0], [1, 1]]
     assert (result.work.waited_us, result.work.longest_wait_us) == (2, 2)
 
 
 def test_few_puts_a_stream_in_order_by_its_greatest_time() -> None:
     # a may come 18 late: a 10 waits until a 30 (20) and b 11 with it (19), a 12 not at all, a 30 until a 50 (20)
-    order = [("a", 10), ("b", 11), ("a", 30), ("a", 12), ("b", 50), ("a", 50)]
-    result = variants.few_hash(arriving(order), PAIR)
+    result = variants.few_hash(arriving("a10 b11 a30 a12 b50 a50"), PAIR)
     assert result.members.tolist() == [[0, 0], [2, 0], [3, 1]]
     assert (result.work.waited_us, result.work.longest_wait_us) == (20 + 19 + 20, 20)
 
 
-def test_bew_drops_by_the_greatest_time_of_a_stream() -> None:
+def test_bew_holds_a_window_of_each_stream_and_drops_by_the_greatest_time() -> None:
     # after a 40, and 15 of disorder, no a before 25 can come: of b no tuple up to 14 is held beyond its own turn
-    result = variants.bew_hash(arriving([("a", 40), ("a", 25), ("b", 12), ("b", 13), ("b", 14)]), PAIR)
+    result = variants.bew_hash(arriving("a40 a25 b12 b13 b14"), PAIR)
     assert result.work.buffered == 3
-
-
-def test_bew_holds_a_window_of_each_stream() -> None:
-    order = [(stream, time_us) for time_us in range(100) for stream in "ab"]
+    order = " ".join(f"a{time_us} b{time_us}" for time_us in range(100))
     result = variants.bew_nested_loop(arriving(order), PAIR)
     assert result.work.buffered == 2 * 11
