@@ -58,8 +58,9 @@ logs: setup ## Follow the logs of every process
 	@"$(RUN)" -m deploy.local logs
 
 .PHONY: check
-check: setup lint test-fast ## Lint, types, import rules and every test, those with Kafka and Spark included
-	"$(RUN)" -m pytest -m "jvm or slow"
+check: setup lint ## Lint, types, import rules and every test, those with Kafka and Spark included
+	"$(RUN)" -m pytest -m "not jvm" --numprocesses auto
+	"$(RUN)" -m pytest -m jvm
 
 .PHONY: test
 test: $(STAMP) ## One test, or those of a file or folder: make test ONE=path::name

@@ -1,27 +1,20 @@
 """Gateways: several clients that post at the same time, and send again what was not acknowledged."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
-from deploy.local.machine import wait_until
-
 COUNT = 4
-# The gateways post so many detections together before any of them goes on, which bounds how far they drift apart.
-ROUND = 40
-# A round's detections are no further apart in time: which of its POSTs is first decides nothing about lateness.
-ROUND_SPAN_US = 90_000_000
+ROUND = 40  # detections that the gateways post together before any goes on: so far they may drift apart,
+ROUND_SPAN_US = 90_000_000  # and so far in time: which of a round's POSTs is first decides nothing about lateness
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What a POST was answered: the HTTP status and the items' (sensor, id, status) as far as they were listed."""
 
     status: int
@@ -41,17 +34,9 @@ class Gateways:
             clients = [stack.enter_context(httpx.Client(base_url=self.url, timeout=60.0)) for _ in range(COUNT)]
             return [id_ for together in rounds(items) for id_ in self._round(pool, clients, together)]
 
-    def wait_for(self, status: int, within_s: float = 60.0) -> list[Answer]:
-        """Return the answers with this HTTP status as soon as there is one."""
-        came = wait_until(lambda: any(answer.status == status for answer in self.answers), within_s)
-        assert came, f"no POST was answered {status} within {within_s} s"
-        return [answer for answer in self.answers if answer.status == status]
-
-    def _round(
-        self, pool: ThreadPoolExecutor, clients: list[httpx.Client], items: Sequence[dict[str, Any]]
-    ) -> list[str]:
+    def _round(self, pool: ThreadPoolExecutor, clients: list[httpx.Client], items: list[dict[str, Any]]) -> list[str]:
         """Deal the items out to the gateways, which post their batches at the same time."""
-        batches = [list(items[i::COUNT]) for i in range(COUNT) if items[i::COUNT]]
+        batches = [items[i::COUNT] for i in range(COUNT) if items[i::COUNT]]
         answered = list(pool.map(self._deliver, clients, batches))
         return [answered[i % COUNT][i // COUNT] for i in range(len(items))]
 
@@ -64,9 +49,10 @@ class Gateways:
         give_up_s = time.monotonic() + self.patience_s
         while True:
             response = client.post("/v1/detections", json=batch)
-            self.answers.append(_answer(batch, response))
+            verdicts = response.json().get("detections", [])
+            items = [(batch[each["index"]]["sensor"], each.get("id"), each["status"]) for each in verdicts]
+            self.answers.append(Answer(response.status_code, items))
             if response.status_code == 202:
-                verdicts = response.json()["detections"]
                 assert [each["status"] for each in verdicts] == ["accepted"] * len(batch), verdicts
                 return [each["id"] for each in verdicts]
             assert response.status_code == 503, response.text
@@ -85,9 +71,3 @@ def rounds(items: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         together.append(item)
     if together:
         yield together
-
-
-def _answer(batch: list[dict[str, Any]], response: httpx.Response) -> Answer:
-    verdicts = response.json().get("detections", [])
-    items = [(batch[each["index"]]["sensor"], each.get("id"), each["status"]) for each in verdicts]
-    return Answer(response.status_code, items)

@@ -1,10 +1,7 @@
 """The Central Italy hour as a running system gets it: its streams, its sensors in several areas, its queries.
 
-Each scenario has an area of its own, with all stations in it under names of their own.  Areas are never joined with
-each other, so one running system serves many scenarios, and what one of them does to the processes all survive.
+Each scenario has an area of its own with all stations in it: areas are never joined, so one system serves them all.
 """
-
-from __future__ import annotations
 
 import random
 from collections.abc import Iterable
@@ -19,18 +16,17 @@ from tests.reference.central_italy import Pick
 from tests.reference.oracle import Detection, QueryVersion
 from tests.reference.pair_probability import Template
 
-SHUFFLED_OVER_US = 60_000_000
-"""How far detections are displaced; together with a round of gateways it stays below max_delay_s, 120 s."""
-
+SHUFFLED_OVER_US = 60_000_000  # together with a round of gateways it stays below max_delay_s, 120 s
 OWN_S = QueryVersion("own-s", 1, (("p", "p_pick"), ("s", "s_pick")), 0.5, 8.0, 0.9, "same")
 NEIGHBOURS = QueryVersion("neighbours", 1, (("one", "p_pick"), ("other", "p_pick")), -1.0, 1.0, 0.6, "different")
+# Two exact detections in one area: their match says that all that went before them is dealt with.
 BELL = QueryVersion("bell", 1, (("one", "bell"), ("other", "bell")), -0.001, 0.001, 1.0, "different")
-"""Two exact detections in one area: their match says that all that went before them is dealt with."""
 
 STREAMS = {
     name: {"max_delay_s": 120, "longest_template_s": 10}
     for name in ("p_pick", "s_pick", "p_live", "s_live", "p_many", "bell")
 }
+BELLS = ("bell-one", "bell-other")
 POINT = Template((0.0, 0.0), (1.0,))
 
 
@@ -40,23 +36,19 @@ def sensor_id(area: str, station: str) -> str:
 
 def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
     """Write streams.yaml and sensors.yaml; return the environment that makes the system use them."""
+    picked = {name: name[0].upper() for name in STREAMS if name != "bell"}
     stations = sorted({pick.station for pick in central_italy.picks()})
-    templates = {phase: _written(template) for phase, template in central_italy.templates().items()}
-    sensors: list[dict[str, Any]] = [
-        {
-            "id": sensor_id(area, station),
-            "area": area,
-            "streams": {"p_pick": "P", "s_pick": "S", "p_live": "P", "s_live": "S", "p_many": "P"},
-        }
+    of_sensor = {**dict.fromkeys(stations, picked), **{bell: {"bell": "exact"} for bell in BELLS}}
+    sensors = [
+        {"id": sensor_id(area, name), "area": area, "streams": streams}
         for area in areas
-        for station in stations
+        for name, streams in of_sensor.items()
     ]
-    sensors += [
-        {"id": sensor_id(area, f"bell-{role}"), "area": area, "streams": {"bell": "exact"}}
-        for area in areas
-        for role in ("one", "other")
-    ]
-    declared = {"templates": {**templates, "exact": {"point": True}}, "sensors": sensors}
+    measured = {
+        phase: {"edges_s": list(each.edges_s), "mass": list(each.mass)}
+        for phase, each in central_italy.templates().items()
+    }
+    declared = {"templates": {**measured, "exact": {"point": True}}, "sensors": sensors}
     (folder / "sensors.yaml").write_text(yaml.safe_dump(declared), encoding="utf-8")
     (folder / "streams.yaml").write_text(yaml.safe_dump({"streams": STREAMS}), encoding="utf-8")
     components = ("INGEST", "FUSION", "ALERTING")
@@ -69,15 +61,17 @@ def write_configuration(folder: Path, areas: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _written(template: Template) -> dict[str, list[float]]:
-    return {"edges_s": list(template.edges_s), "mass": list(template.mass)}
-
-
-def arrivals(seed: int, picks: list[Pick] | None = None) -> list[Pick]:
+def arrivals(seed: int) -> list[Pick]:
     """Return the hour's picks in an order in which they might arrive: each up to a minute late, at random."""
     delay = random.Random(seed)
-    picks = central_italy.picks() if picks is None else picks
-    return sorted(picks, key=lambda pick: pick.detected_at_us + delay.uniform(0, SHUFFLED_OVER_US))
+    return sorted(central_italy.picks(), key=lambda pick: pick.detected_at_us + delay.uniform(0, SHUFFLED_OVER_US))
+
+
+def parts(seed: int, count: int) -> list[list[Pick]]:
+    """Cut the hour's `arrivals` into ``count`` parts of a size, the last a little smaller."""
+    picks = arrivals(seed)
+    size = -(-len(picks) // count)
+    return [picks[begin : begin + size] for begin in range(0, len(picks), size)]
 
 
 def posted(area: str, pick: Pick, streams: str = "pick") -> dict[str, Any]:
@@ -92,10 +86,7 @@ def posted(area: str, pick: Pick, streams: str = "pick") -> dict[str, Any]:
 
 def bells(area: str, at_us: int, name: str) -> list[dict[str, Any]]:
     """Return the exact detections of both bells at a time, which `BELL` matches; their ids begin with `name`."""
-    return [
-        {"sensor": sensor_id(area, f"bell-{role}"), "detected_at": at_us, "id": f"{name} {role}"}
-        for role in ("one", "other")
-    ]
+    return [{"sensor": sensor_id(area, bell), "detected_at": at_us, "id": f"{name} {bell}"} for bell in BELLS]
 
 
 def as_oracle_sees(area: str, pick: Pick, identity: str, phase: int = 0, streams: str = "pick") -> Detection:

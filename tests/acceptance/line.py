@@ -1,7 +1,5 @@
 """The whole line as its users have it: post here, change queries there, read the matches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ from deploy.local.machine import wait_until
 from deploy.local.system import System
 from tests.acceptance import italy
 from tests.acceptance.gateways import Gateways
-from tests.integration.service_process import items_of
+from tests.integration.service_process import pages_of
 from tests.reference import central_italy
 from tests.reference.central_italy import Pick
 from tests.reference.fused import assert_occurred
@@ -60,9 +58,11 @@ class Line:
         return self.pages("/v1/matches", {"query": query, "area": area})
 
     def pages(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
-        asked = {**filters, "limit": "1000"}
-        ask = self.system.alerting.get
-        return items_of(lambda cursor: ask(path, params={**asked, "cursor": cursor} if cursor else asked))
+        def get(cursor: dict[str, str]) -> Any:
+            answer = self.system.alerting.get(path, params={**filters, "limit": "1000", **cursor})
+            return answer.raise_for_status().json()
+
+        return pages_of(get)
 
 
 @dataclass
@@ -88,16 +88,11 @@ class Scenario:
         self.wait_until_dealt_with()
         self.phase = phase
 
-    def wait_for_matches(self, query: str, count: int) -> list[dict[str, Any]]:
-        assert wait_until(lambda: len(self.line.matches(query, self.area)) >= count, DEALT_WITH_WITHIN_S)
-        return self.line.matches(query, self.area)
-
     def wait_until_dealt_with(self) -> None:
         """Return when REST serves every match of what was posted.
 
-        An area's frames are taken in order and its matches are written in order, batch by batch.  So the match of
-        the first bell says that all before it was in the same batch or an earlier one, and the match of the second
-        bell, posted after that, says that the batch was written and stored.
+        An area's frames and matches keep their order.  So the first bell's match says that all before it was in the
+        same batch or an earlier one; the second's, posted after that, says that the batch was written and stored.
         """
         self._ring()
         self._ring()
@@ -105,31 +100,30 @@ class Scenario:
     def _ring(self) -> None:
         self._rung += 1
         at_us = max(detection.detected_at_us for detection in self.accepted)
-        bells = italy.bells(self.area, at_us, f"bell {self._rung}")
-        names = set(self.line.gateways().post(bells))
+        names = set(self.line.gateways().post(italy.bells(self.area, at_us, f"bell {self._rung}")))
         came = wait_until(lambda: self._heard(names), DEALT_WITH_WITHIN_S)
         assert came, f"what was posted to {self.area} is not dealt with after {DEALT_WITH_WITHIN_S} s"
 
     def _heard(self, names: set[str]) -> bool:
         try:
-            found = self.line.matches(italy.BELL.query, self.area)
+            matches = self.line.matches(italy.BELL.query, self.area)
         except httpx.TransportError:  # alerting is just being restarted
             return False
-        return any({member["id"] for member in match["members"]} == names for match in found)
+        return any({member["id"] for member in match["members"]} == names for match in matches)
 
     def expected(self, *history: QueryVersion) -> dict[Key, Expected]:
         return expected_matches(self.accepted, history)
 
-    def assert_matches(self, *history: QueryVersion, at_least: int) -> None:
-        """Compare what REST serves with the oracle, match by match; ``at_least`` keeps the test from being empty."""
-        assert self.line.pages("/v1/dead-letters", {"area": self.area}) == [], (
-            "the scenario lets nothing be late or unusable"
-        )
+    def assert_matches(self, *history: QueryVersion, at_least: int) -> dict[Key, Expected]:
+        """Compare what REST serves with the oracle's matches and return these; there must be ``at_least`` so many."""
+        dead = self.line.pages("/v1/dead-letters", {"area": self.area})
+        assert dead == [], "the scenario lets nothing be late or unusable"
         expected = self.expected(*history)
-        found = self.line.matches(history[0].query, self.area)
-        assert_same(found, expected)
-        assert_when(found, history)
+        matches = self.line.matches(history[0].query, self.area)
+        assert_same(matches, expected)
+        assert_when(matches, history)
         assert len(expected) >= at_least, f"only {len(expected)} matches were to be expected"
+        return expected
 
 
 @contextmanager
@@ -144,35 +138,27 @@ def posting(scenario: Scenario, picks: list[Pick], gateways: Gateways | None = N
         posted.result()
 
 
-def assert_same(found: Iterable[dict[str, Any]], expected: dict[Key, Expected]) -> None:
+def assert_same(matches: list[dict[str, Any]], expected: dict[Key, Expected]) -> None:
     """Every match once, none missing, none besides; each with its version and probability."""
-    found = list(found)
-    by_key = {_key(match): match for match in found}
-    assert len(by_key) == len(found) == len({match["id"] for match in found}), "a match is there twice"
+    by_key = {_key(match): match for match in matches}
+    assert len(by_key) == len(matches) == len({match["id"] for match in matches}), "a match is there twice"
     certain = {key for key, match in expected.items() if not match.borderline}
     missing, surplus = certain - by_key.keys(), by_key.keys() - expected.keys()
-    assert not missing, f"{len(missing)} of {len(certain)} are missing, such as {_shown(missing)}"
-    assert not surplus, f"{len(surplus)} are there that should not be, such as {_shown(surplus)}"
+    assert not missing, f"{len(missing)} of {len(certain)} are missing, such as {min(missing)}"
+    assert not surplus, f"{len(surplus)} are there that should not be, such as {min(surplus)}"
     for key, match in by_key.items():
-        assert match["query_version"] == expected[key].version, key
-        assert match["area"] == expected[key].area
+        assert (match["query_version"], match["area"]) == (expected[key].version, expected[key].area), key
         assert match["probability"] == pytest.approx(expected[key].probability, abs=1e-9), key
 
 
-def assert_when(found: Iterable[dict[str, Any]], history: Iterable[QueryVersion]) -> None:
+def assert_when(matches: list[dict[str, Any]], history: Iterable[QueryVersion]) -> None:
     """Every match says when it occurred and how often chance does as well; some of them are computed anew, exactly."""
     templates = {each.id: each for each in map(italy.histogram, [italy.POINT, *central_italy.templates().values()])}
     windows = {each.version: Window(lo_s=each.lo_s, hi_s=each.hi_s) for each in history}
-    found = list(found)
-    for match in found[:: 1 + len(found) // COMPUTED_ANEW]:
+    for match in matches[:: 1 + len(matches) // COMPUTED_ANEW]:
         assert_occurred(match, templates, windows[match["query_version"]])
-    rates = [match["chance_rate_hz"] for match in found]
-    assert any(rate is not None and rate > 0 for rate in rates), "more than the area's first two minutes were posted"
+    assert any((match["chance_rate_hz"] or 0) > 0 for match in matches), "more than two minutes were posted"
 
 
 def _key(match: dict[str, Any]) -> Key:
     return match["query"], tuple((m["role"], m["sensor"], m["id"]) for m in match["members"])
-
-
-def _shown(keys: set[Key]) -> list[Key]:
-    return sorted(keys)[:3]

@@ -1,52 +1,40 @@
 """Three stations at a time, out of order, with fusion and alerting killed half-way: REST and the live stream agree.
 
-What is to be expected is made of the oracle's pairs: a match of three is three pairs, one of two a pair that no third
-pick fits into; in a path it is two pairs that share a pick.
+The oracle knows pairs: a match of three is three pairs, one of two a pair that no third pick fits into.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.acceptance import italy
 from tests.acceptance.line import Line, Scenario, posting
-from tests.integration.live_reader import Event, LiveReader
+from tests.integration.service_process import Event, LiveReader
 from tests.reference.episodes import SlowEpisodes
 from tests.reference.oracle import QueryVersion
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
 
-Pick = tuple[str, str]
-"""Sensor and detection id."""
+Pick = tuple[str, str]  # sensor and detection id
 
 ROLES = dict.fromkeys(("a", "b", "c"), "p_many")
-TWO_OF_THREE: dict[str, Any] = {
-    "from": ROLES,
-    "form": "clique",
-    "within": [{"window_s": 0.5, "threshold": 0.6}],
-    "at_least": 2,
-    "coalesce": {"gap_s": 0.2, "by": [], "interval": "occurred"},
+NEAR_RULE = {"gap_s": 0.2, "by": [], "interval": "occurred"}
+AFTER_RULE = {"gap_s": 0.2, "by": ["a.sensor"], "interval": "hull"}
+NEAR_EDGE = {"window_s": 0.5, "threshold": 0.6}
+AFTER_EDGE = {"lo_s": 0, "hi_s": 0.5, "threshold": 0.6}
+QUERIES = {
+    "two-of-three": {"from": ROLES, "form": "clique", "within": [NEAR_EDGE], "at_least": 2, "coalesce": NEAR_RULE},
+    "in-a-row": {"from": ROLES, "form": "path", "within": [AFTER_EDGE], "coalesce": AFTER_RULE},
 }
-PATH: dict[str, Any] = {
-    "from": ROLES,
-    "form": "path",
-    "within": [{"lo_s": 0, "hi_s": 0.5, "threshold": 0.6}],
-    "coalesce": {"gap_s": 0.2, "by": ["a.sensor"], "interval": "hull"},
-}
-
 PAIR = (("a", "p_many"), ("b", "p_many"))
 NEAR = QueryVersion("near", 1, PAIR, -0.5, 0.5, 0.6)
 AFTER = QueryVersion("after", 1, PAIR, 0.0, 0.5, 0.6)
 
 
 @pytest.fixture(scope="module")
-def scenario(line: Line) -> Iterator[Scenario]:
-    queries = {"two-of-three": TWO_OF_THREE, "in-a-row": PATH}
-    for id_, document in queries.items():
+def scenario(line: Line) -> Scenario:
+    for id_, document in QUERIES.items():
         assert line.system.alerting.put(f"/v1/queries/{id_}", json=document).status_code == 201
     scenario = Scenario(line, "many", streams="many")
     picks = [pick for pick in italy.arrivals(seed=8) if pick.phase == "P"]
@@ -56,9 +44,7 @@ def scenario(line: Line) -> Iterator[Scenario]:
         line.system.kill("alerting")
     scenario.wait_until_dealt_with()
     line.system.wait_ready()
-    yield scenario
-    for id_ in queries:
-        line.system.alerting.delete(f"/v1/queries/{id_}", headers={"If-Match": "*"})
+    return scenario
 
 
 def pairs(scenario: Scenario, version: QueryVersion) -> dict[tuple[Pick, Pick], float]:
@@ -83,15 +69,15 @@ def test_live_matches_are_the_triples_and_the_pairs_without_a_third(line: Line, 
     near = pairs(scenario, NEAR)
     three = triples(near)
     in_three = {frozenset(pair) for pair in near if any(frozenset(pair) < each for each in three)}
-    found = line.matches("two-of-three", "many")
-    sets = [frozenset(members(match)) for match in found]
+    sets = [frozenset(members(match)) for match in line.matches("two-of-three", "many")]
     assert len(sets) == len(set(sets))
     assert set(sets) == three | ({frozenset(pair) for pair in near} - in_three)
     assert (len(three), len(sets) - len(three)) == (2064, 206)
 
 
 def test_superseded_ones_are_part_of_what_superseded_them(line: Line, scenario: Scenario) -> None:
-    stored = {match["id"]: match for match in all_matches(line, "two-of-three")}
+    every = line.pages("/v1/matches", {"query": "two-of-three", "area": "many", "superseded": "any"})
+    stored = {match["id"]: match for match in every}
     superseded = [match for match in stored.values() if "superseded_by" in match]
     assert len(superseded) > 50  # as it happens: each pair waited for its third pick
     for match in superseded:
@@ -102,20 +88,16 @@ def test_superseded_ones_are_part_of_what_superseded_them(line: Line, scenario: 
     assert named == {match["id"] for match in superseded}
 
 
-def all_matches(line: Line, query: str) -> list[dict[str, Any]]:
-    return line.pages("/v1/matches", {"query": query, "area": "many", "superseded": "any"})
-
-
 def test_a_path_is_two_pairs_that_share_a_pick(line: Line, scenario: Scenario) -> None:
     after = pairs(scenario, AFTER)
     seconds: defaultdict[Pick, list[Pick]] = defaultdict(list)
     for first, second in after:
         seconds[first].append(second)
     rows = {(a, b, c) for a, b in after for c in seconds[b] if len({a[0], b[0], c[0]}) == 3}
-    found = {members(match): match for match in line.matches("in-a-row", "many")}
-    assert found.keys() == rows
+    matches = {members(match): match for match in line.matches("in-a-row", "many")}
+    assert matches.keys() == rows
     assert len(rows) == 3712
-    for (a, b, c), match in found.items():
+    for (a, b, c), match in matches.items():
         of_edges = [edge["probability"] for edge in match["edges"]]
         assert of_edges == pytest.approx([after[a, b], after[b, c]], abs=1e-9)
         assert match["probability"] <= min(of_edges) + 1e-12
@@ -136,17 +118,14 @@ def live_ids(events: list[Event]) -> set[str]:
     return view
 
 
-@pytest.mark.parametrize(
-    ("query", "rule"), [("two-of-three", TWO_OF_THREE["coalesce"]), ("in-a-row", PATH["coalesce"])]
-)
+@pytest.mark.parametrize(("query", "rule"), [("two-of-three", NEAR_RULE), ("in-a-row", AFTER_RULE)])
 def test_episodes_are_those_of_the_live_matches(
     line: Line, scenario: Scenario, query: str, rule: dict[str, Any]
 ) -> None:
     expected = SlowEpisodes(rule, {("many", match["id"]): match for match in line.matches(query, "many")}).content()
-    found = line.pages("/v1/episodes", {"query": query, "area": "many"})
-    assert {episode["id"] for episode in found} == expected.keys()
-    assert len(found) == len(expected)
-    for episode in found:
+    episodes = line.pages("/v1/episodes", {"query": query, "area": "many"})
+    assert {episode["id"] for episode in episodes} == expected.keys()
+    assert len(episodes) == len(expected) > 20
+    for episode in episodes:
         wanted = expected[episode["id"]]
         assert {field: episode[field] for field in wanted} == {**wanted, "members": wanted["members"][:200]}
-    assert len(found) > 20

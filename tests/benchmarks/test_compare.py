@@ -1,7 +1,5 @@
 """Two checkouts are compared by running each micro benchmark on both; here both are this one."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.compare import HERE, compare, rows

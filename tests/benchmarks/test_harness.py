@@ -1,7 +1,5 @@
 """Rounds take turns, answers must agree, and ratios are those of the medians."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Every benchmark that starts no service makes its tables at the quick size; peers, where installed, agree with us."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,16 +1,15 @@
-"""Runs ingest and alerting as a process runner would, and speaks to them."""
-
-from __future__ import annotations
+"""Runs ingest and alerting as a process runner would, speaks to them, and reads the live stream as a page does."""
 
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import httpx
 import psutil
@@ -18,10 +17,12 @@ import psutil
 from deploy.local.machine import ROOT, free_ports, wait_until
 
 DEADLINE_S = 30.0
+LIVE_DEADLINE_S = 60.0
 
 
 @dataclass
 class ServiceProcess:
+    ends_within_s: ClassVar[float] = DEADLINE_S
     port: int
     process: psutil.Popen
 
@@ -45,8 +46,12 @@ class ServiceProcess:
     def terminate(self) -> None:
         self.process.terminate()
 
-    def wait(self, timeout_s: float = DEADLINE_S) -> int:
-        return int(self.process.wait(timeout_s))
+    def stop(self) -> int:
+        self.terminate()
+        return self.wait()
+
+    def wait(self) -> int:
+        return int(self.process.wait(self.ends_within_s))
 
     def kill(self) -> None:
         """End it as a power cut would, if it runs."""
@@ -61,23 +66,33 @@ class IngestProcess(ServiceProcess):
 
 
 class AlertingProcess(ServiceProcess):
-    def get(self, path: str) -> Any:
-        return self.call("GET", path).raise_for_status().json()
+    def get(self, path: str, **parameters: Any) -> Any:
+        return self.call("GET", path, params=parameters).raise_for_status().json()
 
-    def items(self, path: str) -> list[dict[str, Any]]:
-        """Return every item of a list, oldest stored first, read page by page; ``path`` has a query string."""
-        return items_of(lambda cursor: self.call("GET", path + (f"&cursor={cursor}" if cursor else "")))[::-1]
+    def items(self, path: str, **parameters: Any) -> list[dict[str, Any]]:
+        """Return every item of a list, oldest stored first, read page by page."""
+        return pages_of(lambda cursor: self.get(path, **parameters, **cursor))[::-1]
+
+
+def metric(url: str, sample: str) -> float | None:
+    """Return the value of one line of /metrics, e.g. ``coincide_fusion_late_total``; None where nobody says it."""
+    try:
+        lines = httpx.get(f"{url}/metrics", timeout=30.0).text.splitlines()
+    except httpx.TransportError:
+        return None
+    values = dict(line.rpartition(" ")[::2] for line in lines)
+    return float(values[sample]) if sample in values else None
 
 
 P = TypeVar("P", bound=ServiceProcess)
 
 
-def items_of(page_after: Callable[[str | None], httpx.Response]) -> list[dict[str, Any]]:
-    """Return every item of a list page by page, given what answers with the page after a cursor."""
-    page = page_after(None).raise_for_status().json()
+def pages_of(get: Callable[[dict[str, str]], Any]) -> list[dict[str, Any]]:
+    """Return every item of a list, given what gets the page after a cursor."""
+    page = get({})
     items: list[dict[str, Any]] = page["items"]
     while page["next_cursor"] is not None:
-        page = page_after(page["next_cursor"]).raise_for_status().json()
+        page = get({"cursor": page["next_cursor"]})
         items += page["items"]
     return items
 
@@ -124,3 +139,40 @@ def run_module(
         return psutil.Popen(
             command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
         )
+
+
+class Event(NamedTuple):
+    kind: str
+    data: dict[str, Any]
+
+
+class LiveReader:
+    """What has been read so far, over however many connections; `wanted` is the query string of /v1/live."""
+
+    def __init__(self, wanted: str, last_event_id: str | None = None) -> None:
+        self.events: list[Event] = []
+        self._wanted = wanted
+        self._last_event_id = last_event_id
+        self._kind = ""
+
+    def read(self, service: str, until: Callable[[list[Event]], bool]) -> None:
+        """Read on from alerting's URL until the events so far are as asked for; fails when they never are."""
+        deadline_s = time.monotonic() + LIVE_DEADLINE_S
+        headers = {"Last-Event-ID": self._last_event_id} if self._last_event_id else {}
+        url = f"{service}/v1/live?{self._wanted}"
+        with httpx.stream("GET", url, headers=headers, timeout=30, trust_env=False) as response:
+            response.raise_for_status()
+            for line in response.iter_lines():
+                assert time.monotonic() < deadline_s, f"read {LIVE_DEADLINE_S} s in vain"
+                self._take(line)
+                if line == "" and until(self.events):
+                    return
+
+    def _take(self, line: str) -> None:
+        name, _, value = line.partition(": ")
+        if name == "id":
+            self._last_event_id = value
+        elif name == "event":
+            self._kind = value
+        elif name == "data":
+            self.events.append(Event(self._kind, json.loads(value)))

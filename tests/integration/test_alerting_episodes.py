@@ -9,8 +9,7 @@ import pytest
 
 from deploy.local.broker import Broker
 from services.alerting.kafka.records import STATES, Topics
-from tests.integration.live_reader import Event, LiveReader
-from tests.integration.service_process import AlertingProcess, running_alerting, until
+from tests.integration.service_process import AlertingProcess, Event, LiveReader, running_alerting, until
 from tests.integration.topics import send
 from tests.services.alerting.records import episode, match, retraction, state_of
 
@@ -27,7 +26,9 @@ Record = dict[str, Any]
 
 def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_path: Path) -> None:
     records = _history(random.Random(6))
-    expected = _what_counts(records)
+    history = {id_: _revisions(records, id_) for id_ in {record["id"] for record in records}}
+    expected = {id_: revisions[-1] for id_, revisions in history.items()}
+    live = {id_: record for id_, record in expected.items() if "retracted" not in record}
     reader = LiveReader(f"kind=all&query={QUERY}")
     half = len(records) // 2
     first = threading.Thread(target=_write, args=(kafka.bootstrap, records[:half], MATCHES[:5]))
@@ -41,19 +42,18 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_p
     first.join()
     second.start()
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:
-        reader.read(alerting.url, until=lambda events: _said(events) == (_live(expected), MATCHES))
+        reader.read(alerting.url, until=lambda events: _shown(events) == (live, MATCHES))
         second.join()
-        until(lambda: _served(alerting) == expected)
-        for id_ in expected:
-            assert _revisions(alerting, id_) == _news(records, id_)
+        until(lambda: _current(alerting) == expected)
+        assert {id_: _stored_revisions(alerting, id_) for id_ in history} == history
 
     for file in tmp_path.glob("alerting.sqlite3*"):
         file.unlink()
     read = len(reader.events)
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
-        reader.read(alerting.url, until=lambda events: _said(events[read:]) == (_live(expected), MATCHES))
-        until(lambda: _served(alerting) == expected)
-        assert _revisions(alerting, "e-0") == _news(records, "e-0")
+        reader.read(alerting.url, until=lambda events: _shown(events[read:]) == (live, MATCHES))
+        until(lambda: _current(alerting) == expected)
+        assert _stored_revisions(alerting, "e-0") == history["e-0"]
 
 
 def _history(chance: random.Random) -> list[Record]:
@@ -81,26 +81,14 @@ def _write(bootstrap: str, records: list[Record], matches: list[str]) -> None:
         send(bootstrap, TOPICS.matches, [(b"bay", match(id_, query=QUERY))])
 
 
-def _standing(record: Record) -> tuple[int, int]:
-    return record["revision"], STATES.index(state_of(record))
-
-
-def _what_counts(records: list[Record]) -> dict[str, Record]:
-    return {record["id"]: record for record in sorted(records, key=_standing)}
-
-
-def _news(records: list[Record], id_: str) -> list[Record]:
+def _revisions(records: list[Record], id_: str) -> list[Record]:
     """What was written of one episode, repetitions left out, oldest first."""
-    standings = {_standing(record): record for record in records if record["id"] == id_}
-    return [standings[each] for each in sorted(standings)]
+    by_age = {(record["revision"], STATES.index(state_of(record))): record for record in records if record["id"] == id_}
+    return [by_age[each] for each in sorted(by_age)]
 
 
-def _live(records: dict[str, Record]) -> dict[str, Record]:
-    return {id_: record for id_, record in records.items() if "retracted" not in record}
-
-
-def _said(events: list[Event]) -> tuple[dict[str, Record], list[str]]:
-    """What a page shows that follows the stream: the episodes that are, and every match."""
+def _shown(events: list[Event]) -> tuple[dict[str, Record], list[str]]:
+    """Return what a page shows that follows the stream: the episodes that are not retracted, and every match."""
     view: dict[str, Record] = {}
     for event in events:
         if event.kind == "episode":
@@ -110,12 +98,10 @@ def _said(events: list[Event]) -> tuple[dict[str, Record], list[str]]:
     return view, [event.data["id"] for event in events if event.kind == "match"]
 
 
-def _served(alerting: AlertingProcess) -> dict[str, Record]:
-    page = alerting.get(f"/v1/episodes?retracted=any&limit=1000&query={QUERY}")
-    return {item["id"]: item for item in page["items"]}
+def _current(alerting: AlertingProcess) -> dict[str, Record]:
+    return {item["id"]: item for item in alerting.items("/v1/episodes", retracted="any", limit=1000, query=QUERY)}
 
 
-def _revisions(alerting: AlertingProcess, id_: str) -> list[Record]:
-    """The revisions served of one episode, page by page, oldest first."""
-    items = alerting.items(f"/v1/episodes/{id_}/revisions?limit=9")
+def _stored_revisions(alerting: AlertingProcess, id_: str) -> list[Record]:
+    items = alerting.items(f"/v1/episodes/{id_}/revisions", limit=9)
     return [{name: item[name] for name in item if name != "stored_at_us"} for item in items]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from deploy.local.broker import Broker
@@ -32,7 +33,12 @@ def write(broker: Broker, topic: str, *values: Any) -> None:
 
 
 def match_ids(alerting: AlertingProcess) -> list[str]:
-    return sorted(match["id"] for match in alerting.items("/v1/matches?limit=1000"))
+    return sorted(match["id"] for match in alerting.items("/v1/matches", limit=1000))
+
+
+def set_threshold(alerting: AlertingProcess, id_: str, threshold: float, etag: str) -> httpx.Response:
+    headers = {"If-Match": etag}
+    return alerting.call("PATCH", f"/v1/queries/{id_}/threshold", json={"threshold": threshold}, headers=headers)
 
 
 def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
@@ -50,9 +56,7 @@ def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
 
         created = alerting.call("PUT", "/v1/queries/intruder", json=query())
         assert created.status_code == 201
-        seen = {"If-Match": created.headers["etag"]}
-        changed = alerting.call("PATCH", "/v1/queries/intruder/threshold", json={"threshold": 0.7}, headers=seen)
-        assert changed.json()["version"] == 2
+        assert set_threshold(alerting, "intruder", 0.7, created.headers["etag"]).json()["version"] == 2
         assert alerting.call("DELETE", "/v1/queries/sn1987a", headers={"If-Match": "*"}).status_code == 204
         alerting.kill()
 
@@ -62,8 +66,7 @@ def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
     with running_alerting(broker.bootstrap, tmp_path) as alerting:  # what came meanwhile is read, and nothing twice
         alerting.wait_for("/readyz", 200)
         until(lambda: match_ids(alerting) == sorted(written))
-        alerting.terminate()
-        assert alerting.wait() == 0
+        assert alerting.stop() == 0
 
     for file in tmp_path.glob("alerting.sqlite3*"):
         file.unlink()
@@ -75,7 +78,7 @@ def test_the_life_of_alerting(broker: Broker, tmp_path: Path) -> None:
         assert queries["intruder"]["query"]["within"][0]["threshold"] == 0.7
         until(lambda: match_ids(alerting) == sorted(written))
         assert alerting.get("/v1/matches/m-51")["superseded_by"] == "m-50"
-        recreated = alerting.call("PUT", "/v1/queries/sn1987a", json={**query("sn1987a")})
+        recreated = alerting.call("PUT", "/v1/queries/sn1987a", json=query("sn1987a"))
         assert recreated.json()["version"] == 3
 
 
@@ -87,8 +90,7 @@ def test_a_broker_that_hangs_or_goes_away_is_waited_for(broker: Broker, tmp_path
 
         broker.suspend()
         began_s = time.monotonic()
-        change = {"json": {"threshold": 0.11}, "headers": {"If-Match": f'"{before}"'}}
-        assert alerting.call("PATCH", "/v1/queries/steady/threshold", **change).status_code == 503
+        assert set_threshold(alerting, "steady", 0.11, f'"{before}"').status_code == 503
         assert time.monotonic() - began_s < 15
         alerting.wait_for("/readyz", 503)
         assert alerting.status_of("/livez") == 200
@@ -101,9 +103,8 @@ def test_a_broker_that_hangs_or_goes_away_is_waited_for(broker: Broker, tmp_path
         alerting.wait_for("/readyz", 200, 60)
         write(broker, TOPICS.matches, match("m-after"))
         until(lambda: alerting.status_of("/v1/matches/m-after") == 200)
-        now = alerting.get("/v1/queries/steady")
-        change = {"json": {"threshold": 0.22}, "headers": {"If-Match": f'"{now["version"]}"'}}
-        changed = alerting.call("PATCH", "/v1/queries/steady/threshold", **change)
+        now = alerting.get("/v1/queries/steady")["version"]
+        changed = set_threshold(alerting, "steady", 0.22, f'"{now}"')
         assert changed.status_code == 200
         versions = [item["version"] for item in alerting.get("/v1/queries/steady/versions")["items"]]
         assert len(set(versions)) == len(versions)

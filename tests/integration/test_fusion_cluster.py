@@ -1,7 +1,5 @@
 """The same job on a Spark cluster: a real master and two workers, one shard on each."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -15,7 +13,7 @@ import pytest
 from deploy.local.broker import Broker
 from deploy.local.java import find_java
 from deploy.local.machine import free_ports, wait_until
-from tests.integration.fusion_process import FusionProcess, acoustic, end, fusion_job, query_record, seismic
+from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, end, fusion_job, seismic
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
@@ -28,50 +26,33 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         port, *web_ports = free_ports(4)
         self.folder = folder
-        self._processes: list[psutil.Popen] = []
-        self.master = f"spark://127.0.0.1:{port}"
-        self._run("master", "Master", "--port", str(port), web_port=web_ports[0])
+        self.url = f"spark://127.0.0.1:{port}"
+        self.master = self._run("master", "master.Master", "--port", str(port), web_port=web_ports[0])
         self.workers = [
-            self._run(f"worker-{number}", "Worker", "-c", "1", "-m", "1200M", self.master, web_port=web_port)
+            self._run(f"worker-{number}", "worker.Worker", "-c", "1", "-m", "1200M", self.url, web_port=web_port)
             for number, web_port in enumerate(web_ports[1:])
         ]
 
     def _run(self, name: str, class_name: str, *arguments: str, web_port: int) -> psutil.Popen:
         work = self.folder / name
         work.mkdir()
-        command = [
-            str(SPARK_HOME / "bin" / "spark-class"),
-            f"org.apache.spark.deploy.{class_name.lower()}.{class_name}",
-        ]
-        command += ["--host", "127.0.0.1", "--webui-port", str(web_port), *arguments]
-        own = {
-            "JAVA_HOME": str(find_java().home),
-            "SPARK_HOME": str(SPARK_HOME),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_WORKER_DIR": str(work),
-            "SPARK_DAEMON_MEMORY": "300m",
-            "PYSPARK_PYTHON": sys.executable,
-        }
+        spark_class = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{class_name}"]
+        command = [*spark_class, "--host", "127.0.0.1", "--webui-port", str(web_port), *arguments]
+        own = {"JAVA_HOME": str(find_java().home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
+        own |= {"SPARK_WORKER_DIR": str(work), "SPARK_DAEMON_MEMORY": "300m", "PYSPARK_PYTHON": sys.executable}
         with (work / "log").open("ab") as log:
-            process = psutil.Popen(command, cwd=work, env={**os.environ, **own}, stdout=log, stderr=subprocess.STDOUT)
-        self._processes.append(process)
-        return process
-
-    def has_workers(self) -> bool:
-        return (self.folder / "master" / "log").read_text().count("Registering worker") == len(self.workers)
-
-    def end(self) -> None:
-        end([member for process in self._processes for member in [process, *process.children(recursive=True)]])
+            return psutil.Popen(command, cwd=work, env={**os.environ, **own}, stdout=log, stderr=subprocess.STDOUT)
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path)
+    cluster, log = Cluster(tmp_path), tmp_path / "master" / "log"
     try:
-        assert wait_until(cluster.has_workers, 240), (tmp_path / "master" / "log").read_text()
+        assert wait_until(lambda: log.read_text().count("Registering worker") == 2, 240), log.read_text()
         yield cluster
     finally:
-        cluster.end()
+        daemons = [cluster.master, *cluster.workers]
+        end([member for each in daemons for member in [each, *each.children(recursive=True)]])
 
 
 @pytest.fixture
@@ -94,9 +75,9 @@ def _is_python_worker(process: psutil.Process) -> bool:
 
 
 def test_two_shards_work_on_two_workers(job: FusionProcess, cluster: Cluster) -> None:
-    job.send("queries", [(b"intruder", query_record(version=1))])
+    job.send("queries", [PUT_QUERY])
     job.send("detections", seismic(range(64), areas=64))
-    job.start_and_wait("--master", cluster.master)
+    job.start_and_wait("--master", cluster.url)
     job.send("detections", acoustic(range(64), areas=64))
     job.until(lambda: len(job.matched()) >= 64, 120)
     assert job.matched() == [f"seismic-{number}" for number in range(64)]

@@ -1,7 +1,5 @@
 """The fusion job on a real broker, told as one story: the tests run in order and share the job and its checkpoint."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -14,7 +12,8 @@ from deploy.local.broker import Broker
 from deploy.local.machine import ROOT
 from spark_jobs.fusion import REFUSED
 from spark_jobs.job.checkpoint import IDENTITY_FILE
-from tests.integration.fusion_process import FusionProcess, acoustic, fusion_job, query_record, seismic
+from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
+from tests.spark_jobs.inputs import record
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
@@ -26,24 +25,23 @@ def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fus
         yield job
 
 
-def ids(numbers: range) -> list[str]:
-    return [f"seismic-{number}" for number in numbers]
-
-
-def wait_for_matches(job: FusionProcess, numbers: range) -> None:
-    job.until(lambda: set(ids(numbers)) <= set(job.matched()))
+def wait_for_matches(job: FusionProcess, count: int) -> None:
+    """Wait for those of the first ``count`` detections; none besides may come."""
+    expected = [f"seismic-{number}" for number in range(count)]
+    job.until(lambda: set(expected) <= set(job.matched()))
+    assert sorted(set(job.matched())) == sorted(expected)
 
 
 def test_detections_become_matches(job: FusionProcess) -> None:
-    job.send("queries", [(b"intruder", query_record(version=1))])
+    job.send("queries", [PUT_QUERY])
     job.send("detections", seismic(range(30)) + acoustic(range(20)))
-    wait_for_matches(job, range(20))
-    assert job.matched() == ids(range(20))
+    wait_for_matches(job, 20)
+    assert len(job.matched()) == 20
 
 
 def test_malformed_frames_are_dead_letters_and_stop_nothing(job: FusionProcess) -> None:
-    job.send("detections", [(b"area-0", b"{not json"), *acoustic(range(20, 22))])
-    wait_for_matches(job, range(22))
+    job.send("detections", [record(0, b"{not json", "area-0"), *acoustic(range(20, 22))])
+    wait_for_matches(job, 22)
     [dead] = job.read_all("dead-letters")
     assert (dead["source"], dead["reason"]) == ("fusion", "malformed_frame")
 
@@ -78,8 +76,7 @@ def test_killed_it_leaves_nothing_behind_and_goes_on_from_its_state(job: FusionP
     assert alive == []
     assert len(gone) >= 3  # the job, Java, Python workers
     job.send("detections", acoustic(range(20, 30)))  # 20 to 23 once more
-    wait_for_matches(job, range(30))
-    assert sorted(set(job.matched())) == sorted(ids(range(30)))
+    wait_for_matches(job, 30)
     job.until(lambda: (job.metric("coincide_fusion_duplicates_total") or 0) == 4, 20)
     assert job.metric('coincide_fusion_matches_total{query="intruder"}') == 30
 

@@ -1,7 +1,5 @@
 """What the job relies on in Spark itself: the hash of grouping keys, and a lock that the Java process holds."""
 
-from __future__ import annotations
-
 import fcntl
 import random
 import threading

@@ -1,7 +1,5 @@
 """Heartbeats through real Kafka and Spark: every partition gets them, and silent areas' watermarks move on by them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +8,11 @@ from typing import Any
 import pytest
 
 from coincide import Histogram, Stream
-from deploy.local.broker import Broker
 from services.ingest.registry.seed import seed
 from services.ingest.registry.sensors import Sensor
 from spark_jobs.records.kafka_records import InputRecord
 from tests.integration.fusion_process import FusionProcess, fusion_job
-from tests.integration.service_process import IngestProcess, running_ingest
+from tests.integration.service_process import running_ingest
 from tests.integration.topics import records_of, running_broker
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
@@ -26,22 +23,15 @@ QUIET_S = 2
 SHARDS = 2
 START_US = 1_700_000_000_000_000
 SENSORS = {f"geo-{n}": Sensor(f"geo-{n}", f"area-{n}", {"seismic": Histogram.uniform(-2, 1)}) for n in range(8)}
-DETECTIONS = "coincide.detections"
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A broker of this module's own: ingest writes to topics that no other test may write to."""
-    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[FusionProcess]:
+    """The job on a broker of its own: ingest writes to topics that no other test may write to."""
+    with running_broker(tmp_path / "kafka") as broker:
         seed(broker.bootstrap, SENSORS, prune=False, dry_run=False)
-        yield broker
-
-
-@pytest.fixture(scope="module")
-def job(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
-    folder = tmp_path_factory.mktemp("heartbeats")
-    with fusion_job(broker.bootstrap, "coincide.", folder, quiet_s=QUIET_S, shards=SHARDS) as job:
-        yield job
+        with fusion_job(broker.bootstrap, "coincide.", tmp_path, quiet_s=QUIET_S, shards=SHARDS) as job:
+            yield job
 
 
 def statuses(job: FusionProcess) -> dict[int, dict[str, Any]]:
@@ -68,17 +58,15 @@ def by_the_definition(records: list[Any]) -> dict[int, dict[str, int]]:
     }
 
 
-def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(
-    broker: Broker, job: FusionProcess, tmp_path: Path
-) -> None:
-    with running_ingest(broker.bootstrap, tmp_path, heartbeat_s=0.2) as ingest:
+def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(job: FusionProcess, tmp_path: Path) -> None:
+    with running_ingest(job.bootstrap, tmp_path, heartbeat_s=0.2) as ingest:
         ingest.wait_for("/readyz", 200)
-        post_one_each(ingest)
+        items = [{"sensor": sensor, "detected_at": START_US} for sensor in SENSORS]
+        assert ingest.post(items).status_code == 202  # one into each area, and from then on nothing
         job.start_and_wait()
         job.until(lambda: has_been_moved(job), 120)
-        ingest.terminate()
-        assert ingest.wait() == 0
-    records = records_of(broker.bootstrap, DETECTIONS)
+        assert ingest.stop() == 0
+    records = records_of(job.bootstrap, "coincide.detections")
     heartbeats = [record for record in records if record.value.get("heartbeat")]
     assert {record.partition for record in heartbeats} == set(range(8))
     assert {record.key for record in heartbeats} == {None}
@@ -87,12 +75,6 @@ def test_each_partition_gets_heartbeats_and_silent_areas_are_moved_on(
     assert {shard: each["watermark_us"] for shard, each in statuses(job).items()} == by_the_definition(records)
     job.until(lambda: job.metric("coincide_fusion_heartbeats_total") == len(heartbeats), 20)
     assert job.read_all("dead-letters") == []
-
-
-def post_one_each(ingest: IngestProcess) -> None:
-    """Post one detection into each area, and from then on nothing."""
-    items = [{"sensor": sensor, "detected_at": START_US} for sensor in SENSORS]
-    assert ingest.post(items).status_code == 202
 
 
 def has_been_moved(job: FusionProcess) -> bool:

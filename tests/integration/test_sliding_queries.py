@@ -1,24 +1,20 @@
 """Queries over readings on a real broker: a kill half-way, readings sent twice, and the answers of one straight run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coincide import Stream
 from deploy.local.broker import Broker
-from spark_jobs.core.fusion_core import FusionCore
-from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
-from tests.integration.fusion_process import FusionProcess, fusion_job
-from tests.spark_jobs.inputs import Row, frame, put
+from tests.integration.fusion_process import START_S, FusionProcess, fusion_job
+from tests.spark_jobs.inputs import Row, frame, put, started
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
 
-START_S = 1_700_000_000
 SLIDES = 200  # of a second, with a reading of each of two regions in each
 STREAM = Stream("temperature", max_delay_s=5)
 WINDOW = {"time_s": 60, "slide_s": 1}
@@ -33,63 +29,49 @@ CHANGES = [put(offset, query) for offset, query in enumerate(QUERIES)]
 
 def second(number: int) -> InputRecord:
     """Both regions change now and then; the south a little late."""
-    rows = [
-        Row(
-            f"{region}-{number}",
-            START_S + number - 2 * (region == "south"),
-            stream=STREAM.name,
-            sensor=region,
-            attributes=(("celsius", 99 + number // every % 3), ("region", region)),
-        )
-        for region, every in (("north", 25), ("south", 7))
-    ]
-    area = f"area-{number % 2}"
-    return frame(number, rows, area, received_at_s=START_S + number + 1)
+
+    def reading(region: str, every: int, late_s: int) -> Row:
+        attributes = (("celsius", 99 + number // every % 3), ("region", region))
+        at_s = START_S + number - late_s
+        return Row(f"{region}-{number}", at_s, stream=STREAM.name, sensor=region, attributes=attributes)
+
+    rows = [reading("north", 25, 0), reading("south", 7, 2)]
+    return frame(number, rows, f"area-{number % 2}", received_at_s=START_S + number + 1)
 
 
 SECONDS = [second(number) for number in range(SLIDES)]
 
 
-def sent(job: FusionProcess, topic: str, records: list[InputRecord]) -> None:
-    job.send(topic, [(record.key or b"", record.value or b"") for record in records])
-
-
 def by_id(records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return what was written, once; what is written twice is written alike."""
-    found: dict[str, dict[str, Any]] = {}
+    written: dict[str, dict[str, Any]] = {}
     for record in records:
-        assert found.setdefault(record["id"], record) == record
-    return found
+        assert written.setdefault(record["id"], record) == record
+    return written
 
 
-@pytest.fixture(scope="module")
-def job(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FusionProcess]:
-    folder = tmp_path_factory.mktemp("sliding")
-    streams = folder / "streams.yaml"
+@pytest.fixture
+def job(kafka: Broker, tmp_path: Path) -> Iterator[FusionProcess]:
+    streams = tmp_path / "streams.yaml"
     streams.write_text(f"streams: {{{STREAM.name}: {{max_delay_s: {STREAM.max_delay_s}}}}}")
-    with fusion_job(kafka.bootstrap, "sliding.", folder, streams_path=str(streams)) as job:
+    with fusion_job(kafka.bootstrap, "sliding.", tmp_path, streams_path=str(streams)) as job:
         job.start_and_wait()
         yield job
 
 
 def test_a_kill_half_way_and_readings_sent_twice_change_no_answer(job: FusionProcess) -> None:
-    straight = FusionCore({STREAM.name: STREAM}, Limits(), 0)
-    straight.push(CHANGES)
+    straight = started(*CHANGES, streams={STREAM.name: STREAM})
     expected = by_id([json.loads(answer.value) for answer in straight.push(SECONDS).episodes])
     assert {answer["query"] for answer in expected.values()} == {"longest", "steady", "alike"}
-
-    def found() -> dict[str, dict[str, Any]]:
-        return by_id(job.read_all("episodes"))
-
-    sent(job, "queries", CHANGES)
+    job.send("queries", CHANGES)
     for begin in range(0, SLIDES // 2, 20):
-        sent(job, "detections", SECONDS[begin : begin + 20])
-    job.until(lambda: len(found()) > len(expected) // 8, 90)
+        job.send("detections", SECONDS[begin : begin + 20])
+    job.until(lambda: len(by_id(job.read_all("episodes"))) > len(expected) // 8, 90)
     job.kill()
     job.start_and_wait()
-    sent(job, "detections", SECONDS[SLIDES // 2 - 5 :])  # some of them once more
-    job.until(lambda: len(found()) >= len(expected), 90)
-    assert found() == expected
+    job.send("detections", SECONDS[SLIDES // 2 - 5 :])  # some of them once more
+    job.until(lambda: len(by_id(job.read_all("episodes"))) >= len(expected), 90)
+    assert by_id(job.read_all("episodes")) == expected
     *_, state = job.read_all("status")
     assert state["queries"]["steady"]["coalescing"]["scheme"] in {"eager", "lazy"}
     assert state["queries"]["steady"]["episodes"] == sum(each["query"] == "steady" for each in expected.values())

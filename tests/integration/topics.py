@@ -1,7 +1,5 @@
 """Topics of a real broker: created as they are declared, written to, and read to their end."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Iterator
