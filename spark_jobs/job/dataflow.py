@@ -59,6 +59,7 @@ def _read(spark: SparkSession, settings: FusionSettings, role: str) -> DataFrame
         .option("kafka.fetch.max.wait.ms", 1)
         .option("kafka.request.timeout.ms", timeout_ms)
         .option("kafka.default.api.timeout.ms", 3 * timeout_ms)
+        .option("kafkaConsumer.pollTimeoutMs", 3 * timeout_ms)  # else a read waits 120 s for a broker that is away
         .load()
         .withColumn("role", lit(role))
     )

@@ -1,7 +1,5 @@
 """The tables and the pictures of docs/explanation/earthquake-morning.md agree and say what comes out."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The gateways of docs/how-to deliver every detection to a real ingest that is busy, restarts, or refuses some."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import subprocess

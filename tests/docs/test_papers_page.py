@@ -1,7 +1,5 @@
 """docs/explanation/papers.md: its tables and its picture say what the algorithms count, its Python what it shows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

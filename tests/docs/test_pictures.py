@@ -1,7 +1,5 @@
 """The numbers written into the pictures of the documents are those that the code computes now, or benchmarks said."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

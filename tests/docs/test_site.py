@@ -1,7 +1,5 @@
 """The site: it is built strictly, every page is in its navigation, every public name in its reference, all its own."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import shutil

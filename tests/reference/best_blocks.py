@@ -1,7 +1,5 @@
 """The slow obvious twin of coincide.templates.learning: every choice of edges, by recursion; no equal samples."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """CallCounts: how much was done since, by kind, as the calls of some functions amount to."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

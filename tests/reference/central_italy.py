@@ -9,8 +9,6 @@ half of the left-overs lie within 0.16 s, a standard deviation of 0.12 s. If an 
 pick, that is 0.04 s for P; we allow half as much again. S has the left-overs themselves, sign reversed.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import os

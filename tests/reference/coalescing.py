@@ -1,7 +1,5 @@
 """Coalescing from its definition in docs/explanation/coalescing.md, one row at a time: slow and obvious."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Which events a window join may take together, straight from the definition."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Hypothesis strategies for graphs of 2 to 6 streams; windows are whole halves of a second."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
 from typing import Literal
 

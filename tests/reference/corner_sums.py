@@ -10,8 +10,6 @@ Times are whole numbers of a unit in which every edge, bound and microsecond is 
 2**-400. What is rounded is a weight's last digit: an error below 1e-50.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

@@ -8,8 +8,6 @@ the order of the fractions, and all k! orders are equally likely. An atom has th
 Source: the simplices of an alcoved polytope (Lam, Postnikov: Alcoved Polytopes I, 2007).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A window extent of one group in order, tuple by tuple: runs are lists, and every operation is counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Times are whole numbers of 2**-90 microseconds, in which every float above 1e-11
 nanosecond is exact.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Episodes written from the definition: all over again after every match, nothing ever dropped."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What match records say beyond who matched, computed anew from their members alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Fusion written from the definition: one row at a time, every choice of members tried, nothing ever dropped."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ P(lo <= B - A <= hi) = integral of f_A(a) (F_B(a + hi) - F_B(a + lo)) da. Betwee
 and F_B linear, so the midpoint rule is exact. Buckets of zero length are not covered.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Tuples of events with a constraint graph: Hypothesis strategies, random ones, and their simulation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

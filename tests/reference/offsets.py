@@ -1,7 +1,5 @@
 """The slow obvious twin of coincide.offsets.satisfying: every whole microsecond tried, in exact rational arithmetic."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from coincide import Histogram, Window

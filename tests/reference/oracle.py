@@ -8,8 +8,6 @@ Time in the history is counted in *phases*: a detection says in which phase it w
 phase on it was in force. A test that changes no queries has phase 0 only.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

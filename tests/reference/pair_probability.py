@@ -4,8 +4,6 @@ Decimal seconds are read as they were written (0.3 s is 300000 us exactly), so t
 a person would decide them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise

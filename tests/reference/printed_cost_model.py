@@ -1,7 +1,5 @@
 """Equations 1 and 3 to 6 of the coalescing paper as printed: each fails a test, with its correction beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from coincide.coalescing import UnitCosts

@@ -1,7 +1,5 @@
 """Two recorded streams in an order of arrival: at random for Hypothesis, and a slice of the Central Italy morning."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Silence written from the definition: every heartbeat looks at every area of its partition."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

@@ -3,8 +3,6 @@
 Alarms that three or more detectors raise within 10 s of each other are a supernova.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Hypothesis strategies for templates, windows and thresholds, on a microsecond scale and on a human one."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 from hypothesis import strategies as st

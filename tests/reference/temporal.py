@@ -1,7 +1,5 @@
 """Temporal operators by the instants that intervals consist of: slow, and the definition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Counted cells against integrals done by hand, the exact posterior, pairs bucket by bucket, and simulation."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The oracle is checked too, by numbers worked out by hand; test_counted_cells checks its probabilities."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

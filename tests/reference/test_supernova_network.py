@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.reference.supernova_network import AT_LEAST, DETECTORS, SupernovaNetwork, supernova_network

@@ -1,7 +1,5 @@
 """The window join's oracle, of all streams and of at least m, against cases worked out by hand and its laws."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 from typing import Any

@@ -1,7 +1,5 @@
 """The timing join from its definition, one pair of rows at a time; watermark and lateness, one row at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

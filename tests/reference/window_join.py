@@ -1,7 +1,5 @@
 """The window join from its definition: every choice of one event a stream, one at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby, product

@@ -3,8 +3,6 @@
 Template edges, windows and times are whole halves of a second, so that joint probabilities can be counted exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

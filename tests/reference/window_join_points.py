@@ -1,7 +1,5 @@
 """The window join at exact times, straight from its definition, and random joins to ask it about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

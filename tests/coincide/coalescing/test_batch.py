@@ -1,7 +1,5 @@
 """validity and coalesce on examples, what they refuse, and how much they sort and read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

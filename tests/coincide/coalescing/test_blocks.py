@@ -1,7 +1,5 @@
 """Batches against the definition, with their rows in one block or in many."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from operator import eq

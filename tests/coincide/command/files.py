@@ -1,7 +1,5 @@
 """Writing small files of events in every format, running the command in this process, reading its answer."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """What users of both commands get wrong: a sentence each, by file and line; never a traceback."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import partial

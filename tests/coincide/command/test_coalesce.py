@@ -1,7 +1,5 @@
 """coincide coalesce on real files: every format, every kind of value."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """coincide coalesce on real files against the slow twin: readings, facts, equivalences, an hour of real picks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command as a process: its exit statuses, pipes, help, and what it needs."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

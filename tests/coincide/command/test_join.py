@@ -1,7 +1,5 @@
 """coincide join on real files: every format, against the library and against the slow twin."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

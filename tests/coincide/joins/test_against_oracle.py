@@ -1,7 +1,5 @@
 """timing_join and TimingJoin against the oracle, which shares no code with them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

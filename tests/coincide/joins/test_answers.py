@@ -1,7 +1,5 @@
 """How Pairs, Tuples and Changes look in a session: count and first rows, and no probability that nobody asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coincide import Changes, Pairs, Tuples

@@ -1,7 +1,5 @@
 """The grid of keys answers as np.searchsorted does, wherever keys and bounds lie."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Deadlines and delays: windows open to one side, for batches but not for streams."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from fractions import Fraction

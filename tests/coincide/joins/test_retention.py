@@ -1,7 +1,5 @@
 """Retention of window joins: no event that may still be needed goes, and none is kept a microsecond longer."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """WindowJoin against the whole answer, found anew before and after every push."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

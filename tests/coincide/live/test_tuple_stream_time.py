@@ -1,7 +1,5 @@
 """WindowJoin while time goes on: what is let go was not needed any more, what comes late is told."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

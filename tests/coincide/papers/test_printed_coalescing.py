@@ -4,8 +4,6 @@ What print leaves open is filled in the mildest way: an empty extent takes its f
 a tuple scope fill before its oldest goes (as printed, `full_at` None, it goes with every arrival).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the papers' algorithms read: events in an order of arrival, and what is known of their streams."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

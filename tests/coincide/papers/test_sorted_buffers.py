@@ -1,7 +1,5 @@
 """Buffers: sorted lists, and hash tables whose events stay in order of time."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Every algorithm of the papers, the exact join, the streaming join and the oracle answer alike."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

@@ -1,7 +1,5 @@
 """Queries: what is read, what is refused, and by which name."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Queries over readings: what is read, what is written back, what is refused and by which name."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Both extents: the same runs at every scan, whatever came and went in whatever order."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Measured unit costs of sliding extents, by a clock on which every piece of work takes a second."""
 
-from __future__ import annotations
-
 from itertools import count
 
 from benchmarks.coalescing.unit_costs import measure_sliding_costs

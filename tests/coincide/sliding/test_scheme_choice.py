@@ -1,7 +1,5 @@
 """The choice of a scheme: by what was counted, for all rules of a source together, and not at every breath."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pytest

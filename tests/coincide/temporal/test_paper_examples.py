@@ -1,7 +1,5 @@
 """The coalescing paper's Examples 1 to 4 and Tables 1 to 3, with the wrong answers that uncoalesced data gives."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What the paper claims of the order of costs (section 7), on its weights; and where the profile says otherwise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

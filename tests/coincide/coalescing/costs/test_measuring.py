@@ -1,7 +1,5 @@
 """Measured unit costs, by a clock on which every piece of work takes a second."""
 
-from __future__ import annotations
-
 from itertools import count
 from time import process_time
 

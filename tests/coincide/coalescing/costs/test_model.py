@@ -1,7 +1,5 @@
 """Equations 1 to 6: counted on extents of certain probabilities, and beside the printed forms."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which queries to coalesce eagerly: brute force, the paper's tables and its claims."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 

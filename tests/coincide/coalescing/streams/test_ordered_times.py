@@ -1,7 +1,5 @@
 """OrderedTimes beside a plain sorted list."""
 
-from __future__ import annotations
-
 from unittest.mock import patch
 
 from hypothesis import given

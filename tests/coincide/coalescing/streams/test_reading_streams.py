@@ -1,7 +1,5 @@
 """Eager, lazy and batch against the definition, at every scan and in every order of arrival."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """CSV: blocks of plain lines read at once are what the same lines are one by one, whatever is in them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

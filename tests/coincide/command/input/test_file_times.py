@@ -1,7 +1,5 @@
 """Times in files: the same rules as ingest's, whichever of the two ways reads them."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta, timezone
 

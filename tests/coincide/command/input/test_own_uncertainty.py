@@ -1,7 +1,5 @@
 """An event's own uncertainty: anchored intervals, and many different ones rounded to few."""
 
-from __future__ import annotations
-
 import json
 import random
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """How much work our own joins do, in counts: it grows with what comes in and goes out, not with what is held."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

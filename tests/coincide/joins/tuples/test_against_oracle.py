@@ -1,7 +1,5 @@
 """window_join against every choice of one event a stream, tried one at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """MaximalSets against the whole answer, found anew before and after every arrival; test_tuple_stream.py has more."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """ObsPy's own network trigger of four stations: the same events come out of window joins of its station triggers."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import combinations
 from pathlib import Path

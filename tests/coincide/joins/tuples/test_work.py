@@ -1,7 +1,5 @@
 """Window joins do work that grows with what comes in and goes out, whatever lies between."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Where the interval paper's printed algorithms are wrong or silent, slips included, and what ours do there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import pytest

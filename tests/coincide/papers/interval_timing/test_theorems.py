@@ -1,7 +1,5 @@
 """What the interval paper proves or uses, on exact probabilities; `P(I + d >= J)` is the deadline `XJ - XI <= d`."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import assume, given

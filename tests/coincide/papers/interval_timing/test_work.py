@@ -1,7 +1,5 @@
 """What the interval paper claims of its algorithms, in counts: the same on every machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

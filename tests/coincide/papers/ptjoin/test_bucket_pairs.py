@@ -1,7 +1,5 @@
 """Lemma 1, Theorem 1 and the adjusted histograms of Definition 3."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

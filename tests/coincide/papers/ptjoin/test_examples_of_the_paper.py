@@ -1,7 +1,5 @@
 """Examples 1 to 5 of the PTJoin paper, in its milliseconds (Examples 3 and 4: whatever the unit is)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What the PTJoin paper claims of its join, in counts; that the pairs are right, all algorithms' test says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

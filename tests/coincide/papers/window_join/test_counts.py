@@ -1,7 +1,5 @@
 """The window join paper's claims, in counts: who works less, who waits, and where they cross."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Where the window join paper is wrong or silent: the naive reading loses or doubles results, ours does not."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest

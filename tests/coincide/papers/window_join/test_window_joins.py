@@ -1,7 +1,5 @@
 """Every algorithm of the window join paper gives what the definition says, in every order; none waits in vain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
