@@ -17,6 +17,8 @@ from docs.studies.sets import Tally, alarms
 from tests.docs.sessions import needs_data
 from tests.reference import central_italy
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs/explanation/earthquake-morning.md").read_text(encoding="utf-8")
 PAIRS, SETS = (PAGE.split(f"\n## {name}: ")[1].split("\n## ")[0] for name in ("Pairs", "Sets"))
 OF_PAIRS, OF_SETS, OF_EPISODES = (

@@ -81,6 +81,7 @@ def test_the_python_of_window_joins_says_what_it_shows() -> None:
 
 
 @needs_data
+@pytest.mark.slow
 @pytest.mark.parametrize("stations", STATIONS)
 def test_the_whole_italian_morning_is_as_shown(stations: int) -> None:
     picture, now = numbers_in(ROOT / "docs/explanation/papers/central-italy-work.svg"), curves(stations, hours=[HOURS])
