@@ -1,69 +1,75 @@
-"""Buffer: what a streaming operator keeps of one stream, many areas in one sorted set of arrays."""
+"""Buffer: what a streaming operator keeps of one stream, many areas in a few sorted runs."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.arrays.range_expansion import expanded_ranges
 from coincide.joins.events import Events, SortedEvents
 from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US, AreaKeys, PackedKeys, WideKeys, narrowest_keys
+from coincide.joins.sorted_run import Columns, SortedRun
 
-Columns = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]  # keys, template, sensor, ref
-
-SMALLEST_CAPACITY = 1024
-ROOM = 4  # growing arrays leave a quarter of their size free
+FEW_MOVED = 4096  # rows that a push may move, however small it is
+MOVED_A_ROW = 16  # rows that each new row may move; also how much longer a run is than the next
 COMPACT_FROM = 1 / 16  # several areas: rewrite the arrays once this share of them can go
 
 
 class Buffer:
-    """Events of one stream, sorted by area, then reported time: 24 bytes an event.
+    """Events of one stream, sorted by area, then reported time.
 
-    The four arrays have free room behind and, while there is one area, dropped room in front. A batch is merged into
-    the part that it overlaps; dropping the oldest only moves the head. The buffer chooses new keys when an area or a
-    time does not fit them, so no key ever wraps; the widest need 16 bytes (`WideKeys`).
+    The rows lie in a few runs, each at least 16 times as long as the next, and every row of a run came before those of
+    the next. New rows go into the last run where that moves few rows, else they begin a run of their own. So what a
+    push costs does not grow with what is buffered (O'Neil et al., The Log-Structured Merge-Tree, 1996). Rows of one
+    area that come nearly in order are always one run. The buffer chooses new keys when an area or a time does not fit
+    them, so no key ever wraps; the widest need 16 bytes (`WideKeys`).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, few_moved: int = FEW_MOVED, moved_a_row: int = MOVED_A_ROW) -> None:
+        self._few_moved, self._moved_a_row = few_moved, moved_a_row
         self._codec: AreaKeys = PackedKeys()
-        self._columns = _empty_columns(self._codec, SMALLEST_CAPACITY)
-        self._head = self._tail = 0
+        self._runs: list[SortedRun] = []
 
     def __len__(self) -> int:
-        return self._tail - self._head
+        return sum(map(len, self._runs))
 
-    def view(self) -> SortedEvents:
-        """Return the events as read-only use of the buffer's own arrays: valid until it changes."""
-        keys, template, sensor, ref = self._columns
-        held = slice(self._head, self._tail)
-        return SortedEvents(self._codec, keys[held], template[held], sensor[held], ref[held])
+    def near(self, events: Events, lo_us: Int64Array, hi_us: Int64Array) -> SortedEvents:
+        """Return the rows whose time lies in [lo, hi] of one of the events' in its area, and perhaps others.
+
+        `lo_us` and `hi_us` have shape (n,) or (1,). Rows of one run are the run's own: valid until the buffer changes.
+        """
+        if len(self._runs) <= 1 or len(events) == 0:
+            return SortedEvents(self._codec, *(self._runs[0].columns if self._runs else _no_rows(self._codec)))
+        lower = self._codec.encode_bound(events.area, events.detected_at_us + lo_us)
+        upper = self._codec.encode_bound(events.area, events.detected_at_us + hi_us)
+        parts = [_within(run.columns, lower, upper) for run in self._runs]
+        return SortedEvents(self._codec, *_in_order([part for part in parts if len(part[0])], self._codec))
+
+    def rows(self) -> SortedEvents:
+        """Return all rows, copied if there are several runs."""
+        return SortedEvents(self._codec, *_in_order([run.columns for run in self._runs], self._codec))
 
     def events(self) -> Events:
         """Return a copy of all events; a new buffer that inserts it answers alike."""
-        held = self.view()
+        held = self.rows()
         area, time_us = self._codec.area(held.keys), self._codec.time_us(held.keys)
         return Events(area, time_us, held.template.copy(), held.sensor.copy(), held.ref.copy())
 
     def insert(self, batch: Events) -> None:
-        """Add events in any order. This sorts them, and moves the buffered events that follow the first of them."""
+        """Add events in any order, whose refs are greater than all before."""
         if len(batch) == 0:
             return
         batch = batch.sorted()
         span = int(batch.area[-1]), int(batch.detected_at_us.min()), int(batch.detected_at_us.max())
         if not self._codec.fits(*span):
             self._rekey(*span)
-        self._reserve(len(batch))
         keys = self._codec.encode(batch.area, batch.detected_at_us)
-        columns: Columns = (keys, batch.template, batch.sensor, batch.ref)
-        held = self._columns[0][self._head : self._tail]
-        first = self._head + int(np.searchsorted(held, keys[0], side="right"))
-        if first < self._tail:
-            columns = self._merged(columns, first)
-        self._tail += len(batch)
-        for column, new in zip(self._columns, columns, strict=True):
-            column[first : self._tail] = new
+        new: Columns = (keys, batch.template, batch.sensor, batch.ref)
+        if self._runs and self._runs[-1].following(keys[0]) <= max(self._few_moved, self._moved_a_row * len(batch)):
+            self._runs[-1].merge(new)
+        else:
+            self._runs.append(SortedRun(tuple(column.copy() for column in new)))
+        self._merge_short_runs()
 
     def evict(self, keep_from_us: Int64Array) -> Int64Array:
         """Drop events reported before the bound of their area code; return their refs.
@@ -74,12 +80,11 @@ class Buffer:
         """
         if len(self) == 0:
             return np.empty(0, np.int64)
-        held = self.view()
-        first, last = (int(area) for area in self._codec.area(held.keys[[0, -1]]))
-        if first == last:
-            return self._drop_front(keep_from_us[first]) if first < len(keep_from_us) else np.empty(0, np.int64)
-        goes = self._before(held, keep_from_us)
-        if np.count_nonzero(goes) < COMPACT_FROM * len(held):
+        ends = self._codec.area(np.concatenate([run.columns[0][[0, -1]] for run in self._runs]))
+        if ends.min() == ends.max():
+            return self._drop_first(int(ends[0]), keep_from_us)
+        goes = [self._before(run.columns, keep_from_us) for run in self._runs]
+        if sum(map(np.count_nonzero, goes)) < COMPACT_FROM * len(self):
             return np.empty(0, np.int64)
         return self._drop(goes)
 
@@ -87,29 +92,32 @@ class Buffer:
         """Drop the `count` events that were reported earliest, whatever their area; return their refs."""
         if count <= 0 or len(self) == 0:
             return np.empty(0, np.int64)
-        held = self.view()
-        goes = np.zeros(len(held), np.bool_)
-        goes[np.argsort(self._codec.time_us(held.keys), kind="stable")[:count]] = True
-        return self._drop(goes)
+        time_us = np.concatenate([self._codec.time_us(run.columns[0]) for run in self._runs])
+        goes = np.zeros(len(self), np.bool_)
+        goes[np.argsort(time_us, kind="stable")[:count]] = True
+        return self._drop(np.split(goes, np.cumsum([len(run) for run in self._runs])[:-1]))
 
     def recode_templates(self, new_code: CodeArray) -> None:
         """Replace template code c by ``new_code[c]`` everywhere."""
-        template = self._columns[1][self._head : self._tail]
-        template[:] = new_code[template]
+        for run in self._runs:
+            template = run.columns[1]
+            template[:] = new_code[template]
 
-    def _merged(self, batch: Columns, first: int) -> Columns:
-        """Interleave the batch with the events from `first` on; equal keys keep the order of arrival."""
-        held = tuple(column[first : self._tail] for column in self._columns)
-        at = np.searchsorted(held[0], batch[0], side="right") + np.arange(len(batch[0]))
-        is_old = np.ones(len(held[0]) + len(at), np.bool_)
-        is_old[at] = False
-        merged = []
-        for old, new in zip(held, batch, strict=True):
-            column = np.empty(len(is_old), old.dtype)
-            column[at] = new
-            column[is_old] = old
-            merged.append(column)
-        return merged[0], merged[1], merged[2], merged[3]
+    def least_ref(self) -> int | None:
+        """Return the least ref, None if there is no event."""
+        return min((int(run.columns[3].min()) for run in self._runs), default=None)
+
+    def codes(self) -> tuple[CodeArray, CodeArray, CodeArray]:
+        """Return the codes of area, sensor and template of every event, in any order."""
+        columns = [_no_rows(self._codec), *(run.columns for run in self._runs)]
+        keys, template, sensor, _ = (np.concatenate(each) for each in zip(*columns, strict=True))
+        return self._codec.area(keys), sensor, template
+
+    def _merge_short_runs(self) -> None:
+        """Merge the last run into the one before while that is not much longer."""
+        while len(self._runs) > 1 and self._moved_a_row * len(self._runs[-1]) >= len(self._runs[-2]):
+            last = self._runs.pop()
+            self._runs[-1].merge(last.columns)
 
     def _rekey(self, greatest_area: int, earliest_us: int, latest_us: int) -> None:
         """Write the events with the narrowest keys for them and for the given area and times."""
@@ -120,61 +128,67 @@ class Buffer:
             latest_us = max(latest_us, int(held.detected_at_us.max()))
         self._codec = narrowest_keys(greatest_area, earliest_us, latest_us)
         keys = self._codec.encode(held.area, held.detected_at_us)
-        self._replace((keys, held.template, held.sensor, held.ref))
+        self._runs = [SortedRun((keys, held.template, held.sensor, held.ref))] if len(held) else []
 
-    def _reserve(self, count: int) -> None:
-        """Make room behind the tail, and a quarter more, so that events move a bounded number of times each."""
-        size, capacity = len(self), len(self._columns[0])
-        if self._tail + count <= capacity:
-            return
-        if size + size // ROOM + count <= capacity:
-            self._move_to_front()
-        else:
-            held = self.view()
-            self._replace((held.keys, held.template, held.sensor, held.ref), room=size // ROOM + count)
+    def _drop_first(self, area: int, keep_from_us: Int64Array) -> Int64Array:
+        """Drop the rows before the bound of the only area."""
+        if area >= len(keep_from_us):
+            return np.empty(0, np.int64)
+        bound = self._codec.encode_bound(np.array([area], np.int32), keep_from_us[area : area + 1])[0]
+        dropped = []
+        for run in self._runs:
+            keys, _, _, ref = run.columns
+            count = int(np.searchsorted(keys, bound, side="left"))
+            dropped.append(ref[:count].copy())
+            run.drop_first(count)
+        self._runs = [run for run in self._runs if len(run)]
+        return np.concatenate(dropped)
 
-    def _move_to_front(self) -> None:
-        """Use the dropped room in front again, in steps that do not overlap: numpy would copy what does."""
-        size, head = len(self), self._head
-        for column in self._columns:
-            for first in range(0, size, head):
-                here = column[head + first : min(2 * head + first, self._tail)]
-                column[first : first + len(here)] = here
-        self._head, self._tail = 0, size
-
-    def _replace(self, columns: Columns, room: int = 0) -> None:
-        size = len(columns[0])
-        grown = _empty_columns(self._codec, max(SMALLEST_CAPACITY, size + room))
-        for column, kept in zip(grown, columns, strict=True):
-            column[:size] = kept
-        self._columns, self._head, self._tail = grown, 0, size
-
-    def _drop_front(self, keep_from_us: np.int64) -> Int64Array:
-        held = self.view()
-        area = self._codec.area(held.keys[:1])
-        bound = self._codec.encode_bound(area, np.array([keep_from_us]))
-        count = int(np.searchsorted(held.keys, bound[0], side="left"))
-        self._head += count
-        return held.ref[:count].copy()
-
-    def _before(self, held: SortedEvents, keep_from_us: Int64Array) -> BoolArray:
-        area = self._codec.area(held.keys)
+    def _before(self, rows: Columns, keep_from_us: Int64Array) -> BoolArray:
+        area = self._codec.area(rows[0])
         known = int(np.searchsorted(area, len(keep_from_us)))  # areas rise; those beyond the bounds keep everything
-        before = np.zeros(len(held), np.bool_)
-        before[:known] = self._codec.time_us(held.keys[:known]) < keep_from_us[area[:known]]
+        before = np.zeros(len(area), np.bool_)
+        before[:known] = self._codec.time_us(rows[0][:known]) < keep_from_us[area[:known]]
         return before
 
-    def _drop(self, goes: BoolArray) -> Int64Array:
-        held, stays = self.view(), ~goes
-        dropped = held.ref[goes]
-        self._replace((held.keys[stays], held.template[stays], held.sensor[stays], held.ref[stays]))
-        if isinstance(self._codec, WideKeys) and len(self):
+    def _drop(self, goes: list[BoolArray]) -> Int64Array:
+        """Drop rows of each run."""
+        dropped = np.concatenate([run.columns[3][gone] for run, gone in zip(self._runs, goes, strict=True)])
+        kept = [run.kept(~gone) for run, gone in zip(self._runs, goes, strict=True)]
+        self._runs = [run for run in kept if len(run)]
+        if isinstance(self._codec, WideKeys) and self._runs:
             self._rekey(0, LATEST_TIME_US, EARLIEST_TIME_US)
+        self._merge_short_runs()
         return dropped
 
 
-def _empty_columns(codec: AreaKeys, capacity: int) -> Columns:
-    nothing = np.empty(0, np.int64)
-    keys = np.empty(capacity, codec.encode(nothing.astype(np.int32), nothing).dtype)
-    template, sensor = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-    return keys, template, sensor, np.empty(capacity, np.int64)
+def _within(rows: Columns, lower: Int64Array, upper: Int64Array) -> Columns:
+    """Return the rows whose keys lie in one of the closed ranges, each once."""
+    start, stop = np.searchsorted(rows[0], lower, side="left"), np.searchsorted(rows[0], upper, side="right")
+    at = _covered(start, stop)
+    return tuple(column[at] for column in rows)
+
+
+def _covered(start: PositionArray, stop: PositionArray) -> PositionArray | slice:
+    """Return the positions in any of the ranges start : stop, each once."""
+    order = np.argsort(start, kind="stable")
+    start, reach = start[order], np.maximum.accumulate(stop[order])
+    apart = np.flatnonzero(start[1:] > reach[:-1]) + 1
+    first, last = np.append(0, apart), np.append(apart, len(start)) - 1
+    if len(first) == 1:
+        return slice(int(start[0]), max(int(start[0]), int(reach[-1])))
+    return expanded_ranges(start[first], reach[last])[1]
+
+
+def _in_order(parts: list[Columns], codec: AreaKeys) -> Columns:
+    """Return the rows of sorted parts, those of an earlier part first where keys are equal."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = tuple(np.concatenate(each) for each in zip(_no_rows(codec), *parts, strict=True))
+    order = np.argsort(columns[0], kind="stable")  # a merge sort, which is linear in sorted parts
+    return tuple(column[order] for column in columns)
+
+
+def _no_rows(codec: AreaKeys) -> Columns:
+    time_us, codes = np.empty(0, np.int64), np.empty(0, np.int32)
+    return codec.encode(codes, time_us), codes, codes, time_us

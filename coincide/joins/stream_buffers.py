@@ -9,7 +9,7 @@ import numpy as np
 
 from coincide.arrays.kinds import CodeArray, Int64Array
 from coincide.joins.buffer import Buffer
-from coincide.joins.events import Events, SortedEvents
+from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.templates.codes import TemplateRegistry
 from coincide.templates.histogram import Histogram
@@ -37,10 +37,6 @@ class StreamBuffers:
         """Return the buffer of a stream."""
         return self._buffers[stream]
 
-    def view(self, stream: str) -> SortedEvents:
-        """Return the buffered events of a stream: valid until its buffer changes."""
-        return self._buffers[stream].view()
-
     def evict(self, watermark_us: Int64Array, reach_us: Mapping[str, int]) -> dict[str, Int64Array]:
         """Drop events that no detection which is on time can match any more; return their refs by stream.
 
@@ -60,7 +56,7 @@ class StreamBuffers:
         for name, registry in self.templates.items():
             if len(registry) <= SPARE_TEMPLATES:
                 continue
-            used = np.unique(self.view(name).template)
+            used = np.unique(self._buffers[name].codes()[2])
             if len(registry) > 2 * len(used) + SPARE_TEMPLATES:
                 new_codes[name] = registry.keep_only(used)
                 self._buffers[name].recode_templates(new_codes[name])
@@ -77,10 +73,10 @@ class StreamBuffers:
 
     def least_ref(self, default: int) -> int:
         """Return the least ref in any buffer, `default` if all are empty."""
-        return min((int(buffer.view().ref.min()) for buffer in self._buffers.values() if len(buffer)), default=default)
+        least = [ref for buffer in self._buffers.values() if (ref := buffer.least_ref()) is not None]
+        return min(least, default=default)
 
     def codes_in_use(self) -> tuple[CodeArray, CodeArray]:
         """Return the codes of area and of sensor of every buffered event, some of them often."""
-        views = [buffer.view() for buffer in self._buffers.values()]
-        area = np.concatenate([view.codec.area(view.keys) for view in views])
-        return area, np.concatenate([view.sensor for view in views])
+        codes = [buffer.codes() for buffer in self._buffers.values()]
+        return np.concatenate([area for area, _, _ in codes]), np.concatenate([sensor for _, sensor, _ in codes])

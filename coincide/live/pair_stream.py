@@ -121,7 +121,7 @@ class TimingJoin(LiveJoin):
         a, b = self._join.condition.a, self._join.condition.b
         us, vs = self._buffers.templates[a], self._buffers.templates[b]
         self._join = self._join.knowing(us, vs)
-        partners = self._buffers.view(b if stream == a else a)
+        partners = self._buffers.buffer(b if stream == a else a)
         pairs = self._join.find(stream, batch, partners, self._intake.labels.goes_first)
         return pairs.pairs(us.templates, vs.templates, self._join.condition.window) if len(pairs) else Pairs.none()
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from coincide.arrays.kinds import CodeArray, PositionArray
 from coincide.joins.buffer import Buffer
-from coincide.joins.events import Events, SortedEvents
+from coincide.joins.events import Events
 from spark_jobs.rows.decoding import Scalar, attribute, attributes_of
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
@@ -50,9 +50,9 @@ class RowBuffers:
         for buffer, events in zip(self._buffers, self.new, strict=True):
             buffer.insert(events)
 
-    def view(self, stream: int) -> SortedEvents:
-        """Return a stream's rows; valid until the buffers change."""
-        return self._buffers[stream].view()
+    def buffer(self, stream: int) -> Buffer:
+        """Return the buffer of a stream."""
+        return self._buffers[stream]
 
     def events(self, rows: EventColumns, at: PositionArray) -> Events:
         """Return rows at these positions as the buffers hold them."""

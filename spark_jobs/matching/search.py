@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays.kinds import CodeArray, PositionArray
-from coincide.joins.events import Events, SortedEvents
+from coincide.joins.buffer import Buffer
+from coincide.joins.events import Events
 from coincide.joins.pairs.matching import Probe, matching_pairs
 from coincide.offsets.cache import LookUps, OffsetCache
 from coincide.queries import Query
@@ -79,9 +80,9 @@ class Search:
         """Return the code of a role's stream."""
         return self.stream_codes[self.query.streams[role]]
 
-    def stored(self, role: int) -> SortedEvents:
-        """Return all rows that may play a role."""
-        return self.buffers.view(self.stream(role))
+    def buffer(self, role: int) -> Buffer:
+        """Return the buffer of all rows that may play a role."""
+        return self.buffers.buffer(self.stream(role))
 
     def new(self, role: int) -> Events:
         """Return the new rows that may play a role."""
@@ -91,13 +92,9 @@ class Search:
         self, edge: RoleEdge, probing: Events, *, probing_first: bool, earlier_only: bool = True
     ) -> tuple[PositionArray, PositionArray]:
         """Find pairs (first, second) along an edge of `probing` rows; `earlier_only`: with rows that came before."""
-        probe = Probe(
-            events=probing,
-            stored=self.stored(edge.second if probing_first else edge.first),
-            bounds=possible_bounds(edge, self.templates, probing_first=probing_first),
-            sensors=self.query.sensors,
-            since_ref=self.active.activation_seq,
-        )
+        partners = self.buffer(edge.second if probing_first else edge.first)
+        bounds = possible_bounds(edge, self.templates, probing_first=probing_first)
+        probe = Probe.into(partners, probing, bounds, self.query.sensors, self.active.activation_seq)
         nothing = np.empty(0, np.intp)
         pairs = [(nothing, nothing)]
         for row, at in matching_pairs(probe):

@@ -27,14 +27,23 @@ def find_pairs(search: Search) -> MatchTuples:
 
 def find_tuples(search: Search) -> MatchTuples:
     """Find the tuples of any query; the last to arrive may play any role, of alike ones the first."""
-    stored = {stream: RoleEvents(search.stored(role)) for role, stream in enumerate(search.query.streams)}
-    roles = [stored[stream] for stream in search.query.streams]
     reach = RoleBounds.of(search.query.graph, [_bounds(search, edge) for edge in search.offsets.edges])
-    tuples = MatchTuples.none(len(roles)).members
+    tuples = MatchTuples.none(len(search.query.roles)).members
     for group in search.query.alike:
-        enumeration = Enumeration(roles, reach, _rules(search, group[0]))
+        enumeration = Enumeration(_roles_near(search, reach, group[0]), reach, _rules(search, group[0]))
         tuples = np.concatenate([tuples, *_tuples_with(search, enumeration, group[0])])
     return MatchTuples(tuples)
+
+
+def _roles_near(search: Search, reach: RoleBounds, root: int) -> list[RoleEvents]:
+    """Return the rows of each role that lie near new ones of the root; roles of one stream share them."""
+    streams, new = search.query.streams, search.new(root)
+    near = {}
+    for role, stream in enumerate(streams):
+        if stream not in near:
+            roles = [other for other, name in enumerate(streams) if name == stream]
+            near[stream] = RoleEvents(search.buffer(role).near(new, *reach.reach_us([root], roles)))
+    return [near[stream] for stream in streams]
 
 
 def _tuples_with(search: Search, enumeration: Enumeration, root: int) -> Iterator[PositionArray]:
@@ -44,7 +53,8 @@ def _tuples_with(search: Search, enumeration: Enumeration, root: int) -> Iterato
         return
     events = sorted_events(new.sorted())
     for block in enumeration.tuples(root, RoleEvents(events)):
-        seqs = [events.ref[at] if role == root else search.stored(role).ref[at] for role, at in sorted(block.items())]
+        stored = [events if role == root else each.stored for role, each in enumerate(enumeration.roles)]
+        seqs = [stored[role].ref[at] for role, at in sorted(block.items())]
         members = np.column_stack(search.order.columns([search.table.positions(seq) for seq in seqs], query.alike))
         yield members[hold_jointly(query, members, search.rows, search.templates)]
 

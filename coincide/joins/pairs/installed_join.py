@@ -13,7 +13,8 @@ from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array
 from coincide.constraints.conditions import JoinCondition
 from coincide.constraints.window import Window
 from coincide.joins.answers import Pairs
-from coincide.joins.events import Events, SortedEvents, sorted_events
+from coincide.joins.buffer import Buffer
+from coincide.joins.events import Events, sorted_events
 from coincide.joins.pairs.matching import Block, Probe, matching_pairs
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.offsets.cache import LookUps, OffsetCache, earns_a_table, judge_of
@@ -147,23 +148,23 @@ class InstalledJoin:
         window, threshold = self.condition.window, self.condition.threshold
         return self._judged_by(SatisfactionTable.build(a.templates, b.templates, window, threshold))
 
-    def find(self, stream: str, batch: Events, stored: SortedEvents, goes_first: GoesFirst) -> RefPairs:
-        """Return the pairs of the batch with the stored partners, and in a self-join with itself.
+    def find(self, stream: str, batch: Events, partners: Buffer, goes_first: GoesFirst) -> RefPairs:
+        """Return the pairs of the batch with the buffered partners, and in a self-join with itself.
 
         The batch is not in the buffer yet: so every pair is found exactly once, when its later member comes.
         """
         parts = []
         if stream == self.condition.a:
-            parts.append(self._probe(batch, stored, self.as_a))
+            parts.append(self._probe(batch, partners, self.as_a))
         if stream == self.condition.b:
-            parts.append(self._probe(batch, stored, self.as_b))
+            parts.append(self._probe(batch, partners, self.as_b))
         if self.condition.is_self_join:
             parts.append(self._inside(batch))
         pairs = RefPairs.all_of(parts)
         return pairs.with_ties_ordered(goes_first) if self.condition.is_unordered else pairs
 
-    def _probe(self, batch: Events, stored: SortedEvents, bounds: ProbeBounds) -> RefPairs:
-        probe = Probe(batch, stored, bounds, self.condition.sensors)
+    def _probe(self, batch: Events, partners: Buffer, bounds: ProbeBounds) -> RefPairs:
+        probe = Probe.into(partners, batch, bounds, self.condition.sensors)
         return RefPairs.of(probe, matching_pairs(probe))
 
     def _inside(self, batch: Events) -> RefPairs:

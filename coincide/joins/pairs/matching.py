@@ -11,6 +11,7 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.arrays.range_expansion import expanded_range_blocks, pairs_in
 from coincide.constraints.conditions import UNKNOWN_SENSOR, SensorRule, allowed
+from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events, SortedEvents
 from coincide.joins.keys import KeyArray, Search, brief, search_in
 from coincide.joins.probe_bounds import ProbeBounds
@@ -32,6 +33,13 @@ class Probe:
     bounds: ProbeBounds
     sensors: SensorRule
     since_ref: int = 0
+
+    @classmethod
+    def into(
+        cls, buffer: Buffer, events: Events, bounds: ProbeBounds, sensors: SensorRule, since_ref: int = 0
+    ) -> Probe:
+        """Probe with events into what a buffer has near them."""
+        return cls(events, buffer.near(events, *_outer_us(events, bounds)), bounds, sensors, since_ref)
 
     @cached_property
     def asks_sensors(self) -> bool:
@@ -74,8 +82,7 @@ def matching_pairs(probe: Probe) -> Iterator[Block]:
 
 def candidates(probe: Probe) -> tuple[PositionArray, PositionArray]:
     """For each probing row, the stored rows start : stop that may match it; all others do not."""
-    bounds = probe.bounds
-    return _ranges(probe, _by_template(probe, bounds.outer_lo_us), _by_template(probe, bounds.outer_hi_us))
+    return _ranges(probe, *_outer_us(probe.events, probe.bounds))
 
 
 def matching_pairs_among(probe: Probe, start: PositionArray, stop: PositionArray) -> Iterator[Block]:
@@ -98,9 +105,13 @@ def _ranges(probe: Probe, lo_us: Int64Array, hi_us: Int64Array) -> tuple[Positio
     return probe.search(lower, "left"), probe.search(upper, "right")
 
 
-def _by_template(probe: Probe, bound_us: Int64Array) -> Int64Array:
+def _outer_us(events: Events, bounds: ProbeBounds) -> tuple[Int64Array, Int64Array]:
+    return _by_template(events, bounds.outer_lo_us), _by_template(events, bounds.outer_hi_us)
+
+
+def _by_template(events: Events, bound_us: Int64Array) -> Int64Array:
     """Return each probing event's bound; a single one is left to broadcasting."""
-    return bound_us if len(bound_us) == 1 else bound_us[probe.events.template]
+    return bound_us if len(bound_us) == 1 else bound_us[events.template]
 
 
 def _sure_ranges(
@@ -109,7 +120,8 @@ def _sure_ranges(
     """Find the stored rows that need no test, if there are enough candidates for that to pay."""
     if total < TEST_ALL_BELOW * len(start):
         return None
-    lo_us, hi_us = _by_template(probe, probe.bounds.sure_lo_us), _by_template(probe, probe.bounds.sure_hi_us)
+    events, bounds = probe.events, probe.bounds
+    lo_us, hi_us = _by_template(events, bounds.sure_lo_us), _by_template(events, bounds.sure_hi_us)
     sure_start, sure_stop = _ranges(probe, lo_us, hi_us)
     sure_start = np.clip(sure_start, start, stop)
     return sure_start, np.clip(np.where(lo_us <= hi_us, sure_stop, sure_start), sure_start, stop)

@@ -137,6 +137,12 @@ class RoleBounds:
         """Return the closed range of other minus probing time, whatever the templates."""
         return -int(self.implied_us[other, probing]), int(self.implied_us[probing, other])
 
+    def reach_us(self, probing: Sequence[int], others: Sequence[int]) -> tuple[Int64Array, Int64Array]:
+        """Return a range of times, shape (1,) each, that has `span_us` of all these roles in it, and no time apart."""
+        spans = [self.span_us(one, other) for one in probing for other in others] + [(0, 0)]
+        lo_us, hi_us = np.array(spans).T
+        return lo_us.min(keepdims=True), hi_us.max(keepdims=True)
+
     def range_us(self, probing: int, other: int) -> tuple[Int64Array, Int64Array]:
         """Return the closed range of other minus probing time by probing template, or one for all."""
         lo_us, hi_us = self.span_us(probing, other)

@@ -190,7 +190,7 @@ class CompleteTuples:
         streams = self._installed.streams
         root = streams.index(stream)
         bounds = edge.as_a if self._installed.graph.roles[root] == edge.condition.a else edge.as_b
-        probe = Probe(batch, buffers.view(streams[1 - root]), bounds, self._rules.sensors)
+        probe = Probe.into(buffers.buffer(streams[1 - root]), batch, bounds, self._rules.sensors)
         roles = [RoleEvents(probe.stored)] * 2
         roles[root] = RoleEvents(sorted_events(batch))
         return [_event_tuples(roles, {root: rows, 1 - root: at}) for rows, at in matching_pairs(probe)]
@@ -198,20 +198,29 @@ class CompleteTuples:
     def _by_one_role(self, stream: str, batch: Events, buffers: StreamBuffers) -> list[RefTuples]:
         """Find tuples where every role has a stream of its own: the batch meets the buffers of the others."""
         root = self._installed.streams.index(stream)
-        new = RoleEvents(sorted_events(batch))
-        roles = [new if name == stream else RoleEvents(buffers.view(name)) for name in self._installed.streams]
-        enumeration = Enumeration(roles, self._installed.bounds(buffers.templates), self._rules)
+        bounds = self._installed.bounds(buffers.templates)
+        near = {
+            name: RoleEvents(buffers.buffer(name).near(batch, *bounds.reach_us([root], [role])))
+            for role, name in enumerate(self._installed.streams)
+            if role != root
+        }
+        near[stream] = RoleEvents(sorted_events(batch))
+        roles = [near[name] for name in self._installed.streams]
+        enumeration = Enumeration(roles, bounds, self._rules)
         return [_event_tuples(roles, part) for part in enumeration.tuples(root)]
 
     def _by_twins(self, stream: str, batch: Events, buffers: StreamBuffers) -> list[RefTuples]:
         """Find tuples where a stream has several roles: new rows meet each other too, once they are in the buffer."""
         buffers.insert(stream, batch)
-        streams = self._installed.streams
-        events = {name: RoleEvents(buffers.view(name)) for name in streams}
-        roles = [events[name] for name in streams]
-        new = _rows_of(events[stream], batch)
-        enumeration = Enumeration(roles, self._installed.bounds(buffers.templates), self._rules)
-        roots = [role for role, name in enumerate(streams) if name == stream]
+        streams, bounds = self._installed.streams, self._installed.bounds(buffers.templates)
+        roots = _roles_of(streams, stream)
+        near = {
+            name: RoleEvents(buffers.buffer(name).near(batch, *bounds.reach_us(roots, _roles_of(streams, name))))
+            for name in streams
+        }
+        roles = [near[name] for name in streams]
+        new = _rows_of(near[stream], batch)
+        enumeration = Enumeration(roles, bounds, self._rules)
         return [_event_tuples(roles, part) for root in roots for part in enumeration.tuples(root, new)]
 
     def _put_ties_in_order(self, tuples: RefTuples) -> None:
@@ -226,6 +235,10 @@ class CompleteTuples:
     def _columns(self, tuples: RefTuples, buffers: StreamBuffers) -> MemberColumns:
         templates = [buffers.templates[name].templates for name in self._installed.streams]
         return MemberColumns(templates, tuples.template, tuples.detected_at_us)
+
+
+def _roles_of(streams: Sequence[str], stream: str) -> list[int]:
+    return [role for role, name in enumerate(streams) if name == stream]
 
 
 def _rows_of(events: RoleEvents, batch: Events) -> RoleEvents:

@@ -133,7 +133,7 @@ class PartialSets:
             if role not in (a, b):
                 continue
             other, bounds = (b, edge.as_a) if role == a else (a, edge.as_b)
-            probe = Probe(batch, buffers.view(self._installed.streams[other]), bounds, self._sensors)
+            probe = Probe.into(buffers.buffer(self._installed.streams[other]), batch, bounds, self._sensors)
             for rows, at in matching_pairs(probe):
                 self._know(role, rows, at, other, probe, buffers)
                 yield probe.events.ref[rows], probe.stored.ref[at]

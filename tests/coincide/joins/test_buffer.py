@@ -25,7 +25,8 @@ def events(rows: list[Row]) -> Events:
 
 
 def filled(parts: Iterable[list[tuple[int, int]]]) -> tuple[Buffer, list[Row]]:
-    buffer = Buffer()
+    """Return a buffer that takes to several runs even with so few rows, and its rows."""
+    buffer = Buffer(few_moved=0, moved_a_row=1)
     held: list[Row] = []
     for part in parts:
         new = [(area, time_us, len(held) + at) for at, (area, time_us) in enumerate(part)]
@@ -47,6 +48,20 @@ def test_holds_every_row_in_order_of_area_time_and_arrival(parts: list[list[tupl
     restored = Buffer()
     restored.insert(buffer.events())
     assert contents(buffer) == contents(restored) == sorted(held)
+
+
+@given(batches, st.lists(st.tuples(areas, times), max_size=4), st.tuples(times, times))
+def test_has_near_events_every_row_in_reach_in_the_order_of_area_time_and_arrival(
+    parts: list[list[tuple[int, int]]], probing: list[tuple[int, int]], span: tuple[int, int]
+) -> None:
+    buffer, held = filled(parts)
+    lo_us, hi_us = sorted(span)
+    near = buffer.near(events([(*row, 0) for row in probing]), np.array([lo_us]), np.array([hi_us]))
+    area, time_us = near.codec.area(near.keys), near.codec.time_us(near.keys)
+    rows = list(zip(area.tolist(), time_us.tolist(), near.ref.tolist(), strict=True))
+    assert rows == sorted(set(rows) & set(held))
+    reached = {row for row in held for area, at_us in probing if row[0] == area and lo_us <= row[1] - at_us <= hi_us}
+    assert reached <= set(rows)
 
 
 @given(batches, st.dictionaries(st.integers(0, 3), times))
@@ -81,7 +96,7 @@ def test_the_hard_bound_drops_the_earliest(parts: list[list[tuple[int, int]]], c
 def test_takes_24_bytes_an_event_with_many_areas() -> None:
     area, buffer = np.arange(100_000, dtype=np.int32), Buffer()
     buffer.insert(Events(area, YEAR_1980 + area.astype(np.int64), area, area, area.astype(np.int64)))
-    held = buffer.view()
+    held = buffer.rows()
     assert sum(column.itemsize for column in (held.keys, held.template, held.sensor, held.ref)) == 24
 
 
@@ -126,4 +141,4 @@ def test_a_sliding_buffer_takes_no_more_than_a_quarter_beyond_its_24_bytes() -> 
     tracemalloc.stop()
     assert len(buffer) == held
     assert size / held < 24 * 1.25 + 2
-    assert buffer.view().ref.tolist() == list(range(4 * held, 5 * held))
+    assert buffer.rows().ref.tolist() == list(range(4 * held, 5 * held))

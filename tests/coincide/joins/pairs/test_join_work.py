@@ -5,11 +5,14 @@ import pytest
 
 from coincide import Detections, Histogram, Stream, TimingJoin, Window, timing_join
 from coincide.arrays import range_expansion
-from coincide.joins.buffer import Buffer
+from coincide.joins import sorted_run
+from coincide.joins.buffer import FEW_MOVED, MOVED_A_ROW, Buffer
+from coincide.joins.events import Events
 from coincide.joins.keys import KeyGrid
 from coincide.joins.pairs import matching
 from coincide.joins.pairs import pair_join as batch_join
 from coincide.joins.probe_bounds import ProbeBounds
+from coincide.joins.sorted_run import SortedRun
 from tests.reference.call_counts import CallCounts
 
 
@@ -21,9 +24,9 @@ def joined(counts: CallCounts) -> CallCounts:
     for written_out, owner in (("expanded", range_expansion), ("expanded_ranges", batch_join)):
         counts.watch(owner, written_out, "expanded", lambda pairs, *_: len(pairs[0]))
     counts.watch(ProbeBounds, "qualify", "tested", lambda qualifies, *_: len(qualifies))
-    counts.watch(Buffer, "_merged", "moved", lambda columns, *_: len(columns[0]))
-    counts.watch(Buffer, "_replace", "moved", lambda _, buffer, *__: len(buffer))
-    counts.watch(Buffer, "_move_to_front", "moved", lambda _, buffer: len(buffer))
+    counts.watch(sorted_run, "merged", "moved", lambda columns, *_: len(columns[0]))
+    counts.watch(sorted_run, "_enlarged", "moved", lambda _, column, __: len(column) // 4)  # called for each column
+    counts.watch(SortedRun, "_move_to_front", "moved", lambda _, run: len(run))
     return counts
 
 
@@ -93,3 +96,15 @@ def test_areas_cost_a_push_one_move_of_what_is_buffered_whatever_their_number(jo
     assert joined["moved"] <= 1.25 * pushes * most
     assert joined["searched"] + joined["keys"] <= 2 * 100 * pushes
     assert joined["expanded"] <= 1.1 * pairs
+
+
+@pytest.mark.parametrize("held", [10_000, 640_000])
+@pytest.mark.parametrize("frame", [1, 100])
+def test_what_a_push_moves_is_bounded_whatever_a_thousand_areas_hold(joined: CallCounts, held: int, frame: int) -> None:
+    rng, buffer, nought = np.random.default_rng(held), Buffer(), np.zeros(held, np.int32)
+    area, time_us = rng.integers(0, 1_000, held + 10_000).astype(np.int32), rng.integers(0, held, held + 10_000)
+    buffer.insert(Events(area[:held], time_us[:held], nought, nought, np.arange(held)))
+    for first in range(held, held + 10_000, frame):
+        at = slice(first, first + frame)
+        buffer.insert(Events(area[at], time_us[at], nought[:frame], nought[:frame], np.arange(first, at.stop)))
+    assert joined["moved"] <= 10_000 // frame * (FEW_MOVED + 3 * MOVED_A_ROW * frame)
