@@ -42,15 +42,20 @@ def allowed(rule: SensorRule, one: CodeArray, other: CodeArray) -> BoolArray | N
 class MemberRules:
     """Which events may be members of one tuple, whatever their times; those with a ref below `since_ref` may not.
 
-    `twins` are pairs of roles, the first before the second, that one stream plays: their members differ, and with
-    `twins_in_order` are in order. With `root_arrived_last` only tuples whose root has the greatest ref count.
+    `twins` are pairs of roles, the first before the second, that one stream plays: their members differ. Those of twins
+    `in_order` are in order, too. With `root_arrived_last` only tuples whose root has the greatest ref count.
     """
 
     sensors: SensorRule = "any"
     since_ref: int = 0
     twins: tuple[tuple[int, int], ...] = ()
-    twins_in_order: bool = False
+    in_order: tuple[tuple[int, int], ...] = ()
     root_arrived_last: bool = False
+
+    def must_differ(self, one: int, other: int) -> bool:
+        """Whether members of two roles have yet to be told apart: their order does not do it."""
+        pair = (min(one, other), max(one, other))
+        return pair in self.twins and pair not in self.in_order
 
 
 @dataclass(frozen=True)

@@ -111,8 +111,7 @@ class WindowJoin(LiveJoin):
         thresholds = with_thresholds(graph, threshold, exact)
         self._installed = InstalledGraph(graph, names, thresholds, checked_pair_limits(pair_limits))
         rule = checked_sensor_rule(sensors)
-        orders_ties = self._installed.are_roles_alike and len(by_name) < len(roles)
-        intake = BatchIntake(by_name, rule, RowLabels(orders_ties=orders_ties, is_keyed=keyed))
+        intake = BatchIntake(by_name, rule, RowLabels(orders_ties=self._installed.interchange.swaps, is_keyed=keyed))
         super().__init__(intake, StreamBuffers(by_name), max_buffered)
         joint = threshold if len(graph.edges) > 1 and not all(exact.values()) else None
         self._finder: CompleteTuples | PartialSets

@@ -8,6 +8,7 @@ from typing import get_args
 
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph, Edge
+from coincide.constraints.interchange import Interchange
 from coincide.constraints.window import Window
 from coincide.errors import GraphError, QueryError
 from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
@@ -59,7 +60,7 @@ class Query:
 
     >>> burst = Query.from_json({"id": "burst", "from": {"a": "neutrino", "b": "neutrino", "c": "neutrino"},
     ...     "form": "clique", "within": [{"window_s": 10}], "joint_threshold": 0.04, "at_least": 2})
-    >>> len(burst.within), burst.graph.form, burst.alike
+    >>> len(burst.within), burst.graph.form, burst.interchange.groups
     (3, 'clique', ((0, 1, 2),))
     """
 
@@ -86,6 +87,7 @@ class Query:
         checks.refuse_unless_thresholds(self.within, self.joint_threshold)
         graph = self.graph
         checks.refuse_unless_affordable(graph)
+        _ = self.interchange  # raises if there are too many ways to swap roles
         if self.at_least is not None:
             checks.refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
         if self.equal is not None:
@@ -123,17 +125,17 @@ class Query:
         return len(self.roles) == 2 or self.graph.uniform_window is not None
 
     @cached_property
-    def alike(self) -> tuple[tuple[int, ...], ...]:
-        """Positions of roles in groups: those of one stream that nothing tells apart, all others alone.
+    def interchange(self) -> Interchange:
+        """The roles that can be swapped without changing the query.
 
-        In a uniform clique with one threshold a match is a set of events: its members take the roles of their
-        stream in the order of (detected_at, sensor, id).
+        A match is a set over them: its members take the roles of their stream in the order of (detected_at, sensor,
+        id).
         """
-        graph = self.graph
-        if graph.uniform_window is None or len({edge.threshold for edge in graph.edges}) > 1:
-            return tuple((role,) for role in range(len(self.roles)))
-        streams = dict.fromkeys(self.streams)
-        return tuple(tuple(at for at, other in enumerate(self.streams) if other == name) for name in streams)
+        thresholds = [edge.threshold or 0.0 for edge in self.graph.edges]
+        try:
+            return Interchange.of(self.graph, thresholds, self.streams)
+        except GraphError as error:
+            raise QueryError("from", str(error)) from None
 
     def keeps_activation(self, changed: Query) -> bool:
         """Whether `changed` may match what was processed before it: nothing but thresholds differs."""

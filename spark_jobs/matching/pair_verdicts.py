@@ -109,7 +109,7 @@ class PairJudge:
     def _pair_rate_hz2(self, background: Background) -> float:
         one, other = self.streams
         rate_hz2 = background.pair_rate_hz2(one, other, self.query.sensors)
-        is_unordered = len(self.query.alike) == 1
+        is_unordered = len(self.query.interchange.groups) == 1
         return rate_hz2 / 2 if is_unordered else rate_hz2
 
     def _histograms(self, at: PositionArray) -> tuple[list[Histogram], PositionArray]:

@@ -1,8 +1,6 @@
 """Edges between roles, the bounds on their times, and the order of members whose roles are alike."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -30,13 +28,12 @@ class RoleEdge:
 def role_edges(query: Query) -> list[RoleEdge]:
     """Return the edges, in the order of the query's."""
     names = [role for role, _ in query.roles]
-    group_of = {role: group for group in query.alike for role in group}
     made = []
     for edge in query.graph.edges:
         a, b = names.index(edge.a), names.index(edge.b)
         window = edge.window if a < b else edge.window.swapped()
-        are_alike = group_of[a] == group_of[b]
-        made.append(RoleEdge(min(a, b), max(a, b), window, edge.threshold or 0.0, a < b, are_alike))
+        can_be_swapped = (min(a, b), max(a, b)) in query.interchange.pairs
+        made.append(RoleEdge(min(a, b), max(a, b), window, edge.threshold or 0.0, a < b, can_be_swapped))
     return made
 
 
@@ -84,22 +81,13 @@ class RoleOrder:
         """Return what a member is ordered by."""
         return int(self.rows.detected_at_us[at]), *self._name(at)
 
-    def ordered(self, one: PositionArray, other: PositionArray) -> tuple[PositionArray, PositionArray]:
-        """Swap those of two columns of members that are not in order."""
+    def goes_before(self, one: PositionArray, other: PositionArray) -> BoolArray:
+        """Whether each member goes before the other."""
         detected_at_us = self.rows.detected_at_us
-        swap = detected_at_us[one] > detected_at_us[other]
+        before: BoolArray = detected_at_us[one] < detected_at_us[other]
         for tie in np.flatnonzero(detected_at_us[one] == detected_at_us[other]):
-            swap[tie] = self._name(one[tie]) > self._name(other[tie])
-        return np.where(swap, other, one), np.where(swap, one, other)
-
-    def columns(self, members: list[PositionArray], alike: Sequence[Sequence[int]]) -> list[PositionArray]:
-        """Order the members of each group of roles, column by column (a bubble sort of whole columns)."""
-        members = list(members)
-        for group in alike:
-            for last in range(len(group), 1, -1):
-                for a, b in pairwise(group[:last]):
-                    members[a], members[b] = self.ordered(members[a], members[b])
-        return members
+            before[tie] = self._name(one[tie]) < self._name(other[tie])
+        return before
 
     def _name(self, at: int | np.intp) -> tuple[str, str]:
         return self.areas.sensor_of(self.rows.sensor[at]).name, self.rows.ids[int(at)]

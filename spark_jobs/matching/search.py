@@ -110,7 +110,8 @@ class Search:
     ) -> tuple[PositionArray, PositionArray]:
         rows = self.rows
         if edge.is_unordered:
-            first, second = self.order.ordered(first, second)
+            swap = self.order.goes_before(second, first)
+            first, second = np.where(swap, second, first), np.where(swap, first, second)
         offset_us = rows.detected_at_us[second] - rows.detected_at_us[first]
         qualifies = self.offsets.of(edge).contain(rows.template[first], rows.template[second], offset_us)
         return first[qualifies], second[qualifies]

@@ -14,6 +14,7 @@ import numpy as np
 from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.joins.events import Events
 from coincide.joins.tuples.maximal_sets import Growth, MaximalSets, MemberSet
+from coincide.joins.tuples.set_order import absent_last, as_told
 from spark_jobs.matching.match_verdicts import ABSENT, MatchTuples, hold_jointly
 from spark_jobs.matching.role_edges import RoleEdge
 from spark_jobs.matching.search import Search
@@ -23,7 +24,7 @@ MOST_REMEMBERED = 100_000  # sets remembered from batch to batch; a batch may ad
 
 def find_sets(search: Search) -> MatchTuples:
     """Find the maximal sets that the new rows complete, and what they supersede."""
-    return _SetSearch(search, search.query.alike).matches()
+    return _SetSearch(search, search.query.interchange.groups).matches()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +46,16 @@ class _SetSearch:
         while self._unknown:
             self._learn()
             growths = self._growths(compatible)
-        members = [self._as_members(grown) for grown, _ in growths]
-        supersedes = [self._as_members(before or frozenset()) for _, before in growths]
-        shape = (len(growths), len(self.search.query.roles))
-        return MatchTuples(np.array(members, np.intp).reshape(shape), np.array(supersedes, np.intp).reshape(shape))
+        members = self._as_told([grown for grown, _ in growths])
+        supersedes = self._as_told([before or frozenset() for _, before in growths])
+        _, first = np.unique(members, axis=0, return_index=True)  # one of all that differ by swaps of roles
+        return MatchTuples(members[first], supersedes[first])
+
+    def _as_told(self, sets: list[MemberSet]) -> PositionArray:
+        shape = (len(sets), len(self.search.query.roles))
+        members = np.array([self._as_members(nodes) for nodes in sets], np.intp).reshape(shape)
+        goes_before = absent_last(self.search.order.goes_before)
+        return as_told(members.T, self.search.query.interchange, goes_before).T
 
     def _growths(self, compatible: list[tuple[int, list[int]]]) -> list[Growth]:
         query = self.search.query

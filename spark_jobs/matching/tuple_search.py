@@ -11,6 +11,7 @@ from coincide.joins.events import sorted_events
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import Enumeration
+from coincide.joins.tuples.set_order import are_told, in_group_order
 from spark_jobs.matching.match_verdicts import MatchTuples, hold_jointly
 from spark_jobs.matching.role_edges import EarliestOffsets, RoleEdge, possible_bounds
 from spark_jobs.matching.search import Search
@@ -29,7 +30,7 @@ def find_tuples(search: Search) -> MatchTuples:
     """Find the tuples of any query; the last to arrive may play any role, of alike ones the first."""
     reach = RoleBounds.of(search.query.graph, [_bounds(search, edge) for edge in search.offsets.edges])
     tuples = MatchTuples.none(len(search.query.roles)).members
-    for group in search.query.alike:
+    for group in search.query.interchange.groups:
         enumeration = Enumeration(_roles_near(search, reach, group[0]), reach, _rules(search, group[0]))
         tuples = np.concatenate([tuples, *_tuples_with(search, enumeration, group[0])])
     return MatchTuples(tuples)
@@ -55,7 +56,9 @@ def _tuples_with(search: Search, enumeration: Enumeration, root: int) -> Iterato
     for block in enumeration.tuples(root, RoleEvents(events)):
         stored = [events if role == root else each.stored for role, each in enumerate(enumeration.roles)]
         seqs = [stored[role].ref[at] for role, at in sorted(block.items())]
-        members = np.column_stack(search.order.columns([search.table.positions(seq) for seq in seqs], query.alike))
+        found = np.array([search.table.positions(seq) for seq in seqs])
+        ordered = in_group_order(found, query.interchange, search.order.goes_before)
+        members = ordered[:, are_told(ordered, query.interchange, search.order.goes_before)].T
         yield members[hold_jointly(query, members, search.rows, search.templates)]
 
 
@@ -64,8 +67,8 @@ def _rules(search: Search, root: int) -> MemberRules:
     query = search.query
     others = [role for role in range(len(query.roles)) if role != root]
     twins = tuple((i, j) for i, j in combinations(others, 2) if query.streams[i] == query.streams[j])
-    are_alike = len(query.alike) < len(query.roles)
-    return MemberRules(query.sensors, search.active.activation_seq, twins, are_alike, root_arrived_last=True)
+    in_order = tuple(pair for pair in query.interchange.pairs if root not in pair)
+    return MemberRules(query.sensors, search.active.activation_seq, twins, in_order, root_arrived_last=True)
 
 
 def _bounds(search: Search, edge: RoleEdge) -> tuple[ProbeBounds, ProbeBounds]:

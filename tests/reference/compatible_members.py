@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,20 @@ class Rules:
     sensors: str = "different"
     _fits: dict[tuple[str, int, str, int], bool] = field(default_factory=dict, init=False)
 
-    @property
-    def are_roles_alike(self) -> bool:
-        """Whether two roles of one frame may be swapped: then every set of events counts once."""
-        return self.graph.uniform_window is not None and len({self._least(edge) for edge in self.graph.edges}) == 1
+    def is_told(self, present: Mapping[str, Member]) -> bool:
+        """Whether no way to swap roles of one frame that leaves the graph as it is lets earlier members come first."""
+        frames = {role: member.frame for role, member in present.items()}
+        edges = {(edge.a, edge.b): (edge.window, self._least(edge)) for edge in self.graph.edges}
+        edges |= {(edge.b, edge.a): (edge.window.swapped(), self._least(edge)) for edge in self.graph.edges}
+        renamings = (dict(zip(present, names, strict=True)) for names in permutations(present))
+        same = (
+            to
+            for to in renamings
+            if all(frames[role] == frames[to[role]] for role in present)
+            and {(to[a], to[b]): kind for (a, b), kind in edges.items()} == edges
+        )
+        own = [member.place for member in present.values()]
+        return all([present[to[role]].place for role in present] >= own for to in same)
 
     def allow(self, present: Mapping[str, Member]) -> bool:
         """Whether members are compatible: all streams', or (of a clique) some streams'."""
@@ -87,8 +97,7 @@ class Rules:
         same_event = (one.frame, one.position) == (other.frame, other.position)
         same_sensor = one.sensor is not None and one.sensor == other.sensor
         sensors_fit = self.sensors == "any" or (self.sensors == "same") == same_sensor
-        in_order = not (self.are_roles_alike and one.frame == other.frame) or one.place < other.place
-        return not same_event and one.area == other.area and one.key == other.key and sensors_fit and in_order
+        return not same_event and one.area == other.area and one.key == other.key and sensors_fit
 
     def _qualifies(self, edge: Edge, present: Mapping[str, Member]) -> bool:
         a, b = present[edge.a], present[edge.b]

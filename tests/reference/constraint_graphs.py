@@ -25,20 +25,30 @@ def constraint_graphs(
 
 @st.composite
 def satisfied_graphs(
-    draw: st.DrawFn, forms: tuple[Form, ...], fewest: int, most: int, thresholds: tuple[float | None, ...]
+    draw: st.DrawFn,
+    forms: tuple[Form, ...],
+    fewest: int,
+    most: int,
+    thresholds: tuple[float | None, ...],
+    *,
+    alike: bool = False,
 ) -> tuple[ConstraintGraph, dict[str, int]]:
-    """A graph, and a time of each stream in seconds that satisfies it; threshold None: an edge without one."""
+    """A graph, and a time of each stream in seconds that satisfies it; threshold None: an edge without one.
+
+    `alike`: one or two symmetric windows in all.
+    """
     form = draw(st.sampled_from(forms))
     streams = STREAMS[: draw(st.integers(fewest, most))]
     least = draw(st.lists(st.sampled_from(thresholds), min_size=1, max_size=2))
     if form == "uniform clique":
         time_s, half_width = dict.fromkeys(streams, 0), Window(draw(REACHES_S))
     else:
-        time_s = {stream: draw(st.integers(-2, 2)) for stream in streams}
+        time_s = {stream: 0 if alike else draw(st.integers(-2, 2)) for stream in streams}
+    some = st.sampled_from([Window(reach_s) for reach_s in draw(st.lists(REACHES_S, min_size=1, max_size=2))])
     edges = [
         Edge(a, b, half_width, least[0])
         if form == "uniform clique"
-        else Edge(a, b, draw(_windows(time_s[b] - time_s[a])), draw(st.sampled_from(least)))
+        else Edge(a, b, draw(some if alike else _windows(time_s[b] - time_s[a])), draw(st.sampled_from(least)))
         for a, b in draw(_pairs(form, streams))
     ]
     return ConstraintGraph.graph(edges, roles=draw(st.permutations(streams))), time_s

@@ -6,8 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import combinations
+from functools import cache, cached_property
+from itertools import combinations, permutations
 from typing import Any
 
 from coincide import ConstraintGraph, Histogram, Window, joint_probabilities, match_probability
@@ -132,19 +132,25 @@ class SlowQuery:
         return list({tuple((role, row.number) for role, row in each.items()): each for each in ordered}.values())
 
     def _in_order(self, players: Players) -> Players:
-        """Sort by role; where nothing tells roles of a stream apart the earliest reported comes first."""
-        if self._are_alike():
-            placed = sorted(players.values(), key=lambda row: row.place)
-            by_stream: dict[str, list[str]] = {}
-            for role, stream in self.roles.items():
-                by_stream.setdefault(stream, []).append(role)
-            players = {by_stream[row.fields["stream"]].pop(0): row for row in placed}
-        return {role: players[role] for role in self.roles if role in players}
+        """Of all ways to swap roles that leave the query as it is, take the one whose earliest reported come first."""
+        images = [{role: players[to[role]] for role in self.roles if to[role] in players} for to in self._swaps]
+        last: tuple[Any, ...] = (True, ())
+        return min(
+            images, key=lambda each: [(False, each[role].place) if role in each else last for role in self.roles]
+        )
 
-    def _are_alike(self) -> bool:
-        every_pair = len(self.edges) == len(self.roles) * (len(self.roles) - 1) // 2
-        kinds = {(edge.window, edge.threshold) for edge in self.edges}
-        return every_pair and len(kinds) == 1 and self.edges[0].window.is_symmetric
+    @cached_property
+    def _swaps(self) -> list[dict[str, str]]:
+        """Every way to rename the roles that gives the same query, tried one by one."""
+        edges = {(edge.a, edge.b): (edge.window, edge.threshold) for edge in self.edges}
+        edges |= {(edge.b, edge.a): (edge.window.swapped(), edge.threshold) for edge in self.edges}
+        renamings = (dict(zip(self.roles, names, strict=True)) for names in permutations(self.roles))
+        return [
+            to
+            for to in renamings
+            if all(self.roles[role] == self.roles[to[role]] for role in self.roles)
+            and {(to[a], to[b]): kind for (a, b), kind in edges.items()} == edges
+        ]
 
     def _allows(self, players: Players) -> bool:
         sensors = [row.fields["sensor"] for row in players.values()]

@@ -88,7 +88,8 @@ def _present(members: Mapping[str, Sequence[Member]], positions: Positions) -> d
 
 def _results(members: Mapping[str, Sequence[Member]], rules: Rules, where: Predicate | None) -> set[Positions]:
     choices = (dict(zip(members, chosen, strict=True)) for chosen in product(*members.values()))
-    every = {tuple(member.position for member in chosen.values()) for chosen in choices if rules.allow(chosen)}
+    told = (chosen for chosen in choices if rules.allow(chosen) and rules.is_told(chosen))
+    every = {tuple(member.position for member in chosen.values()) for chosen in told}
     return {each for each in every if where is None or bool(where(np.array([each], dtype=np.int64))[0])}
 
 

@@ -116,7 +116,7 @@ def _keys(rows: int) -> st.SearchStrategy[npt.NDArray[np.str_]]:
 @st.composite
 def self_joins(draw: st.DrawFn, most_rows: int = 6) -> WindowJoinCase:
     """Exact times of one frame in 2 to 4 roles, of two frames beside each other, in graphs of any form."""
-    graph, _ = draw(satisfied_graphs(FORMS, 2, 4, (None, 1.0)))
+    graph, _ = draw(satisfied_graphs(FORMS, 2, 4, (None, 1.0), alike=draw(st.booleans())))
     both = [draw(detections(EXACT, most_rows, sensors=("s1", "s2", "s3", "s4"))) for _ in range(2)]
     frames = {name: both[draw(st.sampled_from([0, 0, 1]))] for name in graph.roles}
     return WindowJoinCase(frames, graph, None, None, draw(st.sampled_from([rule for rule, _ in SENSORS])))

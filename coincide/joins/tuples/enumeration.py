@@ -140,7 +140,7 @@ class _Part(Enumeration):
     def _beside_twin(self, role: int, other: int, at: PositionArray, ranges: RowRanges) -> RowRanges:
         """Leave only rows after (or before) a twin that has joined, where twins are in order."""
         pair = (min(role, other), max(role, other))
-        if not self.rules.twins_in_order or pair not in self.rules.twins:
+        if pair not in self.rules.in_order:
             return ranges
         positions, (start, stop) = self.roles[role].positions(at), ranges
         if role < other:
@@ -166,7 +166,7 @@ class _Part(Enumeration):
         rules = self.rules
         if rules.since_ref > 0 or rules.root_arrived_last or rules.sensors != "any":
             return True
-        if not rules.twins_in_order and any(role in pair for pair in rules.twins):
+        if any(rules.must_differ(role, other) for other in range(len(self.roles))):
             return True
         return any(self.bounds.test(other, role) is not None for other in range(len(self.roles)) if other != role)
 
@@ -186,7 +186,7 @@ class _Part(Enumeration):
         keep = None
         if self.rules.sensors != "any":
             keep = allowed(self.rules.sensors, one.stored.sensor[rows], new.stored.sensor[at])
-        if not self.rules.twins_in_order and (min(role, other), max(role, other)) in self.rules.twins:
+        if self.rules.must_differ(role, other):
             apart = one.positions(rows) != new.positions(at)
             keep = apart if keep is None else keep & apart
         edge = self.bounds.test(other, role)

@@ -9,10 +9,11 @@ from itertools import combinations
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.arrays.numbers import is_whole
 from coincide.constraints.conditions import JoinCondition, MemberRules, SensorRule
 from coincide.constraints.graph import ConstraintGraph
+from coincide.constraints.interchange import Interchange
 from coincide.constraints.window import checked_threshold
 from coincide.errors import GraphError
 from coincide.joins.answers import Tuples
@@ -24,6 +25,7 @@ from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import Enumeration, PartialTuples
 from coincide.joins.tuples.members import MemberColumns
+from coincide.joins.tuples.set_order import are_told, in_group_order
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import PairLimits
 from coincide.templates.codes import TemplateRegistry
@@ -32,8 +34,7 @@ from coincide.templates.codes import TemplateRegistry
 class InstalledGraph:
     """The edges of a graph, each with what is known of its template pairs.
 
-    `streams` names the stream of each role, in the order of the roles. Where `are_roles_alike`, roles of one stream
-    may be swapped: each set of events then counts once.
+    `streams` names the stream of each role, in the order of the roles.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class InstalledGraph:
         self.graph = graph
         self._stream_of = dict(stream_of)
         self.streams = [stream_of[role] for role in graph.roles]
-        self.are_roles_alike = graph.uniform_window is not None and len(set(thresholds)) == 1
+        self.interchange = Interchange.of(graph, thresholds, self.streams)
         conditions = [
             JoinCondition(edge.a, edge.b, edge.window, threshold, "any")
             for edge, threshold in zip(graph.edges, thresholds, strict=True)
@@ -152,7 +153,7 @@ class CompleteTuples:
         self._rules = MemberRules(
             sensors,
             twins=self._twins,
-            twins_in_order=installed.are_roles_alike,
+            in_order=installed.interchange.pairs,
             root_arrived_last=bool(self._twins),
         )
 
@@ -165,8 +166,8 @@ class CompleteTuples:
             parts = self._pairs(stream, batch, buffers) if two_streams else self._by_one_role(stream, batch, buffers)
             buffers.insert(stream, batch)
         tuples = RefTuples.all_of(parts, len(self._installed.streams))
-        if self._rules.twins_in_order:
-            self._put_ties_in_order(tuples)
+        if self._installed.interchange.swaps:
+            tuples = self._told(tuples)
         for i, j in combinations(range(len(tuples.ref)), 2) if self._labels.is_keyed else ():
             tuples = tuples.take(self._labels.have_equal_keys(tuples.ref[i], tuples.ref[j]))
         graph, columns = self._installed.graph, self._columns(tuples, buffers)
@@ -223,14 +224,20 @@ class CompleteTuples:
         enumeration = Enumeration(roles, bounds, self._rules)
         return [_event_tuples(roles, part) for root in roots for part in enumeration.tuples(root, new)]
 
-    def _put_ties_in_order(self, tuples: RefTuples) -> None:
-        """Swap members of one stream that were reported at the same time into the order of (sensor, id)."""
-        for _ in self._twins:  # as many rounds as sorting by swaps can need
-            for i, j in self._twins:
-                ties = np.flatnonzero(tuples.detected_at_us[i] == tuples.detected_at_us[j])
-                wrong = ties[self._labels.goes_first(tuples.ref[j][ties], tuples.ref[i][ties])]
-                for columns in (tuples.ref, tuples.template):
-                    columns[i, wrong], columns[j, wrong] = columns[j, wrong], columns[i, wrong].copy()
+    def _told(self, tuples: RefTuples) -> RefTuples:
+        """Give members the roles that they are told in; of tuples that differ by swaps of roles only one stays."""
+        ref, time_us = tuples.ref.ravel(), tuples.detected_at_us.ravel()
+
+        def goes_before(one: PositionArray, other: PositionArray) -> BoolArray:
+            before: BoolArray = time_us[one] < time_us[other]
+            ties = np.flatnonzero(time_us[one] == time_us[other])
+            before[ties] = self._labels.goes_first(ref[one[ties]], ref[other[ties]])
+            return before
+
+        at = np.arange(ref.size).reshape(tuples.ref.shape)
+        at = in_group_order(at, self._installed.interchange, goes_before)
+        at = at[:, are_told(at, self._installed.interchange, goes_before)]
+        return RefTuples(ref[at], tuples.template.ravel()[at], time_us[at])
 
     def _columns(self, tuples: RefTuples, buffers: StreamBuffers) -> MemberColumns:
         templates = [buffers.templates[name].templates for name in self._installed.streams]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.constraints.conditions import MemberRules, SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
+from coincide.constraints.interchange import Interchange
 from coincide.errors import DetectionsError
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections, checked_batch
@@ -27,6 +29,7 @@ from coincide.joins.tuples.installed_graph import InstalledGraph, checked_at_lea
 from coincide.joins.tuples.maximal_sets import MemberSet
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.partial_sets import PartialSets
+from coincide.joins.tuples.set_order import are_told
 from coincide.offsets.cache import judge_of
 from coincide.offsets.pair_work import USUAL_LIMITS
 from coincide.templates.codes import TemplatesInOrder
@@ -135,7 +138,10 @@ class BatchTuples:
         roles = [RoleEvents(stored[id(rows)]) for rows in events]
         are_in_order = all(is_in_order(rows) for rows in events)
         for tuples in Enumeration(roles, bounds, self._rules(events)).tuples(_root(roles)):
-            members = np.array([positions_in(rows, tuples[role]) for role, rows in enumerate(events)]).T
+            at = [tuples[role] for role in range(len(events))]
+            if self._interchange.symmetries:  # rows of one stream are in the order of members
+                at = list(np.compress(are_told(np.array(at), self._interchange, np.less), at, axis=1))
+            members = np.array([positions_in(rows, at[role]) for role, rows in enumerate(events)]).T
             yield MemberBlock(members, are_in_order and list(tuples) == sorted(tuples))
 
     def _sorted_events(self) -> list[Events]:
@@ -148,12 +154,15 @@ class BatchTuples:
         }
         return [events[name] for name in names]
 
+    @cached_property
+    def _interchange(self) -> Interchange:
+        return Interchange.of(self.graph, self.thresholds, [id(self.keyed[role]) for role in self.graph.roles])
+
     def _rules(self, events: Sequence[Events]) -> MemberRules:
         rules = {effective_rule(self.sensors, one.sensor, other.sensor) for one, other in combinations(events, 2)}
         twins = tuple((i, j) for i, j in combinations(range(len(events)), 2) if events[i] is events[j])
-        are_alike = self.graph.uniform_window is not None and len(set(self.thresholds)) == 1
         sensors: SensorRule = "any" if rules == {"any"} else self.sensors
-        return MemberRules(sensors, twins=twins, twins_in_order=are_alike)
+        return MemberRules(sensors, twins=twins, in_order=self._interchange.pairs)
 
     def _columns(self, members: Int64Array) -> MemberColumns:
         batches = [(self.given[role], at) for role, at in zip(self.graph.roles, members.T, strict=True)]

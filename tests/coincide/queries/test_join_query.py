@@ -120,14 +120,15 @@ def test_edges_make_any_graph_and_a_form_checks_them() -> None:
     assert Query.from_json(valley(form="clique", within=between("tb", "bg", "gt"))).form == "clique"
 
 
-def test_roles_of_one_stream_are_alike_in_a_uniform_clique_with_one_threshold() -> None:
-    assert Query.from_json(valley(form="clique", within=[{"window_s": 5, "threshold": 0.5}])).alike == ((0, 1), (2,))
-    assert Query.from_json(valley()).alike == ((0,), (1,), (2,))
+def test_roles_of_one_stream_can_be_swapped_where_that_changes_nothing() -> None:
+    uniform = Query.from_json(valley(form="clique", within=[{"window_s": 5, "threshold": 0.5}]))
+    assert uniform.interchange.groups == ((0, 1), (2,))
+    assert Query.from_json(valley()).interchange.groups == ((0,), (1,), (2,))
     uneven = between("gb", "gt", "bt")
-    uneven[0]["threshold"] = 0.6
-    assert Query.from_json(valley(form=None, within=uneven)).alike == ((0,), (1,), (2,))
+    uneven[1]["threshold"] = 0.6
+    assert Query.from_json(valley(form=None, within=uneven)).interchange.groups == ((0,), (1,), (2,))
     at_least_joint = Query.from_json(valley(form=None, within=uneven, joint_threshold=0.7))
-    assert at_least_joint.alike == ((0, 1), (2,))  # 0.7 for every edge
+    assert at_least_joint.interchange.groups == ((0, 1), (2,))  # 0.7 for every edge
 
 
 @pytest.mark.parametrize(
