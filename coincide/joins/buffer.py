@@ -97,6 +97,11 @@ class Buffer:
         goes[np.argsort(time_us, kind="stable")[:count]] = True
         return self._drop(np.split(goes, np.cumsum([len(run) for run in self._runs])[:-1]))
 
+    def drop_areas(self, areas: CodeArray) -> Int64Array:
+        """Drop all events of some areas; return their refs."""
+        goes = [np.isin(self._codec.area(run.columns[0]), areas) for run in self._runs]
+        return self._drop(goes) if any(map(np.any, goes)) else np.empty(0, np.int64)
+
     def recode_templates(self, new_code: CodeArray) -> None:
         """Replace template code c by ``new_code[c]`` everywhere."""
         for run in self._runs:

@@ -50,6 +50,10 @@ class StreamBuffers:
                 dropped[name] = refs
         return dropped
 
+    def drop_areas(self, areas: CodeArray) -> Int64Array:
+        """Drop all events of some areas, whatever their stream; return their refs."""
+        return np.concatenate([buffer.drop_areas(areas) for buffer in self._buffers.values()])
+
     def forget_templates(self) -> dict[str, CodeArray]:
         """Forget templates that no event uses, once they are many; return new codes by old code where they changed."""
         new_codes = {}

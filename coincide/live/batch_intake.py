@@ -1,4 +1,4 @@
-"""LiveJoin and BatchIntake: how rows come into a streaming join, numbered and judged, and how they leave it."""
+"""BatchIntake: how rows come into an engine, numbered and judged."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import Int64Array
-from coincide.arrays.numbers import is_whole
-from coincide.constraints.conditions import SensorRule
-from coincide.errors import DetectionsError, SensorRuleError, StreamError
+from coincide.errors import DetectionsError, SensorRuleError
 from coincide.joins.detections import Detections, checked_batch
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US, Watermark, late_by_us
@@ -37,23 +35,25 @@ class AcceptedRows:
 
 
 class BatchIntake:
-    """Takes in the batches of a join's streams, by name; `labels` says what their rows are called.
+    """Takes in the batches of an engine's streams, by name; `labels` says what their rows are called.
 
     `rows` counts the rows so far, late ones among them.
     """
 
-    def __init__(self, streams: Mapping[str, Stream], sensors: SensorRule, labels: RowLabels) -> None:
-        self._streams, self._sensors = streams, sensors
+    def __init__(self, streams: Mapping[str, Stream], labels: RowLabels) -> None:
+        self._streams = streams
         self._checked: dict[str, Sequence[Histogram]] = {}
         self._rows_at_eviction = 0
         self.labels = labels
         self.watermark = Watermark()
         self.rows = 0
 
-    def take(self, stream: str, detections: Detections, key: npt.ArrayLike | None = None) -> AcceptedRows:
+    def take(
+        self, stream: str, detections: Detections, key: npt.ArrayLike | None, *, needs_sensors: bool
+    ) -> AcceptedRows:
         """Take a batch in; if it raises a CoincideError, nothing of it has been."""
         declared = self._declared(stream)
-        self._check(declared, checked_batch("detections", detections))
+        self._check(declared, checked_batch("detections", detections), needs_sensors=needs_sensors)
         keys = self.labels.checked_keys(stream, detections, key)
         area, sensor = self.labels.append(detections, keys)
         refs = np.arange(self.rows, self.rows + len(detections))
@@ -86,8 +86,8 @@ class BatchIntake:
             raise DetectionsError("stream", stream, f"one of {sorted(self._streams)}")
         return self._streams[stream]
 
-    def _check(self, stream: Stream, detections: Detections) -> None:
-        if detections.sensor is None and len(detections) and self._sensors == "same":
+    def _check(self, stream: Stream, detections: Detections, *, needs_sensors: bool) -> None:
+        if detections.sensor is None and len(detections) and needs_sensors:
             raise SensorRuleError("sensors", "same", "'different' or 'any' for detections without a sensor")
         self.labels.check(detections)
         if self._checked.get(stream.name) is detections.templates:
@@ -97,45 +97,3 @@ class BatchIntake:
                 allowed = f"at most {stream.longest_template_s} s long, as stream {stream.name!r} declares"
                 raise DetectionsError("templates", template, allowed)
         self._checked[stream.name] = detections.templates
-
-
-class LiveJoin:
-    """What every streaming join has: its intake, its buffers, and when events leave them."""
-
-    def __init__(self, intake: BatchIntake, buffers: StreamBuffers, max_buffered: int | None) -> None:
-        if max_buffered is not None and (not is_whole(max_buffered) or max_buffered < 1):
-            raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
-        self._intake, self._buffers, self._max_buffered = intake, buffers, max_buffered
-        self.dropped = 0
-
-    def buffered(self, stream: str) -> int:
-        """How many events of a stream are buffered."""
-        return len(self._buffers.buffer(stream))
-
-    @property
-    def templates_known(self) -> int:
-        """How many templates are known: of the events buffered, and some that wait to be forgotten."""
-        return self._buffers.templates_known
-
-    def watermark_us(self, area: int | str | None = None) -> int:
-        """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
-        code = self._intake.labels.area_code(area)
-        return BEFORE_ALL_US if code is None else self._intake.watermark.us(code)
-
-    def _make_room(self, pushed: str) -> None:
-        """Drop events after a push: those that nothing on time can match, then the earliest beyond the hard bound."""
-        if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
-            self._evict()
-            oldest = self._buffers.buffer(pushed).evict_oldest(self.buffered(pushed) - self._max_buffered)
-            self._forget(oldest)
-            self.dropped += len(oldest)
-        if self._intake.is_eviction_due(len(self._buffers)):
-            self._evict()
-            self._intake.forget_labels(self._buffers)
-
-    def _evict(self) -> None:
-        """Drop events that nothing on time can match any more."""
-        raise NotImplementedError
-
-    def _forget(self, refs: Int64Array) -> None:
-        """Forget what is known of events that have been dropped."""

@@ -7,20 +7,14 @@ from collections.abc import Iterable, Mapping
 import numpy.typing as npt
 
 from coincide.arrays.changes import Changes
-from coincide.arrays.kinds import Int64Array
 from coincide.constraints.conditions import SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.errors import GraphError
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
-from coincide.joins.retention import edge_reaches_us, farthest_by_stream, reaches_us
-from coincide.joins.row_labels import RowLabels
-from coincide.joins.stream_buffers import StreamBuffers
-from coincide.joins.tuples.installed_graph import CompleteTuples, InstalledGraph, checked_at_least, with_thresholds
-from coincide.joins.tuples.partial_sets import PartialSets
-from coincide.live.batch_intake import BatchIntake, LiveJoin
-from coincide.offsets.cache import LookUps
-from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, checked_pair_limits
+from coincide.live.installed import WindowCondition
+from coincide.live.live_join import LiveJoin
+from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits
 from coincide.stream import Stream, checked_stream
 
 
@@ -41,7 +35,7 @@ def streams_by_role(graph: ConstraintGraph, streams: Iterable[Stream] | Mapping[
     return {role: named[role] for role in graph.roles}
 
 
-class WindowJoin(LiveJoin):
+class WindowJoin(LiveJoin[Tuples]):
     """Tuples of one event a role that satisfy every edge of a graph, as their events come in.
 
     For events that are not late the tuples are those of `window_join`, whatever the order of arrival and however it is
@@ -105,23 +99,14 @@ class WindowJoin(LiveJoin):
         pair_limits: PairLimits = USUAL_LIMITS,
     ) -> None:
         roles = streams_by_role(checked_graph(graph), streams)
-        by_name = {stream.name: stream for stream in roles.values()}
-        exact = {role: stream.longest_template_us == 0 for role, stream in roles.items()}
-        names = {role: stream.name for role, stream in roles.items()}
-        thresholds = with_thresholds(graph, threshold, exact)
-        self._installed = InstalledGraph(graph, names, thresholds, checked_pair_limits(pair_limits))
-        rule = checked_sensor_rule(sensors)
-        intake = BatchIntake(by_name, rule, RowLabels(orders_ties=self._installed.interchange.swaps, is_keyed=keyed))
-        super().__init__(intake, StreamBuffers(by_name), max_buffered)
-        joint = threshold if len(graph.edges) > 1 and not all(exact.values()) else None
-        self._finder: CompleteTuples | PartialSets
-        if at_least is None:
-            self._finder = CompleteTuples(self._installed, joint, rule, intake.labels)
-        else:
-            checked_at_least(at_least, self._installed)
-            self._finder = PartialSets(self._installed, at_least, joint, rule, intake.labels)
-        reach_us = reaches_us(graph, roles) if at_least is None else edge_reaches_us(graph, roles)
-        self._reach_us = farthest_by_stream(reach_us, self._installed.streams)
+        named = {role: stream.name for role, stream in roles.items()}
+        super().__init__(
+            {stream.name: stream for stream in roles.values()}.values(),
+            WindowCondition(graph, named, threshold, at_least, checked_sensor_rule(sensors)),
+            keyed=keyed,
+            max_buffered=max_buffered,
+            pair_limits=pair_limits,
+        )
 
     def push(self, stream: str, detections: Detections, key: npt.ArrayLike | None = None) -> Changes[Tuples]:
         """Take a batch of one stream in; return the tuples that it completes.
@@ -144,21 +129,4 @@ class WindowJoin(LiveJoin):
         CoincideError
             As `TimingJoin.push`, or keys missing or in vain. Nothing of the batch has been taken in then.
         """
-        accepted = self._intake.take(stream, detections, key)
-        batch = self._buffers.coded(stream, accepted.on_time, detections.templates)
-        insert, retract = self._finder.changes(stream, batch, self._buffers)
-        self._make_room(stream)
-        return Changes(insert, retract, accepted.late, accepted.late_by_us)
-
-    @property
-    def look_ups(self) -> LookUps:
-        """Hits and misses of the caches of template pairs, and their size; nothing while tables will do."""
-        return self._installed.look_ups
-
-    def _evict(self) -> None:
-        for refs in self._buffers.evict(self._intake.watermark.state_us, self._reach_us).values():
-            self._forget(refs)
-        self._installed.recode(self._buffers.templates, self._buffers.forget_templates())
-
-    def _forget(self, refs: Int64Array) -> None:
-        self._finder.forget(refs)
+        return self._pushed(stream, detections, key)

@@ -148,23 +148,23 @@ class InstalledJoin:
         window, threshold = self.condition.window, self.condition.threshold
         return self._judged_by(SatisfactionTable.build(a.templates, b.templates, window, threshold))
 
-    def find(self, stream: str, batch: Events, partners: Buffer, goes_first: GoesFirst) -> RefPairs:
-        """Return the pairs of the batch with the buffered partners, and in a self-join with itself.
+    def find(self, stream: str, batch: Events, partners: Buffer, goes_first: GoesFirst, since_ref: int = 0) -> RefPairs:
+        """Return the pairs of the batch with the buffered partners from `since_ref` on, and in a self-join with itself.
 
         The batch is not in the buffer yet: so every pair is found exactly once, when its later member comes.
         """
         parts = []
         if stream == self.condition.a:
-            parts.append(self._probe(batch, partners, self.as_a))
+            parts.append(self._probe(batch, partners, self.as_a, since_ref))
         if stream == self.condition.b:
-            parts.append(self._probe(batch, partners, self.as_b))
+            parts.append(self._probe(batch, partners, self.as_b, since_ref))
         if self.condition.is_self_join:
             parts.append(self._inside(batch))
         pairs = RefPairs.all_of(parts)
         return pairs.with_ties_ordered(goes_first) if self.condition.is_unordered else pairs
 
-    def _probe(self, batch: Events, partners: Buffer, bounds: ProbeBounds) -> RefPairs:
-        probe = Probe.into(partners, batch, bounds, self.condition.sensors)
+    def _probe(self, batch: Events, partners: Buffer, bounds: ProbeBounds, since_ref: int) -> RefPairs:
+        probe = Probe.into(partners, batch, bounds, self.condition.sensors, since_ref)
         return RefPairs.of(probe, matching_pairs(probe))
 
     def _inside(self, batch: Events) -> RefPairs:

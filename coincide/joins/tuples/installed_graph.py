@@ -142,29 +142,42 @@ class RefTuples:
 
 
 class CompleteTuples:
-    """Finds tuples when their last member arrives; `threshold` is the least joint probability."""
+    """Finds tuples of events from `since_ref` on when their last member arrives.
+
+    `threshold` is the least joint probability.
+    """
 
     def __init__(
-        self, installed: InstalledGraph, threshold: float | None, sensors: SensorRule, labels: RowLabels
+        self,
+        installed: InstalledGraph,
+        threshold: float | None,
+        sensors: SensorRule,
+        labels: RowLabels,
+        since_ref: int = 0,
     ) -> None:
         self._installed, self._threshold, self._labels = installed, threshold, labels
         numbered = list(enumerate(installed.streams))
         self._twins = tuple((i, j) for (i, one), (j, other) in combinations(numbered, 2) if one == other)
         self._rules = MemberRules(
             sensors,
+            since_ref,
             twins=self._twins,
             in_order=installed.interchange.pairs,
             root_arrived_last=bool(self._twins),
         )
 
+    @property
+    def meets_itself(self) -> bool:
+        """Whether a stream has several roles: new rows meet each other too, once they are in the buffer."""
+        return bool(self._twins)
+
     def changes(self, stream: str, batch: Events, buffers: StreamBuffers) -> tuple[Tuples, Tuples]:
-        """Take a sorted batch in; return the tuples whose last member is in it, and none that it retracts."""
+        """Return the tuples whose last member is in a sorted batch, and none that it retracts."""
         if self._twins:
             parts = self._by_twins(stream, batch, buffers)
         else:
             two_streams = len(self._installed.streams) == 2
             parts = self._pairs(stream, batch, buffers) if two_streams else self._by_one_role(stream, batch, buffers)
-            buffers.insert(stream, batch)
         tuples = RefTuples.all_of(parts, len(self._installed.streams))
         if self._installed.interchange.swaps:
             tuples = self._told(tuples)
@@ -191,7 +204,7 @@ class CompleteTuples:
         streams = self._installed.streams
         root = streams.index(stream)
         bounds = edge.as_a if self._installed.graph.roles[root] == edge.condition.a else edge.as_b
-        probe = Probe.into(buffers.buffer(streams[1 - root]), batch, bounds, self._rules.sensors)
+        probe = Probe.into(buffers.buffer(streams[1 - root]), batch, bounds, self._rules.sensors, self._rules.since_ref)
         roles = [RoleEvents(probe.stored)] * 2
         roles[root] = RoleEvents(sorted_events(batch))
         return [_event_tuples(roles, {root: rows, 1 - root: at}) for rows, at in matching_pairs(probe)]
@@ -211,8 +224,7 @@ class CompleteTuples:
         return [_event_tuples(roles, part) for part in enumeration.tuples(root)]
 
     def _by_twins(self, stream: str, batch: Events, buffers: StreamBuffers) -> list[RefTuples]:
-        """Find tuples where a stream has several roles: new rows meet each other too, once they are in the buffer."""
-        buffers.insert(stream, batch)
+        """Find tuples where a stream has several roles: the batch is in its buffer."""
         streams, bounds = self._installed.streams, self._installed.bounds(buffers.templates)
         roots = _roles_of(streams, stream)
         near = {

@@ -80,6 +80,8 @@ class PartialSets:
     `threshold` is the least joint probability of the members present.
     """
 
+    meets_itself = False
+
     def __init__(
         self,
         installed: InstalledGraph,
@@ -93,7 +95,7 @@ class PartialSets:
         self._sets = MaximalSets(at_least, None if threshold is None else self._reaching(threshold))
 
     def changes(self, stream: str, batch: Events, buffers: StreamBuffers) -> tuple[Tuples, Tuples]:
-        """Take a sorted batch in; return the sets that it brings, and those that they supersede."""
+        """Return the sets that a sorted batch brings, and those that they supersede."""
         grown = self.grow(stream, batch, buffers)
         return self.tuples([each for each, _ in grown]), self.tuples([before for _, before in grown if before])
 
@@ -104,7 +106,6 @@ class PartialSets:
             keep = self._labels.have_equal_keys(new, old) if self._labels.is_keyed else slice(None)
             for one, other in zip(new[keep].tolist(), old[keep].tolist(), strict=True):
                 partners.setdefault(one, []).append(other)
-        buffers.insert(stream, batch)
         return [growth for ref in sorted(partners) for growth in self._sets.add(ref, partners[ref])]
 
     def forget(self, refs: Int64Array) -> None:

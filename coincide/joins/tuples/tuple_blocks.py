@@ -109,9 +109,11 @@ class BatchTuples:
         buffers, rows = StreamBuffers(graph.roles), 0
         for name, events in zip(graph.roles, events_of([batches[name] for name in graph.roles]), strict=True):
             batch = replace(events, ref=np.arange(rows, rows + len(events)))
-            for grown, before in sets.grow(name, buffers.coded(name, batch, batches[name].templates), buffers):
+            coded = buffers.coded(name, batch, batches[name].templates)
+            for grown, before in sets.grow(name, coded, buffers):
                 live.add(grown)
                 live.discard(before or frozenset())
+            buffers.insert(name, coded)
             first[name], rows = rows, rows + len(events)
         tuples = sets.tuples(sorted(live, key=lambda members: _in_role_order(members, list(first.values()))))
         tuples.members -= np.where(tuples.present, list(first.values()), 0)

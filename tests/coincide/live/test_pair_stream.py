@@ -56,7 +56,7 @@ def stream_join(join: TimingJoin, rows: list[Row], cuts: list[int]) -> tuple[set
     found, late = list[Pair](), list[int]()
     for number, run in enumerate(runs):
         for empty in empty_batches:  # between any two batches, and before the first
-            nothing = join.push("xy"[number % 2] if "y" in join._intake._streams else "x", empty)
+            nothing = join.push("xy"[number % 2] if "y" in join._engine._intake._streams else "x", empty)
             assert len(nothing.insert) == len(nothing.late) == 0
         changes = join.push(run[0].stream, detections_of(run, TEMPLATES))
         found += couples(changes.insert)
@@ -101,7 +101,7 @@ def test_evicting_by_the_retention_rule_after_every_batch_loses_no_pair(rows: li
     found: set[Pair] = set()
     for row in rows:
         found |= set(couples(join.push(row.stream, detections_of([row], TEMPLATES)).insert))
-        join._evict()
+        join._engine._evict()
     assert found == slow_timing_join(on_time(rows, DELAY_US), "x", "y", window, 0.05, "any")
 
 
@@ -160,7 +160,7 @@ def test_sensors_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[
         sensor = [kind(nth * per_batch + number) for number in range(per_batch)]
         rows = Detections([20 * nth * SECOND] * per_batch, TEMPLATES[:1], sensor=sensor)
         found += sum(len(join.push(stream, rows).insert) for stream in "xy")
-        most = max(most, len(join._intake.labels._sensors))
+        most = max(most, len(join._engine._intake.labels._sensors))
     assert found == 100 * per_batch, "each with the other event of its own sensor"
     assert SPARE_LABELS < most < SPARE_LABELS + 10 * per_batch
 
@@ -173,9 +173,9 @@ def test_areas_of_which_no_event_is_held_are_forgotten(kind: type[str] | type[in
         area = [kind(number) for number in range(first, first + per_batch)]
         rows = Detections([first * SECOND] * per_batch, TEMPLATES[:1], area=area)
         found += sum(len(join.push(stream, rows).insert) for stream in "xy")
-        assert len(join._intake.labels._areas) <= SPARE_LABELS + 4 * per_batch
+        assert len(join._engine._intake.labels._areas) <= SPARE_LABELS + 4 * per_batch
     assert found == 10_000
-    assert len(join._intake.watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_batch)
+    assert len(join._engine._intake.watermark.state_us) <= 2 * (SPARE_LABELS + 4 * per_batch)
     assert (join.watermark_us(kind(0)), join.watermark_us(kind(9999))) == (BEFORE_ALL_US, 9950 * SECOND)
 
 
@@ -207,7 +207,7 @@ def test_batches_that_do_not_fit_are_refused_and_change_nothing() -> None:
         with pytest.raises(CoincideError, match=message):
             join.push(stream, bad)
     assert join.buffered("y") == 0
-    assert join._intake.labels.area_code("new") is None
+    assert join._engine._intake.labels.area_code("new") is None
     assert join.push("y", good).insert.right.tolist() == ["n1"]
 
 

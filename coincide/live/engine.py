@@ -1,0 +1,256 @@
+"""Engine: any number of joins over shared buffers, installed and changed while events flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.changes import Changes
+from coincide.arrays.kinds import Int64Array
+from coincide.arrays.numbers import is_whole
+from coincide.constraints.conditions import JoinCondition
+from coincide.errors import CoincideError, DetectionsError, StreamError
+from coincide.joins.detections import Detections
+from coincide.joins.events import Events
+from coincide.joins.lateness import BEFORE_ALL_US
+from coincide.joins.row_labels import RowLabels
+from coincide.joins.stream_buffers import StreamBuffers
+from coincide.live.batch_intake import BatchIntake
+from coincide.live.installed import (
+    Answer,
+    InstalledPairs,
+    InstalledQuery,
+    InstalledTuples,
+    WindowCondition,
+    farthest_us,
+)
+from coincide.offsets.cache import LookUps
+from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, checked_pair_limits
+from coincide.stream import Stream, checked_stream
+
+Condition = JoinCondition | WindowCondition
+
+
+class Engine:
+    """Any number of joins over the same streams, as their events come in.
+
+    Each event is buffered once, whatever the number of queries. A query counts events from its installation on: for
+    these, its answer is that of `TimingJoin` or `WindowJoin`. No query changes the answer of another.
+
+    Parameters
+    ----------
+    streams : iterable of Stream
+    keyed : bool
+        Whether every batch comes with keys; then only events with equal keys meet in a window join.
+    max_buffered : int, optional
+        Hard bound on the events kept of each stream, as in `TimingJoin`.
+    pair_limits : PairLimits
+
+    Attributes
+    ----------
+    dropped : int
+        Events that `max_buffered` dropped while they might still have found partners.
+
+    Examples
+    --------
+    >>> from coincide.constraints.graph import ConstraintGraph
+    >>> from coincide.constraints.window import Window
+    >>> from coincide.templates.histogram import Histogram
+    >>> engine = Engine([Stream(name, longest_template_s=0) for name in ("seismic", "acoustic")])
+    >>> engine.install("near", JoinCondition("seismic", "acoustic", Window(5), 1.0))
+    >>> engine.install("nearer", JoinCondition("seismic", "acoustic", Window(1), 1.0))
+    >>> clock = [Histogram.point()]
+    >>> _ = engine.push("seismic", Detections([10_000_000], clock, id=["s1"]))
+    >>> changes = engine.push("acoustic", Detections([12_000_000], clock, id=["a1"]))
+    >>> {name: each.insert for name, each in changes.items()}
+    {'near': Pairs(1: ('s1', 'a1')), 'nearer': Pairs(0)}
+    """
+
+    def __init__(
+        self,
+        streams: Iterable[Stream],
+        *,
+        keyed: bool = False,
+        max_buffered: int | None = None,
+        pair_limits: PairLimits = USUAL_LIMITS,
+        orders_ties: bool = True,
+    ) -> None:
+        if max_buffered is not None and (not is_whole(max_buffered) or max_buffered < 1):
+            raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
+        self._streams = {checked_stream("streams", stream).name: stream for stream in streams}
+        self._labels = RowLabels(orders_ties=orders_ties, is_keyed=keyed)
+        self._intake = BatchIntake(self._streams, self._labels)
+        self._buffers = StreamBuffers(self._streams)
+        self._limits, self._max_buffered = checked_pair_limits(pair_limits), max_buffered
+        self._queries: dict[str, InstalledQuery] = {}
+        self._paused: set[str] = set()
+        self._needs_sensors: set[str] = set()
+        self.dropped = 0
+
+    def install(self, name: str, condition: Condition) -> None:
+        """Let a query answer from the next batch on; one of the same name gives way to it.
+
+        Raises
+        ------
+        CoincideError
+            A condition that names another stream than those of the engine, or that cannot be used in a stream.
+        """
+        labels, since = self._labels, self._intake.rows
+        query: InstalledQuery
+        if isinstance(condition, JoinCondition):
+            query = InstalledPairs(condition, self._streams, self._limits, labels, since)
+        elif isinstance(condition, WindowCondition):
+            query = InstalledTuples(condition, self._streams, self._limits, labels, since)
+        else:
+            raise CoincideError("condition", condition, "a JoinCondition or a WindowCondition")
+        self.remove(name)
+        self._queries[name] = query
+        if condition.sensors == "same":
+            self._needs_sensors.add(name)
+
+    def remove(self, name: str) -> None:
+        """Forget a query, if there is one of that name; what only it needed goes with the next eviction."""
+        self._queries.pop(name, None)
+        self._paused.discard(name)
+        self._needs_sensors.discard(name)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """Names of the installed queries."""
+        return tuple(self._queries)
+
+    def push(self, stream: str, detections: Detections, key: npt.ArrayLike | None = None) -> dict[str, Changes[Answer]]:
+        """Take a batch of one stream in; return what it changes in the answer of each query.
+
+        Parameters
+        ----------
+        stream : str
+        detections : Detections
+            Rows in the order of arrival. All batches give ids (unique ones), or none does.
+        key : array_like, shape (n,), optional
+            One label a row, integers or strings, if the engine is keyed.
+
+        Returns
+        -------
+        dict of Changes
+            By the name of the query, those of other streams too: pairs or tuples by id, or by the number of the row
+            over all batches pushed so far, and which rows came late.
+
+        Raises
+        ------
+        CoincideError
+            A stream not named at the start, a template longer than its stream declares, labels of another kind than
+            before, keys missing or in vain, sensors missing where the rule is "same". Nothing has been taken in then.
+        """
+        accepted = self._intake.take(stream, detections, key, needs_sensors=bool(self._needs_sensors))
+        batch = self._buffers.coded(stream, accepted.on_time, detections.templates)
+        changed = self._changes(stream, batch, meets_itself=False)
+        self._buffers.insert(stream, batch)
+        changed |= self._changes(stream, batch, meets_itself=True)
+        self._make_room(stream)
+        return {
+            name: Changes(*changed.get(name, (query.nothing(), query.nothing())), accepted.late, accepted.late_by_us)
+            for name, query in self._queries.items()
+        }
+
+    def advance(self, watermark_us: npt.ArrayLike, area: npt.ArrayLike | None = None) -> int:
+        """Let time come to `watermark_us` though no event came, and drop what nothing on time can match any more.
+
+        Parameters
+        ----------
+        watermark_us : array_like of int
+            How far each area has come, in microseconds since the epoch; a single one without areas. What is behind
+            the present watermark changes nothing.
+        area : array_like, optional
+            Labels of areas, one for each watermark; unknown ones do not matter.
+
+        Returns
+        -------
+        int
+            How many events were dropped. Each call looks at all events once: name many areas in one call.
+        """
+        times_us = np.atleast_1d(np.asarray(watermark_us, np.int64))
+        for code, time_us in zip(self._codes_of(area, len(times_us)), times_us.tolist(), strict=True):
+            if code is not None and time_us > self._intake.watermark.us(code) > BEFORE_ALL_US:
+                self._intake.watermark.put(code, time_us)
+        before = len(self._buffers)
+        self._evict()
+        self._intake.forget_labels(self._buffers)
+        return before - len(self._buffers)
+
+    def forget(self, area: npt.ArrayLike) -> int:
+        """Drop all events of some areas, whatever may still come; return how many. Such an area begins anew."""
+        codes = [code for code in self._codes_of(area, None) if code is not None]
+        refs = self._buffers.drop_areas(np.array(codes, np.int32))
+        for code in codes:
+            self._intake.watermark.put(code, BEFORE_ALL_US)
+        self._dropped(refs)
+        self._intake.forget_labels(self._buffers)
+        return len(refs)
+
+    def flush(self) -> int:
+        """Drop all events, as nothing will come that could match them; return how many. Watermarks stay."""
+        held = len(self._buffers)
+        for name in self._streams:
+            self._dropped(self._buffers.buffer(name).evict_oldest(held))
+        self._intake.forget_labels(self._buffers)
+        return held
+
+    def buffered(self, stream: str) -> int:
+        """How many events of a stream are buffered."""
+        return len(self._buffers.buffer(stream))
+
+    @property
+    def templates_known(self) -> int:
+        """How many templates are known: of the events buffered, and some that wait to be forgotten."""
+        return self._buffers.templates_known
+
+    def watermark_us(self, area: int | str | None = None) -> int:
+        """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
+        code = self._labels.area_code(area)
+        return BEFORE_ALL_US if code is None else self._intake.watermark.us(code)
+
+    def look_ups(self, name: str) -> LookUps:
+        """Hits and misses of a query's caches of template pairs, and their size; nothing while tables will do."""
+        return self._queries[name].look_ups
+
+    def _changes(self, stream: str, batch: Events, *, meets_itself: bool) -> dict[str, tuple[Answer, Answer]]:
+        return {
+            name: query.changes(stream, batch, self._buffers)
+            for name, query in self._queries.items()
+            if query.meets_itself == meets_itself and stream in query.reach_us
+        }
+
+    def _codes_of(self, area: npt.ArrayLike | None, count: int | None) -> list[int | None]:
+        if area is None:
+            return [self._labels.area_code(None)] * (count or 0)
+        areas = np.atleast_1d(np.asarray(area)).tolist()
+        if count is not None and count != len(areas):
+            raise DetectionsError("area", areas, f"{count} areas, one for each watermark")
+        return [self._labels.area_code(each) for each in areas]
+
+    def _make_room(self, pushed: str) -> None:
+        """Drop events after a push: those that nothing on time can match, then the earliest beyond the hard bound."""
+        if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
+            self._evict()
+            oldest = self._buffers.buffer(pushed).evict_oldest(self.buffered(pushed) - self._max_buffered)
+            self._dropped(oldest)
+            self.dropped += len(oldest)
+        if self._intake.is_eviction_due(len(self._buffers)):
+            self._evict()
+            self._intake.forget_labels(self._buffers)
+
+    def _evict(self) -> None:
+        """Drop events that nothing on time can match any more, and templates that none is left of."""
+        reach_us = farthest_us(self._streams, self._queries.values())
+        for refs in self._buffers.evict(self._intake.watermark.state_us, reach_us).values():
+            self._dropped(refs)
+        new_codes = self._buffers.forget_templates()
+        for query in self._queries.values() if new_codes else ():
+            query.recode(self._buffers.templates, new_codes)
+
+    def _dropped(self, refs: Int64Array) -> None:
+        for query in self._queries.values() if len(refs) else ():
+            query.forget(refs)
