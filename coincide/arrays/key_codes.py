@@ -27,6 +27,18 @@ class Codes(Generic[Key]):
         """How long arrays by code must be: the codes in use, and the free ones."""
         return len(self._code_of) + len(self._free)
 
+    @property
+    def state(self) -> tuple[dict[Key, int], list[int]]:
+        """The codes by key, and the free ones: all there is to save."""
+        return dict(self._code_of), list(self._free)
+
+    @classmethod
+    def restore(cls, state: tuple[dict[Key, int], list[int]]) -> Codes[Key]:
+        """Return codes that go on from a state."""
+        codes = cls()
+        codes._code_of, codes._free = dict(state[0]), list(state[1])
+        return codes
+
     def get(self, key: Key) -> int | None:
         """Return the code of a key; None if the key is not known."""
         return self._code_of.get(key)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from coincide.errors import DetectionsError
 from coincide.joins.detections import Detections
 
 SPARE_LABELS = 1024  # labels are forgotten once there are so many more than twice those kept last
+
+
+CodesState = tuple[tuple[dict[int | str, int], list[int]], int]
+LogState = tuple[int, LabelArray]
 
 
 class LabelCodes:
@@ -32,6 +37,18 @@ class LabelCodes:
 
     def __len__(self) -> int:
         return len(self._codes)
+
+    @property
+    def state(self) -> CodesState:
+        """All there is to save."""
+        return self._codes.state, self._kept
+
+    @classmethod
+    def restore(cls, state: CodesState) -> LabelCodes:
+        """Return codes that go on from a state."""
+        codes = cls()
+        codes._codes, codes._kept = Codes.restore(state[0]), state[1]
+        return codes
 
     def of(self, labels: LabelArray) -> CodeArray:
         """Return the code of each label, int32 (n,); labels not seen before get new ones."""
@@ -67,6 +84,19 @@ class LabelLog:
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def state(self) -> LogState:
+        """All there is to save: the number of the first row, and the labels from it on."""
+        return self._first, self._labels[: self._size].copy()
+
+    @classmethod
+    def restore(cls, state: LogState) -> LabelLog:
+        """Return a log that goes on from a state."""
+        log = cls()
+        log._first, log._labels = state[0], state[1].copy()
+        log._size = len(log._labels)
+        return log
 
     @property
     def kind(self) -> str:
@@ -112,8 +142,13 @@ MISSING = "missing"
 class LabelKinds:
     """The kind of each column of labels: the first batch with rows sets it, all later ones must agree."""
 
-    def __init__(self) -> None:
-        self._kinds: dict[str, str] = {}
+    def __init__(self, state: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._kinds = dict(state)
+
+    @property
+    def state(self) -> dict[str, str]:
+        """All there is to save; `LabelKinds(state)` goes on from it."""
+        return dict(self._kinds)
 
     def check(self, detections: Detections) -> None:
         """Raise DetectionsError if a column of labels is not as in the batches that were kept."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,9 +13,21 @@ from coincide.errors import DetectionsError
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections, checked_labels
 from coincide.joins.keys import one_area
-from coincide.joins.label_codes import LabelCodes, LabelKinds, LabelLog
+from coincide.joins.label_codes import CodesState, LabelCodes, LabelKinds, LabelLog, LogState
 
 LEAST_LOG = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class LabelsState:
+    """What `RowLabels` save; the logs are of ids, sensors and keys."""
+
+    orders_ties: bool
+    is_keyed: bool
+    kinds: dict[str, str]
+    areas: CodesState
+    sensors: CodesState
+    logs: tuple[LogState, LogState, LogState]
 
 
 class RowLabels:
@@ -27,6 +41,23 @@ class RowLabels:
         self._kinds = LabelKinds()
         self._areas, self._sensors = LabelCodes(), LabelCodes()
         self._ids, self._sensor_of_row, self._keys = LabelLog(), LabelLog(), LabelLog()
+
+    @property
+    def state(self) -> LabelsState:
+        """All there is to save."""
+        logs = self._ids.state, self._sensor_of_row.state, self._keys.state
+        return LabelsState(
+            self._orders_ties, self.is_keyed, self._kinds.state, self._areas.state, self._sensors.state, logs
+        )
+
+    @classmethod
+    def restore(cls, state: LabelsState) -> RowLabels:
+        """Return labels that go on from a state."""
+        labels = cls(orders_ties=state.orders_ties, is_keyed=state.is_keyed)
+        labels._kinds = LabelKinds(state.kinds)
+        labels._areas, labels._sensors = LabelCodes.restore(state.areas), LabelCodes.restore(state.sensors)
+        labels._ids, labels._sensor_of_row, labels._keys = map(LabelLog.restore, state.logs)
+        return labels
 
     def check(self, detections: Detections) -> None:
         """Raise DetectionsError if labels are of another kind than before."""

@@ -17,6 +17,9 @@ from coincide.templates.histogram import Histogram
 SPARE_TEMPLATES = 64  # forget unused templates once there are this many more than twice the used ones
 
 
+BuffersState = dict[str, tuple[tuple[Histogram, ...], Events]]
+
+
 class StreamBuffers:
     """One buffer and one registry of templates for each stream, by name."""
 
@@ -49,6 +52,20 @@ class StreamBuffers:
             if len(refs):
                 dropped[name] = refs
         return dropped
+
+    @property
+    def state(self) -> BuffersState:
+        """All there is to save: the templates and the events of each stream."""
+        return {name: (tuple(self.templates[name].templates), self._buffers[name].events()) for name in self._buffers}
+
+    @classmethod
+    def restore(cls, state: BuffersState) -> StreamBuffers:
+        """Return buffers that go on from a state."""
+        buffers = cls(state)
+        for name, (templates, events) in state.items():
+            buffers.templates[name].codes(templates)
+            buffers.insert(name, events)
+        return buffers
 
     def drop_areas(self, areas: CodeArray) -> Int64Array:
         """Drop all events of some areas, whatever their stream; return their refs."""

@@ -14,7 +14,7 @@ from coincide.joins.detections import Detections, checked_batch
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US, Watermark, late_by_us
 from coincide.joins.retention import ROUNDING_US
-from coincide.joins.row_labels import RowLabels
+from coincide.joins.row_labels import LabelsState, RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.stream import Stream
 from coincide.templates.histogram import Histogram
@@ -34,6 +34,16 @@ class AcceptedRows:
     late_by_us: Int64Array
 
 
+@dataclass(frozen=True, eq=False)
+class IntakeState:
+    """What a `BatchIntake` saves; watermarks are by code of area."""
+
+    labels: LabelsState
+    watermark_us: Int64Array
+    rows: int
+    rows_at_eviction: int
+
+
 class BatchIntake:
     """Takes in the batches of an engine's streams, by name; `labels` says what their rows are called.
 
@@ -47,6 +57,19 @@ class BatchIntake:
         self.labels = labels
         self.watermark = Watermark()
         self.rows = 0
+
+    @property
+    def state(self) -> IntakeState:
+        """All there is to save."""
+        return IntakeState(self.labels.state, self.watermark.state_us, self.rows, self._rows_at_eviction)
+
+    @classmethod
+    def restore(cls, streams: Mapping[str, Stream], state: IntakeState) -> BatchIntake:
+        """Return an intake that goes on from a state."""
+        intake = cls(streams, RowLabels.restore(state.labels))
+        intake.watermark = Watermark(state.watermark_us)
+        intake.rows, intake._rows_at_eviction = state.rows, state.rows_at_eviction
+        return intake
 
     def take(
         self, stream: str, detections: Detections, key: npt.ArrayLike | None, *, needs_sensors: bool

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +18,8 @@ from coincide.joins.detections import Detections
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.row_labels import RowLabels
-from coincide.joins.stream_buffers import StreamBuffers
-from coincide.live.batch_intake import BatchIntake
+from coincide.joins.stream_buffers import BuffersState, StreamBuffers
+from coincide.live.batch_intake import BatchIntake, IntakeState
 from coincide.live.installed import (
     Answer,
     InstalledPairs,
@@ -31,6 +33,28 @@ from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, checked_pair_li
 from coincide.stream import Stream, checked_stream
 
 Condition = JoinCondition | WindowCondition
+
+
+@dataclass
+class QueryState:
+    """A query in force; events before row `since` do not count."""
+
+    condition: Condition
+    since: int
+    is_paused: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class EngineState:
+    """What an engine saves."""
+
+    streams: Mapping[str, Stream]
+    max_buffered: int | None
+    pair_limits: PairLimits
+    intake: IntakeState
+    buffers: BuffersState
+    queries: Mapping[str, QueryState]
+    dropped: int
 
 
 class Engine:
@@ -80,14 +104,31 @@ class Engine:
         if max_buffered is not None and (not is_whole(max_buffered) or max_buffered < 1):
             raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
         self._streams = {checked_stream("streams", stream).name: stream for stream in streams}
-        self._labels = RowLabels(orders_ties=orders_ties, is_keyed=keyed)
-        self._intake = BatchIntake(self._streams, self._labels)
+        self._intake = BatchIntake(self._streams, RowLabels(orders_ties=orders_ties, is_keyed=keyed))
         self._buffers = StreamBuffers(self._streams)
         self._limits, self._max_buffered = checked_pair_limits(pair_limits), max_buffered
+        self._in_force: dict[str, QueryState] = {}
         self._queries: dict[str, InstalledQuery] = {}
-        self._paused: set[str] = set()
-        self._needs_sensors: set[str] = set()
         self.dropped = 0
+
+    @property
+    def state(self) -> EngineState:
+        """A copy of all that the later answers depend on: of the events that are buffered, and of the queries."""
+        queries = {name: copy(query) for name, query in self._in_force.items()}
+        bounds = self._max_buffered, self._limits
+        return EngineState(self._streams, *bounds, self._intake.state, self._buffers.state, queries, self.dropped)
+
+    @classmethod
+    def restore(cls, state: EngineState) -> Engine:
+        """Return an engine that goes on from a state: each later answer is the same, bit for bit."""
+        streams, bounds = state.streams.values(), {"max_buffered": state.max_buffered, "pair_limits": state.pair_limits}
+        engine = cls(streams, **bounds)  # type: ignore[arg-type]
+        engine._intake = BatchIntake.restore(engine._streams, state.intake)
+        engine._buffers = StreamBuffers.restore(state.buffers)
+        engine.dropped = state.dropped
+        for name, query in state.queries.items():
+            engine._put(name, copy(query))
+        return engine
 
     def install(self, name: str, condition: Condition) -> None:
         """Let a query answer from the next batch on; one of the same name gives way to it.
@@ -97,24 +138,22 @@ class Engine:
         CoincideError
             A condition that names another stream than those of the engine, or that cannot be used in a stream.
         """
-        labels, since = self._labels, self._intake.rows
-        query: InstalledQuery
-        if isinstance(condition, JoinCondition):
-            query = InstalledPairs(condition, self._streams, self._limits, labels, since)
-        elif isinstance(condition, WindowCondition):
-            query = InstalledTuples(condition, self._streams, self._limits, labels, since)
-        else:
+        if not isinstance(condition, JoinCondition | WindowCondition):
             raise CoincideError("condition", condition, "a JoinCondition or a WindowCondition")
-        self.remove(name)
-        self._queries[name] = query
-        if condition.sensors == "same":
-            self._needs_sensors.add(name)
+        self._put(name, QueryState(condition, self._intake.rows))
 
     def remove(self, name: str) -> None:
         """Forget a query, if there is one of that name; what only it needed goes with the next eviction."""
+        self._in_force.pop(name, None)
         self._queries.pop(name, None)
-        self._paused.discard(name)
-        self._needs_sensors.discard(name)
+
+    def pause(self, name: str) -> None:
+        """Let a query give no answers; events that come meanwhile count once it is resumed."""
+        self._known(name).is_paused = True
+
+    def resume(self, name: str) -> None:
+        """Let a paused query answer again, from the next batch on."""
+        self._known(name).is_paused = False
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -144,7 +183,7 @@ class Engine:
             A stream not named at the start, a template longer than its stream declares, labels of another kind than
             before, keys missing or in vain, sensors missing where the rule is "same". Nothing has been taken in then.
         """
-        accepted = self._intake.take(stream, detections, key, needs_sensors=bool(self._needs_sensors))
+        accepted = self._intake.take(stream, detections, key, needs_sensors=self._needs_sensors)
         batch = self._buffers.coded(stream, accepted.on_time, detections.templates)
         changed = self._changes(stream, batch, meets_itself=False)
         self._buffers.insert(stream, batch)
@@ -209,27 +248,47 @@ class Engine:
 
     def watermark_us(self, area: int | str | None = None) -> int:
         """How far an area has come (without areas: everything); BEFORE_ALL_US if nothing has been seen of it."""
-        code = self._labels.area_code(area)
+        code = self._intake.labels.area_code(area)
         return BEFORE_ALL_US if code is None else self._intake.watermark.us(code)
 
     def look_ups(self, name: str) -> LookUps:
         """Hits and misses of a query's caches of template pairs, and their size; nothing while tables will do."""
+        self._known(name)
         return self._queries[name].look_ups
 
     def _changes(self, stream: str, batch: Events, *, meets_itself: bool) -> dict[str, tuple[Answer, Answer]]:
         return {
             name: query.changes(stream, batch, self._buffers)
             for name, query in self._queries.items()
-            if query.meets_itself == meets_itself and stream in query.reach_us
+            if query.meets_itself == meets_itself and stream in query.reach_us and not self._in_force[name].is_paused
         }
+
+    def _put(self, name: str, query: QueryState) -> None:
+        arguments = self._streams, self._limits, self._intake.labels, query.since
+        condition = query.condition
+        installed: InstalledQuery
+        if isinstance(condition, JoinCondition):
+            installed = InstalledPairs(condition, *arguments)
+        else:
+            installed = InstalledTuples(condition, *arguments)
+        self._in_force[name], self._queries[name] = query, installed
+
+    def _known(self, name: str) -> QueryState:
+        if name not in self._in_force:
+            raise CoincideError("name", name, f"one of {sorted(self._in_force)}")
+        return self._in_force[name]
+
+    @property
+    def _needs_sensors(self) -> bool:
+        return any(query.condition.sensors == "same" for query in self._in_force.values())
 
     def _codes_of(self, area: npt.ArrayLike | None, count: int | None) -> list[int | None]:
         if area is None:
-            return [self._labels.area_code(None)] * (count or 0)
+            return [self._intake.labels.area_code(None)] * (count or 0)
         areas = np.atleast_1d(np.asarray(area)).tolist()
         if count is not None and count != len(areas):
             raise DetectionsError("area", areas, f"{count} areas, one for each watermark")
-        return [self._labels.area_code(each) for each in areas]
+        return [self._intake.labels.area_code(each) for each in areas]
 
     def _make_room(self, pushed: str) -> None:
         """Drop events after a push: those that nothing on time can match, then the earliest beyond the hard bound."""
