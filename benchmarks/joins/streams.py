@@ -24,6 +24,17 @@ POINT = (Histogram.point(),)
 Join = TimingJoin | WindowJoin
 
 
+HELD = (10_000, 100_000, 1_000_000)
+PUSHED = 2_000  # events that are measured, once so many are held
+
+
+class Push(NamedTuple):
+    """How many areas there are, and how many events come at once."""
+
+    areas: int
+    batch: int
+
+
 class Size(NamedTuple):
     """How many events of a stream come at once, and how many in all."""
 
@@ -92,6 +103,40 @@ def at_least_three(size: Size) -> tuple[int, Work]:
     return pushing(lambda: WindowJoin(graph, streams, at_least=3), arriving)
 
 
+def held(push: Push, events: int) -> tuple[int, Work]:
+    """Two streams that have so many events each; what is measured is the batches of one that come next."""
+    pushes = max(12, PUSHED // push.batch)
+    size = Size(push.batch, events)
+    stretch_s = (events + pushes * push.batch) * SPACING_US / 1e6
+    x, y = (Stream(name, 10 * stretch_s, 1.0) for name in "xy")
+    window = Window(min(0.02 * push.areas, 1.0))
+    first = {name: batches(size._replace(batch=events), seed, areas=push.areas)[0] for seed, name in enumerate("xy")}
+    arriving = batches(size._replace(events_a_stream=pushes * push.batch), 2, areas=push.areas)
+    next_us = events * SPACING_US
+
+    def work(watch: Stopwatch) -> float:
+        join = TimingJoin(x, y, window, 0.5)
+        for name, batch in first.items():
+            join.push(name, batch)
+        later = [
+            Detections(each.detected_at_us + next_us, each.templates, each.template_index, each.area, each.sensor)
+            for each in arriving
+        ]
+        with watch:
+            matches = sum(len(join.push("x", batch).insert) for batch in later)
+        return matches / pushes
+
+    return pushes, work
+
+
+HELD_EVENTS = Costs(
+    item="a push",
+    ways=tuple(f"{events:,} held" for events in HELD),
+    sizes=[Push(areas, batch) for areas in (1, 64, 1_000, 100_000) for batch in (1, 100, 10_000)],
+    quick=[Push(64, 100)],
+    works=lambda push: [held(push, events) for events in HELD],
+    shows="matches a push",
+)
 TIMING_JOIN = Costs(
     item="an event",
     ways=("1 area", "1 area, 8 templates", "64 areas"),
@@ -116,5 +161,6 @@ BENCHMARKS = [
     Benchmark(
         "streaming_join", f"TimingJoin on two streams as they arrive, {PARTNERS} partners an event", [TIMING_JOIN]
     ),
+    Benchmark("held_events", "What a push costs, by what is held, the number of areas and the batch", [HELD_EVENTS]),
     Benchmark("window_join_streaming", "WindowJoin on streams as they arrive, beside TimingJoin", [WINDOW_JOIN]),
 ]
