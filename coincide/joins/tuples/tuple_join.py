@@ -31,8 +31,8 @@ def window_join(
     ----------
     batches : mapping of str to Detections
         A batch for each role of the graph, rows in any order. One batch in two roles is a self-join: its members are
-        different events. Where the graph is a uniform clique with one threshold, each set of events then counts once,
-        its members in the order of (detected_at, sensor, id, position).
+        different events. Where roles of one batch can be swapped without changing the graph, each set of events counts
+        once, its members in the order of (detected_at, sensor, id, position).
     graph : ConstraintGraph
     key : mapping of str to array_like, optional
         For each role one label a row, integers or strings: only events with equal keys (in one area) meet.
