@@ -15,9 +15,10 @@ from coincide.json_fields import as_float, given_fields, object_fields, refuse_u
 from coincide.queries import checks
 from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
 from coincide.queries.episode_rule import EpisodeRule
+from coincide.queries.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal")
-FIELDS = ("id", "from", "within", "sensors", *OPTIONAL, "coalesce")
+FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class Query:
         "attributes." and a name: members have equal values (JSON scalars other than null) of that attribute.
     coalesce : EpisodeRule, optional
         How matches become episodes.
+    filters : tuple of RoleFilter, optional
+        Which detections may play each role, in the order of the roles; by default all of its stream.
+    areas : tuple of str
+        Names of the areas that the query is for, which may have ``*`` and ``?``; none: every area.
 
     A QueryError names the field and what is allowed.
 
@@ -73,6 +78,8 @@ class Query:
     at_least: int | None = None
     equal: str | None = None
     coalesce: EpisodeRule | None = None
+    filters: tuple[RoleFilter, ...] = ()
+    areas: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks.refuse_unless_name("id", self.id)
@@ -99,6 +106,17 @@ class Query:
     def streams(self) -> tuple[str, ...]:
         """The stream of each role, in the order of "from"."""
         return tuple(stream for _, stream in self.roles)
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the members of each role come from, in the order of "from"."""
+        filters = self.filters or (EVERY,) * len(self.roles)
+        return tuple(Source(stream, each, self.areas) for stream, each in zip(self.streams, filters, strict=True))
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether some detection of a role's stream may not play the role."""
+        return any(not source.is_whole for source in self.sources)
 
     @cached_property
     def graph(self) -> ConstraintGraph:
@@ -133,7 +151,7 @@ class Query:
         """
         thresholds = [edge.threshold or 0.0 for edge in self.graph.edges]
         try:
-            return Interchange.of(self.graph, thresholds, self.streams)
+            return Interchange.of(self.graph, thresholds, self.sources)
         except GraphError as error:
             raise QueryError("from", str(error)) from None
 
@@ -143,15 +161,18 @@ class Query:
 
     def _scope(self) -> tuple[object, ...]:
         bounds_us = self.graph.upper_us((edge.window.lo_us, edge.window.hi_us) for edge in self.graph.edges)
-        return self.roles, bounds_us.tobytes(), self.sensors, self.at_least, self.equal
+        return self.roles, self.sources, bounds_us.tobytes(), self.sensors, self.at_least, self.equal
 
     @classmethod
     def from_json(cls, obj: object) -> Query:
         """Read a query; a QueryError names the field and what is allowed."""
         fields = given_fields("query", obj, FIELDS, ("id", "from", "within"))
-        roles = tuple(object_fields("from", fields["from"]).items())
+        played = object_fields("from", fields["from"])
+        filters = filters_of(played)
+        roles = tuple((role, stream_of(given)) for role, given in played.items())
         checks.refuse_unless_roles(roles)  # before one edge is written out for every two of them
         given = {name: fields[name] for name in OPTIONAL if name in fields}
+        given |= {"areas": globs("areas", fields), "filters": filters}
         if "joint_threshold" in given:
             given["joint_threshold"] = as_float(given["joint_threshold"])
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
@@ -162,7 +183,12 @@ class Query:
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON object: every edge by itself, and of the optional fields those that are given."""
-        roles, within = dict(self.roles), [edge.to_json() for edge in self.within]
+        roles = {
+            role: stream if source.filter == EVERY else {"stream": stream, **source.filter.to_json()}
+            for (role, stream), source in zip(self.roles, self.sources, strict=True)
+        }
+        within = [edge.to_json() for edge in self.within]
         written: dict[str, object] = {"id": self.id, "from": roles, "within": within, "sensors": self.sensors}
+        written |= {"areas": list(self.areas)} if self.areas else {}
         written |= {name: value for name in OPTIONAL if (value := getattr(self, name)) is not None}
         return written if self.coalesce is None else {**written, "coalesce": self.coalesce.to_json()}

@@ -7,6 +7,7 @@ from coincide.arrays.kinds import CodeArray
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import MOST_PAIRS
 from coincide.queries import Query
+from coincide.queries.role_filter import Source
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.matching.match_verdicts import MatchTuples
 from spark_jobs.matching.role_edges import role_edges
@@ -35,11 +36,13 @@ class Finder:
 
     def insert(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
         """Buffer the new rows of a batch for the queries in force; a new grouping begins with them."""
-        known, streams = self._buffers, len(self._streams)
-        groupings = dict.fromkeys(active.query.equal for active in queries)
-        self._buffers = {each: known.get(each) or RowBuffers(streams, self._templates, each) for each in groupings}
-        for buffers in self._buffers.values():
-            buffers.insert(rows)
+        sources: dict[Equal, dict[Source, None]] = {}  # in order, each once
+        for active in queries:
+            sources.setdefault(active.query.equal, {}).update(dict.fromkeys(active.query.sources))
+        known, arguments = self._buffers, (self._streams, self._areas, self._templates)
+        self._buffers = {each: known.get(each) or RowBuffers(*arguments, each) for each in sources}
+        for equal, buffers in self._buffers.items():
+            buffers.insert(rows, sources[equal])
         self._first_new_seq = int(rows.seq[0]) if len(rows) else 0
 
     def rebuild(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
@@ -70,7 +73,6 @@ class Finder:
             self._buffers[active.query.equal],
             table,
             self._first_new_seq,
-            self._streams,
             self._areas,
             self._templates,
         )

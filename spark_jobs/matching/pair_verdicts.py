@@ -97,7 +97,7 @@ class PairJudge:
         seqs = self.rows.seq[pairs].max(axis=1).tolist()
         backgrounds = [self.backgrounds.at(area, seq) for area, seq in zip(areas, seqs, strict=True)]
         rate_hz2 = {known: self._pair_rate_hz2(known) for known in set(backgrounds) if known is not None}
-        if not rate_hz2 or self.query.equal is not None:
+        if not rate_hz2 or self.query.equal is not None or self.query.is_filtered:
             return [None] * len(pairs)
         threshold = self.query.graph.edges[0].threshold or 0.0
         offsets_s = self.rivals.lengths_s(templates, self.query.window, probability, threshold).tolist()

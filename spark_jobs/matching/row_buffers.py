@@ -1,10 +1,14 @@
-"""RowBuffers: the rows that may still match, sorted by group and earliest time, one buffer for each stream."""
+"""RowBuffers: the rows that may still match, sorted by group and earliest time, one buffer for each source."""
+
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from coincide.arrays.kinds import CodeArray, PositionArray
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events
+from coincide.queries.role_filter import Source
+from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.decoding import Scalar, attribute, attributes_of
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
@@ -38,24 +42,27 @@ class RowBuffers:
     how long templates are, which streams declare, and not on how far from the reported time one of them lies.
     """
 
-    def __init__(self, streams: int, templates: VerifiedTemplates, equal: Equal) -> None:
-        self._templates = templates
+    def __init__(self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates, equal: Equal) -> None:
+        self._streams, self._areas, self._templates = streams, areas, templates
         self._groups = None if equal is None else AttributeGroups(equal)
-        self._buffers = [Buffer() for _ in range(streams)]
-        self.new: list[Events] = []  # the rows of the last insert, by stream
+        self._buffers: dict[Source, Buffer] = {}
+        self.new: dict[Source, Events] = {}  # the rows of the last insert
 
-    def insert(self, rows: EventColumns) -> None:
-        """Buffer new rows."""
-        self.new = [self.events(rows, np.flatnonzero(rows.stream == code)) for code in range(len(self._buffers))]
-        for buffer, events in zip(self._buffers, self.new, strict=True):
-            buffer.insert(events)
+    def insert(self, rows: EventColumns, sources: Iterable[Source]) -> None:
+        """Buffer new rows for each of these sources; what is not among them any more goes."""
+        known, every = self._buffers, np.arange(len(rows))
+        self._buffers = {source: known[source] if source in known else Buffer() for source in sources}
+        self.new = {source: self.events(source, rows, every) for source in self._buffers}
+        for source, buffer in self._buffers.items():
+            buffer.insert(self.new[source])
 
-    def buffer(self, stream: int) -> Buffer:
-        """Return the buffer of a stream."""
-        return self._buffers[stream]
+    def buffer(self, source: Source) -> Buffer:
+        """Return the buffer of a source."""
+        return self._buffers[source]
 
-    def events(self, rows: EventColumns, at: PositionArray) -> Events:
-        """Return rows at these positions as the buffers hold them."""
+    def events(self, source: Source, rows: EventColumns, at: PositionArray) -> Events:
+        """Return those of the rows at these positions that the source admits, as its buffer holds them."""
+        at = self._admitted(source, rows, at[rows.stream[at] == self._streams[source.stream]])
         group = rows.area[at]
         if self._groups is not None:
             group = self._groups.codes(group, [rows.attributes[row] for row in at.tolist()])
@@ -68,3 +75,22 @@ class RowBuffers:
             sensor=rows.sensor[at],
             ref=rows.seq[at],
         )
+
+    def _admitted(self, source: Source, rows: EventColumns, at: PositionArray) -> PositionArray:
+        if source.is_whole or len(at) == 0:
+            return at
+        sensors, first, nth = np.unique(rows.sensor[at], return_index=True, return_inverse=True)
+        areas = rows.area[at[first]]  # a sensor is of one area
+        names = zip(sensors.tolist(), areas.tolist(), strict=True)
+        of_sensor = [
+            source.admits_names(self._areas.sensor_of(sensor).name, self._areas.area_of(area).name)
+            for sensor, area in names
+        ]
+        at = at[np.array(of_sensor, np.bool_)[nth]]
+        if not source.filter.where:
+            return at
+        return at[np.array([self._says_so(source, rows.attributes[row]) for row in at.tolist()], np.bool_)]
+
+    def _says_so(self, source: Source, attributes: bytes) -> bool:
+        by_name = attributes_of(attributes)
+        return source.filter.admits_attributes(lambda name: attribute(by_name, name))

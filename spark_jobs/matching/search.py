@@ -1,6 +1,6 @@
 """What is at hand when the new rows of a batch look for the matches that they complete."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,7 +57,6 @@ class Search:
     buffers: RowBuffers
     table: EventTable
     first_new_seq: int
-    stream_codes: Mapping[str, int]
     areas: Areas
     templates: VerifiedTemplates
 
@@ -76,17 +75,13 @@ class Search:
         """The order of members whose roles are alike."""
         return RoleOrder(self.rows, self.areas)
 
-    def stream(self, role: int) -> int:
-        """Return the code of a role's stream."""
-        return self.stream_codes[self.query.streams[role]]
-
     def buffer(self, role: int) -> Buffer:
         """Return the buffer of all rows that may play a role."""
-        return self.buffers.buffer(self.stream(role))
+        return self.buffers.buffer(self.query.sources[role])
 
     def new(self, role: int) -> Events:
         """Return the new rows that may play a role."""
-        return self.buffers.new[self.stream(role)]
+        return self.buffers.new[self.query.sources[role]]
 
     def pairs(
         self, edge: RoleEdge, probing: Events, *, probing_first: bool, earlier_only: bool = True

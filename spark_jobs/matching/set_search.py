@@ -106,8 +106,7 @@ class _SetSearch:
         search = self.search
         if of is None:
             return search.new(role)
-        own = of[search.rows.stream[of] == search.stream(role)]
-        return search.buffers.events(search.rows, own)
+        return search.buffers.events(search.query.sources[role], search.rows, of)
 
     def _as_members(self, nodes: MemberSet) -> list[int]:
         """Return the position of each role's member; of alike roles the first are taken first."""

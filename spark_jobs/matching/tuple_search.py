@@ -37,14 +37,14 @@ def find_tuples(search: Search) -> MatchTuples:
 
 
 def _roles_near(search: Search, reach: RoleBounds, root: int) -> list[RoleEvents]:
-    """Return the rows of each role that lie near new ones of the root; roles of one stream share them."""
-    streams, new = search.query.streams, search.new(root)
+    """Return the rows of each role that lie near new ones of the root; roles of one source share them."""
+    sources, new = search.query.sources, search.new(root)
     near = {}
-    for role, stream in enumerate(streams):
-        if stream not in near:
-            roles = [other for other, name in enumerate(streams) if name == stream]
-            near[stream] = RoleEvents(search.buffer(role).near(new, *reach.reach_us([root], roles)))
-    return [near[stream] for stream in streams]
+    for role, source in enumerate(sources):
+        if source not in near:
+            roles = [other for other, name in enumerate(sources) if name == source]
+            near[source] = RoleEvents(search.buffer(role).near(new, *reach.reach_us([root], roles)))
+    return [near[source] for source in sources]
 
 
 def _tuples_with(search: Search, enumeration: Enumeration, root: int) -> Iterator[PositionArray]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from itertools import combinations, permutations
 from typing import Any
@@ -63,7 +64,8 @@ class SlowEdge:
 @dataclass
 class SlowQuery:
     id: str
-    roles: dict[str, str]
+    roles: dict[str, dict[str, Any]]
+    areas: list[str]
     edges: list[SlowEdge]
     sensors: str
     joint_threshold: float | None
@@ -77,12 +79,26 @@ class SlowQuery:
     def of(cls, query: dict[str, Any], version: int, activation: int, *, paused: bool) -> SlowQuery:
         joint, at_least, equal = query.get("joint_threshold"), query.get("at_least"), query.get("equal", "")
         edges = [SlowEdge.of(edge, joint or 0) for edge in query["within"]]
-        fixed = query["id"], query["from"], edges, query["sensors"], joint, at_least, equal.removeprefix("attributes.")
+        played = {
+            role: given if isinstance(given, dict) else {"stream": given} for role, given in query["from"].items()
+        }
+        areas = query.get("areas", ["*"])
+        fixed = query["id"], played, areas, edges, query["sensors"], joint, at_least, equal.removeprefix("attributes.")
         return cls(*fixed, version, paused, activation)
 
     def scope(self) -> tuple[object, ...]:
         edges = sorted((edge.scope() for edge in self.edges), key=repr)
-        return list(self.roles.items()), edges, self.sensors, self.at_least, self.equal
+        return list(self.roles.items()), self.areas, edges, self.sensors, self.at_least, self.equal
+
+    def may_play(self, row: SlowRow, role: str) -> bool:
+        played, said = self.roles[role], row.fields["attributes"]
+        return (
+            row.fields["stream"] == played["stream"]
+            and _fits(row.area, self.areas)
+            and _fits(row.area, played.get("areas", ["*"]))
+            and _fits(row.fields["sensor"], played.get("sensors", ["*"]))
+            and all(_says(said.get(name.split(".", 1)[1]), test) for name, test in played.get("where", {}).items())
+        )
 
     def completed_by(self, new: SlowRow, rows: Sequence[SlowRow]) -> Iterator[tuple[str, Names, tuple[str, ...]]]:
         """Yield id, members and superseded ids of each match whose last member is `new`, the last of the rows."""
@@ -98,7 +114,7 @@ class SlowQuery:
 
     def _with(self, new: SlowRow, earlier: Sequence[SlowRow]) -> list[Players]:
         """Return every compatible choice that contains the row, each once; without at_least the whole ones do."""
-        found = self._distinct([{role: new} for role, stream in self.roles.items() if new.fields["stream"] == stream])
+        found = self._distinct([{role: new} for role in self.roles if self.may_play(new, role)])
         if self.at_least is None:
             return self._distinct([whole for players in found for whole in self._whole(players, earlier)])
         for row in earlier:
@@ -111,15 +127,15 @@ class SlowQuery:
         missing = [role for role in self.roles if role not in players and role in beside]
         if not missing:
             return [players]
-        tried = ({**players, missing[0]: row} for row in earlier if row.fields["stream"] == self.roles[missing[0]])
+        tried = ({**players, missing[0]: row} for row in earlier if self.may_play(row, missing[0]))
         allowed = [each for each in tried if len({row.number for row in each.values()}) == len(each)]
         return [whole for each in allowed if self._allows(each) for whole in self._whole(each, earlier)]
 
     def _grown(self, players: Players, row: SlowRow) -> Iterator[Players]:
         if any(row is other for other in players.values()):
             return
-        for role, stream in self.roles.items():
-            if role not in players and row.fields["stream"] == stream:
+        for role in self.roles:
+            if role not in players and self.may_play(row, role):
                 grown = self._in_order({**players, role: row})
                 if self._allows(grown):
                     yield grown
@@ -175,6 +191,19 @@ class SlowQuery:
         members = [[role, *row.name, row.fields["detected_at_us"]] for role, row in players.items()]
         content = json.dumps([self.id, *members], separators=(",", ":"), ensure_ascii=False)
         return "m-" + hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def _fits(name: str, globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, each) for each in globs)
+
+
+def _says(value: object, test: Mapping[str, Any]) -> bool:
+    kinds = {"above": float.__gt__, "at_least": float.__ge__, "below": float.__lt__, "at_most": float.__le__}
+    if not kinds.keys() & test.keys():
+        wanted = test["in"] if "in" in test else [test["is"]]
+        return json.dumps(value) in map(json.dumps, wanted)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and all(kinds[kind](float(str(value)), float(limit)) for kind, limit in test.items())
 
 
 @cache

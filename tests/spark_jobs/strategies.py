@@ -100,12 +100,27 @@ def runs(draw: st.DrawFn) -> Pushes:
     return together(draw, draw(frames_in_order()), draw(controls()))
 
 
+role_filters = st.fixed_dictionaries(
+    {},
+    optional={
+        "sensors": st.sampled_from([["no*"], ["?ou*", "east"], ["north"]]),
+        "areas": st.sampled_from([["b?y"], ["*"]]),
+        "where": st.sampled_from(
+            [{"attributes.object": each} for each in ({"is": 1}, {"in": [1, "1"]}, {"above": 0.5}, {"below": 1})]
+        ),
+    },
+)
+
+
 @st.composite
 def wide_queries(draw: st.DrawFn, name: str = "near") -> dict[str, Any]:
     """Queries of three or four roles of any form, every edge written out."""
     roles = "abcd"[: draw(st.integers(3, 4))]
     streams = draw(st.sampled_from(["psts", "ppps", "pptt", "spsp", "tttt"]))
-    query: dict[str, Any] = {"id": name, "from": dict(zip(roles, streams, strict=False))}
+    played = [draw(st.sampled_from([stream, stream, {"stream": stream, **draw(role_filters)}])) for stream in streams]
+    query: dict[str, Any] = {"id": name, "from": dict(zip(roles, played, strict=False))}
+    if draw(st.integers(0, 5)) == 0:
+        query["areas"] = ["h*ll", "nowhere"]
     query["sensors"] = draw(st.sampled_from(["any", "any", "any", "different", "same"]))
     query["within"] = draw(_edges(roles))
     if draw(st.booleans()):

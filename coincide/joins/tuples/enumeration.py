@@ -187,7 +187,7 @@ class _Part(Enumeration):
         if self.rules.sensors != "any":
             keep = allowed(self.rules.sensors, one.stored.sensor[rows], new.stored.sensor[at])
         if self.rules.must_differ(role, other):
-            apart = one.positions(rows) != new.positions(at)
+            apart = self._are_apart(one, rows, new, at)
             keep = apart if keep is None else keep & apart
         edge = self.bounds.test(other, role)
         if edge is not None:
@@ -195,6 +195,14 @@ class _Part(Enumeration):
             qualifies = edge.qualify(one.stored.template[rows], new.stored.template[at], offset_us)
             keep = qualifies if keep is None else keep & qualifies
         return keep
+
+    def _are_apart(self, one: RoleEvents, rows: PositionArray, new: RoleEvents, at: PositionArray) -> BoolArray:
+        """Whether two roles' rows are different events; roles of one stream may have buffers of their own."""
+        names = (one.stored.ref[rows], new.stored.ref[at])
+        if not self.rules.root_arrived_last:  # refs of a batch may all be the same, but its roles share their rows
+            names = one.positions(rows), new.positions(at)
+        apart: BoolArray = names[0] != names[1]
+        return apart
 
     @cached_property
     def _look_ups(self) -> dict[tuple[int, int], LookUp]:
