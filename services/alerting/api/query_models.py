@@ -22,19 +22,35 @@ class EdgeBody(BaseModel):
     threshold: float | None = Field(None, gt=0, le=1, description="May be left out where there is a joint_threshold.")
 
 
+class SourceBody(BaseModel):
+    """The stream of a role, and which of its detections may play the role."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stream: str
+    where: dict[str, dict[str, Any]] | None = Field(
+        None,
+        description="What attributes must be: above, at_least, below or at_most a limit, or is or in values.",
+        examples=[{"attributes.db": {"above": 100}}],
+    )
+    sensors: list[str] | None = Field(None, description="Names of sensors; * stands for any characters, ? for one.")
+    areas: list[str] | None = Field(None, description="Names of areas; * stands for any characters, ? for one.")
+
+
 class QueryDocument(BaseModel):
     """A continuous query over 2 to 16 roles; or over the readings of one stream, with `coalesce.from` and no roles."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     id: str | None = Field(None, description="May be left out of a body: the path names it.")
-    streams: dict[str, str] | None = Field(
+    streams: dict[str, str | SourceBody] | None = Field(
         None,
         alias="from",
         min_length=2,
         max_length=16,
-        description="Stream of each role, in the order of a match's members.",
+        description="Stream of each role, or which of its detections, in the order of a match's members.",
     )
+    areas: list[str] | None = Field(None, description="Areas that the query is for; by default every one.")
     within: list[EdgeBody] | None = Field(
         None, min_length=1, max_length=120, description="Edges that hold all roles together."
     )
