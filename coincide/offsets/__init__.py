@@ -7,8 +7,17 @@ gives such an offset.
 from __future__ import annotations
 
 from coincide.offsets.chance import SensorRate, chance_rate
+from coincide.offsets.graph_chance import EstimatedRate, graph_chance_rate
 from coincide.offsets.pair_work import PairLimits
 from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.offsets.satisfying import satisfaction_offsets
 
-__all__ = ["PairLimits", "SatisfactionTable", "SensorRate", "chance_rate", "satisfaction_offsets"]
+__all__ = [
+    "EstimatedRate",
+    "PairLimits",
+    "SatisfactionTable",
+    "SensorRate",
+    "chance_rate",
+    "graph_chance_rate",
+    "satisfaction_offsets",
+]
