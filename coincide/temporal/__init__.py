@@ -30,9 +30,15 @@ Example 1: which regions were alike in humidity, within 2, for 4 minutes or long
 
 from __future__ import annotations
 
-from coincide.temporal.allen import ALLEN, overlaps_tsql2, relation
+from coincide.temporal.allen import ALLEN, OVERLAPPING, overlaps_tsql2, relation
 from coincide.temporal.durations import cast_duration, duration_us
-from coincide.temporal.fact_joins import JoinedFacts, WindowedPairs, join_in_windows, temporal_join
+from coincide.temporal.fact_joins import (
+    JoinedFacts,
+    WindowedPairs,
+    join_in_windows,
+    temporal_join,
+    temporal_join_blocks,
+)
 from coincide.temporal.facts import Facts
 from coincide.temporal.intervals import NOW_US, Intervals, intersect
 from coincide.temporal.sliding_windows import InWindows, LongestPeriods, SlidingWindows, in_windows, longest_periods
@@ -40,6 +46,7 @@ from coincide.temporal.sliding_windows import InWindows, LongestPeriods, Sliding
 __all__ = [
     "ALLEN",
     "NOW_US",
+    "OVERLAPPING",
     "Facts",
     "InWindows",
     "Intervals",
@@ -56,4 +63,5 @@ __all__ = [
     "overlaps_tsql2",
     "relation",
     "temporal_join",
+    "temporal_join_blocks",
 ]

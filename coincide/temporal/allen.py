@@ -41,6 +41,15 @@ ALLEN: Mapping[str, Callable[[Intervals, Intervals], BoolArray]] = MappingProxyT
 TSQL2 means something wider by "overlaps": `overlaps_tsql2`.
 """
 
+INVERSES: Mapping[str, str] = MappingProxyType(dict(zip(ALLEN, list(ALLEN)[::-1], strict=True)))
+"""What each of the thirteen is called from the other interval's side."""
+
+APART = frozenset({"before", "meets", "met by", "after"})
+"""The relations of two intervals that have no instant in common."""
+
+OVERLAPPING = frozenset(ALLEN) - APART
+"""The nine relations of two intervals that have an instant in common: TSQL2's OVERLAPS."""
+
 
 def relation(a: Intervals, b: Intervals) -> npt.NDArray[Any]:
     """Return which of the thirteen holds between each row of `a` and the same row of `b`.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from coincide.arrays.kinds import Int64Array
 from coincide.arrays.numbers import is_whole, whole_numbers
 from coincide.errors import IntervalError
-from coincide.temporal.intervals import Intervals
+from coincide.temporal.intervals import NOW_US, Intervals
 
 # units that always last as long as each other: a month or a year does not
 UNITS_US = MappingProxyType({
@@ -62,8 +62,14 @@ def cast_duration(durations_us: npt.ArrayLike, unit: str) -> Int64Array:
     return np.floor_divide(durations, UNITS_US[unit])
 
 
+def lasting_until(start_us: Int64Array, lasting_us: int) -> Int64Array:
+    """Return when what starts then has lasted so long; NOW_US at most, so that what still holds has lasted."""
+    until: Int64Array = np.minimum(start_us, NOW_US - lasting_us) + lasting_us
+    return until
+
+
 def checked_duration(field: str, lasting_us: int) -> int:
     """Return `lasting_us` if it is a whole number of microseconds, at least 1, else raise IntervalError."""
-    if not is_whole(lasting_us) or lasting_us < 1:
-        raise IntervalError(field, lasting_us, "a whole number of microseconds, at least 1")
+    if not is_whole(lasting_us) or not 1 <= lasting_us <= NOW_US:
+        raise IntervalError(field, lasting_us, "a whole number of microseconds, from 1 to 2**63 - 1")
     return int(lasting_us)

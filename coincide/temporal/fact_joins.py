@@ -1,32 +1,40 @@
-"""The temporal join: facts of about the same value that hold at the same time in different groups."""
+"""The temporal join: facts of about the same value in different groups, in some of Allen's relations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.arrays.numbers import is_number
-from coincide.arrays.range_expansion import expanded_range_blocks
 from coincide.errors import IntervalError
-from coincide.temporal.durations import checked_duration
+from coincide.temporal.allen import ALLEN, APART, OVERLAPPING
+from coincide.temporal.durations import checked_duration, lasting_until
+from coincide.temporal.fact_pairs import PairRule, related_pairs
 from coincide.temporal.facts import Facts
-from coincide.temporal.intervals import Intervals
+from coincide.temporal.intervals import NOW_US, Intervals
 from coincide.temporal.sliding_windows import SlidingWindows, in_windows
-
-PositionPairs = tuple[PositionArray, PositionArray]  # of a left and of a right fact
 
 
 @dataclass(frozen=True)
 class JoinedFacts:
-    """Positions of pairs of facts, ordered by (left, right), and when both hold: an end is open where both ends are."""
+    """Positions of pairs of facts, the later start of each pair and its earlier end.
+
+    Between the two both facts hold. An end is open where both ends are. Of facts that are apart, the end comes first,
+    or at the same instant where they meet: nothing holds from it to the start.
+    """
 
     left: PositionArray
     right: PositionArray
-    intervals: Intervals
+    start_us: Int64Array
+    end_us: Int64Array
+
+    @property
+    def intervals(self) -> Intervals:
+        """When both facts hold; an IntervalError says that some are apart."""
+        return Intervals(self.start_us, self.end_us)
 
 
 @dataclass(frozen=True)
@@ -40,17 +48,26 @@ class WindowedPairs:
 
 
 def temporal_join(
-    a: Facts, b: Facts | None = None, *, tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False
-) -> JoinedFacts:
-    """Join facts that overlap (TSQL2's OVERLAPS), with values within a tolerance.
+    a: Facts, b: Facts | None = None, *, relations: str | Iterable[str] = OVERLAPPING,
+    tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False,
+) -> JoinedFacts:  # fmt: skip
+    """Join facts that stand in given relations of Allen, with values within a tolerance; pairs by (left, right).
 
-    An IntervalError says that texts meet numbers, that a tolerance is below 0 or given for texts, or that `at_least_us`
-    is below 1.
+    With n facts and k pairs the work grows with k plus n log(n)^d. The least d is 1; it is one more for a tolerance
+    above 0, and one more for relations that tie both the start and the end of the other fact, unless nothing but
+    `OVERLAPPING` is asked for. Long facts that make few pairs cost little, as do many facts of one group.
+
+    An IntervalError says that texts meet numbers, that a tolerance is below 0 or given for texts, that a relation is
+    none of the thirteen, or that `at_least_us` is below 1, or above 1 for facts that are apart.
 
     Parameters
     ----------
     a, b : Facts
-        Coalesced. `b` None joins `a` with itself, each pair once: the left fact is the one that starts first.
+        Coalesced. `b` None joins `a` with itself. Where the relations allow a pair both ways, it comes once: the left
+        fact is the one that starts first, or stands first of two that start together.
+    relations : str or iterable of str
+        What the left fact may be to the right one: names as in `ALLEN`. By default they have an instant in common,
+        which is TSQL2's OVERLAPS; Allen's "overlaps" is narrower.
     tolerance : float
         How far values may differ; texts must be equal.
     at_least_us : int
@@ -64,27 +81,43 @@ def temporal_join(
     >>> pairs = temporal_join(humid, tolerance=2.0)
     >>> pairs.left.tolist(), pairs.right.tolist(), pairs.intervals.start_us.tolist(), pairs.intervals.end_us.tolist()
     ([0], [1], [3], [5])
+    >>> during = temporal_join(humid, relations="during", tolerance=20.0, same_group=True)
+    >>> during.left.tolist(), during.right.tolist()
+    ([2], [1])
     """
-    others = a if b is None else b
-    _check_comparable(a, others, tolerance)
+    blocks = temporal_join_blocks(
+        a, b, relations=relations, tolerance=tolerance, at_least_us=at_least_us, same_group=same_group
+    )
+    pairs = [(np.empty(0, np.intp),) * 2, *((block.left, block.right) for block in blocks)]
+    left, right = map(np.concatenate, zip(*pairs, strict=True))
+    order = np.lexsort((right, left))
+    return _joined(a, a if b is None else b, left[order], right[order])
+
+
+def temporal_join_blocks(
+    a: Facts, b: Facts | None = None, *, relations: str | Iterable[str] = OVERLAPPING,
+    tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False,
+) -> Iterator[JoinedFacts]:  # fmt: skip
+    """Join as `temporal_join` does, in parts for answers that need not fit in memory.
+
+    A part has at most about 64k pairs and as many as there are facts. Parts and the pairs in them have no order.
+    """
+    names = _checked_relations(relations)
     checked_duration("at_least_us", at_least_us)
-    blocks = _overlapping(a.intervals) if b is None else _overlapping_both(a.intervals, b.intervals)
-    pairs = [(np.empty(0, np.intp), np.empty(0, np.intp))]
-    for left, right in blocks:
-        kept = _similar(a, others, left, right, tolerance)
-        if not same_group:
-            kept &= a.group[left] != others.group[right]
-        pairs.append((left[kept], right[kept]))
-    return _lasting(a, others, pairs, at_least_us)
+    if at_least_us > 1 and names & APART:
+        raise IntervalError("at_least_us", at_least_us, "1 for facts that are apart: they hold at no time together")
+    return _blocks(a, b, names, None, tolerance, at_least_us, same_group)
 
 
 def join_in_windows(
-    a: Facts, b: Facts | None, windows: SlidingWindows, *,
+    a: Facts, b: Facts | None, windows: SlidingWindows, *, relations: str | Iterable[str] = OVERLAPPING,
     tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False,
 ) -> WindowedPairs:  # fmt: skip
     """Return what `temporal_join` finds in each window: the paper's Example 1.
 
-    Facts are cut to the window, and must hold together for `at_least_us` inside it.
+    Facts are cut to the window, and must hold together for `at_least_us` inside it. The relations are those of whole
+    facts, and of facts that have an instant in common: an IntervalError says so. Pairs that are in no window cost
+    nothing.
 
     Examples
     --------
@@ -93,55 +126,56 @@ def join_in_windows(
     >>> pairs.window.tolist(), pairs.intervals.start_us.tolist(), pairs.intervals.end_us.tolist()
     ([1], [3], [5])
     """
-    joined = temporal_join(a, b, tolerance=tolerance, at_least_us=at_least_us, same_group=same_group)
-    parts = in_windows(joined.intervals, windows)
-    long_enough = np.flatnonzero(parts.intervals.end_us - parts.intervals.start_us >= at_least_us)
-    order = long_enough[np.argsort(parts.window[long_enough], kind="stable")]
-    row = parts.row[order]
-    return WindowedPairs(parts.window[order], joined.left[row], joined.right[row], parts.intervals.take(order))
+    names = _checked_relations(relations)
+    checked_duration("at_least_us", at_least_us)
+    if apart := names & APART:
+        raise IntervalError("relations", ", ".join(sorted(apart)), "of facts that have an instant in common")
+    columns = [(np.empty(0, np.intp),) * 5]
+    for joined in _blocks(a, b, names, windows, tolerance, at_least_us, same_group):
+        parts = in_windows(joined.intervals, windows, at_least_us)
+        ends = parts.intervals.start_us, parts.intervals.end_us
+        columns.append((parts.window, joined.left[parts.row], joined.right[parts.row], *ends))
+    window, left, right, start, end = map(np.concatenate, zip(*columns, strict=True))
+    order = np.lexsort((right, left, window))
+    return WindowedPairs(window[order], left[order], right[order], Intervals(start[order], end[order]))
 
 
-def _overlapping(intervals: Intervals) -> Iterator[PositionPairs]:
-    """Write out the pairs of one column that overlap, each once: those that start in the time of an earlier row."""
-    order = np.argsort(intervals.start_us, kind="stable")
-    sorted_us = intervals.start_us[order]
-    stop = np.searchsorted(sorted_us, intervals.end_us[order], side="left")  # after the row itself
-    for left, right in expanded_range_blocks(np.arange(1, len(order) + 1), stop):
-        yield order[left], order[right]
+def _blocks(
+    a: Facts, b: Facts | None, relations: frozenset[str], windows: SlidingWindows | None,
+    tolerance: float, at_least_us: int, same_group: bool,
+) -> Iterator[JoinedFacts]:  # fmt: skip
+    others = a if b is None else b
+    _check_comparable(a, others, tolerance)
+    rule = PairRule(relations, tolerance, same_group, lambda start_us: _reach(start_us, windows, at_least_us))
+    pairs = related_pairs(a, b, rule)
+    return (_joined(a, others, left, right) for left, right in pairs if len(left))
 
 
-def _overlapping_both(a: Intervals, b: Intervals) -> Iterator[PositionPairs]:
-    """Write out the pairs of two columns that overlap: b starts in the time of a, or a strictly inside that of b."""
-    yield from _starting_inside(a, b, side="left")
-    for right, left in _starting_inside(b, a, side="right"):
-        yield left, right
+def _reach(start_us: Int64Array, windows: SlidingWindows | None, at_least_us: int) -> tuple[Int64Array, BoolArray]:
+    """Return until when facts must hold that hold together from the given instants on, and whether a window has room.
+
+    The first window that ends late enough is the one that begins earliest.
+    """
+    reach = lasting_until(start_us, at_least_us)
+    if windows is None:
+        return reach, np.ones(len(start_us), bool)
+    nth = np.searchsorted(windows.end_us, reach)
+    can_pair = (nth < len(windows)) & (at_least_us <= windows.size_us)
+    begin = np.append(windows.start_us, NOW_US - at_least_us)[nth]
+    return np.maximum(reach, begin + at_least_us), can_pair
 
 
-def _starting_inside(a: Intervals, b: Intervals, side: Literal["left", "right"]) -> Iterator[PositionPairs]:
-    order = np.argsort(b.start_us, kind="stable")
-    sorted_us = b.start_us[order]
-    start = np.searchsorted(sorted_us, a.start_us, side=side)
-    for row, at in expanded_range_blocks(start, np.searchsorted(sorted_us, a.end_us, side="left")):
-        yield row, order[at]
-
-
-def _similar(a: Facts, b: Facts, left: PositionArray, right: PositionArray, tolerance: float) -> BoolArray:
-    ours, theirs = a.value[left], b.value[right]
-    same = np.asarray(ours == theirs)
-    if tolerance == 0:
-        return same
-    with np.errstate(invalid="ignore"):  # infinite values are equal or too far apart
-        return np.asarray(same | (np.abs(np.subtract(ours, theirs, dtype=np.float64)) <= tolerance))
-
-
-def _lasting(a: Facts, b: Facts, pairs: list[PositionPairs], at_least_us: int) -> JoinedFacts:
-    left, right = map(np.concatenate, zip(*pairs, strict=True))
-    order = np.lexsort((right, left))
-    left, right = left[order], right[order]
+def _joined(a: Facts, b: Facts, left: PositionArray, right: PositionArray) -> JoinedFacts:
     start = np.maximum(a.intervals.start_us[left], b.intervals.start_us[right])
     end = np.minimum(a.intervals.end_us[left], b.intervals.end_us[right])
-    kept = np.flatnonzero(end - at_least_us >= start)
-    return JoinedFacts(left[kept], right[kept], Intervals(start[kept], end[kept]))
+    return JoinedFacts(left, right, start, end)
+
+
+def _checked_relations(relations: str | Iterable[str]) -> frozenset[str]:
+    names = frozenset([relations] if isinstance(relations, str) else relations)
+    if not names or names - ALLEN.keys():
+        raise IntervalError("relations", ", ".join(sorted(map(str, names))), f"at least one of {', '.join(ALLEN)}")
+    return names
 
 
 def _check_comparable(a: Facts, b: Facts, tolerance: float) -> None:

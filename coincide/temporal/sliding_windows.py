@@ -11,9 +11,9 @@ from coincide.arrays.kinds import Int64Array, LabelArray, PositionArray, read_on
 from coincide.arrays.numbers import whole_numbers
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.errors import IntervalError
-from coincide.temporal.durations import checked_duration, duration_us
+from coincide.temporal.durations import checked_duration, duration_us, lasting_until
 from coincide.temporal.facts import Facts
-from coincide.temporal.intervals import Intervals
+from coincide.temporal.intervals import NOW_US, Intervals
 
 
 class SlidingWindows:
@@ -71,8 +71,8 @@ class InWindows:
     intervals: Intervals
 
 
-def in_windows(intervals: Intervals, windows: SlidingWindows) -> InWindows:
-    """Cut each interval to every window that it reaches into.
+def in_windows(intervals: Intervals, windows: SlidingWindows, at_least_us: int = 1) -> InWindows:
+    """Cut each interval to every window that it reaches into; leave out parts shorter than `at_least_us`.
 
     A fact that began before the window counts from the window's start. To cut commutes with `intersect` and with
     coalescing, so a query may join or coalesce first and cut once.
@@ -83,9 +83,13 @@ def in_windows(intervals: Intervals, windows: SlidingWindows) -> InWindows:
     >>> parts.row.tolist(), parts.window.tolist(), parts.intervals.start_us.tolist(), parts.intervals.end_us.tolist()
     ([0, 1], [0, 1], [5, 12], [8, 15])
     """
-    first = np.searchsorted(windows.end_us, intervals.start_us, side="right")
-    beyond = np.searchsorted(windows.start_us, intervals.end_us, side="left")
-    row, window = expanded_ranges(first, np.maximum(beyond, first))
+    checked_duration("at_least_us", at_least_us)
+    first_us = lasting_until(intervals.start_us, at_least_us)
+    lasts = (first_us <= intervals.end_us) & (at_least_us <= windows.size_us)
+    last_us = np.where(lasts, intervals.end_us, NOW_US) - at_least_us
+    first = np.searchsorted(windows.end_us, first_us)
+    beyond = np.searchsorted(windows.start_us, last_us, side="right")
+    row, window = expanded_ranges(first, np.where(lasts, beyond, first))
     start = np.maximum(intervals.start_us[row], windows.start_us[window])
     end = np.minimum(intervals.end_us[row], windows.end_us[window])
     return InWindows(row, window, Intervals(start, end))

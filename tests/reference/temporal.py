@@ -1,6 +1,6 @@
 """Temporal operators by the instants that intervals consist of: slow, and the definition."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 
 Interval = tuple[int, int]
@@ -44,17 +44,30 @@ def coalesced(facts: Iterable[Fact]) -> list[Fact]:
     return sorted((*span, *key) for key, each in held.items() for span in spans(each))
 
 
+def temporal_join(
+    a: Sequence[Fact], b: Sequence[Fact] | None, relations: Collection[str], tolerance: int, same_group: bool
+) -> list[tuple[int, int]]:
+    """Return (left, right) of all pairs of facts in the relations, in order; of both ways in one column, the first."""
+    pairs = []
+    for (i, ours), (j, theirs) in product(enumerate(a), enumerate(a if b is None else b)):
+        if abs(ours[3] - theirs[3]) > tolerance or (ours[2] == theirs[2] and not same_group):
+            continue
+        both_ways = b is None and relation(theirs[:2], ours[:2]) in relations
+        if relation(ours[:2], theirs[:2]) in relations and (not both_ways or (ours[0], i) < (theirs[0], j)):
+            pairs.append((i, j))
+    return pairs
+
+
 def join_in_windows(
-    a: Sequence[Fact], b: Sequence[Fact] | None, windows: Sequence[Interval], tolerance: int, at_least: int
-) -> list[tuple[int, int, int, int, int]]:
+    a: Sequence[Fact], b: Sequence[Fact] | None, windows: Sequence[Interval], relations: Collection[str],
+    tolerance: int, at_least: int,
+) -> list[tuple[int, int, int, int, int]]:  # fmt: skip
     """Return (window, left, right, start, end) of all pairs of facts in different groups, in order."""
     found = []
-    every = product(enumerate(windows), enumerate(a), enumerate(a if b is None else b))
-    for (number, window), (i, ours), (j, theirs) in every:
-        if b is None and (ours[0], i) >= (theirs[0], j):
-            continue
-        common = instants(ours) & instants(theirs) & instants(window)
-        if ours[2] != theirs[2] and abs(ours[3] - theirs[3]) <= tolerance and len(common) >= at_least:
+    every = temporal_join(a, b, relations, tolerance, same_group=False)
+    for (number, window), (i, j) in product(enumerate(windows), every):
+        common = instants(a[i]) & instants((a if b is None else b)[j]) & instants(window)
+        if len(common) >= at_least:
             found.append((number, i, j, min(common), max(common) + 1))
     return found
 
