@@ -168,9 +168,13 @@ def coalesce_readings(
 
 
 def _facts(
-    start: Int64Array, end: Int64Array, labels: LabelArray,
-    values: npt.NDArray[Any] | None, equivalence: Equivalence, gap: int,
-) -> Runs:  # fmt: skip
+    start: Int64Array,
+    end: Int64Array,
+    labels: LabelArray,
+    values: npt.NDArray[Any] | None,
+    equivalence: Equivalence,
+    gap: int,
+) -> Runs:
     codes = group_codes(labels)
     spans = _united(codes, start, end, values, equivalence, gap)
     latest = np.full(int(codes.max(initial=-1)) + 1, NEVER_US)
@@ -181,9 +185,13 @@ def _facts(
 
 
 def _united(
-    codes: Int64Array, start: Int64Array, end: Int64Array,
-    values: npt.NDArray[Any] | None, equivalence: Equivalence, gap: int,
-) -> Spans:  # fmt: skip
+    codes: Int64Array,
+    start: Int64Array,
+    end: Int64Array,
+    values: npt.NDArray[Any] | None,
+    equivalence: Equivalence,
+    gap: int,
+) -> Spans:
     """Values that must be equal are of one class whatever lies between them, unless only neighbours can meet."""
     rows = RowBlocks.of(codes, start, end)
     if values is None or not isinstance(equivalence, Equal):

@@ -3,6 +3,8 @@
 All of them look at two neighbours in time alone, so that a reading that comes or goes, in any order, changes only the
 runs beside it. "Within epsilon of the run's first value" is no such rule: to drop one reading would regroup all that
 follow. It is left out for that reason.
+
+Numbers are compared as the decimals that they were written as; `coincide.arrays.decimals` has the rule.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays.decimals import is_within, lower_end, step_of, steps_of, within
 from coincide.arrays.kinds import BoolArray
 from coincide.arrays.numbers import is_number
 from coincide.errors import CoalescingError
@@ -27,7 +31,16 @@ class Equivalence(ABC):
 
     @abstractmethod
     def holds(self, previous: Any, following: Any) -> Any:
-        """Whether `following` goes on from `previous`: two numbers, or two arrays compared row by row."""
+        """Whether `following` goes on from `previous`: two values."""
+
+    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
+        """Return `holds` row by row, bool (n,)."""
+        pairs = zip(previous.tolist(), following.tolist(), strict=True)
+        return np.fromiter((self.holds(one, other) for one, other in pairs), np.bool_, len(previous))
+
+
+class _Comparison(Equivalence):
+    """An equivalence whose `holds` compares two columns as it does two values."""
 
     def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
         """Return `holds` row by row, bool (n,)."""
@@ -35,7 +48,7 @@ class Equivalence(ABC):
 
 
 @dataclass(frozen=True)
-class Equal(Equivalence):
+class Equal(_Comparison):
     """The same value (the paper's value equivalence). NaN equals nothing, itself included.
 
     Examples
@@ -55,25 +68,38 @@ class Equal(Equivalence):
 class Bounded(Equivalence):
     """Within `epsilon` of the value before, epsilon included (Appendix B, "bounded").
 
+    If it is `relative`, within that share of the value before: ``Bounded(0.05, relative=True)`` is within 5 % of it.
+
     Examples
     --------
-    >>> Bounded(1.5).link(np.array([20.0, 20.0]), np.array([21.5, 21.6])).tolist()
+    >>> Bounded(0.1).link(np.array([0.2, 0.2]), np.array([0.3, 0.31])).tolist()
+    [True, False]
+    >>> Bounded(0.05, relative=True).link(np.array([20, -20]), np.array([21, -22])).tolist()
     [True, False]
     """
 
     epsilon: float
+    relative: bool = False
 
     def __post_init__(self) -> None:
         if not is_number(self.epsilon) or self.epsilon < 0:
             raise CoalescingError("epsilon", self.epsilon, "a finite number, 0 or more")
+        if not isinstance(self.relative, bool):
+            raise CoalescingError("relative", self.relative, "True or False")
 
-    def holds(self, previous: Any, following: Any) -> Any:
-        """Whether the difference is at most epsilon."""
-        return abs(following - previous) <= self.epsilon
+    def holds(self, previous: Any, following: Any) -> bool:
+        """Whether the difference is at most epsilon, or that share of the value before."""
+        return is_within(previous, following, self.epsilon, relative=self.relative)
+
+    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
+        """Return `holds` row by row, bool (n,)."""
+        if previous.dtype.kind == "O" or following.dtype.kind == "O":
+            return super().link(previous, following)
+        return within(previous, following, self.epsilon, relative=self.relative)
 
 
 @dataclass(frozen=True)
-class Increasing(Equivalence):
+class Increasing(_Comparison):
     """Larger than the value before (Appendix B, "increasing"); an equal value begins a new run.
 
     Examples
@@ -88,7 +114,7 @@ class Increasing(Equivalence):
 
 
 @dataclass(frozen=True)
-class Decreasing(Equivalence):
+class Decreasing(_Comparison):
     """Smaller than the value before; an equal value begins a new run.
 
     Examples
@@ -108,7 +134,7 @@ class Quantised(Equivalence):
 
     Examples
     --------
-    >>> Quantised(5).link(np.array([20, 24]), np.array([24, 25])).tolist()
+    >>> Quantised(0.1).link(np.array([0.3, 0.39]), np.array([0.39, 0.4])).tolist()
     [True, False]
     """
 
@@ -118,9 +144,20 @@ class Quantised(Equivalence):
         if not is_number(self.step) or self.step <= 0:
             raise CoalescingError("step", self.step, "a finite number above 0")
 
-    def holds(self, previous: Any, following: Any) -> Any:
+    def holds(self, previous: Any, following: Any) -> bool:
         """Whether both lie in one step."""
-        return previous // self.step == following // self.step
+        return bool(previous == following or step_of(previous, self.step) == step_of(following, self.step))
+
+    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
+        """Return `holds` row by row, bool (n,)."""
+        if previous.dtype.kind == "O" or following.dtype.kind == "O":
+            return super().link(previous, following)
+        return np.asarray(steps_of(previous, self.step) == steps_of(following, self.step))
+
+    def lower_end(self, value: Any) -> Any:
+        """Return where the step of a number, or of each in a column, begins."""
+        steps = steps_of(value, self.step) if isinstance(value, np.ndarray) else step_of(value, self.step)
+        return lower_end(steps, self.step)
 
 
 @dataclass(frozen=True)
@@ -147,17 +184,19 @@ class Predicate(Equivalence):
         """Whether the function says so."""
         return bool(self.function(previous, following))
 
-    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
-        """Return `holds` row by row, bool (n,)."""
-        pairs = zip(previous.tolist(), following.tolist(), strict=True)
-        return np.fromiter((self.holds(one, other) for one, other in pairs), np.bool_, len(previous))
-
 
 # the names by which queries and the command call equivalences; "any": any value goes on from any other
 PLAIN_EQUIVALENCES: dict[str, Equivalence | None] = {
-    "equal": Equal(), "any": None, "increasing": Increasing(), "decreasing": Decreasing(),
-}  # fmt: skip
-NUMBERED_EQUIVALENCES: dict[str, Callable[[float], Equivalence]] = {"bounded": Bounded, "quantised": Quantised}
+    "equal": Equal(),
+    "any": None,
+    "increasing": Increasing(),
+    "decreasing": Decreasing(),
+}
+NUMBERED_EQUIVALENCES: dict[str, Callable[[float], Equivalence]] = {
+    "bounded": Bounded,
+    "relative": partial(Bounded, relative=True),
+    "quantised": Quantised,
+}
 
 
 def checked_equivalence(equivalence: object) -> Equivalence:

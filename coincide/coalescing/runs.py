@@ -99,9 +99,15 @@ class Runs:
         """Return the columns of single runs, in the order given."""
         group, start, end, value, count, first, last, is_open = zip(*runs, strict=True) if runs else [()] * 8
         return cls(
-            np.array(start, np.int64), np.array(end, np.int64), label_column(group), value_column(value),
-            np.array(count, np.int64), label_column(first), label_column(last), np.array(is_open, np.bool_),
-        )  # fmt: skip
+            np.array(start, np.int64),
+            np.array(end, np.int64),
+            label_column(group),
+            value_column(value),
+            np.array(count, np.int64),
+            label_column(first),
+            label_column(last),
+            np.array(is_open, np.bool_),
+        )
 
 
 def value_column(values: Sequence[Any]) -> npt.NDArray[Any]:

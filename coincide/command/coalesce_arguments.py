@@ -38,9 +38,11 @@ equivalences: which value goes on from the one before it
   equal             the same (default)
   any               any: --above 100 then gives how long it was hot, whatever the degrees
   bounded:E         not more than E away from the one before
+  relative:R        not more than R times the one before away from it: relative:0.05 is within 5 %
   increasing        larger than the one before
   decreasing        smaller than the one before
   quantised:STEP    in the same step, from k STEP up to (k + 1) STEP
+Values, E, R and STEP count as the decimals that are written: from 0.3 to 0.4 is 0.1.
 
 examples:
   coincide coalesce readings.csv --by sensor --value celsius --gap 5
@@ -49,6 +51,7 @@ examples:
 
 """
 
+EQUIVALENCE_FORMS = "equal, any, bounded:E, relative:R, increasing, decreasing or quantised:STEP"
 ANSWER_COLUMNS = ("value", "start", "end", "duration_s", "count", "open")
 
 
@@ -109,7 +112,7 @@ def _add_question(coalesce: argparse.ArgumentParser) -> None:
     above = "only values above X; others still end the one before"
     coalesce.add_argument("--above", type=number, metavar="X", help=above)
     coalesce.add_argument("--below", type=number, metavar="X", help="only values below X; the same")
-    forms = "equal, any, bounded:E, increasing, decreasing or quantised:STEP (equal; see below)"
+    forms = f"{EQUIVALENCE_FORMS} (equal; see below)"
     coalesce.add_argument("--equivalence", type=_equivalence, default=Equal(), metavar="HOW", help=forms)
 
 
@@ -161,9 +164,9 @@ def _equivalence(text: str) -> Equivalence | None:
     if not colon and kind in PLAIN_EQUIVALENCES:
         return PLAIN_EQUIVALENCES[kind]
     if not colon or kind not in NUMBERED_EQUIVALENCES:
-        raise argparse.ArgumentTypeError(f"{text!r}: equal, any, bounded:E, increasing, decreasing or quantised:STEP")
+        raise argparse.ArgumentTypeError(f"{text!r}: {EQUIVALENCE_FORMS}")
     try:
         return NUMBERED_EQUIVALENCES[kind](number(parameter))
     except CoalescingError:
-        bound = "E at least" if kind == "bounded" else "STEP above"
+        bound = {"bounded": "E at least", "relative": "R at least", "quantised": "STEP above"}[kind]
         raise argparse.ArgumentTypeError(f"{text!r}: {bound} 0") from None

@@ -37,7 +37,7 @@ def equivalence_from_json(path: str, obj: object) -> Equivalence | None:
     if isinstance(obj, str) and obj in PLAIN_EQUIVALENCES:
         return PLAIN_EQUIVALENCES[obj]
     if not isinstance(obj, dict) or len(obj) != 1 or obj.keys() - NUMBERED_EQUIVALENCES.keys():
-        forms = '"equal", "any", "increasing", "decreasing", {"bounded": e}, {"quantised": step}'
+        forms = '"equal", "any", "increasing", "decreasing", {"bounded": e}, {"relative": r}, {"quantised": step}'
         raise QueryError(path, f"is {obj!r}: one of {forms}")
     [(name, number)] = obj.items()
     try:
@@ -49,7 +49,7 @@ def equivalence_from_json(path: str, obj: object) -> Equivalence | None:
 def equivalence_to_json(equivalence: Equivalence | None) -> object:
     """Write an equivalence as `equivalence_from_json` reads it."""
     if isinstance(equivalence, Bounded):
-        return {"bounded": equivalence.epsilon}
+        return {"relative" if equivalence.relative else "bounded": equivalence.epsilon}
     if isinstance(equivalence, Quantised):
         return {"quantised": equivalence.step}
     return next(name for name, plain in PLAIN_EQUIVALENCES.items() if plain == equivalence)

@@ -53,9 +53,17 @@ class SlidingCosts:
 
 
 TYPICAL = SlidingCosts(
-    insert_run=2.5e-6, merge=1.1e-6, drop=1.3e-6, insert_late=1.5e-6, scan_eager=25e-6, read_run=0.6e-6,
-    insert=0.1e-6, scan_lazy=130e-6, read=0.07e-6, coalesce_run=0.07e-6,
-)  # fmt: skip
+    insert_run=2.5e-6,
+    merge=1.1e-6,
+    drop=1.3e-6,
+    insert_late=1.5e-6,
+    scan_eager=25e-6,
+    read_run=0.6e-6,
+    insert=0.1e-6,
+    scan_lazy=130e-6,
+    read=0.07e-6,
+    coalesce_run=0.07e-6,
+)
 """As `benchmarks/sliding_unit_costs.py` measures them on one core of a small server.
 
 They are fixed, not measured where the job runs, so that the choice is the same wherever it is made: between machines

@@ -37,15 +37,20 @@ class RunRule(Equivalence):
 
     def holds(self, previous: Any, following: Any) -> Any:
         """Whether `following` goes on from `previous`."""
-        equivalent = True if self.equivalence is None else self.equivalence.holds(previous, following)
+        equivalent = self.equivalence is None or self.equivalence.holds(previous, following)
+        return self._within_limits(previous, following, equivalent)
+
+    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
+        """Return `holds` row by row, bool (n,)."""
+        equivalent = self.equivalence is None or self.equivalence.link(previous, following)
+        linked = self._within_limits(previous, following, equivalent)
+        return np.broadcast_to(np.asarray(linked, np.bool_), previous.shape)
+
+    def _within_limits(self, previous: Any, following: Any, equivalent: Any) -> Any:
         if self.limits is None:
             return equivalent
         is_within = self.limits.hold(previous)
         return (is_within == self.limits.hold(following)) & (equivalent | (is_within ^ True))
-
-    def link(self, previous: npt.NDArray[Any], following: npt.NDArray[Any]) -> BoolArray:
-        """Return `holds` row by row, bool (n,)."""
-        return np.broadcast_to(np.asarray(self.holds(previous, following), np.bool_), previous.shape)
 
     def interests(self, values: npt.NDArray[Any]) -> BoolArray:
         """Whether each value, and so the run that begins with it, is within the limits: bool (n,)."""
@@ -60,9 +65,7 @@ class RunRule(Equivalence):
 
     def value_of(self, value: Any) -> Any:
         """Return what a run is worth by one of its values: of steps the lower end; numbers or an array of them."""
-        if isinstance(self.equivalence, Quantised):
-            return value // self.equivalence.step * self.equivalence.step
-        return value
+        return self.equivalence.lower_end(value) if isinstance(self.equivalence, Quantised) else value
 
 
 def any_due(after_us: Int64Array, until_us: Int64Array, slide_us: int) -> BoolArray:

@@ -13,10 +13,16 @@ from coincide.errors import IntervalError
 from coincide.temporal.intervals import NOW_US, Intervals
 
 # units that always last as long as each other: a month or a year does not
-UNITS_US = MappingProxyType({
-    "microsecond": 1, "millisecond": 1000, "second": 1_000_000,
-    "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000,
-})  # fmt: skip
+UNITS_US = MappingProxyType(
+    {
+        "microsecond": 1,
+        "millisecond": 1000,
+        "second": 1_000_000,
+        "minute": 60_000_000,
+        "hour": 3_600_000_000,
+        "day": 86_400_000_000,
+    }
+)
 
 
 def duration_us(intervals: Intervals, now_us: int | None = None) -> Int64Array:

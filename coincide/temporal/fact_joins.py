@@ -48,9 +48,14 @@ class WindowedPairs:
 
 
 def temporal_join(
-    a: Facts, b: Facts | None = None, *, relations: str | Iterable[str] = OVERLAPPING,
-    tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False,
-) -> JoinedFacts:  # fmt: skip
+    a: Facts,
+    b: Facts | None = None,
+    *,
+    relations: str | Iterable[str] = OVERLAPPING,
+    tolerance: float = 0.0,
+    at_least_us: int = 1,
+    same_group: bool = False,
+) -> JoinedFacts:
     """Join facts that stand in given relations of Allen, with values within a tolerance; pairs by (left, right).
 
     With n facts and k pairs the work grows with k plus n log(n)^d. The least d is 1; it is one more for a tolerance
@@ -69,7 +74,7 @@ def temporal_join(
         What the left fact may be to the right one: names as in `ALLEN`. By default they have an instant in common,
         which is TSQL2's OVERLAPS; Allen's "overlaps" is narrower.
     tolerance : float
-        How far values may differ; texts must be equal.
+        How far values may differ, compared as decimals as `Bounded` does; texts must be equal.
     at_least_us : int
         How long both must hold together. A pair that still holds has no end yet, and passes.
     same_group : bool
@@ -95,9 +100,14 @@ def temporal_join(
 
 
 def temporal_join_blocks(
-    a: Facts, b: Facts | None = None, *, relations: str | Iterable[str] = OVERLAPPING,
-    tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False,
-) -> Iterator[JoinedFacts]:  # fmt: skip
+    a: Facts,
+    b: Facts | None = None,
+    *,
+    relations: str | Iterable[str] = OVERLAPPING,
+    tolerance: float = 0.0,
+    at_least_us: int = 1,
+    same_group: bool = False,
+) -> Iterator[JoinedFacts]:
     """Join as `temporal_join` does, in parts for answers that need not fit in memory.
 
     A part has at most about 64k pairs and as many as there are facts. Parts and the pairs in them have no order.
@@ -110,9 +120,15 @@ def temporal_join_blocks(
 
 
 def join_in_windows(
-    a: Facts, b: Facts | None, windows: SlidingWindows, *, relations: str | Iterable[str] = OVERLAPPING,
-    tolerance: float = 0.0, at_least_us: int = 1, same_group: bool = False,
-) -> WindowedPairs:  # fmt: skip
+    a: Facts,
+    b: Facts | None,
+    windows: SlidingWindows,
+    *,
+    relations: str | Iterable[str] = OVERLAPPING,
+    tolerance: float = 0.0,
+    at_least_us: int = 1,
+    same_group: bool = False,
+) -> WindowedPairs:
     """Return what `temporal_join` finds in each window: the paper's Example 1.
 
     Facts are cut to the window, and must hold together for `at_least_us` inside it. The relations are those of whole
@@ -141,9 +157,14 @@ def join_in_windows(
 
 
 def _blocks(
-    a: Facts, b: Facts | None, relations: frozenset[str], windows: SlidingWindows | None,
-    tolerance: float, at_least_us: int, same_group: bool,
-) -> Iterator[JoinedFacts]:  # fmt: skip
+    a: Facts,
+    b: Facts | None,
+    relations: frozenset[str],
+    windows: SlidingWindows | None,
+    tolerance: float,
+    at_least_us: int,
+    same_group: bool,
+) -> Iterator[JoinedFacts]:
     others = a if b is None else b
     _check_comparable(a, others, tolerance)
     rule = PairRule(relations, tolerance, same_group, lambda start_us: _reach(start_us, windows, at_least_us))

@@ -12,6 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
+from coincide.arrays.decimals import within
 from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray, PositionArray
 from coincide.arrays.range_expansion import expanded_range_blocks
 from coincide.temporal.allen import INVERSES
@@ -115,9 +116,7 @@ def _alike(
 ) -> BoolArray:
     """Whether pairs that start as they must also end so, and have values and groups that fit."""
     ours, theirs = a.value[left], b.value[right]
-    alike = np.asarray(ours == theirs)
-    if tolerance > 0:
-        alike |= ~(_is_above(ours, theirs, tolerance) | _is_above(theirs, ours, tolerance))
+    alike = within(ours, theirs, tolerance)
     if ends != (0, 3):
         column = (b.end_us[right] >= a.end_us[left]).astype(np.int8) + (b.end_us[right] > a.end_us[left])
         alike &= (ends[0] <= column) & (column < ends[1])
@@ -180,8 +179,6 @@ def _side(facts: Facts, rule: PairRule) -> _Side:
     can_pair &= reach <= end
     if value.dtype.kind == "f":
         can_pair &= ~np.isnan(value)
-    if rule.tolerance > 0:
-        value = value.astype(np.float64)
     side = _Side(order, start, end, reach, value, None if rule.same_group else facts.group[order])
     return side if can_pair.all() else side.take(np.flatnonzero(can_pair))
 
@@ -195,8 +192,8 @@ def _similar(ours: LabelArray, theirs: LabelArray, tolerance: float) -> Position
 
 
 def _is_above(high: LabelArray, low: LabelArray, tolerance: float) -> BoolArray:
-    with np.errstate(invalid="ignore"):  # equal infinite values have no difference
-        return np.asarray(high - low > tolerance)
+    """Whether values lie above others by more than the tolerance; once true it stays so for all that are higher."""
+    return np.asarray((high > low) & ~within(high, low, tolerance))
 
 
 def _first_position(

@@ -139,10 +139,15 @@ def draw_hold() -> Any:
         )
         ax.text(4.2, bottom + 0.6, name, ha="right", va="center", fontsize=8)
     ax.annotate(
-        f"holds {HOLD} min,\nthen nothing is known", (28, 102), (24, 103.6), fontsize=8, ha="center", va="bottom",
+        f"holds {HOLD} min,\nthen nothing is known",
+        (28, 102),
+        (24, 103.6),
+        fontsize=8,
+        ha="center",
+        va="bottom",
         color="0.3",
         arrowprops={"arrowstyle": "->", "color": "0.5"},
-    )  # fmt: skip
+    )
     ax.set(xlabel="minutes", ylabel="°", xlim=(0, 55), ylim=(91, 106))
     return fig
 

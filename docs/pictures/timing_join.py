@@ -36,9 +36,13 @@ def draw_reports() -> Any:
         edges_s, heights = density(template.shift(at_s))
         ax.stairs(heights, edges_s, fill=True, alpha=0.45, color=colour)
         ax.annotate(
-            f"{name} reported", (at_s, 0), (at_s, 0.72 if name == "b" else 0.66), color=colour, ha="center",
+            f"{name} reported",
+            (at_s, 0),
+            (at_s, 0.72 if name == "b" else 0.66),
+            color=colour,
+            ha="center",
             arrowprops={"arrowstyle": "->", "color": colour},
-        )  # fmt: skip
+        )
     ax.text(7.9, 0.13, "b: clock off\nby up to 1 s", color=ORANGE, ha="right", va="bottom", fontsize=8)
     ax.text(9.95, 0.3, "a: reports late,\nmost often\nwithin 1 s", color=BLUE, ha="right", va="center", fontsize=8)
     ax.set(xlabel="when it happened, s", ylabel="density, 1/s", xlim=(5.5, 11.5), ylim=(0, 0.8))

@@ -145,7 +145,7 @@ def test_no_graph(door: Callable[[Any], object]) -> None:
         (lambda: satisfaction_offsets(POINT, POINT, WINDOW, -(10**400)), errors.ThresholdError, "a number above 0"),
         (lambda: timing_join_blocks(NOW, NOW, WINDOW, threshold=0), errors.ThresholdError, "threshold is 0"),
     ],
-)  # fmt: skip
+)
 def test_other_arguments(door: Callable[[], object], error: type[CoincideError], message: str) -> None:
     with pytest.raises(error, match=message):
         door()

@@ -1,10 +1,20 @@
 """Coalescing from its definition in docs/explanation/coalescing.md, one row at a time: slow and obvious."""
 
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from coincide.coalescing import CoalescedRun, Equivalence
+from coincide.coalescing import (
+    Bounded,
+    CoalescedRun,
+    Decreasing,
+    Equal,
+    Equivalence,
+    Increasing,
+    Predicate,
+    Quantised,
+)
 
 
 class Reading(NamedTuple):
@@ -26,6 +36,41 @@ class Fact(NamedTuple):
     end_us: int
     group: int
     value: Any = None
+
+
+def decimal(number: float) -> Fraction:
+    """Return the decimal that a number is written as, exactly."""
+    return Fraction(str(number))
+
+
+def differ_at_most(one: float, other: float, bound: float) -> bool:
+    return abs(decimal(other) - decimal(one)) <= decimal(bound)
+
+
+def differ_at_most_by_share(one: float, other: float, share: float) -> bool:
+    return abs(decimal(other) - decimal(one)) <= decimal(share) * abs(decimal(one))
+
+
+def step(value: float, width: float) -> int:
+    """Return the whole number k for which the value lies in [k * width, (k + 1) * width)."""
+    return decimal(value) // decimal(width)
+
+
+def goes_on(equivalence: Equivalence, previous: Any, following: Any) -> bool:
+    """Whether a value goes on from the one before it, by exact arithmetic on decimals."""
+    match equivalence:
+        case Bounded(epsilon, relative):
+            return (differ_at_most_by_share if relative else differ_at_most)(previous, following, epsilon)
+        case Quantised(width):
+            return step(previous, width) == step(following, width)
+        case Predicate(function):
+            return function(previous, following)
+    ways: dict[type[Equivalence], bool] = {
+        Equal: previous == following,
+        Increasing: following > previous,
+        Decreasing: following < previous,
+    }
+    return ways[type(equivalence)]
 
 
 def in_tuple_scope(readings: Iterable[Reading], size: int) -> list[Reading]:
@@ -88,7 +133,7 @@ def coalesced_trends(
     for group in sorted({fact.group for fact in facts}):
         previous: Fact | None = None
         for fact in sorted((fact for fact in facts if fact.group == group), key=lambda fact: fact.start_us):
-            linked = previous is not None and equivalence.holds(previous.value, fact.value)
+            linked = previous is not None and goes_on(equivalence, previous.value, fact.value)
             if linked and fact.start_us - gap_us <= runs[-1][2]:
                 _, start, end, value, count = runs.pop()
                 runs.append((group, start, max(end, fact.end_us), value, count + 1))
@@ -109,7 +154,7 @@ def _linked(counted: list[Reading], equivalence: Equivalence, hold_us: int | Non
         previous = parts[-1][-1] if parts else None
         held = previous is not None and (hold_us is None or reading.ts_us <= previous.ts_us + hold_us)
         kept = previous is not None and previous.kept and reading.kept
-        if previous is not None and held and kept and equivalence.holds(previous.value, reading.value):
+        if previous is not None and held and kept and goes_on(equivalence, previous.value, reading.value):
             parts[-1].append(reading)
         else:
             parts.append([reading])

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from spark_jobs.records.kafka_records import InputRecord
+from tests.reference.coalescing import decimal, differ_at_most, differ_at_most_by_share, step
 from tests.reference.fusion import SlowFusion
 from tests.reference.fusion_query import SlowRow
 
@@ -140,12 +141,16 @@ class SlowReadingsQuery:
         if rule in ("increasing", "decreasing"):
             return bool(other > one if rule == "increasing" else other < one)
         if "bounded" in rule:
-            return bool(abs(other - one) <= rule["bounded"])
-        return bool(one // rule["quantised"] == other // rule["quantised"])
+            return differ_at_most(one, other, rule["bounded"])
+        if "relative" in rule:
+            return differ_at_most_by_share(one, other, rule["relative"])
+        return step(one, rule["quantised"]) == step(other, rule["quantised"])
 
     def _worth(self, value: Any) -> Any:
-        rule = self.equivalence
-        return value // rule["quantised"] * rule["quantised"] if "quantised" in rule else value
+        if "quantised" not in self.equivalence:
+            return value
+        width = self.equivalence["quantised"]
+        return float(step(value, width) * decimal(width))
 
     def _chosen(self, spells: list[Spell]) -> Iterator[tuple[Spell, ...]]:
         if "longest" in self.json:
@@ -163,7 +168,7 @@ class SlowReadingsQuery:
             return False
         ours, theirs = (self._worth(_holding(side.readings, start, stop)[0].value) for side in (one, other))
         within = self.json["join"].get("within", 0)
-        return abs(ours - theirs) <= within if within > 0 else _canonical(ours) == _canonical(theirs)
+        return differ_at_most(ours, theirs, within) if within > 0 else _canonical(ours) == _canonical(theirs)
 
 
 @dataclass

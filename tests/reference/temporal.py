@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 
+from tests.reference.coalescing import differ_at_most
+
 Interval = tuple[int, int]
-Fact = tuple[int, int, str, int]  # start, end, group, value
+Fact = tuple[int, int, str, float]  # start, end, group, value
 
 
 def instants(interval: Interval | Fact) -> set[int]:
@@ -38,19 +40,19 @@ def spans(held: set[int]) -> list[Interval]:
 
 def coalesced(facts: Iterable[Fact]) -> list[Fact]:
     """Return the maximal intervals of each group and value."""
-    held: dict[tuple[str, int], set[int]] = {}
+    held: dict[tuple[str, float], set[int]] = {}
     for start, end, group, value in facts:
         held.setdefault((group, value), set()).update(instants((start, end)))
     return sorted((*span, *key) for key, each in held.items() for span in spans(each))
 
 
 def temporal_join(
-    a: Sequence[Fact], b: Sequence[Fact] | None, relations: Collection[str], tolerance: int, same_group: bool
+    a: Sequence[Fact], b: Sequence[Fact] | None, relations: Collection[str], tolerance: float, same_group: bool
 ) -> list[tuple[int, int]]:
     """Return (left, right) of all pairs of facts in the relations, in order; of both ways in one column, the first."""
     pairs = []
     for (i, ours), (j, theirs) in product(enumerate(a), enumerate(a if b is None else b)):
-        if abs(ours[3] - theirs[3]) > tolerance or (ours[2] == theirs[2] and not same_group):
+        if not differ_at_most(ours[3], theirs[3], tolerance) or (ours[2] == theirs[2] and not same_group):
             continue
         both_ways = b is None and relation(theirs[:2], ours[:2]) in relations
         if relation(ours[:2], theirs[:2]) in relations and (not both_ways or (ours[0], i) < (theirs[0], j)):
@@ -59,9 +61,13 @@ def temporal_join(
 
 
 def join_in_windows(
-    a: Sequence[Fact], b: Sequence[Fact] | None, windows: Sequence[Interval], relations: Collection[str],
-    tolerance: int, at_least: int,
-) -> list[tuple[int, int, int, int, int]]:  # fmt: skip
+    a: Sequence[Fact],
+    b: Sequence[Fact] | None,
+    windows: Sequence[Interval],
+    relations: Collection[str],
+    tolerance: float,
+    at_least: int,
+) -> list[tuple[int, int, int, int, int]]:
     """Return (window, left, right, start, end) of all pairs of facts in different groups, in order."""
     found = []
     every = temporal_join(a, b, relations, tolerance, same_group=False)

@@ -177,13 +177,27 @@ def wide_runs(draw: st.DrawFn) -> Pushes:
 
 
 READING_TEMPLATES = [Histogram.point(), Histogram.point(), Histogram.uniform(-2, 1)]
-READING_VALUES: list[Any] = [99, 101, 101.0, 101.5, 103]
+READING_VALUES: list[Any] = [99, 101, 101.0, 101.1, 101.2, 101.5, 103]
 ODD_VALUES: list[Any] = ["hot", "hot", True, 1, None]
 REGIONS: list[Any] = ["west", "east", 7, 7.0, None]
-JOINS: list[dict[str, Any]] = [{"join": {"lasting_s": 0.5}}, {"join": {"within": 2, "lasting_s": 1}}]
+JOINS: list[dict[str, Any]] = [
+    {"join": {"lasting_s": 0.5}},
+    {"join": {"within": 2, "lasting_s": 1}},
+    {"join": {"within": 0.1, "lasting_s": 1}},
+]
 QUESTIONS: list[dict[str, Any]] = [{"longest": True}, {"lasting_s": 0.5}, {"lasting_s": 3}, *JOINS]
 CONDITIONS = [{"above": 100}, {"at_least": 101, "below": 103}, {"above": 99, "at_most": 101}]
-EQUIVALENCES = ["equal", "any", "increasing", "decreasing", {"bounded": 1.5}, {"quantised": 2}]
+EQUIVALENCES = [
+    "equal",
+    "any",
+    "increasing",
+    "decreasing",
+    {"bounded": 1.5},
+    {"bounded": 0.1},
+    {"relative": 0.015},
+    {"quantised": 2},
+    {"quantised": 0.1},
+]
 
 
 @st.composite

@@ -84,10 +84,22 @@ class UnitCosts:
 
 
 PAPER = UnitCosts(
-    insert=1.915, delete=0.106, insert_run=1.915, delete_run=0.106, detach=0.671, merge=0.173, merge_late=23.772,
-    split=1.864, read=51.175, read_run=51.175, read_timestamp=51.175 * 0.558,  # it reads by size
-    coalesce=6.094, timestamp_size=0.469 * 0.558, run_size=0.469, tuple_size=1.0,
-)  # fmt: skip
+    insert=1.915,
+    delete=0.106,
+    insert_run=1.915,
+    delete_run=0.106,
+    detach=0.671,
+    merge=0.173,
+    merge_late=23.772,
+    split=1.864,
+    read=51.175,
+    read_run=51.175,
+    read_timestamp=51.175 * 0.558,  # it reads by size
+    coalesce=6.094,
+    timestamp_size=0.469 * 0.558,
+    run_size=0.469,
+    tuple_size=1.0,
+)
 """The profile "paper": unit costs, and sizes in tuples, with which the paper's Tables 5 and 6 come out.
 
 The paper prints no unit costs. These were fitted to its ten choices; others would do as well.

@@ -82,9 +82,15 @@ def runs_between(segments: LinkedSegments, begin: Int64Array, end: Int64Array, g
     last, rank = segments.last[start], segments.rank
     rank_of_last = rank[last]
     return Runs(
-        segments.ts[start], segments.end[start], code, segments.value[start], rank_of_last - rank[start] + 1,
-        segments.ref[start], segments.ref[last], rank_of_last == rank[segments.tail[code] - 1],
-    )  # fmt: skip
+        segments.ts[start],
+        segments.end[start],
+        code,
+        segments.value[start],
+        rank_of_last - rank[start] + 1,
+        segments.ref[start],
+        segments.ref[last],
+        rank_of_last == rank[segments.tail[code] - 1],
+    )
 
 
 class ColumnarReadings:

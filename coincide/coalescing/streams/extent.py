@@ -107,9 +107,13 @@ class ReadingChecks:
         self._kinds: dict[str, str] = {}
 
     def batch(
-        self, ts_us: npt.ArrayLike, group: npt.ArrayLike | None, value: npt.ArrayLike | None,
-        ids: npt.ArrayLike | None, where: npt.ArrayLike | None,
-    ) -> ReadingBatch:  # fmt: skip
+        self,
+        ts_us: npt.ArrayLike,
+        group: npt.ArrayLike | None,
+        value: npt.ArrayLike | None,
+        ids: npt.ArrayLike | None,
+        where: npt.ArrayLike | None,
+    ) -> ReadingBatch:
         """Return the columns as a batch; without values all are 0."""
         times = times_of("ts_us", ts_us)
         rows = len(times)

@@ -138,10 +138,12 @@ def merged_batch(segments: Segments, batch: ReadingBatch) -> MergedBatch:
     since, reached = _since(segments, batch)
     row, old = expanded_ranges(since[reached], segments.tail[reached])
     both = ReadingBatch(
-        np.concatenate([segments.ts[old], batch.ts_us]), np.concatenate([reached[row], batch.group]),
-        joined(segments.value[old], batch.value), joined(segments.ref[old], batch.ref),
+        np.concatenate([segments.ts[old], batch.ts_us]),
+        np.concatenate([reached[row], batch.group]),
+        joined(segments.value[old], batch.value),
+        joined(segments.ref[old], batch.ref),
         np.concatenate([segments.kept[old], batch.kept]),
-    )  # fmt: skip
+    )
     order = _distinct_in_order(both)
     readings = both.take(order)
     sizes = np.bincount(readings.group, minlength=groups)

@@ -61,11 +61,13 @@ class SingleExtent:
 
     def readings(self) -> ReadingBatch:
         """Return the readings, by (group, ts, id)."""
-        return batch_of([
-            (ts, group, value, ref)
-            for group in sorted(self._groups)
-            for ts, ref, value in self._groups[group].readings()
-        ])  # fmt: skip
+        return batch_of(
+            [
+                (ts, group, value, ref)
+                for group in sorted(self._groups)
+                for ts, ref, value in self._groups[group].readings()
+            ]
+        )
 
     def _late_by(self, key: Key, scope: Label | None) -> int | None:
         if self._extent.duration_us is not None:

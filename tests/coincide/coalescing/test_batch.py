@@ -99,9 +99,14 @@ def work(counts: CallCounts) -> CallCounts:
     return counts
 
 
-@pytest.mark.parametrize(("order", "sorted_rows", "in_blocks"), [
-    ("by time", 0, ROWS), ("by group", 0, 0), ("shuffled", ROWS, ROWS),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("order", "sorted_rows", "in_blocks"),
+    [
+        ("by time", 0, ROWS),
+        ("by group", 0, 0),
+        ("shuffled", ROWS, ROWS),
+    ],
+)
 def test_readings_are_sorted_no_more_than_they_must(
     work: CallCounts, order: str, sorted_rows: int, in_blocks: int
 ) -> None:

@@ -15,20 +15,34 @@ from coincide.coalescing import Equivalence, Predicate, columns
 from coincide.coalescing import blocks as row_blocks
 from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
 
-EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]
+EQUIVALENCES = [
+    Equal(),
+    Bounded(1),
+    Bounded(0.1),
+    Bounded(0.5, relative=True),
+    Increasing(),
+    Decreasing(),
+    Quantised(2),
+    Quantised(0.1),
+    Predicate(eq),
+]
+NUMBERS = st.integers(0, 3) | st.sampled_from([-0.1, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7])
 FAR = 1 << 60
 
 readings = st.lists(
-    st.builds(Reading, st.integers(0, 12), st.integers(0, 2), st.integers(0, 3), st.integers(0, 3), st.booleans()),
+    st.builds(Reading, st.integers(0, 12), st.integers(0, 2), st.integers(0, 3), NUMBERS, st.booleans()),
     max_size=25,
 )
 facts = st.lists(
     st.builds(
         lambda start, length, group, value: Fact(start, start + length, group, value),
-        st.integers(0, 30), st.integers(0, 8) | st.just(FAR), st.integers(0, 2), st.integers(0, 2),
+        st.integers(0, 30),
+        st.integers(0, 8) | st.just(FAR),
+        st.integers(0, 2),
+        NUMBERS,
     ),
     max_size=15,
-)  # fmt: skip
+)
 orders = st.sampled_from(["as they come", "by time", "by group and time"])
 
 
@@ -47,8 +61,8 @@ def in_order(rows: list[Any], order: str) -> list[Any]:
 
 
 def united(rows: list[Fact], gap_us: int, equivalence: Equivalence = Equal()) -> Runs:  # noqa: B008
-    start, end, group, value = np.array(rows, np.int64).reshape(-1, 4).T
-    return coalesce(start, end, group, value, equivalence, gap_us)
+    start, end, group = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3).T
+    return coalesce(start, end, group, [row.value for row in rows], equivalence, gap_us)
 
 
 @given(readings, orders, st.sampled_from(EQUIVALENCES), st.none() | st.integers(0, 5))
@@ -56,7 +70,8 @@ def test_readings_equal_the_definition(
     listed: list[Reading], order: str, equivalence: Equivalence, hold_us: int | None
 ) -> None:
     rows = [reading._replace(id=row, kept=True) for row, reading in enumerate(in_order(listed, order))]
-    ts, group, value = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 3))
+    ts, group = (np.array([row[field] for row in rows], np.int64) for field in (0, 1))
+    value = np.array([row.value for row in rows])
     runs = coalesce_readings(ts, group, value, equivalence, hold_us)
     assert list(runs) == coalesced_readings(rows, equivalence, hold_us)
     assert list(runs) == list(coalesce(*validity(ts, group, hold_us), group, value, equivalence))
@@ -67,7 +82,8 @@ def test_filters_after_validity_equal_the_definition(
     listed: list[Reading], equivalence: Equivalence, hold_us: int | None
 ) -> None:
     rows = [reading._replace(id=row) for row, reading in enumerate(listed)]  # the position is the id
-    ts, group, value, kept = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 3, 4))
+    ts, group, kept = (np.array([row[field] for row in rows], np.int64) for field in (0, 1, 4))
+    value = np.array([row.value for row in rows])
     start, end = validity(ts, group, hold_us)
     left = np.flatnonzero(kept)
     runs = coalesce(start[left], end[left], group[left], value[left], equivalence)

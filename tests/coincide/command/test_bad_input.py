@@ -82,7 +82,7 @@ def coalescing(failing: Failing) -> Failing:
         ("a.ndjson", '{"sigma_s": 1, "uncertainty": {"sigma_s": 2}}\n', "uncertainty: {'sigma_s': 2}: no other sigma_"),
         ("a.ndjson", f'{{"detected_at": "{TIME}", "uncertainty": {{"mass": [1]}}}}\n', "for a histogram name"),
     ],
-)  # fmt: skip
+)
 def test_bad_lines(tmp_path: Path, joining: Failing, name: str, content: str, message: str) -> None:
     said = joining(text(tmp_path / name, content))
     assert message in said[0]
@@ -250,10 +250,12 @@ def test_templates_that_nothing_chooses(tmp_path: Path, joining: Failing) -> Non
     assert "give one with --uncertainty" in joining(a, "--templates", templates)[0]
     assert "none.json: No such file" in joining(a, "--templates", tmp_path / "none.json")[0]
     for uncertainty, message in (
-        ("x", "uncertainty 'x': a name in the templates file"), ("uniform:1", "uncertainty 'uniform:1'"),
-        ("normal:-1", "sigma_s"), ("normal:1,1.5", "buckets is 1.5: a whole"),
+        ("x", "uncertainty 'x': a name in the templates file"),
+        ("uniform:1", "uncertainty 'uniform:1'"),
+        ("normal:-1", "sigma_s"),
+        ("normal:1,1.5", "buckets is 1.5: a whole"),
         ("normal:1,2,3", "uncertainty 'normal:1,2,3'"),
-    ):  # fmt: skip
+    ):
         assert message in joining(a, "--uncertainty", uncertainty)[0]
 
 
@@ -271,8 +273,12 @@ def test_templates_that_nothing_chooses(tmp_path: Path, joining: Failing) -> Non
         ("a.csv", [*READINGS, "--equivalence", "increasing"], f"{HEADER}s,{TIME},warm\n", "celsius: 'warm': a number"),
         ("a.csv", READINGS, f"{HEADER},{TIME},20\n", "line 2: sensor: empty: a text or a whole number"),
         ("a.csv", READINGS, f"{HEADER}s,{TIME},20,x\n", "a.csv line 2: 4 cells; the header has 3"),
-        ("a.csv", FACTS, f"from,to,celsius\n{TIME},1987-02-23T07:35:34Z,1\n",
-         "line 2: to: '1987-02-23T07:35:34.000000Z': from, which is 1987-02-23T07:35:35.000000Z, or later"),
+        (
+            "a.csv",
+            FACTS,
+            f"from,to,celsius\n{TIME},1987-02-23T07:35:34Z,1\n",
+            "line 2: to: '1987-02-23T07:35:34.000000Z': from, which is 1987-02-23T07:35:35.000000Z, or later",
+        ),
         ("a.csv", FACTS, f"from,to,celsius\n,{TIME},1\n", "line 2: from: empty: RFC 3339 or epoch"),
         ("a.csv", FACTS, f"from,to,celsius\n{TIME},later,1\n", "line 2: to: 'later': RFC 3339 or epoch"),
         ("a.ndjson", READINGS, f'{{"detected_at": "{TIME}", "sensor": 1.5, "celsius": 2}}\n', "sensor: 1.5: a text in"),
@@ -280,7 +286,7 @@ def test_templates_that_nothing_chooses(tmp_path: Path, joining: Failing) -> Non
         ("a.ndjson", READINGS, f'{{"detected_at": "{TIME}", "sensor": "s", "celsius": {"9" * 400}}}\n', "a number"),
         ("a.ndjson", READINGS, '{"sensor": "s", "celsius": 1, "detected_at": 1}\n{"x"\n', "line 2: no JSON"),
     ],
-)  # fmt: skip
+)
 def test_bad_lines_of_coalesce(
     tmp_path: Path, coalescing: Failing, name: str, options: list[str], content: str, message: str
 ) -> None:
@@ -292,15 +298,19 @@ def test_bad_lines_of_coalesce(
 @pytest.mark.parametrize(
     ("name", "options", "content", "message"),
     [
-        ("a.csv", READINGS, f"Sensor,detected_at,celsius\ns,{TIME},1\n",
-         "a.csv has no column sensor: there are 'Sensor', 'detected_at', 'celsius' (capitals count)"),
+        (
+            "a.csv",
+            READINGS,
+            f"Sensor,detected_at,celsius\ns,{TIME},1\n",
+            "a.csv has no column sensor: there are 'Sensor', 'detected_at', 'celsius' (capitals count)",
+        ),
         ("a.csv", READINGS, "sensor,celsius\n", "has no column detected_at or detected_at_us: --time names"),
         ("a.csv", [*READINGS, "--time", "at"], WARM, "has no column at: --time names"),
         ("a.csv", FACTS, f"from,celsius\n{TIME},1\n", "a.csv has no column to: there are 'from', 'celsius'"),
         ("a.ndjson", READINGS, f'{{"sensor": "s", "detected_at": "{TIME}"}}\n', "has no column celsius"),
         ("a.ndjson", ["--value", "a.b"], f'{{"detected_at": "{TIME}", "a": 1}}\n', "has no column a.b: there are 'a'"),
     ],
-)  # fmt: skip
+)
 def test_files_of_no_use_to_coalesce(
     tmp_path: Path, coalescing: Failing, name: str, options: list[str], content: str, message: str
 ) -> None:

@@ -22,10 +22,16 @@ def test_every_format_gives_the_same_answer(tmp_path: Path) -> None:
         for n in range(40)
     ]
     answers = [
-        coalesce(write(tmp_path / f"a.{source}", rows), "--by", "a, b", "--value", "degrees",
-                 out=tmp_path / f"{source}.{target}")
+        coalesce(
+            write(tmp_path / f"a.{source}", rows),
+            "--by",
+            "a, b",
+            "--value",
+            "degrees",
+            out=tmp_path / f"{source}.{target}",
+        )
         for source, target in itertools.product(FORMATS, FORMATS)
-    ]  # fmt: skip
+    ]
     assert len(answers[0]) > 20
     assert answers[0][0]["a, b"] == 'x "y"'
     assert all(answer == answers[0] for answer in answers)
@@ -66,11 +72,13 @@ def test_truth_values_are_texts(tmp_path: Path, source: str) -> None:
 
 
 def test_parquet_columns_of_any_kind(tmp_path: Path) -> None:
-    table = pa.table({
-        "sensor": pa.array(["s", "s", "s"]).dictionary_encode(),
-        "detected_at": pa.array([EPOCH_US, EPOCH_US + 1, EPOCH_US + 2], pa.timestamp("us", "UTC")),
-        "celsius": pa.array([20, 20, 21], pa.uint8()),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "sensor": pa.array(["s", "s", "s"]).dictionary_encode(),
+            "detected_at": pa.array([EPOCH_US, EPOCH_US + 1, EPOCH_US + 2], pa.timestamp("us", "UTC")),
+            "celsius": pa.array([20, 20, 21], pa.uint8()),
+        }
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     runs = coalesce(tmp_path / "a.parquet", "--by", "sensor", "--value", "celsius", out=tmp_path / "out.parquet")
     assert [(row["sensor"], row["value"], row["count"]) for row in runs] == [("s", 20, 2), ("s", 21, 1)]

@@ -22,15 +22,21 @@ EQUIVALENCES: dict[str, Equivalence] = {
     "increasing": Increasing(),
     "decreasing": Decreasing(),
     "quantised:2": Quantised(2),
+    "bounded:0.1": Bounded(0.1),
+    "relative:0.5": Bounded(0.5, relative=True),
+    "quantised:0.1": Quantised(0.1),
 }
 GROUPS = [("bay", 9), ("bay", 10), ("hill", 9), ("hill", 10)]
 IN_ORDER = [("bay", 10), ("bay", 9), ("hill", 10), ("hill", 9)]  # of their texts
 
 COLUMNS = ["--by", "site", "--by", "mast", "--value", "celsius"]
 STATIONS = ["IV.CAMP", "YR.ED14"]
+DECIMALS = [-0.1, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7]
 Row = dict[str, Any]
 readings = st.lists(
-    st.tuples(st.integers(0, 20), st.sampled_from(GROUPS), st.integers(-3, 6)), min_size=1, max_size=14
+    st.tuples(st.integers(0, 20), st.sampled_from(GROUPS), st.integers(-3, 6) | st.sampled_from(DECIMALS)),
+    min_size=1,
+    max_size=14,
 ).flatmap(st.permutations)
 facts = st.lists(
     st.tuples(st.integers(0, 20), st.none() | st.integers(0, 5), st.sampled_from(GROUPS), st.integers(0, 2)),
@@ -112,7 +118,7 @@ def half_seconds(at: str) -> int:
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(readings, questions, st.sampled_from(FORMATS), st.sampled_from(FORMATS))
 def test_readings_as_the_slow_twin_has_them(
-    tmp_path: Path, rows: list[tuple[int, tuple[str, int], int]], question: Question, source: str, target: str
+    tmp_path: Path, rows: list[tuple[int, tuple[str, int], float]], question: Question, source: str, target: str
 ) -> None:
     ids = range(10, 10 + len(rows))  # two digits: in one order as numbers and as text
     written = [

@@ -61,9 +61,15 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     forms=st.tuples(st.sampled_from(FORMATS), st.sampled_from(FORMATS)),
 )
 def test_equals_the_slow_twin(
-    tmp_path: Path, templates: Path, a: list[Event], b: list[Event], window: str, threshold: float, sensors: SensorRule,
+    tmp_path: Path,
+    templates: Path,
+    a: list[Event],
+    b: list[Event],
+    window: str,
+    threshold: float,
+    sensors: SensorRule,
     forms: tuple[str, str],
-) -> None:  # fmt: skip
+) -> None:
     source, target = forms
     files = [write(tmp_path / f"{name}.{source}", rows) for name, rows in (("a", a), ("b", b))]
     options = [f"--window={window}", "--threshold", threshold, "--sensors", sensors]
@@ -119,10 +125,18 @@ def test_every_format_gives_the_same_answer(tmp_path: Path) -> None:
         for n in range(30)
     ]
     answers = [
-        join(write(tmp_path / f"a.{source}", rows), "--window", 3, "--threshold", 0.4, "--uncertainty", "normal:1",
-             out=tmp_path / f"{source}.{target}")
+        join(
+            write(tmp_path / f"a.{source}", rows),
+            "--window",
+            3,
+            "--threshold",
+            0.4,
+            "--uncertainty",
+            "normal:1",
+            out=tmp_path / f"{source}.{target}",
+        )
         for source, target in itertools.product(FORMATS, FORMATS)
-    ]  # fmt: skip
+    ]
     assert len(answers[0]) > 30
     assert answers[0][0]["sensor_a"] in {rows[0]["sensor"], rows[1]["sensor"]}
     assert answers[0][0]["detected_at_a"] == "1987-02-23T07:35:00.500000Z"
@@ -197,9 +211,12 @@ def test_more_blocks_than_one_give_what_the_library_gives(tmp_path: Path) -> Non
 
 def test_the_file_itself_says_how_uncertain_each_event_is(tmp_path: Path, templates: Path) -> None:
     a = text(tmp_path / "a.csv", "id,detected_at_us,template,sigma_s\n1,541064135000000,,2.5\n2,541064135000000,y,\n")
-    b = text(tmp_path / "b.ndjson", '{"id": 7, "detected_at": 541064136000000, "uncertainty": {"earliest": '
-             '"1987-02-23T07:35:35Z", "latest": "1987-02-23T07:35:38Z"}}\n'
-             '{"detected_at": 541064137000000}\n')  # fmt: skip
+    b = text(
+        tmp_path / "b.ndjson",
+        '{"id": 7, "detected_at": 541064136000000, "uncertainty": {"earliest": '
+        '"1987-02-23T07:35:35Z", "latest": "1987-02-23T07:35:38Z"}}\n'
+        '{"detected_at": 541064137000000}\n',
+    )
     options = ["--window", 1, "--threshold", "1e-6", "--templates", templates, "--uncertainty-b", "x"]
     answer = join(a, b, *options, out=tmp_path / "out.ndjson")
     u = {"1": Histogram.normal(sigma_s=2.5), "2": HISTOGRAMS["y"]}

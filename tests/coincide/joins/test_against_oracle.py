@@ -32,11 +32,15 @@ def scattered(draw: random.Random, count: int, stream: str) -> list[Detection]:
     areas, clocks_us = ["bay", "hill"], [1, 100_000, 500_000]
     return [
         Detection(
-            draw.choice(areas), draw.choice("xyz"), f"{stream}{i}", stream,
-            draw.randrange(0, 20_000_000, draw.choice(clocks_us)), draw.choice(TEMPLATES),
+            draw.choice(areas),
+            draw.choice("xyz"),
+            f"{stream}{i}",
+            stream,
+            draw.randrange(0, 20_000_000, draw.choice(clocks_us)),
+            draw.choice(TEMPLATES),
         )
         for i in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def detections_of(rows: Sequence[Detection]) -> Detections:

@@ -1,5 +1,7 @@
 """Both extents: the same runs at every scan, whatever came and went in whatever order."""
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,10 +17,12 @@ Run = tuple[int, int, int, float, RunReadings]
 
 CONDITIONS = [None, None, ValueLimits(above=1), ValueLimits(at_least=1, below=3)]
 EQUIVALENCES: list[Equivalence | None] = [None, Equal(), Increasing(), Decreasing(), Bounded(1), Quantised(2)]
+EQUIVALENCES += [Bounded(0.1), Bounded(0.5, relative=True), Quantised(0.1)]
 rules = st.builds(
     RunRule, hold_us=st.integers(1, 30), limits=st.sampled_from(CONDITIONS), equivalence=st.sampled_from(EQUIVALENCES)
 )
-rows = st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(0, 4), st.integers(0, 5))
+NUMBERS = st.integers(0, 4) | st.sampled_from([0.1, 0.2, 0.3, 0.4, 0.6, 0.7])
+rows = st.tuples(st.integers(0, 40), st.integers(0, 2), NUMBERS, st.integers(0, 5))
 pushes = st.lists(st.tuples(st.lists(rows, max_size=8), st.integers(-30, 20)), min_size=1, max_size=6)
 
 
@@ -34,7 +38,7 @@ def counts(scan: Scan) -> tuple[int, int, int]:
 
 @settings(max_examples=150, deadline=None)
 @given(rules, pushes)
-def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tuple[int, ...]], int]]) -> None:
+def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tuple[Any, ...]], int]]) -> None:
     eager, lazy = EagerExtent(rule), LazyExtent(rule, SharedReadings())
     numbers = iter(range(100))
     for added, dropped_before in pushes:

@@ -91,7 +91,8 @@ def test_texts_are_joined_if_equal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "pairs"), [([float("inf")] * 2, 1), ([float("nan")] * 2, 0), ([-(2**63), 2**63 - 1], 0)]
+    ("values", "pairs"),
+    [([float("inf")] * 2, 1), ([float("nan")] * 2, 0), ([-(2**63), 2**63 - 1], 0), ([2**62, 2**62 + 2], 0)],
 )
 def test_values_that_no_difference_tells(values: list[float], pairs: int) -> None:
     assert len(temporal_join(Facts([0, 0], [1, 1], [1, 2], values), tolerance=1.0).left) == pairs

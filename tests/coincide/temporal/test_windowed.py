@@ -6,33 +6,44 @@ from coincide.temporal import NOW_US, OVERLAPPING, Facts, SlidingWindows, in_win
 from tests.reference import temporal as reference
 from tests.reference.temporal_facts import facts_of, tied_facts
 
+NUMBERS = st.integers(0, 3) | st.sampled_from([0.1, 0.2, 0.3, 0.4])
 FACTS = st.lists(
     st.builds(
         lambda start, length, *rest: (start, start + length, *rest),
-        st.integers(0, 12), st.integers(1, 6), st.sampled_from("abc"), st.integers(0, 3),
+        st.integers(0, 12),
+        st.integers(1, 6),
+        st.sampled_from("abc"),
+        NUMBERS,
     ),
     max_size=10,
-)  # fmt: skip
+)
 WINDOWS = st.builds(
     lambda first, slide, size: (
         SlidingWindows.sliding(first, 20, size_us=size, slide_us=slide),
         [(end - size, end) for end in range(first, 21, slide)],
     ),
-    st.integers(0, 6), st.integers(1, 4), st.integers(1, 9),
-)  # fmt: skip
+    st.integers(0, 6),
+    st.integers(1, 4),
+    st.integers(1, 9),
+)
 RELATIONS = st.just(set(OVERLAPPING)) | st.sets(st.sampled_from(sorted(OVERLAPPING)), min_size=1)
 Drawn = tuple[SlidingWindows, list[tuple[int, int]]]
 
 
 @given(
-    FACTS | tied_facts(40), st.none() | FACTS | tied_facts(40), WINDOWS, RELATIONS, st.integers(0, 2), st.integers(1, 3)
+    FACTS | tied_facts(40),
+    st.none() | FACTS | tied_facts(40),
+    WINDOWS,
+    RELATIONS,
+    st.sampled_from([0, 0.1, 1, 2]),
+    st.integers(1, 3),
 )
 def test_the_join_is_that_of_the_instants(
     a: list[reference.Fact],
     b: list[reference.Fact] | None,
     drawn: Drawn,
     relations: set[str],
-    tolerance: int,
+    tolerance: float,
     at_least: int,
 ) -> None:
     (windows, each), other = drawn, None if b is None else facts_of(b)

@@ -160,6 +160,7 @@ def test_of_readings_at_one_instant_the_smallest_sensor_and_id_counts() -> None:
         (query({"longest": True}, equivalence="any"), ["on", True, 7, 1.5]),
         (LONGEST_HOT, []),
         (query({"longest": True}, equivalence={"bounded": 1}), [7, 1.5]),
+        (query({"longest": True}, equivalence={"relative": 0.1}), [7, 1.5]),
     ],
 )
 def test_what_is_no_value_is_no_reading(asked: dict[str, Any], values: list[Any]) -> None:
@@ -181,6 +182,16 @@ def test_steps_are_told_and_joined_by_their_lower_ends() -> None:
     rows = [reading(0, 24, "north"), reading(0, 26, "south"), reading(0, 21, "west"), tick(HOUR_S + 60)]
     [said] = pushed(core(query({"join": {"lasting_s": 60}}, equivalence={"quantised": 5})), rows)
     assert (said["group"], said["value"]) == ({"a.sensor": "north", "b.sensor": "west"}, {"a": 20, "b": 20})
+
+
+def test_steps_of_a_tenth_are_those_of_the_decimals() -> None:
+    values = [0.3, 0.7, 101.1, 101.2]  # 0.3 / 0.1 and 0.7 / 0.1 are less than 3 and 7 in float64
+    rows = [reading(0, value, f"s{nth}") for nth, value in enumerate(values)]
+    found = pushed(core(query({"longest": True}, equivalence={"quantised": 0.1})), [*rows, tick(HOUR_S + 60)])
+    assert [each["value"] for each in found] == values
+    tenth = query({"join": {"lasting_s": 60, "within": 0.1}}, equivalence={"quantised": 0.1})
+    [said] = pushed(core(tenth), [*rows, tick(HOUR_S + 60)])
+    assert said["value"] == {"a": 101.1, "b": 101.2}
 
 
 def test_records_are_told_by_window_group_and_start() -> None:

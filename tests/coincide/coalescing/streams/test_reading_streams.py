@@ -23,16 +23,29 @@ from coincide.coalescing.streams.single import SingleExtent
 from coincide.errors import CoalescingError
 from tests.reference.coalescing import Reading, coalesced_readings, each_group, in_time_scope, in_tuple_scope
 
-EQUIVALENCES = [Equal(), Bounded(1), Increasing(), Decreasing(), Quantised(2), Predicate(eq)]
+EQUIVALENCES = [
+    Equal(),
+    Bounded(1),
+    Bounded(0.1),
+    Bounded(0.5, relative=True),
+    Increasing(),
+    Decreasing(),
+    Quantised(2),
+    Quantised(0.1),
+    Predicate(eq),
+]
+NUMBERS = st.integers(0, 2) | st.sampled_from([-0.1, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7])
 
 few = st.integers(0, 2)
-readings = st.lists(st.builds(Reading, st.integers(0, 20), few, few, few, st.sampled_from([1, 1, 0])), max_size=30)
+readings = st.lists(st.builds(Reading, st.integers(0, 20), few, few, NUMBERS, st.sampled_from([1, 1, 0])), max_size=30)
 extents = st.builds(
     lambda is_time, bound, per_group: WindowExtent(
         size=None if is_time else bound + 1, duration_us=bound if is_time else None, per_group=per_group
     ),
-    st.booleans(), st.integers(0, 9), st.booleans(),
-)  # fmt: skip
+    st.booleans(),
+    st.integers(0, 9),
+    st.booleans(),
+)
 links = st.builds(Link, st.sampled_from(EQUIVALENCES), st.none() | st.integers(0, 5))
 cuts = st.lists(st.integers(0, 30), max_size=8)
 
@@ -69,8 +82,8 @@ def pushed(operator: Eager | LazyCoalescing, part: list[Reading]) -> Changes[Run
     columns = ts, group, value, ids, [bool(each) for each in where]
     if isinstance(operator, LazyCoalescing | EagerCoalescing):
         return operator.push(*columns)
-    ts_us, groups, values, refs, kept = (np.array(column, np.int64) for column in columns)
-    return operator.push(ReadingBatch(ts_us, groups, values, refs, kept.astype(np.bool_)))
+    ts_us, groups, refs, kept = (np.array(column, np.int64) for column in (ts, group, ids, where))
+    return operator.push(ReadingBatch(ts_us, groups, value_column(value), refs, kept.astype(np.bool_)))
 
 
 def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
@@ -80,9 +93,12 @@ def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
 
 @given(ways, readings, cuts, extents, links)
 @example(
-    SingleExtent, [Reading(5, 0, 1, 0), Reading(5, 0, 0, 1), Reading(6, 0, 0, 0)], [1, 2], WindowExtent(size=2),
+    SingleExtent,
+    [Reading(5, 0, 1, 0), Reading(5, 0, 0, 1), Reading(6, 0, 0, 0)],
+    [1, 2],
+    WindowExtent(size=2),
     Link(Equal(), None),
-)  # fmt: skip
+)
 def test_every_scan_is_the_definition_and_the_changes_until_then(
     way: Way, listed: list[Reading], cuts: list[int], extent: WindowExtent, link: Link
 ) -> None:
@@ -184,8 +200,9 @@ def test_groups_may_have_names_and_readings_too() -> None:
     eager = EagerCoalescing(WindowExtent(size=3))
     changes = eager.push([0, 10, 20], ["bay", "sea", "bay"], ["calm", "calm", "calm"], ["r1", "r2", "r3"])
     assert [(run.group, run.first, run.last, run.value) for run in changes.insert] == [
-        ("bay", "r1", "r3", "calm"), ("sea", "r2", "r2", "calm"),
-    ]  # fmt: skip
+        ("bay", "r1", "r3", "calm"),
+        ("sea", "r2", "r2", "calm"),
+    ]
     with pytest.raises(CoalescingError, match="group is 7: of one type with those before, str"):
         eager.push([5], [7])
 
