@@ -53,7 +53,11 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
 
 def _fusion_cores(settings: FusionSettings, streams: Mapping[str, Stream]) -> CoreFactory:
     limits = Limits(
-        max_buffered=settings.max_buffered, max_cached_pairs=settings.max_cached_pairs, quiet_s=settings.quiet_s
+        max_buffered=settings.max_buffered,
+        max_cached_pairs=settings.max_cached_pairs,
+        max_advisory_work=settings.max_advisory_work,
+        max_advisory_work_of_frame=10 * settings.max_advisory_work,
+        quiet_s=settings.quiet_s,
     )
     return FusionCores(streams, limits)
 

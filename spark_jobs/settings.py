@@ -46,6 +46,14 @@ class FusionSettings(ComponentSettings):
         262_144, ge=1, description="Template pairs whose offsets one query remembers in a shard, 41 bytes each."
     )
 
+    max_advisory_work: int = Field(
+        50_000,
+        ge=1,
+        description="Most work on `occurred`, and as much on `chance_rate_hz`, of the matches that one new detection "
+        "completes for one query, in bucket pairs of 20 ns; beyond it they are null. A whole frame may have ten times "
+        "as much.",
+    )
+
     quiet_s: float | None = Field(
         30.0,
         ge=1,

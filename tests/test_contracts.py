@@ -217,6 +217,8 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "more than certain": lambda r: r.update(probability=1.1),
         "an id of another kind": lambda r: r.update(id="h-" + "0" * 32),
         "a member without a sensor": lambda r: r["members"][0].pop("sensor"),
+        "a reason that nobody knows": lambda r: r.update(unknown={"occurred": "laziness"}),
+        "unknown and no reason": lambda r: r.update(unknown={}),
         "half an occurrence": lambda r: r.update(occurred={"mean_us": 1}),
         "edges and nothing superseded": lambda r: r.update(edges=[EDGE]),
         "an impossible edge": lambda r: r.update(supersedes=[], edges=[{**EDGE, "probability": 0}]),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import overload
 
+from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.errors import ThresholdError, WindowError
 
 MICROSECONDS_PER_SECOND = 1_000_000
@@ -138,3 +139,13 @@ def checked_window(window: object) -> Window:
     if not isinstance(window, Window):
         raise WindowError("window", window, "a Window, such as Window(5.0) for 5 s either way")
     return window
+
+
+def is_within_for_certain(window: Window, least_us: Int64Array, greatest_us: Int64Array) -> BoolArray:
+    """Whether all differences from the least to the greatest, in whole microseconds, lie in the window, shape (n,).
+
+    A bound of the window that is no whole microsecond is rounded inwards.
+    """
+    lo_us = window.lo_us + (window.lo_us / MICROSECONDS_PER_SECOND < window.lo_s)
+    hi_us = window.hi_us - (window.hi_us / MICROSECONDS_PER_SECOND > window.hi_s)
+    return (lo_us <= least_us) & (greatest_us <= hi_us)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
-from coincide.constraints.window import Window
+from coincide.constraints.window import Window, is_within_for_certain
 from coincide.offsets.long_windows import least_probability
 from coincide.offsets.pair_entries import PairEntries, codes_of, pairs_of
 from coincide.offsets.pair_work import (
@@ -73,7 +73,8 @@ class OffsetCache:
 
     def contain(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
         """Whether each offset tb - ta qualifies for its templates; arrays of shape (n,)."""
-        possible = np.flatnonzero(self._possible(u, v, offset_us))
+        qualifies, is_possible = self._by_ends(u, v, offset_us)
+        possible = np.flatnonzero(is_possible)
         offset = offset_us[possible]
         pairs, nth, counts = np.unique(pairs_of(u[possible], v[possible]), return_inverse=True, return_counts=True)
         at = self._entry_of(pairs, counts)[nth]
@@ -81,7 +82,6 @@ class OffsetCache:
         inside = np.empty(len(possible), np.bool_)
         inside[known] = self._entries.contain(at[known], offset[known])
         inside[~known] = self._evaluated(u[possible[~known]], v[possible[~known]], offset[~known])
-        qualifies = np.zeros(len(offset_us), np.bool_)
         qualifies[possible] = inside
         if len(self._entries) > self._most_pairs:
             self._entries.keep_latest(self._most_pairs - self._most_pairs // ROOM_SHARE)
@@ -91,12 +91,13 @@ class OffsetCache:
         """Follow a change of codes: the new ones by old code, shape (codes,); pairs with a -1 are forgotten."""
         self._entries.recode(u_code, v_code)
 
-    def _possible(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
-        """Whether the two times could lie in the window at all."""
-        us, vs = self.us, self.vs
-        return (offset_us + vs.latest_us[v] - us.earliest_us[u] >= self.window.lo_us - 1) & (
-            offset_us + vs.earliest_us[v] - us.latest_us[u] <= self.window.hi_us + 1
-        )
+    def _by_ends(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> tuple[BoolArray, BoolArray]:
+        """Whether the two times lie in the window for certain; and whether they could, but need not."""
+        least_us = offset_us + self.vs.earliest_us[v] - self.us.latest_us[u]
+        greatest_us = offset_us + self.vs.latest_us[v] - self.us.earliest_us[u]
+        is_certain = is_within_for_certain(self.window, least_us, greatest_us)
+        is_possible = (greatest_us >= self.window.lo_us - 1) & (least_us <= self.window.hi_us + 1)
+        return is_certain, is_possible & ~is_certain
 
     def _entry_of(self, pairs: Int64Array, events: PositionArray) -> PositionArray:
         """Return the positions of the pairs' entries; those worth it have their offsets then."""

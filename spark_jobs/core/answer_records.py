@@ -9,12 +9,13 @@ from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery, ActiveReadings
 from spark_jobs.core.shard import ShardState
+from spark_jobs.matching.advisory_work import AdvisoryBudget
 from spark_jobs.matching.match_verdicts import ABSENT, TupleJudge, Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id
 from spark_jobs.records.status import Coalescing
-from spark_jobs.rows.batch_rows import AcceptedBatch, Backgrounds
+from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns
 
 
@@ -63,20 +64,18 @@ def coalescing(state: ShardState, active: ActiveQuery | ActiveReadings) -> Coale
 
 def _matches(state: ShardState, active: ActiveQuery, accepted: AcceptedBatch) -> Iterator[OutputRecord]:
     """Yield the matches of one query, and hand them to its episodes if it coalesces."""
-    for match, newest_seq in _match_records(state, active, accepted.backgrounds):
+    for match, newest_seq in _match_records(state, active, accepted):
         active.matches += 1
         if active.query.coalesce is not None:
             state.episodes.add(match, accepted.offset_of(newest_seq))
         yield match.to_record()
 
 
-def _match_records(
-    state: ShardState, active: ActiveQuery, backgrounds: Backgrounds
-) -> Iterator[tuple[FusedMatch, int]]:
+def _match_records(state: ShardState, active: ActiveQuery, accepted: AcceptedBatch) -> Iterator[tuple[FusedMatch, int]]:
     """Yield each match and the sequence number of its newest member."""
     rows, query = state.table.columns, active.query
     tuples = state.finder.find(active, state.table)
-    verdicts = _verdicts(state, active, tuples.members, backgrounds)
+    verdicts = _verdicts(state, active, tuples.members, accepted)
     is_pair = len(query.roles) == 2
     superseded = [()] * len(tuples.members) if tuples.supersedes is None else tuples.supersedes.tolist()
     for nth, at in enumerate(tuples.members.tolist()):
@@ -94,6 +93,7 @@ def _match_records(
             received_at_us=int(max(rows.received_at_us[each] for each in present)),
             occurred=verdicts.occurred[nth],
             chance_rate_hz=verdicts.chance_rate_hz[nth],
+            unknown=verdicts.unknown[nth],
             members=members,
             edges=UNSET if is_pair else verdicts.edges[nth],
             supersedes=UNSET if is_pair else [match_id(query.id, smaller)] if smaller else [],
@@ -101,12 +101,13 @@ def _match_records(
         yield match, int(rows.seq[max(present)])
 
 
-def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, backgrounds: Backgrounds) -> Verdicts:
+def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, accepted: AcceptedBatch) -> Verdicts:
     rows, query = state.table.columns, active.query
     if len(query.roles) > 2:
         return TupleJudge(query, rows, state.templates).verdicts(members)
     streams = tuple(state.stream_codes[stream] for stream in query.streams)
-    return PairJudge(query, streams, rows, state.templates, backgrounds, state.rivals).verdicts(members)
+    budget = AdvisoryBudget(state.limits.max_advisory_work, state.limits.max_advisory_work_of_frame)
+    return PairJudge(query, streams, rows, state.templates, accepted, state.rivals, budget).verdicts(members)
 
 
 def _members(state: ShardState, query: Query, rows: EventColumns, at: Sequence[int]) -> tuple[RecordMember, ...]:

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from coincide import Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
+from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.records.kafka_records import InputRecord, Output
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
@@ -17,6 +18,8 @@ INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
 
 OUTPUT_SCHEMA = "topic string, key binary, value binary"
 """A record to be written, as Spark's Kafka sink takes it: `topic` is the full name."""
+
+OUTPUT_COLUMNS = ["topic", "key", "value"]
 
 HEADER_SCHEMA = "version bigint, header binary"
 """The core's header, and a number that every batch of a shard raises by one."""
@@ -95,12 +98,20 @@ class FusionProcessor(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: ARG002, N803
     ) -> Iterator[pd.DataFrame]:
-        """Push one batch, which comes in chunks of 10,000 rows in no order; the core sorts it."""
+        """Push one batch, which comes in chunks of 10,000 rows in no order, part by part."""
         shard = self._shard_of_key[key[0]]
         version, core = self._load(shard)
-        output = core.push([record for chunk in rows for record in _records(chunk)])
-        self._save(shard, version + 1, core)
-        yield self._output_rows(output)
+        parts, answers = BatchParts(), pd.DataFrame(columns=OUTPUT_COLUMNS)
+        status: list[tuple[str, bytes | None, bytes]] = []
+        for part in parts.cut(record for chunk in rows for record in _records(chunk)):
+            if len(answers):
+                yield answers
+            output = core.push(part)
+            self._save_slots(core)
+            parts.gave(part, len(output.matches))
+            answers, status = self._answers(output), [(self._topics["status"], *output.status)]
+        self._save_header(shard, version + 1, core)
+        yield pd.concat([answers, pd.DataFrame(status, columns=OUTPUT_COLUMNS)], ignore_index=True)
 
     def close(self) -> None:
         """Nothing to close: Spark owns the state, and the core stays for the next batch."""
@@ -115,23 +126,25 @@ class FusionProcessor(StatefulProcessor):
             return version, cached[2]
         return version, self._cores.restore(shard, header, (bytes(slot[0]) for slot in self._slots.values()))
 
-    def _save(self, shard: int, version: int, core: Core) -> None:
-        header = core.header()
+    def _save_slots(self, core: Core) -> None:
         for slot in core.dropped_slots():
             self._slots.removeKey((slot,))
         for slot, content in core.journal().items():
             self._slots.updateValue((slot,), (content,))
+
+    def _save_header(self, shard: int, version: int, core: Core) -> None:
+        header = core.header()
         self._header.update((version, header))
         _cached_cores[self._checkpoint_id, shard] = (version, header, core)
 
-    def _output_rows(self, output: Output) -> pd.DataFrame:
+    def _answers(self, output: Output) -> pd.DataFrame:
+        """Return all records of a part but its status."""
         written = [
             *((self._topics["matches"], *record) for record in output.matches),
             *((self._topics["episodes"], *record) for record in output.episodes),
             *((self._topics["dead-letters"], *record) for record in output.dead_letters),
-            (self._topics["status"], *output.status),
         ]
-        return pd.DataFrame(written, columns=["topic", "key", "value"])
+        return pd.DataFrame(written, columns=OUTPUT_COLUMNS)
 
 
 def _records(chunk: pd.DataFrame) -> Iterator[InputRecord]:

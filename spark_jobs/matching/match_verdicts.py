@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import UnsetType
 
 from coincide import ConstraintGraph
 from coincide.arrays.kinds import BoolArray, PositionArray
@@ -14,7 +15,7 @@ from coincide.constraints.graph import induced
 from coincide.joins.tuples.members import MemberColumns
 from coincide.probability import OccurrenceColumns, occurrence_columns
 from coincide.queries import Query
-from spark_jobs.records.match_records import EdgeRecord, OccurrenceRecord
+from spark_jobs.records.match_records import GRAPH, EdgeRecord, OccurrenceRecord, Unknown, unknown_because
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
 ABSENT = -1
@@ -102,6 +103,7 @@ class Verdicts:
     occurred: list[OccurrenceRecord | None]
     chance_rate_hz: list[float | None]
     edges: list[list[EdgeRecord]]
+    unknown: list[Unknown | UnsetType]  # why one of the others is None
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,8 @@ class TupleJudge:
             of_edges = self._edges(alike)
             for nth, at in enumerate(alike.at.tolist()):
                 probability[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
-        return Verdicts(probability, occurred, [None] * len(members), edges)
+        unknown = [unknown_because(None if when else GRAPH, GRAPH) for when in occurred]
+        return Verdicts(probability, occurred, [None] * len(members), edges, unknown)
 
     def _edges(self, alike: AlikeTuples) -> list[list[EdgeRecord]]:
         """Return each tuple's edges in the order of the query's, named as it names them."""

@@ -1,6 +1,8 @@
 """Match records: what fusion says about detections that happened together."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType, json
 
@@ -38,12 +40,32 @@ class EdgeRecord(Struct, frozen=True):
     probability: float
 
 
+UnknownReason = Literal["too_much_work", "not_watched_yet", "equal", "filtered", "graph"]
+TOO_MUCH_WORK: UnknownReason = "too_much_work"  # beyond what the newest detection or its frame may ask for
+NOT_WATCHED_YET: UnknownReason = "not_watched_yet"  # the area, for a whole minute
+HAS_EQUAL: UnknownReason = "equal"  # an attribute has to be equal: how often it is by chance is not known
+IS_FILTERED: UnknownReason = "filtered"  # some detections alone may play a role: how many is not counted
+GRAPH: UnknownReason = "graph"  # the library does not tell it for such a constraint graph
+
+
+class Unknown(Struct, frozen=True, omit_defaults=True):
+    """Why an advisory field of a match is null, for those that are."""
+
+    occurred: UnknownReason | None = None
+    chance_rate_hz: UnknownReason | None = None
+
+
+@lru_cache(maxsize=64)
+def unknown_because(occurred: UnknownReason | None, chance_rate_hz: UnknownReason | None) -> Unknown | UnsetType:
+    """Return the reasons why the two fields are null; UNSET if neither is."""
+    return Unknown(occurred, chance_rate_hz) if occurred or chance_rate_hz else UNSET
+
+
 class FusedMatch(Struct, frozen=True, kw_only=True):
     """An immutable match; `edges` and `supersedes` are those of queries of more than two roles.
 
     `chance_rate_hz` is advisory: how many matches of this query at least as probable as this one chance alone would
-    give in this area per second. It is None as long as nothing is known of the area, where the members' templates have
-    very many buckets, where an attribute has to be equal, and for more than two roles.
+    give in this area per second. Where it or `occurred` is None, `unknown` says why.
     """
 
     v: int = 1
@@ -57,6 +79,7 @@ class FusedMatch(Struct, frozen=True, kw_only=True):
     received_at_us: int  # when ingest had the last member: from then on the match could be known
     occurred: OccurrenceRecord | None  # None for constraint graphs of which the library does not tell it
     chance_rate_hz: float | None
+    unknown: Unknown | UnsetType = UNSET
     members: Sequence[RecordMember]
     edges: Sequence[EdgeRecord] | UnsetType = UNSET
     supersedes: Sequence[str] | UnsetType = UNSET

@@ -77,7 +77,8 @@ class RowAdmission:
         new, accepted = self._accept_new(batch, on_time, watermark_us)
         backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
         offset = np.array([record.offset for record in records], np.int64)
-        return AcceptedBatch(new, backgrounds, offset[batch.frame[on_time[accepted]]])
+        frame = batch.frame[on_time[accepted]]
+        return AcceptedBatch(new, backgrounds, offset[frame], frame)
 
     def _refuse_faulty(self, batch: BatchRows) -> PositionArray:
         reasons = faults(batch, self.state.templates, list(self.state.streams.values()))

@@ -158,7 +158,12 @@ class AcceptedBatch:
     rows: EventColumns
     backgrounds: Backgrounds
     offset: Int64Array  # of the frame that each row came in
+    frame: Int64Array  # its position in the batch
 
     def offset_of(self, seq: int) -> int:
         """Return the offset of the frame of the row with that sequence number."""
         return int(self.offset[seq - int(self.rows.seq[0])])
+
+    def frames_of(self, seq: Int64Array) -> Int64Array:
+        """Return the frame of each row, by its position in the batch."""
+        return self.frame[seq - int(self.rows.seq[0])]

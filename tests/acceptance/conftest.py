@@ -10,7 +10,7 @@ from tests.acceptance import italy
 from tests.acceptance.line import Line
 from tests.reference import central_italy
 
-AREAS = ("twice", "killed", "broker-away", "changes", "order", "many")
+AREAS = ("twice", "killed", "broker-away", "changes", "order", "many", "flooded", "beside")
 
 
 @pytest.fixture(scope="package")

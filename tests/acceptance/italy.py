@@ -24,7 +24,7 @@ BELL = QueryVersion("bell", 1, (("one", "bell"), ("other", "bell")), -0.001, 0.0
 
 STREAMS = {
     name: {"max_delay_s": 120, "longest_template_s": 10}
-    for name in ("p_pick", "s_pick", "p_live", "s_live", "p_many", "bell")
+    for name in ("p_pick", "s_pick", "p_live", "s_live", "p_many", "p_own", "bell")
 }
 BELLS = ("bell-one", "bell-other")
 POINT = Template((0.0, 0.0), (1.0,))

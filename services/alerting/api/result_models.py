@@ -65,14 +65,17 @@ class MatchBody(BaseModel):
     latest_us: int
     received_at_us: int = Field(description="When ingest had the last of its members in hand.")
     occurred: OccurredBody | None = Field(
-        None, description="Null for graphs of more than two roles other than cliques in one window."
+        None, description="Null for graphs of more than two roles other than cliques in one window, or see `unknown`."
     )
     chance_rate_hz: float | None = Field(
         None,
         ge=0,
         description="Advisory false-alarm rate: matches of this query at least as probable as this one that chance "
-        "alone would give in this area per second. Null until a whole minute of the area has been counted, and for "
-        "templates of very many buckets; always null for more than two roles.",
+        "alone would give in this area per second. Null until a whole minute of the area has been counted, and where "
+        "it would take too much work; always null for more than two roles.",
+    )
+    unknown: dict[str, str] | None = Field(
+        None, description="Why `occurred` or `chance_rate_hz` is null; absent if neither is."
     )
     members: list[MatchMemberBody] = Field(
         min_length=2, max_length=16, description="In the order of the query's roles; at_least leaves some out."

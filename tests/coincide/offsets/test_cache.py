@@ -77,7 +77,7 @@ def test_a_pair_is_known_once_it_has_come_often_and_the_least_recently_asked_goe
     remembered, codes = cache_of([Histogram.uniform(-n, n) for n in range(1, 10)], Window(5), 0.1, most_pairs=8)
 
     def ask(nth: int, events: int = 1) -> LookUps:
-        remembered.contain(codes[:1].repeat(events), codes[nth : nth + 1].repeat(events), np.zeros(events, np.int64))
+        remembered.contain(codes[:1].repeat(events), codes[nth : nth + 1].repeat(events), np.full(events, 5 * SECOND))
         return remembered.look_ups
 
     for nth in range(8):
@@ -89,6 +89,17 @@ def test_a_pair_is_known_once_it_has_come_often_and_the_least_recently_asked_goe
     assert ask(0) == LookUps(hits=2, misses=11, pairs=7)
     assert ask(3) == LookUps(hits=2, misses=12, pairs=7)
     assert ask(1) == LookUps(hits=2, misses=13, pairs=8)
+
+
+def test_what_the_ends_of_the_templates_decide_is_not_worked_out() -> None:
+    """Up to 3 s apart every possible pair of times lies in the window, from 7 s and a little on none does."""
+    remembered, codes = cache_of([Histogram.uniform(-1, 1)], Window(5), 0.9, most_pairs=8)
+    u = codes[:1].repeat(6)
+    inside = remembered.contain(u, u, np.array([-3, -1, 0, 3, 8, -8]) * SECOND)
+    assert inside.tolist() == [True] * 4 + [False] * 2
+    assert remembered.look_ups == LookUps()
+    remembered.contain(u[:1], u[:1], np.array([3 * SECOND + 1]))
+    assert remembered.look_ups == LookUps(misses=1, pairs=1)
 
 
 def test_changed_codes_keep_what_is_known() -> None:

@@ -67,7 +67,7 @@ def test_a_template_pair_that_comes_again_costs_no_new_evaluation(evaluated: Cal
 
     def look_up(times: int) -> None:
         for nth in range(times):
-            remembered.contain(u, v, np.full(36, nth % 3 * 1_000_000))
+            remembered.contain(u, v, np.full(36, window.hi_us - 4_000_000 + nth % 3 * 1_000_000))  # none is certain
 
     look_up(int(SHORT_WINDOW_EVALUATIONS))
     assert evaluated["worked out"] == 36

@@ -52,7 +52,8 @@ def test_a_match_record_holds_what_the_contract_says() -> None:
         "id": "m-" + hashlib.sha256(identity.encode()).hexdigest()[:32],
         "probability": pytest.approx(1.0),  # X_s - X_p = 1 - uniform(-1, 0.5) lies in [0.5, 2]
         "occurred": {**onset, "std_s": pytest.approx(1.5 / 12**0.5)},
-        "chance_rate_hz": None,  # nothing is known of the area yet
+        "chance_rate_hz": None,
+        "unknown": {"chance_rate_hz": "not_watched_yet"},
         "members": [{**p1, "attributes": attributes}, {**s1, "attributes": {}}],
     }
 
@@ -237,14 +238,17 @@ def test_what_every_detection_brings_of_its_own_stays_bounded_and_is_counted() -
     assert counts["template_pairs"]["misses"] >= counts["totals"]["matches"]
 
 
+LONG = Histogram.uniform(-0.9, 0.9)  # 1 s apart two of them are not certain to lie within 2 s of each other
+
+
 def test_detections_that_share_templates_meet_known_pairs_and_a_new_threshold_forgets_no_count() -> None:
     fused = with_query(window_s=2.0)
     for step in range(10):
-        output = fused.push([frame(step, [Row(f"p{step}", 1000.0), Row(f"s{step}", 1000.0, stream="s")])])
+        output = fused.push([frame(step, [Row(f"p{step}", 1000.0, LONG), Row(f"s{step}", 1001.0, LONG, "s")])])
     # push n asks for n partners of its p and n + 1 of its s: 1 + 1 + 2 are as many as offsets are worth here
     assert status(output)["template_pairs"] == {"hits": 16, "misses": 3, "kept": 1}
     fused.push([put(1, query_json(window_s=2.0, threshold=0.1), version=2)])
-    output = fused.push([frame(10, [Row("p10", 1000.0)])])
+    output = fused.push([frame(10, [Row("p10", 1000.0, LONG)])])
     assert status(output)["template_pairs"] == {"hits": 16, "misses": 4, "kept": 1}
 
 
@@ -313,7 +317,7 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
     assert status(output) == expected | {
         "queries": {"near": {"version": 1, "paused": False, "matches": 1, "episodes": 0}},
         "totals": {**dict.fromkeys(none, 0), **dict.fromkeys(once, 1), "detections": 3, "accepted": 2},
-        "template_pairs": {"hits": 0, "misses": 1, "kept": 1},
+        "template_pairs": {"hits": 0, "misses": 0, "kept": 0},  # the match is certain
     }
     assert status(started().push([]))["watermark_us"] == {"least": None, "greatest": None}
 

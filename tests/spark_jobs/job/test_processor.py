@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.processor import FusionProcessor
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
@@ -87,6 +88,20 @@ def test_all_chunks_of_a_batch_are_one_push(tester: TwsTester, processor: Fusion
     tester.handle.setGroupingKey(0)
     [out] = processor.handleInputRows((0,), iter([batch(b"late", start=7), batch(b"early")]), None)
     assert written(out)[0] == ("m", b"area", b"early+late")
+
+
+def test_a_batch_of_many_bytes_is_pushed_in_parts_and_tells_its_status_once(
+    tester: TwsTester, processor: FusionProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda: BatchParts(most_bytes=2))
+    tester.handle.setGroupingKey(0)
+    first, second = processor.handleInputRows((0,), iter([batch(b"x", b"y", b"z")]), None)
+    assert written(first)[0] == ("m", b"area", b"x+y")
+    assert [each[0] for each in written(first)] == ["m", "e", "d"]
+    assert written(second)[0] == ("m", b"area", b"x+y+z")
+    assert written(second)[-1] == ("s", b"status", b"2")
+    assert sorted(tester.peekMapState("slots", 0)) == [(1,), (2,)]
+    assert written(tester.testInPandas(0, batch(b"w")))[0][2] == b"x+y+z+w"
 
 
 def test_each_shard_has_a_core_that_stays_in_memory_between_batches(tester: TwsTester, cores: RecordingCores) -> None:

@@ -9,7 +9,7 @@ from coincide import Histogram, Window, chance_rate
 from coincide.offsets import SensorRate
 from coincide.offsets.chance import offset_lengths_s
 from coincide.templates.template_columns import TemplatePairs
-from spark_jobs.matching.pair_verdicts import RivalOffsets
+from spark_jobs.matching.pair_verdicts import RivalOffsets, levels
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
 from tests.spark_jobs.inputs import Row, frame, put, query_json, started
@@ -125,21 +125,17 @@ def test_rival_offsets_are_those_of_the_library_at_a_whole_percent() -> None:
         pairs = TemplatePairs(TEMPLATES, TEMPLATES, index[0], index[1])
         probability = rng.uniform(0.2, 1, 200)
         percent = np.maximum(np.floor(probability * 100) / 100, 0.2)
-        lengths_s = rivals.lengths_s(pairs, window, probability, threshold=0.2)
+        level = levels(probability, 0.2, np.zeros(200, np.bool_))
+        lengths_s = rivals.lengths_s(pairs, window, level)
         assert lengths_s.tolist() == offset_lengths_s(pairs, window, percent - 1e-12).tolist()
     # a match that is certain is at least as probable as itself
     one = np.zeros(1, np.int64)
     exact = TemplatePairs([Histogram.point()], [Histogram.point()], one, one)
-    assert rivals.lengths_s(exact, window, np.ones(1), threshold=0.2).tolist() == [3.000001]
-
-
-def test_no_rival_offsets_are_worked_out_where_they_would_take_long() -> None:
-    fine, coarse = Histogram.normal(1, 64), Histogram.normal(1, 8)
-    pairs = TemplatePairs([fine, coarse], [fine, coarse], np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
-    probability = np.full(4, 0.2)
-    in_short = RivalOffsets().lengths_s(pairs, Window(0.5), probability, 0.1)
-    assert np.isnan(in_short).tolist() == [True, False, False, False]
-    assert np.isfinite(RivalOffsets().lengths_s(pairs, Window(40), probability, 0.1)).all()
+    certain = levels(np.ones(1), 0.2, np.ones(1, np.bool_))
+    assert rivals.lengths_s(exact, window, certain).tolist() == [3.000001]
+    # one that is almost certain counts as 99 %
+    assert levels(np.ones(1), 0.2, np.zeros(1, np.bool_)).tolist() == [0.99]
+    assert levels(np.ones(1), 1.0, np.zeros(1, np.bool_)).tolist() == [1.0]
 
 
 def test_a_match_of_templates_of_very_many_buckets_has_no_rate() -> None:
@@ -147,6 +143,7 @@ def test_a_match_of_templates_of_very_many_buckets_has_no_rate() -> None:
         pair = [Row("p", 121.0, template), Row("s", 121.5, template, "s", sensor="south")]
         [match] = fused(query_json(0.5, 0.2, sensors="different"), [START, frame(1, pair)])
         rate: float | None = match["chance_rate_hz"]
+        assert match.get("unknown", {}).get("chance_rate_hz") == (None if rate else "too_much_work")
         return rate
 
     assert rate_hz(Histogram.normal(1, 45)) is not None

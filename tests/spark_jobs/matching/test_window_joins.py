@@ -51,7 +51,7 @@ def test_all_three_first_events_of_sn1987a() -> None:
         ("two", "three"): pytest.approx(20 / 56, abs=1e-12),
     }
     assert match["supersedes"] == []
-    assert match["chance_rate_hz"] is None
+    assert (match["chance_rate_hz"], match["unknown"]) == (None, {"chance_rate_hz": "graph"})
 
 
 def test_two_of_three_first_events_and_then_the_third() -> None:
@@ -87,6 +87,7 @@ def test_a_record_of_three_members_holds_what_the_contract_says() -> None:
         "probability": pytest.approx((1.5**2 / 2 + 0.25 * 1.5) / 4, abs=1e-12),
         "occurred": None,  # only a clique of one symmetric window has an onset
         "chance_rate_hz": None,
+        "unknown": {"occurred": "graph", "chance_rate_hz": "graph"},
         "edges": [
             {"between": ["a", "b"], "probability": pytest.approx(0.75, abs=1e-12)},
             {"between": ["b", "c"], "probability": pytest.approx(1 - 1.75**2 / 8, abs=1e-12)},
@@ -174,9 +175,11 @@ def test_what_chance_gives_is_not_told_where_an_attribute_has_to_be_equal() -> N
     before = [Row("p0", 30), Row("p1", 61), Row("s1", 63, stream="s", sensor="south"), Row("p2", 121)]
     fused.push([frame(nth, [row], received_at_s=row.at_s) for nth, row in enumerate(before)])
     last = [of(Row("p3", 122), object=1), of(Row("s3", 122, stream="s", sensor="south"), object=1)]
-    rates = {match["query"]: match["chance_rate_hz"] for match in matches(fused.push([frame(9, last)]))}
-    assert rates["two"] > 0
-    assert rates["equal"] is None
+    by_query = {match["query"]: match for match in matches(fused.push([frame(9, last)]))}
+    assert by_query["two"]["chance_rate_hz"] > 0
+    assert "unknown" not in by_query["two"]
+    assert by_query["equal"]["chance_rate_hz"] is None
+    assert by_query["equal"]["unknown"] == {"chance_rate_hz": "equal"}
 
 
 def test_the_state_holds_the_query_with_every_edge() -> None:
