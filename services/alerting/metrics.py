@@ -22,6 +22,10 @@ class Metrics:
         self.episodes = self._counter("episodes", "Episodes of which nothing was known before.", "query")
         self.retracted = self._counter("episodes_retracted", "Retractions of episodes stored.", "query")
         self.expired = self._counter("rows_expired", "Rows deleted by retention.", "table")
+        self.stored_matches = Gauge("coincide_alerting_stored_matches", "Matches stored now.", registry=registry)
+        self.stored_match_bytes = Gauge(
+            "coincide_alerting_stored_match_bytes", "Bytes of the match records stored, estimated.", registry=registry
+        )
         self.failures = self._counter("follower_failures", "Times that following Kafka failed and began again.")
         self.lag = Gauge(
             "coincide_alerting_lag_records", "Records in Kafka not yet stored.", ["topic"], registry=registry

@@ -24,7 +24,7 @@ from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.settings import Settings
 from services.alerting.store.dialect import migrate, open_engine
 from services.alerting.store.episode_rows import newest_sequence
-from services.alerting.store.expiry import Expiry
+from services.alerting.store.expiry import Expiry, Room
 from services.common.settings import load_streams
 
 GRACE_S = 5
@@ -43,7 +43,8 @@ def build_app(settings: Settings) -> FastAPI:
     )
     hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
     kept_s = (settings.matches_kept_s, settings.dead_letters_kept_s)
-    expiry = Expiry(engine, metrics, kept_s, settings.retention_chunk_rows, settings.retention_every_s)
+    room = Room(settings.matches_most_rows, settings.matches_most_bytes)
+    expiry = Expiry(engine, metrics, kept_s, room, settings.retention_chunk_rows, settings.retention_every_s)
     seed = Seed(queries, publisher, engine)
 
     def connect() -> KafkaSession:

@@ -39,6 +39,15 @@ class Settings(ComponentSettings):
         90 * DAY_S,
         description="Matches, and episodes, are deleted this long after ingest received the last of their detections.",
     )
+    matches_most_rows: int = Field(
+        5_000_000, ge=1, le=10**10, description="Most matches kept; the oldest beyond are deleted before their time."
+    )
+    matches_most_bytes: int = Field(
+        10 * 2**30,
+        ge=2**20,
+        le=2**50,
+        description="Most bytes of match records kept, as the newest thousand let expect; indexes take as much again.",
+    )
     dead_letters_kept_s: Seconds = Field(
         30 * DAY_S, description="Dead letters are deleted this long after they entered their Kafka topic."
     )

@@ -14,6 +14,7 @@ from services.alerting.kafka.records import Topics
 from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
 from services.alerting.store.episode_rows import StoredRow, read_episode, read_revisions
+from services.alerting.store.expiry import Room
 from services.alerting.store.tables import metadata
 
 P = ParamSpec("P")
@@ -97,6 +98,9 @@ def change_record(id_: str, version: int, **fields: Any) -> Record:
 def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record:
     queries = {id_: {"version": version, "paused": False, "matches": 0, **others} for id_, version in versions.items()}
     return record(TOPICS.status, {"v": 1, "shard": shard, "queries": queries}, key=f"shard-{shard}".encode())
+
+
+ROOM = Room(10**9, 10**12)  # more than any test stores
 
 
 class Database:

@@ -18,7 +18,7 @@ from services.alerting.store import query_rows
 from services.alerting.store.episode_rows import StoredRow
 from services.alerting.store.expiry import Expiry
 from tests.integration.service_process import until
-from tests.services.alerting.records import TOPICS, Database, Record, change_record, match_record, query
+from tests.services.alerting.records import ROOM, TOPICS, Database, Record, change_record, match_record, query
 
 
 class Log:
@@ -106,7 +106,7 @@ def follow(log: Log, database: Database) -> Follow:
     @contextmanager
     def follow(*seeded: Query) -> Iterator[Run]:
         run = Run(Progress(silence_s=60.0), [])
-        expiry = Expiry(engine, metrics, (1e9, 1e9), 100, 60.0)
+        expiry = Expiry(engine, metrics, (1e9, 1e9), ROOM, 100, 60.0)
         seed = Seed(seeded, LogPublisher(log), engine)
         listeners = Listeners(run.rows.extend, run.progress.reached)
         thread = Follower(lambda: ListSession(log), engine, metrics, run.progress, expiry, listeners, seed)

@@ -9,7 +9,7 @@ from services.alerting.live.hub import Kind, LiveFilter
 from services.alerting.store.episode_rows import EpisodeFilter, read_after
 from services.alerting.store.expiry import Expiry
 from tests.services.alerting.clients import Event, Live, applied, eventually, is_open
-from tests.services.alerting.records import Record, episode, episode_record, match_record, retraction, state_of
+from tests.services.alerting.records import ROOM, Record, episode, episode_record, match_record, retraction, state_of
 
 pytestmark = pytest.mark.anyio
 
@@ -96,7 +96,7 @@ async def test_a_reader_joins_although_the_newest_of_all_was_too_old_to_keep(liv
     [seen] = live.store(match_record("m-1"))
     live.store(match_record("m-2"), episode_record("e-1"))
     await asyncio.sleep(0)
-    Expiry(live.database.engine, live.database.metrics, (0.001, 0.001), 100, 60.0).run_if_due()
+    Expiry(live.database.engine, live.database.metrics, (0.001, 0.001), ROOM, 100, 60.0).run_if_due()
     client = live.client(after=seen.sequence, filter_=ALL)
     await eventually(lambda: bool(live.hub._joined))  # and does not read on and on for what is gone
     live.store(episode_record("e-2", received_at_us=2**62))

@@ -14,6 +14,7 @@ from services.alerting.store.expiry import Expiry
 from services.alerting.store.tables import episodes
 from tests.services.alerting.records import (
     RECEIVED_AT_MS,
+    ROOM,
     TOPICS,
     Database,
     Record,
@@ -116,7 +117,7 @@ def _passes(e: dict[str, Any], wanted: EpisodeFilter) -> bool:
 def test_an_episode_is_whole_while_it_waits_to_be_deleted(database: Database) -> None:
     database.store([episode_record(f"e-{n}", received_at_us=n + 1) for n in range(10)])
     database.store([episode_record(f"e-{n}", 2, received_at_us=100) for n in range(10)])
-    expiry = Expiry(database.engine, database.metrics, (60.0, 60.0), chunk_rows=4, every_s=60.0)
+    expiry = Expiry(database.engine, database.metrics, (60.0, 60.0), ROOM, chunk_rows=4, every_s=60.0)
     for left in (6, 2, 0):
         expiry.run_if_due()
         assert len(database.read(read_newest_first, EpisodeFilter(), None, 100)) == database.rows("episodes") == left
@@ -131,7 +132,7 @@ def test_retention_takes_old_episodes_and_the_old_revisions_of_young_ones(databa
     database.store([episode_record("e-young", 1), episode_record("e-young", 2, **young)])
     database.store([episode_record("e-gone", 1, "retracted")])  # counted from when it entered Kafka
     kept_s = time.time() - RECEIVED_AT_MS / 1000 - 1000
-    expiry = Expiry(database.engine, database.metrics, (kept_s, kept_s), chunk_rows=4, every_s=1e-9)
+    expiry = Expiry(database.engine, database.metrics, (kept_s, kept_s), ROOM, chunk_rows=4, every_s=1e-9)
     for _ in range(4):
         expiry.run_if_due()
     assert database.episode("e-old") is database.episode("e-gone") is None

@@ -1,11 +1,14 @@
 import json
 import random
+import time
 from collections.abc import Iterable
 from typing import Any
 
-from services.alerting.store.expiry import Expiry
+import pytest
+
+from services.alerting.store.expiry import Expiry, Room
 from services.alerting.store.match_rows import MatchFilter, match_body, read_after, read_match, read_newest_first
-from tests.services.alerting.records import Database, Record, match_record
+from tests.services.alerting.records import ROOM, Database, Record, match_record
 
 
 def live(database: Database) -> list[str]:
@@ -76,7 +79,7 @@ def _comparable(stored: Iterable[Any]) -> list[tuple[Any, ...]]:
 def test_a_superseded_match_does_not_come_to_life_while_it_waits_to_be_deleted(database: Database) -> None:
     old = [match_record(f"m-{n}", supersedes=[f"m-{n - 1}"], received_at_us=1) for n in range(6)]
     database.store(old[::-1])  # the largest has the smallest sequence and is deleted first
-    expiry = Expiry(database.engine, database.metrics, (60.0, 60.0), chunk_rows=2, every_s=60.0)
+    expiry = Expiry(database.engine, database.metrics, (60.0, 60.0), ROOM, chunk_rows=2, every_s=60.0)
     for remaining in (4, 2, 0):
         expiry.run_if_due()
         assert live(database) == []
@@ -85,6 +88,28 @@ def test_a_superseded_match_does_not_come_to_life_while_it_waits_to_be_deleted(d
     for remaining in (4, 2, 0):
         expiry.run_if_due()
         assert database.rows("supersessions") == remaining
+
+
+@pytest.mark.parametrize(("rows", "record_bytes"), [(7, 10**12), (10**9, 7.5)])
+def test_the_oldest_matches_beyond_the_room_are_deleted_before_their_time(
+    database: Database, rows: int, record_bytes: float
+) -> None:
+    now_us = time.time_ns() // 1000
+    of_20 = [
+        match_record(f"m-{n}", supersedes=[f"m-{n - 1}"] if n else [], received_at_us=now_us + n) for n in range(20)
+    ]
+    database.store(random.Random(3).sample(of_20, 20))
+    length = max(len(row.body) for row in database.read(read_after, MatchFilter(), 0, 100))
+    room = Room(rows, int(record_bytes * length))
+    expiry = Expiry(database.engine, database.metrics, (3600.0, 3600.0), room, chunk_rows=5, every_s=60.0)
+    expiry.run_if_due()
+    assert (database.rows("matches"), database.count("stored_matches")) == (15, 20)
+    while expiry.is_due():
+        expiry.run_if_due()
+        assert live(database) == ["m-19"]
+    left = sorted(row.id for row in database.read(read_after, MatchFilter(), 0, 100))
+    assert left == sorted(f"m-{n}" for n in range(13, 20))
+    assert database.count("rows_expired_total", table="matches") == 13
 
 
 def test_what_supersedes_is_counted_once(database: Database) -> None:
