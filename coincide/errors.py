@@ -91,3 +91,17 @@ class QueryError(CoincideError):
     def message(self) -> str:
         """What is wrong with the field and what is allowed, without the field's name."""
         return self.allowed
+
+
+class CandidateLimitError(CoincideError):
+    """One row of a join has more candidate sets of events than the join may look at.
+
+    Its `row` is the row's number: of all rows pushed so far, or of all batches one behind the other.
+    """
+
+    def __init__(self, max_candidates: int, row: int) -> None:
+        super().__init__("max_candidates", max_candidates, f"row {row} has more than {max_candidates} candidate sets")
+        self.row = row
+
+    def __reduce__(self) -> tuple[type[CandidateLimitError], tuple[object, ...]]:
+        return type(self), (self.value, self.row)

@@ -53,25 +53,19 @@ def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Ar
     return _reaches(apart_us, graph, streams)
 
 
-def edge_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    """`reaches_us` of a clique whose members may be absent: an absent one bounds nothing, so each edge counts alone.
+def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
+    """`reaches_us` of a clique whose members may be absent, to know which sets were maximal before an event.
+
+    An event decides about a set that it fits into, and one more event may join that set later. Two edges lie between
+    those two events, which may have the same role. An absent member bounds nothing.
 
     Examples
     --------
     >>> from coincide.constraints.window import Window
     >>> graph = ConstraintGraph.clique("abc", {("a", "b"): Window(1), ("b", "c"): Window(1), ("a", "c"): Window(9)})
     >>> declared = {name: Stream(name, max_delay_s=10, longest_template_s=2) for name in "abc"}
-    >>> reaches_us(graph, declared).tolist(), edge_reaches_us(graph, declared).tolist()
-    ([-16000004, -13000002, -16000004], [-21000002, -13000002, -21000002])
-    """
-    return _reaches(_latest_bounds_us(graph, streams), graph, streams)
-
-
-def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    """`reaches_us` of a clique whose members may be absent, to know which sets were maximal before an event.
-
-    An event decides about a set that it fits into, and one more event may join that set later. Two edges lie between
-    those two events, which may have the same role. An absent member bounds nothing.
+    >>> reaches_us(graph, declared).tolist(), set_reaches_us(graph, declared).tolist()
+    ([-16000004, -13000002, -16000004], [-32000004, -24000004, -32000004])
     """
     edge_us = _latest_bounds_us(graph, streams)
     apart_us, roles = edge_us.copy(), np.arange(len(edge_us))

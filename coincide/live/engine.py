@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.changes import Changes
-from coincide.arrays.kinds import Int64Array
 from coincide.arrays.numbers import is_whole
 from coincide.constraints.conditions import JoinCondition
-from coincide.errors import CoincideError, DetectionsError, StreamError
+from coincide.errors import CandidateLimitError, CoincideError, DetectionsError, StreamError
 from coincide.joins.detections import Detections
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US
@@ -55,6 +54,7 @@ class EngineState:
     buffers: BuffersState
     queries: Mapping[str, QueryState]
     dropped: int
+    suspended: Mapping[str, CandidateLimitError]
 
 
 class Engine:
@@ -76,6 +76,9 @@ class Engine:
     ----------
     dropped : int
         Events that `max_buffered` dropped while they might still have found partners.
+    suspended : dict of CandidateLimitError
+        Queries that are paused because one row had too many candidates, and why. Such a query has no answer to that
+        batch; the answers of all others are complete.
 
     Examples
     --------
@@ -110,13 +113,16 @@ class Engine:
         self._in_force: dict[str, QueryState] = {}
         self._queries: dict[str, InstalledQuery] = {}
         self.dropped = 0
+        self.suspended: dict[str, CandidateLimitError] = {}
 
     @property
     def state(self) -> EngineState:
         """A copy of all that the later answers depend on: of the events that are buffered, and of the queries."""
         queries = {name: copy(query) for name, query in self._in_force.items()}
         bounds = self._max_buffered, self._limits
-        return EngineState(self._streams, *bounds, self._intake.state, self._buffers.state, queries, self.dropped)
+        return EngineState(
+            self._streams, *bounds, self._intake.state, self._buffers.state, queries, self.dropped, dict(self.suspended)
+        )
 
     @classmethod
     def restore(cls, state: EngineState) -> Engine:
@@ -128,6 +134,7 @@ class Engine:
         engine.dropped = state.dropped
         for name, query in state.queries.items():
             engine._put(name, copy(query))
+        engine.suspended = dict(state.suspended)
         return engine
 
     def install(self, name: str, condition: Condition) -> None:
@@ -146,14 +153,16 @@ class Engine:
         """Forget a query, if there is one of that name; what only it needed goes with the next eviction."""
         self._in_force.pop(name, None)
         self._queries.pop(name, None)
+        self.suspended.pop(name, None)
 
     def pause(self, name: str) -> None:
         """Let a query give no answers; events that come meanwhile count once it is resumed."""
         self._known(name).is_paused = True
 
     def resume(self, name: str) -> None:
-        """Let a paused query answer again, from the next batch on."""
+        """Let a paused or suspended query answer again, from the next batch on."""
         self._known(name).is_paused = False
+        self.suspended.pop(name, None)
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -225,7 +234,6 @@ class Engine:
         refs = self._buffers.drop_areas(np.array(codes, np.int32))
         for code in codes:
             self._intake.watermark.put(code, BEFORE_ALL_US)
-        self._dropped(refs)
         self._intake.forget_labels(self._buffers)
         return len(refs)
 
@@ -233,7 +241,7 @@ class Engine:
         """Drop all events, as nothing will come that could match them; return how many. Watermarks stay."""
         held = len(self._buffers)
         for name in self._streams:
-            self._dropped(self._buffers.buffer(name).evict_oldest(held))
+            self._buffers.buffer(name).evict_oldest(held)
         self._intake.forget_labels(self._buffers)
         return held
 
@@ -257,11 +265,14 @@ class Engine:
         return self._queries[name].look_ups
 
     def _changes(self, stream: str, batch: Events, *, meets_itself: bool) -> dict[str, tuple[Answer, Answer]]:
-        return {
-            name: query.changes(stream, batch, self._buffers)
-            for name, query in self._queries.items()
-            if query.meets_itself == meets_itself and stream in query.reach_us and not self._in_force[name].is_paused
-        }
+        changed = {}
+        for name, query in self._queries.items():
+            if query.meets_itself == meets_itself and stream in query.reach_us and not self._in_force[name].is_paused:
+                try:
+                    changed[name] = query.changes(stream, batch, self._buffers)
+                except CandidateLimitError as error:
+                    self._in_force[name].is_paused, self.suspended[name] = True, error
+        return changed
 
     def _put(self, name: str, query: QueryState) -> None:
         arguments = self._streams, self._limits, self._intake.labels, query.since
@@ -272,6 +283,7 @@ class Engine:
         else:
             installed = InstalledTuples(condition, *arguments)
         self._in_force[name], self._queries[name] = query, installed
+        self.suspended.pop(name, None)
 
     def _known(self, name: str) -> QueryState:
         if name not in self._in_force:
@@ -295,7 +307,6 @@ class Engine:
         if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
             self._evict()
             oldest = self._buffers.buffer(pushed).evict_oldest(self.buffered(pushed) - self._max_buffered)
-            self._dropped(oldest)
             self.dropped += len(oldest)
         if self._intake.is_eviction_due(len(self._buffers)):
             self._evict()
@@ -304,12 +315,7 @@ class Engine:
     def _evict(self) -> None:
         """Drop events that nothing on time can match any more, and templates that none is left of."""
         reach_us = farthest_us(self._streams, self._queries.values())
-        for refs in self._buffers.evict(self._intake.watermark.state_us, reach_us).values():
-            self._dropped(refs)
+        self._buffers.evict(self._intake.watermark.state_us, reach_us)
         new_codes = self._buffers.forget_templates()
         for query in self._queries.values() if new_codes else ():
             query.recode(self._buffers.templates, new_codes)
-
-    def _dropped(self, refs: Int64Array) -> None:
-        for query in self._queries.values() if len(refs) else ():
-            query.forget(refs)

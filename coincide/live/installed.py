@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.kinds import CodeArray
 from coincide.constraints.conditions import JoinCondition, SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.errors import DetectionsError, GraphError
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.events import Events
 from coincide.joins.pairs.installed_join import InstalledJoin
-from coincide.joins.retention import edge_reaches_us, farthest_by_stream, reach_us, reaches_us
+from coincide.joins.retention import farthest_by_stream, reach_us, reaches_us, set_reaches_us
 from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.installed_graph import CompleteTuples, InstalledGraph, checked_at_least, with_thresholds
+from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.partial_sets import PartialSets
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import PairLimits
@@ -39,6 +40,7 @@ class WindowCondition:
     threshold: float | None = None
     at_least: int | None = None
     sensors: SensorRule = "different"
+    max_candidates: int = MOST_CANDIDATES
 
     def __post_init__(self) -> None:
         checked_graph(self.graph)
@@ -76,9 +78,6 @@ class InstalledQuery(Protocol):
 
     def recode(self, templates: Mapping[str, TemplateRegistry], new_codes: Mapping[str, CodeArray]) -> None:
         """Follow a change of template codes: the new ones by old code, of each stream where they changed."""
-
-    def forget(self, refs: Int64Array) -> None:
-        """Forget what is known of events that have been dropped."""
 
 
 class InstalledPairs:
@@ -121,9 +120,6 @@ class InstalledPairs:
         if a in new_codes or b in new_codes:
             self._join = self._join.renewed(templates[a], templates[b], new_codes.get(a), new_codes.get(b))
 
-    def forget(self, refs: Int64Array) -> None:
-        """Do nothing: only the buffers know the events that they have dropped."""
-
 
 class InstalledTuples:
     """A window join at work: tuples of events from `since` on, each found when its last member arrives."""
@@ -147,9 +143,9 @@ class InstalledTuples:
             self._finder = CompleteTuples(self._installed, joint, condition.sensors, labels, since)
             reaches = reaches_us(graph, roles)
         else:
-            at_least = checked_at_least(condition.at_least, self._installed)
-            self._finder = PartialSets(self._installed, at_least, joint, condition.sensors, labels)
-            reaches = edge_reaches_us(graph, roles)
+            at_least, limit = checked_at_least(condition.at_least, self._installed), condition.max_candidates
+            self._finder = PartialSets(self._installed, at_least, joint, condition.sensors, labels, limit, since)
+            reaches = set_reaches_us(graph, roles)
         self.reach_us = farthest_by_stream(reaches, self._installed.streams)
 
     @property
@@ -178,10 +174,6 @@ class InstalledTuples:
     def recode(self, templates: Mapping[str, TemplateRegistry], new_codes: Mapping[str, CodeArray]) -> None:
         """Follow a change of template codes."""
         self._installed.recode(templates, new_codes)
-
-    def forget(self, refs: Int64Array) -> None:
-        """Forget what is known of events that have been dropped."""
-        self._finder.forget(refs)
 
 
 def farthest_us(streams: Mapping[str, Stream], queries: Iterable[InstalledQuery]) -> dict[str, int]:

@@ -39,7 +39,11 @@ class LiveJoin(Generic[Rows]):
         self._engine.install(ONLY, condition)
 
     def _pushed(self, stream: str, detections: Detections, key: npt.ArrayLike | None = None) -> Changes[Rows]:
-        return cast("Changes[Rows]", self._engine.push(stream, detections, key)[ONLY])
+        changes = self._engine.push(stream, detections, key)[ONLY]
+        if error := self._engine.suspended.get(ONLY):
+            self._engine.resume(ONLY)
+            raise error
+        return cast("Changes[Rows]", changes)
 
     @property
     def dropped(self) -> int:

@@ -12,6 +12,7 @@ from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.errors import GraphError
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
+from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES, checked_max_candidates
 from coincide.live.installed import WindowCondition
 from coincide.live.live_join import LiveJoin
 from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits
@@ -58,6 +59,8 @@ class WindowJoin(LiveJoin[Tuples]):
     max_buffered : int, optional
         Hard bound on the events kept of each stream, as in `TimingJoin`.
     pair_limits : PairLimits
+    max_candidates : int
+        With `at_least`: how many sets of three and more events, the last of them one row, the join may look at.
 
     Attributes
     ----------
@@ -86,7 +89,7 @@ class WindowJoin(LiveJoin[Tuples]):
     [[0, 1, -1]]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it asks, and its bounds by name
         self,
         graph: ConstraintGraph,
         streams: Iterable[Stream] | Mapping[str, Stream],
@@ -97,12 +100,14 @@ class WindowJoin(LiveJoin[Tuples]):
         keyed: bool = False,
         max_buffered: int | None = None,
         pair_limits: PairLimits = USUAL_LIMITS,
+        max_candidates: int = MOST_CANDIDATES,
     ) -> None:
         roles = streams_by_role(checked_graph(graph), streams)
         named = {role: stream.name for role, stream in roles.items()}
+        limit = checked_max_candidates(max_candidates)
         super().__init__(
             {stream.name: stream for stream in roles.values()}.values(),
-            WindowCondition(graph, named, threshold, at_least, checked_sensor_rule(sensors)),
+            WindowCondition(graph, named, threshold, at_least, checked_sensor_rule(sensors), limit),
             keyed=keyed,
             max_buffered=max_buffered,
             pair_limits=pair_limits,
@@ -128,5 +133,7 @@ class WindowJoin(LiveJoin[Tuples]):
         ------
         CoincideError
             As `TimingJoin.push`, or keys missing or in vain. Nothing of the batch has been taken in then.
+        CandidateLimitError
+            One row has more candidate sets than `max_candidates`. The batch has been taken in, but has no answer.
         """
         return self._pushed(stream, detections, key)

@@ -25,7 +25,6 @@ class QueryOffsets:
     def __init__(self, query: Query, edges: Sequence[RoleEdge], templates: VerifiedTemplates, most_pairs: int) -> None:
         self.query = query
         self.edges = edges
-        self.holds_jointly: dict[frozenset[int], bool] = {}
         kinds = dict.fromkeys((edge.window, edge.threshold) for edge in edges)
         room = max(1, most_pairs // len(kinds))
         self._caches = {kind: OffsetCache(*kind, templates, templates, room) for kind in kinds}

@@ -50,8 +50,8 @@ class Rules:
     def is_told(self, present: Mapping[str, Member]) -> bool:
         """Whether no way to swap roles of one frame that leaves the graph as it is lets earlier members come first."""
         frames = {role: member.frame for role, member in present.items()}
-        edges = {(edge.a, edge.b): (edge.window, self._least(edge)) for edge in self.graph.edges}
-        edges |= {(edge.b, edge.a): (edge.window.swapped(), self._least(edge)) for edge in self.graph.edges}
+        edges = {(edge.a, edge.b): (edge.window, self._least(edge) or 1.0) for edge in self.graph.edges}
+        edges |= {(edge.b, edge.a): (edge.window.swapped(), self._least(edge) or 1.0) for edge in self.graph.edges}
         renamings = (dict(zip(present, names, strict=True)) for names in permutations(present))
         same = (
             to

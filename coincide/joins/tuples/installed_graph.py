@@ -194,9 +194,6 @@ class CompleteTuples:
         )
         return insert, Tuples.none(len(graph.roles), len(graph.edges))
 
-    def forget(self, refs: Int64Array) -> None:
-        """Do nothing: only the buffers know the events that they have dropped."""
-
     def _pairs(self, stream: str, batch: Events, buffers: StreamBuffers) -> list[RefTuples]:
         """Find the tuples of two streams, which are the pairs of a timing join."""
         self._installed.bounds(buffers.templates)  # has all templates judged

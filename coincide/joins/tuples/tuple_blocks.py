@@ -26,7 +26,7 @@ from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import NEAR, Enumeration
 from coincide.joins.tuples.installed_graph import InstalledGraph, checked_at_least, with_thresholds
-from coincide.joins.tuples.maximal_sets import MemberSet
+from coincide.joins.tuples.maximal_sets import checked_max_candidates
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.partial_sets import PartialSets
 from coincide.joins.tuples.set_order import are_told
@@ -95,7 +95,7 @@ class BatchTuples:
             lambda: self._columns(members).edge_probabilities(self.graph),
         )
 
-    def maximal(self, where: Where | None, at_least: int) -> Tuples:
+    def maximal(self, where: Where | None, at_least: int, max_candidates: int) -> Tuples:
         """Return the maximal compatible sets of at least so many members, sorted."""
         if where is not None:
             raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
@@ -103,20 +103,16 @@ class BatchTuples:
         names = {id(batches[role]): role for role in graph.roles}  # one batch in two roles is one stream
         stream_of = {role: names[id(batches[role])] for role in graph.roles}
         installed = InstalledGraph(graph, stream_of, self.thresholds, USUAL_LIMITS)
-        labels = RowLabels(orders_ties=False)
-        sets = PartialSets(installed, checked_at_least(at_least, installed), self.joint, self.sensors, labels)
-        live, first = set[MemberSet](), {}
-        buffers, rows = StreamBuffers(graph.roles), 0
-        for name, events in zip(graph.roles, events_of([batches[name] for name in graph.roles]), strict=True):
-            batch = replace(events, ref=np.arange(rows, rows + len(events)))
-            coded = buffers.coded(name, batch, batches[name].templates)
-            for grown, before in sets.grow(name, coded, buffers):
-                live.add(grown)
-                live.discard(before or frozenset())
-            buffers.insert(name, coded)
-            first[name], rows = rows, rows + len(events)
-        tuples = sets.tuples(sorted(live, key=lambda members: _in_role_order(members, list(first.values()))))
-        tuples.members -= np.where(tuples.present, list(first.values()), 0)
+        labels, limit = RowLabels(orders_ties=False), checked_max_candidates(max_candidates)
+        sets = PartialSets(installed, checked_at_least(at_least, installed), self.joint, self.sensors, labels, limit)
+        first = np.cumsum([0, *(len(batches[name]) for name in graph.roles)])
+        buffers = StreamBuffers(graph.roles)
+        for nth, events in enumerate(events_of([batches[name] for name in graph.roles])):
+            name, batch = graph.roles[nth], replace(events, ref=np.arange(first[nth], first[nth + 1]))
+            buffers.insert(name, buffers.coded(name, batch, batches[name].templates))
+        table, by_role = sets.of_all(buffers)
+        tuples = sets.tuples(table, by_role[:, np.lexsort(by_role[::-1])])
+        tuples.members -= np.where(tuples.present, first[:-1], 0)
         return tuples
 
     def _pairs(self) -> Iterator[MemberBlock]:
@@ -179,14 +175,6 @@ def _root(roles: Sequence[RoleEvents]) -> int:
     """Return the first stream, or the smallest where that is much smaller."""
     smallest = min(range(len(roles)), key=lambda role: len(roles[role]))
     return smallest if NEAR * len(roles[smallest]) < len(roles[0]) else 0
-
-
-def _in_role_order(members: MemberSet, first: Sequence[int]) -> list[int]:
-    """Return the ref of each role's member, -1 where it is absent."""
-    refs = [-1] * len(first)
-    for ref in members:
-        refs[int(np.searchsorted(first, ref, side="right")) - 1] = ref
-    return refs
 
 
 def _check_batches(batches: Mapping[str, Detections], graph: ConstraintGraph) -> None:

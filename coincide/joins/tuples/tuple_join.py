@@ -11,6 +11,7 @@ from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.labels import Keys
+from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.members import in_order
 from coincide.joins.tuples.tuple_blocks import BatchTuples, Where
 
@@ -24,6 +25,7 @@ def window_join(
     sensors: SensorRule = "different",
     *,
     at_least: int | None = None,
+    max_candidates: int = MOST_CANDIDATES,
 ) -> Tuples:
     """Tuples of one event a role that satisfy every edge of the graph, and all of them at once.
 
@@ -44,7 +46,9 @@ def window_join(
         Which sensors the members may come from. Detections without a sensor differ from all others.
     at_least : int, optional
         Cliques only: so many members are enough, at least 2. The answer is then the sets of compatible events, at most
-        one of each role, that cannot grow. Python finds them event by event, as in a stream; `where` is not allowed.
+        one of each role, that cannot grow; `where` is not allowed.
+    max_candidates : int
+        With `at_least`: how many sets of three and more events, the last of them one row, the join may look at.
 
     Returns
     -------
@@ -56,6 +60,8 @@ def window_join(
     CoincideError
         Batches that are not those of the graph's roles or do not fit each other; a threshold, key or rule that cannot
         be used; or an edge without any threshold where times are not exact.
+    CandidateLimitError
+        One row has more candidate sets than `max_candidates`.
 
     References
     ----------
@@ -78,7 +84,7 @@ def window_join(
     """
     join = BatchTuples.of(batches, graph, key, threshold, sensors)
     if at_least is not None:
-        return join.maximal(where, at_least)
+        return join.maximal(where, at_least, max_candidates)
     blocks = list(join.blocks(where))
     nobody = np.empty((len(graph.roles), 0), np.int64)
     members = np.hstack([nobody, *(block.members.T for block in blocks)]).T

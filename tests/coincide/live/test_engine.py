@@ -47,8 +47,7 @@ tuple_conditions = st.builds(
     streams=st.sampled_from([{"a": "x", "b": "y", "c": "x"}, {"a": "x", "b": "x", "c": "x"}]),
     threshold=st.sampled_from([None, 0.2]),
     sensors=st.sampled_from(["different", "any"]),
-)
-Happening = tuple[str, Any]  # what is done, before the next row comes
+) | st.just(WindowCondition(ConstraintGraph.clique("ab", Window(2), 0.3), {"a": "x", "b": "y"}, 0.2, at_least=2))
 
 
 def runs_of(rows: list[Row], cuts: set[int]) -> list[list[Row]]:
@@ -128,6 +127,22 @@ def written(changes: Any) -> dict[str, Any]:
         name: (vars(insert).get("members", insert.probability).tolist(), insert.probability.tolist(), *late)
         for name, (insert, *late) in rows.items()
     }
+
+
+def test_a_query_with_too_many_candidates_is_suspended_and_the_others_are_complete() -> None:
+    detectors = [Stream(f"d{n}", longest_template_s=2) for n in range(5)]
+    engine, broad = Engine(detectors), [Histogram.uniform(-2, 0)]
+    burst = ConstraintGraph.clique([stream.name for stream in detectors], Window(2), 0.1)
+    engine.install("some", WindowCondition(burst, threshold=0.01, at_least=2, max_candidates=10))
+    engine.install("pairs", JoinCondition("d0", "d4", Window(2), 0.1))
+    found = [engine.push(stream.name, Detections([n * 1000], broad)) for n, stream in enumerate(detectors)]
+    assert [len(each["pairs"].insert) for each in found] == [0, 0, 0, 0, 1]
+    assert [len(each["some"].insert) for each in found] == [0, 1, 1, 1, 0]
+    assert (engine.suspended["some"].row, engine.suspended["some"].value) == (4, 10)
+    assert Engine.restore(engine.state).suspended.keys() == {"some"}
+    engine.resume("some")
+    assert len(engine.push("d0", Detections([90_000_000], broad))["some"].insert) == 0
+    assert engine.suspended == {}
 
 
 def points(times_s: list[float], area: str | None = None) -> Detections:

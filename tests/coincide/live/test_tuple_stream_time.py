@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coincide import CoincideError, ConstraintGraph, Detections, Histogram, Stream, Window, WindowJoin, window_join
-from coincide.errors import GraphError
+from coincide.errors import CandidateLimitError, GraphError
 
 SECOND_US = 1_000_000
 EVENTS = 600
@@ -111,3 +111,29 @@ def test_at_least_has_no_other_condition() -> None:
         window_join(frames, GRAPHS["uniform clique"], where=lambda members: members[:, 0] == 0, at_least=2)
     with pytest.raises(GraphError, match="at_least"):
         window_join(frames, GRAPHS["uniform clique"], at_least=2)  # one frame under two names
+
+
+def test_a_row_with_too_many_candidates_is_refused_and_the_join_goes_on() -> None:
+    """Which row is refused first does not depend on how rows come together; later pushes answer as ever."""
+    frames = {name: recorded(seed, 1).take(np.arange(80)) for seed, name in enumerate("abc")}
+    assert len({_first_refused(frames, together) for together in (1, 5, EVENTS)}) == 1
+
+
+def _first_refused(frames: dict[str, Detections], together: int) -> int:
+    streams = [Stream(name, 1e6, 2.2) for name in frames]
+    join, free = (WindowJoin(GRAPHS["uniform clique"], streams, 0.3, 2, max_candidates=n) for n in (4, 1000))
+    refused, answers = list[int](), 0
+    for name, frame in frames.items():
+        for first in range(0, len(frame), together):
+            rows = frame.take(np.arange(first, min(first + together, len(frame))))
+            whole = free.push(name, rows)
+            try:
+                changes = join.push(name, rows)
+            except CandidateLimitError as error:
+                refused.append(error.row)
+            else:
+                answers += len(changes.insert)
+                assert changes.insert.members.tolist() == whole.insert.members.tolist()
+                assert changes.retract.members.tolist() == whole.retract.members.tolist()
+    assert answers > 20 or together > 5
+    return refused[0]
