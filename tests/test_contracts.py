@@ -163,6 +163,7 @@ def test_the_scenario_has_matches_of_two_and_three_members(records: dict[str, li
 Spoil = Callable[[dict[str, Any]], object]
 LOOSE = {"window_s": 2, "threshold": 1}
 EDGE = {"between": ["s", "a"], "probability": 1}
+JOINT = {"probability": 0.5, "least": 0.4, "greatest": 0.6, "certain": False}
 SPOILED: dict[str, dict[str, Spoil]] = {
     "episodes": {
         "another format version": lambda r: r.update(v=2),
@@ -220,9 +221,11 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "a reason that nobody knows": lambda r: r.update(unknown={"occurred": "laziness"}),
         "unknown and no reason": lambda r: r.update(unknown={}),
         "half an occurrence": lambda r: r.update(occurred={"mean_us": 1}),
-        "edges and nothing superseded": lambda r: r.update(edges=[EDGE]),
-        "an impossible edge": lambda r: r.update(supersedes=[], edges=[{**EDGE, "probability": 0}]),
-        "superseding itself by name": lambda r: r.update(supersedes=["intruder"], edges=[EDGE]),
+        "edges and nothing superseded": lambda r: r.update(edges=[EDGE], joint=JOINT),
+        "edges and no joint probability": lambda r: r.update(supersedes=[], edges=[EDGE]),
+        "an impossible edge": lambda r: r.update(supersedes=[], joint=JOINT, edges=[{**EDGE, "probability": 0}]),
+        "bounds of nothing": lambda r: r.update(supersedes=[], edges=[EDGE], joint={**JOINT, "probability": None}),
+        "superseding itself by name": lambda r: r.update(supersedes=["intruder"], edges=[EDGE], joint=JOINT),
     },
     "dead-letters": {
         "another source": lambda r: r.update(source="gateway"),

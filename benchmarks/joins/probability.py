@@ -99,17 +99,18 @@ GRAPHS = {
 
 
 class TupleSize(NamedTuple):
-    """Tuples of one graph, all in one call."""
+    """Tuples of one graph, all in one call, of templates with so many buckets."""
 
     graph: str
     tuples: int
+    buckets: int = BUCKETS
 
 
 def of_tuples(size: TupleSize) -> list[tuple[int, Work]]:
     """Work out the probability, and the verdict whether it is at least 0.5; show how wide the widest interval is."""
     members, graph = GRAPHS[size.graph]
     rng = np.random.default_rng(1987)
-    sides = [templates_of(rng, BUCKETS) for _ in range(members)]
+    sides = [templates_of(rng, size.buckets) for _ in range(members)]
     index = rng.integers(TEMPLATES, size=(members, size.tuples))
     times_us = rng.integers(-1_500_000, 1_500_000, index.shape)
     return [
@@ -137,8 +138,9 @@ TUPLES = Costs(
     ways=("probability", "at least 0.5?"),
     sizes=[
         TupleSize(name, tuples)
-        for name, tuples in zip(GRAPHS, (100_000, 100_000, 10_000, 10_000, 2_000, 1_000, 100, 3), strict=True)
-    ],
+        for name, tuples in zip(GRAPHS, (100_000, 100_000, 10_000, 10_000, 2_000, 1_000, 1_000, 20), strict=True)
+    ]
+    + [TupleSize("4, each pair a window of its own", 1_000, buckets) for buckets in (8, 16)],
     quick=[TupleSize(name, 10) for name in GRAPHS if not name.startswith(("4,", "5,"))],
     works=of_tuples,
     shows="widest interval",
@@ -161,5 +163,5 @@ PAIRS = Costs(
 BENCHMARKS = [
     Benchmark("satisfaction_table", "tables of the offsets that satisfy, and a pair's probability", [TABLES, PAIRS]),
     Benchmark("occurred", "when a match occurred, and how many offsets are at least as probable", [MATCHES]),
-    Benchmark("joint_probability", f"how probable a tuple of templates with {BUCKETS} buckets is, by graph", [TUPLES]),
+    Benchmark("joint_probability", "how probable a tuple is, by graph and buckets", [TUPLES]),
 ]

@@ -11,6 +11,7 @@ import numpy as np
 
 from coincide.arrays.changes import ROWS_IN_TEXT, summary
 from coincide.arrays.kinds import BoolArray, FloatArray, LabelArray
+from coincide.probability.joint import JointProbability
 
 ROWS_IN_TABLE = 10
 
@@ -65,41 +66,65 @@ class Tuples:
     members : ndarray, shape (n, k)
         One event of each role, in the order of the graph's roles: positions (int64) in a batch, ids or row numbers in
         a stream. Where a role is absent from the tuple (`at_least`): -1, or "" if ids are text.
-    probabilities, edge_probabilities : callable
-        Compute the two attributes below.
+    joint, edge_probabilities : callable
+        Compute the joint probabilities with their bounds, and the probabilities of the edges.
     present : ndarray of bool, shape (n, k), optional
         Which roles are present; by default all.
+    threshold : float, optional
+        The joint threshold that the tuples reach.
 
     Examples
     --------
-    >>> Tuples(np.array([[0, 4, 1], [2, 5, -1]]), lambda: np.ones(2), lambda: np.ones((2, 3)))
+    >>> from coincide.probability import JointProbability
+    >>> sure = JointProbability.exactly(np.ones(2))
+    >>> Tuples(np.array([[0, 4, 1], [2, 5, -1]]), lambda: sure, lambda: np.ones((2, 3)))
     Tuples(2 of 3 roles: (0, 4, 1), (2, 5, -1))
     """
 
     def __init__(
         self,
         members: LabelArray,
-        probabilities: Callable[[], FloatArray],
+        joint: Callable[[], JointProbability],
         edge_probabilities: Callable[[], FloatArray],
         present: BoolArray | None = None,
+        threshold: float | None = None,
     ) -> None:
         self.members = members
         self.present = np.broadcast_to(np.True_, members.shape) if present is None else present
-        self._probabilities = probabilities
+        self._compute_joint = joint
         self._edge_probabilities = edge_probabilities
+        self._threshold = threshold
 
     @classmethod
     def none(cls, roles: int, edges: int) -> Tuples:
         """Return no tuples."""
-        return cls(np.empty((0, roles), np.int64), lambda: np.empty(0), lambda: np.empty((0, edges)))
+        return cls(np.empty((0, roles), np.int64), lambda: JointProbability.unset(0), lambda: np.empty((0, edges)))
 
     def __len__(self) -> int:
         return len(self.members)
 
     @cached_property
     def probability(self) -> FloatArray:
-        """P of all edges between present members at once, float64 (n,)."""
-        return self._probabilities()
+        """P of all edges between present members at once, the joint probability, float64 (n,): the best guess."""
+        return self._joint.value
+
+    @cached_property
+    def probability_bounds(self) -> FloatArray:
+        """Least and greatest value that the joint probability can have, float64 (n, 2); equal where it is exact."""
+        return np.stack((self._joint.lower, self._joint.upper), axis=1)
+
+    @cached_property
+    def is_certain(self) -> BoolArray:
+        """Whether each tuple reaches the joint threshold for certain, bool (n,).
+
+        Where it is False, the threshold lies within bounds 1e-5 apart, and `probability` between them decided.
+        Without a joint threshold all are True.
+        """
+        return np.ones(len(self), np.bool_) if self._threshold is None else self._joint.is_certain(self._threshold)
+
+    @cached_property
+    def _joint(self) -> JointProbability:
+        return self._compute_joint()
 
     @cached_property
     def edge_probability(self) -> FloatArray:

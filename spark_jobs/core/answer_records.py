@@ -95,6 +95,7 @@ def _match_records(state: ShardState, active: ActiveQuery, accepted: AcceptedBat
             chance_rate_hz=verdicts.chance_rate_hz[nth],
             unknown=verdicts.unknown[nth],
             members=members,
+            joint=UNSET if is_pair else verdicts.joint[nth],
             edges=UNSET if is_pair else verdicts.edges[nth],
             supersedes=UNSET if is_pair else [match_id(query.id, smaller)] if smaller else [],
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -13,9 +13,16 @@ from coincide import ConstraintGraph
 from coincide.arrays.kinds import BoolArray, PositionArray
 from coincide.constraints.graph import induced
 from coincide.joins.tuples.members import MemberColumns
-from coincide.probability import OccurrenceColumns, occurrence_columns
+from coincide.probability import JointProbability, OccurrenceColumns, occurrence_columns
 from coincide.queries import Query
-from spark_jobs.records.match_records import GRAPH, EdgeRecord, OccurrenceRecord, Unknown, unknown_because
+from spark_jobs.records.match_records import (
+    GRAPH,
+    EdgeRecord,
+    JointRecord,
+    OccurrenceRecord,
+    Unknown,
+    unknown_because,
+)
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
 ABSENT = -1
@@ -104,6 +111,10 @@ class Verdicts:
     chance_rate_hz: list[float | None]
     edges: list[list[EdgeRecord]]
     unknown: list[Unknown | UnsetType]  # why one of the others is None
+    joint: list[JointRecord] = field(default_factory=list)  # none for pairs
+
+
+NOTHING = JointRecord(0.0, 0.0, 0.0, certain=True)
 
 
 @dataclass(frozen=True)
@@ -119,13 +130,19 @@ class TupleJudge:
         probability = [0.0] * len(members)
         occurred: list[OccurrenceRecord | None] = [None] * len(members)
         edges: list[list[EdgeRecord]] = [[]] * len(members)
+        joint = [NOTHING] * len(members)
         for alike in alike_tuples(self.query, members, self.rows, self.templates):
-            of_all, when = _of_all(alike)
+            of_all, when = _of_all(alike, self.query.joint_threshold)
             of_edges = self._edges(alike)
             for nth, at in enumerate(alike.at.tolist()):
-                probability[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
+                joint[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
+                probability[at] = self._thresholded(joint[at], edges[at])
         unknown = [unknown_because(None if when else GRAPH, GRAPH) for when in occurred]
-        return Verdicts(probability, occurred, [None] * len(members), edges, unknown)
+        return Verdicts(probability, occurred, [None] * len(members), edges, unknown, joint)
+
+    def _thresholded(self, joint: JointRecord, edges: Sequence[EdgeRecord]) -> float:
+        """Return the probability that the query has a threshold for."""
+        return joint.probability if self.query.joint_threshold is not None else min(each.probability for each in edges)
 
     def _edges(self, alike: AlikeTuples) -> list[list[EdgeRecord]]:
         """Return each tuple's edges in the order of the query's, named as it names them."""
@@ -141,14 +158,20 @@ class TupleJudge:
         return records
 
 
-def _of_all(alike: AlikeTuples) -> tuple[list[float], Sequence[OccurrenceRecord | None]]:
+def _of_all(alike: AlikeTuples, threshold: float | None) -> tuple[list[JointRecord], Sequence[OccurrenceRecord | None]]:
     """Return the joint probability, and the onset that only a clique of one symmetric window has: its mass is it."""
     graph, columns = alike.graph, alike.columns
     window = graph.uniform_window
     if window is None:
-        return columns.probabilities(graph).round(DECIMALS).tolist(), [None] * len(alike.at)
+        return _joint_records(columns.joint(graph, threshold), threshold), [None] * len(alike.at)
     when = occurrence_columns(columns.templates, columns.template_index, columns.detected_at_us, window)
-    return when.probability.round(DECIMALS).tolist(), as_recorded(when)
+    return _joint_records(JointProbability.exactly(when.probability), threshold), as_recorded(when)
+
+
+def _joint_records(joint: JointProbability, threshold: float | None) -> list[JointRecord]:
+    certain = [True] * len(joint) if threshold is None else joint.is_certain(threshold).tolist()
+    columns = (each.round(DECIMALS).tolist() for each in (joint.value, joint.lower, joint.upper))
+    return [JointRecord(*fields) for fields in zip(*columns, certain, strict=True)]
 
 
 def as_recorded(when: OccurrenceColumns) -> list[OccurrenceRecord]:

@@ -61,8 +61,20 @@ def unknown_because(occurred: UnknownReason | None, chance_rate_hz: UnknownReaso
     return Unknown(occurred, chance_rate_hz) if occurred or chance_rate_hz else UNSET
 
 
+class JointRecord(Struct, frozen=True):
+    """How probable it is that all edges hold at once: the best guess, between certified bounds."""
+
+    probability: float
+    least: float
+    greatest: float
+    certain: bool  # whether it reaches the query's joint threshold for certain; true where there is none
+
+
 class FusedMatch(Struct, frozen=True, kw_only=True):
-    """An immutable match; `edges` and `supersedes` are those of queries of more than two roles.
+    """An immutable match; `joint`, `edges` and `supersedes` are those of queries of more than two roles.
+
+    `probability` is the one that the query's threshold is about: the joint one where there is a joint threshold, else
+    that of the least probable edge.
 
     `chance_rate_hz` is advisory: how many matches of this query at least as probable as this one chance alone would
     give in this area per second. Where it or `occurred` is None, `unknown` says why.
@@ -81,6 +93,7 @@ class FusedMatch(Struct, frozen=True, kw_only=True):
     chance_rate_hz: float | None
     unknown: Unknown | UnsetType = UNSET
     members: Sequence[RecordMember]
+    joint: JointRecord | UnsetType = UNSET
     edges: Sequence[EdgeRecord] | UnsetType = UNSET
     supersedes: Sequence[str] | UnsetType = UNSET
 

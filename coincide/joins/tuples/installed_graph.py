@@ -189,8 +189,9 @@ class CompleteTuples:
             columns = self._columns(tuples, buffers)
         insert = Tuples(
             self._labels.names(tuples.ref.T),
-            lambda: columns.probabilities(graph),
+            lambda: columns.joint(graph, self._threshold),
             lambda: columns.edge_probabilities(graph),
+            threshold=self._threshold,
         )
         return insert, Tuples.none(len(graph.roles), len(graph.edges))
 

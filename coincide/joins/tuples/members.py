@@ -10,7 +10,7 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.probability.joint.probability import checked_tuples, joint_at_least, joint_probabilities
-from coincide.probability.joint.refinement import edge_probabilities
+from coincide.probability.joint.refinement import JointProbability, edge_probabilities
 from coincide.templates.histogram import Histogram
 
 
@@ -25,9 +25,9 @@ class MemberColumns:
     template_index: CodeArray | Int64Array
     detected_at_us: Int64Array
 
-    def probabilities(self, graph: ConstraintGraph) -> FloatArray:
-        """Return the joint probability of each tuple, float64 (n,)."""
-        return joint_probabilities(graph, self.templates, self.template_index, self.detected_at_us).value
+    def joint(self, graph: ConstraintGraph, threshold: float | None = None) -> JointProbability:
+        """Return the joint probability of each tuple, as near as it takes to tell whether it reaches the threshold."""
+        return joint_probabilities(graph, self.templates, self.template_index, self.detected_at_us, threshold)
 
     def at_least(self, graph: ConstraintGraph, threshold: float) -> BoolArray:
         """Whether each tuple's joint probability reaches the threshold, bool (n,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.installed_graph import InstalledGraph
 from coincide.joins.tuples.maximal_sets import CompatibleEvents
 from coincide.joins.tuples.members import MemberColumns
+from coincide.probability.joint import JointProbability
 from coincide.templates.histogram import Histogram
 
 ABSENT = -1
@@ -42,12 +44,12 @@ class PartialColumns:
             reaches[at] = columns.at_least(graph, threshold)
         return reaches
 
-    def joint(self) -> FloatArray:
-        """Return the joint probability of the members present, float64 (n,)."""
-        probability = np.empty(self.present.shape[1])
+    def joint(self, threshold: float | None) -> JointProbability:
+        """Return the joint probability of the members present, as well as the threshold needs."""
+        joint = JointProbability.unset(self.present.shape[1])
         for at, graph, columns in self._alike(self.graph.uniform_window is not None):
-            probability[at] = columns.probabilities(graph)
-        return probability
+            joint.put(at, columns.joint(graph, threshold))
+        return joint
 
     def of_edges(self) -> FloatArray:
         """Return the probability of each edge, NaN where a member is absent; float64 (n, edges)."""
@@ -173,8 +175,9 @@ class PartialSets:
 
     def tuples(self, table: MemberTable, by_role: PositionArray) -> Tuples:
         """Return tuples by role as an answer."""
-        columns = table.columns(by_role)
-        return Tuples(self.labels.names(table.refs(by_role).T), columns.joint, columns.of_edges, columns.present.T)
+        columns, names = table.columns(by_role), self.labels.names(table.refs(by_role).T)
+        joint = partial(columns.joint, self.threshold)
+        return Tuples(names, joint, columns.of_edges, columns.present.T, self.threshold)
 
 
 class _Meetings:

@@ -91,8 +91,9 @@ class BatchTuples:
         """Return tuples of positions; their probabilities are computed when first asked for."""
         return Tuples(
             members,
-            lambda: self._columns(members).probabilities(self.graph),
+            lambda: self._columns(members).joint(self.graph, self.joint),
             lambda: self._columns(members).edge_probabilities(self.graph),
+            threshold=self.joint,
         )
 
     def maximal(self, where: Where | None, at_least: int, max_candidates: int) -> Tuples:

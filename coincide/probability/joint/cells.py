@@ -38,6 +38,7 @@ class Cells:
     condition: Condition
     radius: float
     exact_times: bool
+    is_exact = False
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """P(all windows hold), no further off than allowed."""

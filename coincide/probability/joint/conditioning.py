@@ -32,6 +32,11 @@ class Condition:
     member: int
     rest: Plan
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the rest is."""
+        return self.rest.is_exact
+
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """P(all windows hold): as good as the rest's."""
         step = max(1, ELEMENTS_PER_STEP // self.break_points(members))

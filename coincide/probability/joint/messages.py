@@ -178,6 +178,7 @@ class Forest:
 
     links: Links
     edges: Sequence[int]
+    is_exact = True
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """P(all windows hold), exact, as many tuples at a time as the cache holds."""

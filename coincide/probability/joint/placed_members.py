@@ -110,6 +110,10 @@ class Estimate:
 class Plan(Protocol):
     """A way to the joint probability of all tuples of one shape."""
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the estimates have no radius, but for tuples at which floats are too coarse."""
+
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """Return P(all windows hold) for n tuples."""
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
+from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
 from coincide.probability.difference import match_probabilities
 from coincide.probability.joint.cells import Cells
 from coincide.probability.joint.conditioning import Condition
+from coincide.probability.joint.four_clique import FourClique
 from coincide.probability.joint.member_links import Links
 from coincide.probability.joint.messages import Forest
 from coincide.probability.joint.placed_members import Estimate, PlacedMember, Plan
@@ -29,6 +30,11 @@ class Product:
     """Groups of members that nothing ties together."""
 
     parts: tuple[tuple[tuple[int, ...], Plan], ...]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all groups are."""
+        return all(plan.is_exact for _, plan in self.parts)
 
     def estimate(self, members: Mapping[int, PlacedMember]) -> Estimate:
         """Multiply what the groups have."""
@@ -62,9 +68,22 @@ def _plan_without_points(links: Links, shape: TupleShape, radius: float) -> Plan
         member = min((chosen[0] for chosen in sets), key=lambda each: (break_points(each), each))
         return Condition(links, member, plan(links.without(member), shape, radius))
     member = min((each for chosen in sets for each in chosen), key=lambda each: (-len(links.reach[each]), each))
-    share = radius / further
-    condition = Condition(links, member, plan(links.without(member), shape, radius - share))
-    return Cells(condition, share, exact_times=bool(shape.exact & (links.reach.keys() - {member})))
+    left = links.without(member)
+    share = radius * MOST_OF_IT if _is_four_clique(left, shape) else radius / further
+    condition = Condition(links, member, plan(left, shape, radius - share))
+    cells = Cells(condition, share, exact_times=bool(shape.exact & left.reach.keys()))
+    return FourClique(links, cells) if _is_four_clique(links, shape) else cells
+
+
+MOST_OF_IT = 0.9  # of a radius: a clique of four needs the rest only where floats are too coarse
+
+
+def _is_four_clique(links: Links, shape: TupleShape) -> bool:
+    return (
+        len(links.reach) == 4
+        and all(len(own) == 3 for own in links.reach.values())
+        and not (shape.exact & links.reach.keys())
+    )
 
 
 def edge_probabilities(graph: ConstraintGraph, tuples: EventTuples) -> FloatArray:
@@ -114,6 +133,9 @@ def _by_tree(graph: ConstraintGraph, in_tree: BoolArray) -> Iterator[tuple[Int64
 
 
 WIDEST = 1e-3
+WIDEST_AT_FIRST = 0.03
+NARROWEST = 1e-5  # beyond it each tenth of the width costs three times as many cells
+ACCURACY = 1e-12  # of a verdict, as for pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,30 +144,88 @@ class JointProbability:
 
     The bounds `lower` and `upper` are at most 1e-3 apart, and equal where the probability is exact (up to rounding,
     which stays below 1e-12). The best guess is `value`, between them.
+
+    Examples
+    --------
+    >>> bounds = np.array([0.4, 0.5]), np.array([0.4, 0.50001])
+    >>> joint = JointProbability(*bounds, value=np.array([0.4, 0.500004]))
+    >>> joint.at_least(0.500002).tolist(), joint.is_certain(0.500002).tolist()
+    ([False, True], [True, False])
     """
 
     lower: FloatArray
     upper: FloatArray
     value: FloatArray
 
+    @classmethod
+    def unset(cls, count: int) -> JointProbability:
+        """Return room for so many."""
+        return cls(*(np.empty(count) for _ in range(3)))
+
+    @classmethod
+    def exactly(cls, value: FloatArray) -> JointProbability:
+        """Return what is known."""
+        return cls(value, value, value)
+
     def __len__(self) -> int:
         return len(self.value)
+
+    def at_least(self, threshold: float) -> BoolArray:
+        """Whether each probability reaches a threshold, as far as is known: `value` decides where the bounds do not."""
+        holds: BoolArray = self.value >= threshold - ACCURACY / 2
+        return holds
+
+    def is_certain(self, threshold: float) -> BoolArray:
+        """Whether the bounds say which side of a threshold each probability is on."""
+        least = threshold - ACCURACY / 2
+        return (self.lower >= least) | (self.upper < least)
+
+    def put(self, rows: IndexArray, by: JointProbability) -> None:
+        """Replace those at `rows`."""
+        self.lower[rows], self.upper[rows], self.value[rows] = by.lower, by.upper, by.value
 
 
 def refined(graph: ConstraintGraph, tuples: EventTuples, widest: float = WIDEST) -> JointProbability:
     """Return intervals no wider than `widest`: exact where that is cheap, else refined where cheap bounds are wider."""
     plans = _Plans(graph, widest / 2)
-    if plans.are_exact:
-        value = np.clip(plans.estimate(tuples).value, 0.0, 1.0)
-        return JointProbability(value, value, value)
+    joint = JointProbability.unset(len(tuples))
+    inexact = [np.empty(0, np.int64)]
+    for block in tuples.blocks():
+        if plans.is_exact(block):
+            estimate = plans.estimate(block)
+            least, most = estimate.value - estimate.radius, estimate.value + estimate.radius
+            bounds = (np.clip(each, 0.0, 1.0) for each in (least, most, estimate.value))
+            joint.put(block.rows, JointProbability(*bounds))
+        else:
+            inexact.append(block.rows)
+    rows = np.sort(np.concatenate(inexact))
+    joint.put(rows, _bounded(graph, tuples.take(rows), plans, widest))
+    return joint
+
+
+def refined_about(graph: ConstraintGraph, tuples: EventTuples, threshold: float) -> JointProbability:
+    """Return intervals no wider than 1e-3, and than 1e-5 where one still has the threshold inside."""
+    joint = refined(graph, tuples)
+    open_rows = np.flatnonzero(~joint.is_certain(threshold))
+    if len(open_rows):
+        joint.put(open_rows, refined(graph, tuples.take(open_rows), NARROWEST))
+    return joint
+
+
+def _bounded(graph: ConstraintGraph, tuples: EventTuples, plans: _Plans, widest: float) -> JointProbability:
+    """Bound what no plan makes exact, by trees, and by the plans where these bounds are wider than `widest`."""
+    if not len(tuples):
+        return JointProbability.unset(0)
     lower, upper = tree_bounds(graph, tuples, edge_probabilities(graph, tuples))
     value = (lower + upper) / 2
     wide = np.flatnonzero(upper - lower > widest)
-    estimate = plans.estimate(tuples.take(wide))
-    least = np.maximum(lower[wide], estimate.value - estimate.radius)
-    most = np.minimum(upper[wide], estimate.value + estimate.radius)
-    lower[wide], upper[wide] = np.minimum(least, most), np.maximum(least, most)  # exact ones may have crossed: rounding
-    value[wide] = np.clip(estimate.value, lower[wide], upper[wide])
+    for block in tuples.take(wide).blocks():
+        estimate, rows = plans.estimate(block), wide[block.rows]
+        least = np.maximum(lower[rows], estimate.value - estimate.radius)
+        most = np.minimum(upper[rows], estimate.value + estimate.radius)
+        # exact ones may have crossed: rounding
+        lower[rows], upper[rows] = np.minimum(least, most), np.maximum(least, most)
+        value[rows] = np.clip(estimate.value, lower[rows], upper[rows])
     return JointProbability(lower, upper, value)
 
 
@@ -156,21 +236,17 @@ class _Plans:
         self._links, self._window, self._radius = Links.of(graph), graph.uniform_window, radius
         self._of_shape: dict[TupleShape, Plan] = {}
 
-    @property
-    def are_exact(self) -> bool:
-        """Whether one member at most must be fixed, whatever the templates."""
-        return self._window is not None or len(next(self._links.cycle_breakers())) < 2
+    def is_exact(self, block: TupleBlock) -> bool:
+        """Whether one plan gives the exact probability of these tuples, of templates rather than of exact times."""
+        return self._window is not None or self._plan(block.shape).is_exact
 
-    def estimate(self, tuples: EventTuples) -> Estimate:
-        value, radius = np.empty(len(tuples)), np.empty(len(tuples))
-        for block in tuples.blocks():
-            estimate = self._block(block)
-            value[block.rows], radius[block.rows] = estimate.value, estimate.radius
-        return Estimate(value, radius)
-
-    def _block(self, block: TupleBlock) -> Estimate:
+    def estimate(self, block: TupleBlock) -> Estimate:
+        """Compute the tuples of a block."""
         if self._window is not None:
             return Estimate.exact(PosteriorPieces(Members(block.templates, block.reported, self._window)).mass)
-        if block.shape not in self._of_shape:
-            self._of_shape[block.shape] = plan(self._links, block.shape, self._radius)
-        return self._of_shape[block.shape].estimate(block.members())
+        return self._plan(block.shape).estimate(block.members())
+
+    def _plan(self, shape: TupleShape) -> Plan:
+        if shape not in self._of_shape:
+            self._of_shape[shape] = plan(self._links, shape, self._radius)
+        return self._of_shape[shape]

@@ -50,6 +50,15 @@ class EdgeProbabilityBody(BaseModel):
     probability: float = Field(gt=0, le=1)
 
 
+class JointProbabilityBody(BaseModel):
+    """How probable it is that all windows between the members hold at once."""
+
+    probability: float = Field(ge=0, le=1, description="The best guess.")
+    least: float = Field(ge=0, le=1, description="It is certainly not less.")
+    greatest: float = Field(ge=0, le=1, description="It is certainly not more.")
+    certain: bool = Field(description="False where the query's joint_threshold lies between least and greatest.")
+
+
 class MatchBody(BaseModel):
     """Detections that happened together, as the fusion job found them."""
 
@@ -60,7 +69,12 @@ class MatchBody(BaseModel):
     query: str
     query_version: int
     area: str
-    probability: float = Field(ge=0, le=1, description="That all windows between its members hold at once.")
+    probability: float = Field(
+        ge=0,
+        le=1,
+        description="The one that the query's threshold is about: that all windows between its members hold at once "
+        "where the query has a joint_threshold, else that the least probable of them holds.",
+    )
     earliest_us: int
     latest_us: int
     received_at_us: int = Field(description="When ingest had the last of its members in hand.")
@@ -79,6 +93,9 @@ class MatchBody(BaseModel):
     )
     members: list[MatchMemberBody] = Field(
         min_length=2, max_length=16, description="In the order of the query's roles; at_least leaves some out."
+    )
+    joint: JointProbabilityBody | None = Field(
+        None, description="That all windows hold at once; absent for queries of two roles."
     )
     edges: list[EdgeProbabilityBody] | None = Field(
         None, description="The query's edges between these members; absent for queries of two roles."

@@ -33,7 +33,12 @@ class MatchParameters(PageParameters):
     sensor: str | None = Field(None, max_length=200, description="Only matches with a member from this sensor.")
     from_: Instant | None = Field(None, alias="from", description="Only what may have happened at or after this time.")
     to: Instant | None = Field(None, description="Only what may have happened at or before this time.")
-    min_probability: float | None = Field(None, ge=0, le=1, description="Only matches at least as probable.")
+    min_probability: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Only matches whose `probability`, the one that their query has a threshold for, is at least this.",
+    )
     superseded: Literal["false", "true", "any"] = Field(
         "false", description="false: only live matches; true: only those that a larger match superseded; any: both."
     )

@@ -1,12 +1,13 @@
 """How Pairs, Tuples and Changes look in a session: count and first rows, and no probability that nobody asked for."""
 
+from typing import Any
+
 import numpy as np
 
 from coincide import Changes, Pairs, Tuples
-from coincide.arrays.kinds import FloatArray
 
 
-def not_asked_for() -> FloatArray:
+def not_asked_for() -> Any:
     raise AssertionError("a probability was computed")
 
 

@@ -79,12 +79,14 @@ def test_a_record_of_three_members_holds_what_the_contract_says() -> None:
     identity = [["a", "north", "p1", 10**9], ["b", "south", "s1", 1001 * 10**6], ["c", "tower", "t1", 1002_250_000]]
     content = json.dumps(["valley", *identity], separators=(",", ":"))
     # X_s is 1000 + x, x uniform on 0 to 2, and x <= 1.5 has 3/4; X_t is 1001.25 to 1003.25, so at most 1.5 after
-    # X_s with (x + 0.25) / 2: together the integral of (x + 0.25) / 4 from 0 to 1.5
+    # X_s with (x + 0.25) / 2: together the integral of (x + 0.25) / 4 from 0 to 1.5, which is 0.375
     expected = {"v": 1, "query": "valley", "query_version": 1, "area": "bay", "received_at_us": 10**15}
     expected |= {"earliest_us": 1000 * 10**6, "latest_us": 1003_250_000}
     assert match == expected | {
         "id": "m-" + hashlib.sha256(content.encode()).hexdigest()[:32],
-        "probability": pytest.approx((1.5**2 / 2 + 0.25 * 1.5) / 4, abs=1e-12),
+        "probability": pytest.approx(0.375, abs=1e-12),
+        "joint": {"probability": match["probability"]}
+        | {"least": match["probability"], "greatest": match["probability"], "certain": True},
         "occurred": None,  # only a clique of one symmetric window has an onset
         "chance_rate_hz": None,
         "unknown": {"occurred": "graph", "chance_rate_hz": "graph"},
@@ -96,6 +98,18 @@ def test_a_record_of_three_members_holds_what_the_contract_says() -> None:
     }
     stamped = [(member["role"], member["stream"], member["template"]) for member in members]
     assert stamped == [("a", "p", sure.id), ("b", "s", unsure.id), ("c", "t", unsure.id)]
+
+
+def test_the_probability_is_the_one_with_a_threshold() -> None:
+    unsure = Histogram.uniform(-1, 1)
+    query = valley()
+    query["within"] = [{**edge, "threshold": 0.6} for edge in query["within"]]
+    rows = [P, Row("s1", 1001, unsure, "s", "south"), Row("t1", 1002.25, unsure, "t", "tower")]
+    (match,) = matches(core(query).push([frame(0, rows)]))
+    assert match["probability"] == min(edge["probability"] for edge in match["edges"])
+    assert match["probability"] == pytest.approx(1 - 1.75**2 / 8, abs=1e-12)
+    assert match["joint"]["probability"] == pytest.approx(0.375, abs=1e-12)
+    assert match["joint"]["certain"]
 
 
 def test_the_onset_of_a_clique_is_told() -> None:

@@ -23,6 +23,18 @@ def test_it_equals_counting(one: Tuple) -> None:
         assert abs(value - exact) < ROUNDING
 
 
+SPREAD = small_templates().filter(lambda each: bool((np.diff(each.edges_s) > 0).all()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(4, 3), st.lists(SPREAD, min_size=4, max_size=4))
+def test_four_members_on_all_cycles_equal_counting(graph: ConstraintGraph, own: list[Histogram]) -> None:
+    one = Tuple(graph, own, [0] * 4)
+    lower, value, upper = one.joint()
+    assert lower == value == upper
+    assert abs(value - one.exact()) < ROUNDING
+
+
 @settings(max_examples=15, deadline=None)
 @given(graphs(5, 1), st.lists(small_templates(), min_size=5, max_size=5))
 def test_five_members_on_one_cycle_equal_counting(graph: ConstraintGraph, own: list[Histogram]) -> None:

@@ -1,4 +1,5 @@
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -99,6 +100,17 @@ def test_it_is_the_share_of_simulated_tuples(graph: ConstraintGraph) -> None:
     share, error = simulated(graph, own, (at_us[:, 0] / 1e6).tolist(), 400_000)
     assert joint.lower[0] - 4 * error <= share <= joint.upper[0] + 4 * error
     assert 0.004 < share < 0.9
+
+
+def test_four_in_order_are_one_order_of_24() -> None:
+    unit, after = Histogram.uniform(0, 1), Window(lo_s=0, hi_s=1e9)
+    pairs = list(combinations("abcd", 2))
+    graph = ConstraintGraph.clique("abcd", dict.fromkeys(pairs, after))
+    assert Tuple(graph, [unit] * 4, [0] * 4).joint() == pytest.approx((1 / 24,) * 3, abs=1e-15)
+    # windows that end besides: d is at most 1/2 after a, so all within it: 24 orders of 4 / 2^4 - 3 / 2^4
+    within = {**dict.fromkeys(pairs, after), ("a", "d"): Window(lo_s=0, hi_s=0.5)}
+    within_half = Tuple(ConstraintGraph.clique("abcd", within), [unit] * 4, [0] * 4).joint()
+    assert within_half == pytest.approx(((4 / 8 - 3 / 16) / 24,) * 3, abs=1e-15)
 
 
 def test_windows_without_end_are_an_order() -> None:
