@@ -24,3 +24,21 @@ def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """Return an array of the same content that nobody can write to: the array itself if it is one, else a copy."""
+    owner: object = array
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    if owner is None:
+        return array
+    if array.strides == (0,) and len(array):  # one value for all rows needs no memory for each
+        return np.broadcast_to(sealed(array[:1].copy()), array.shape)
+    return sealed(array.copy())
+
+
+def sealed(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """Return the same array, which nobody can write to from now on; only for whoever made it."""
+    array.flags.writeable = False
+    return array

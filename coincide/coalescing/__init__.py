@@ -8,7 +8,8 @@
 >>> select_schemes(costs).eager.tolist()
 [True, False]
 
-``measure_costs(time.process_time)`` is this machine's own profile, to be given in place of `PAPER`.
+`PAPER` was fitted to the paper's choices and says nothing of any machine. To choose for queries that run, give
+``measure_costs(time.process_time)`` in its place: this machine's own profile.
 """
 
 from __future__ import annotations

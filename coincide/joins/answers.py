@@ -3,25 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from coincide.arrays.changes import ROWS_IN_TEXT, summary
-from coincide.arrays.kinds import BoolArray, FloatArray, LabelArray
+from coincide.arrays.kinds import BoolArray, FloatArray, LabelArray, PositionArray, read_only
+from coincide.constraints.window import Window
+from coincide.joins.detections import Detections
+from coincide.probability.difference import match_probabilities
 from coincide.probability.joint import JointProbability
 
 ROWS_IN_TABLE = 10
 
 
+@dataclass(frozen=True, eq=False)
+class PairsOfRows:
+    """Computes the probabilities of pairs of rows of two batches; pickled, it keeps those rows alone."""
+
+    a: Detections
+    b: Detections
+    left: PositionArray
+    right: PositionArray
+    window: Window
+
+    def __call__(self) -> FloatArray:
+        """Return the probabilities, float64 (n,)."""
+        return match_probabilities(*self._columns())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial, (match_probabilities, *self._columns())
+
+    def _columns(self) -> tuple[Any, ...]:
+        a, b = self.a, self.b
+        u_index, v_index = (
+            each.astype(np.int64) for each in (a.template_index[self.left], b.template_index[self.right])
+        )
+        offset_us = b.detected_at_us[self.right] - a.detected_at_us[self.left]
+        return a.templates, b.templates, u_index, v_index, offset_us, self.window
+
+
 class Pairs:
     """Matching pairs in columns; the probability is computed when first asked for.
 
+    Pairs that a join answers can be pickled, with what their probability needs of each event.
+
     Attributes
     ----------
-    left, right : ndarray, shape (n,)
+    left, right : ndarray, shape (n,), read-only
         The event of a and the event of b: positions (int64) in a batch, ids or refs in a stream.
 
     Examples
@@ -31,14 +63,14 @@ class Pairs:
     """
 
     def __init__(self, left: LabelArray, right: LabelArray, probabilities: Callable[[], FloatArray]) -> None:
-        self.left = left
-        self.right = right
+        self.left: LabelArray = read_only(left)
+        self.right: LabelArray = read_only(right)
         self._probabilities = probabilities
 
     @classmethod
     def none(cls) -> Pairs:
         """Return no pairs."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), lambda: np.empty(0))
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), partial(np.empty, 0))
 
     def __len__(self) -> int:
         return len(self.left)
@@ -59,7 +91,7 @@ class Pairs:
 
 
 class Tuples:
-    """Tuples of members in columns; probabilities are computed when first asked for.
+    """Tuples of members in columns; probabilities are computed when first asked for, also after pickling.
 
     Parameters
     ----------
@@ -98,7 +130,7 @@ class Tuples:
     @classmethod
     def none(cls, roles: int, edges: int) -> Tuples:
         """Return no tuples."""
-        return cls(np.empty((0, roles), np.int64), lambda: JointProbability.unset(0), lambda: np.empty((0, edges)))
+        return cls(np.empty((0, roles), np.int64), partial(JointProbability.unset, 0), partial(np.empty, (0, edges)))
 
     def __len__(self) -> int:
         return len(self.members)

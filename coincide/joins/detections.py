@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray, read_only
+from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray, frozen, sealed
 from coincide.errors import DetectionsError
 from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.templates.histogram import Histogram
@@ -17,6 +18,9 @@ from coincide.templates.histogram import Histogram
 
 class Detections:
     """Events of one stream in columns; row i is one detection.
+
+    The columns are copied, except those of which nobody can write to the array or to its owner. So whatever happens
+    to the caller's arrays later changes neither the detections nor an answer made of them.
 
     Parameters
     ----------
@@ -40,8 +44,8 @@ class Detections:
     detected_at_us : ndarray of int64, shape (n,), read-only
     templates : tuple of Histogram
     template_index : ndarray of int32, shape (n,), read-only
-    area, sensor, id : ndarray of int64 or str, shape (n,), or None
-    received_at_us : ndarray of int64, shape (n,), or None
+    area, sensor, id : ndarray of int64 or str, shape (n,), read-only, or None
+    received_at_us : ndarray of int64, shape (n,), read-only, or None
 
     Raises
     ------
@@ -88,11 +92,18 @@ class Detections:
         """Latest possible occurrence of each row, int64 (n,)."""
         return self.detected_at_us + np.array([u.latest_us for u in self.templates], np.int64)[self.template_index]
 
+    @property
+    def without_labels(self) -> Detections:
+        """The same events: what their probabilities need, and nothing else."""
+        bare = copy(self)
+        bare.area = bare.sensor = bare.received_at_us = bare.id = None
+        return bare
+
     def take(self, rows: npt.NDArray[Any]) -> Detections:
         """Return the batch of the given rows (positions or a mask), in that order."""
-        given = (self.area, self.sensor, self.received_at_us, self.id)
-        area, sensor, received, names = (None if column is None else column[rows] for column in given)
-        at_us, index = self.detected_at_us[rows], self.template_index[rows]
+        columns = (self.area, self.sensor, self.received_at_us, self.id)
+        area, sensor, received, names = (None if column is None else sealed(column[rows]) for column in columns)
+        at_us, index = sealed(self.detected_at_us[rows]), sealed(self.template_index[rows])
         return Detections(at_us, self.templates, index, area, sensor, received_at_us=received, id=names)
 
     def in_areas(self, area: npt.ArrayLike) -> Detections:
@@ -110,7 +121,7 @@ def _times(field: str, values: npt.ArrayLike, rows: int | None) -> Int64Array:
     if len(times) and (times.min() < EARLIEST_TIME_US or times.max() > LATEST_TIME_US):
         beyond = times[(times < EARLIEST_TIME_US) | (times > LATEST_TIME_US)][0]
         raise DetectionsError(field, int(beyond), "microseconds since the epoch, from 1898 to 2112")
-    return read_only(times.astype(np.int64, copy=False))
+    return frozen(times.astype(np.int64, copy=False))
 
 
 def _integers(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -134,11 +145,11 @@ def checked_labels(field: str, values: npt.ArrayLike, rows: int) -> LabelArray:
         raise DetectionsError(field, what, "a flat array of integers or of strings")
     _check_length(field, labels, rows)
     if labels.dtype.kind == "U":
-        return read_only(labels)
+        return frozen(labels)
     if labels.dtype == np.uint64 and len(labels) and labels.max() >= 2**63:
         raise DetectionsError(field, int(labels.max()), "whole numbers from -2**63 to 2**63 - 1, or strings")
     # one type for all batches: int64 beside uint64 would be compared as float64, which does not tell 2**53 + 1
-    return read_only(labels.astype(np.int64, copy=False))
+    return frozen(labels.astype(np.int64, copy=False))
 
 
 def _check_length(field: str, array: npt.NDArray[Any], rows: int | None) -> None:
@@ -159,13 +170,13 @@ def _template_index(template_index: npt.ArrayLike | None, templates: int, rows: 
     if template_index is None:
         if templates != 1 and rows:
             raise DetectionsError("template_index", None, f"one position a row, since there are {templates} templates")
-        return read_only(np.zeros(rows, np.int32))
+        return sealed(np.zeros(rows, np.int32))
     index = _integers("template_index", template_index)
     _check_length("template_index", index, rows)
     if rows and (index.min() < 0 or index.max() >= templates):
         beyond = int(index[(index < 0) | (index >= templates)][0])
         raise DetectionsError("template_index", beyond, f"a position in templates, 0 to {templates - 1}")
-    return read_only(index.astype(np.int32, copy=False))
+    return frozen(index.astype(np.int32, copy=False))
 
 
 def checked_batch(field: str, batch: object) -> Detections:

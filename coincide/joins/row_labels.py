@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +99,7 @@ class RowLabels:
         """Return pairs of row numbers as pairs of ids, if there are any."""
         if len(self._ids) == 0:
             return pairs
-        return Pairs(self._ids.of(pairs.left), self._ids.of(pairs.right), lambda: pairs.probability)
+        return Pairs(self._ids.of(pairs.left), self._ids.of(pairs.right), partial(getattr, pairs, "probability"))
 
     def names(self, rows: Int64Array) -> LabelArray:
         """Return the ids of rows, or their numbers if there are no ids; for an absent row, -1, it is "" or -1."""

@@ -17,7 +17,8 @@ import numpy as np
 from coincide.arrays.exact_sums import ExactSum, seconds_of, window_end_minus
 from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array, OffsetArray
 from coincide.constraints.window import Window
-from coincide.probability.trapezoids import in_steps
+from coincide.errors import HistogramError
+from coincide.probability.trapezoids import in_steps, terms_of_each
 from coincide.templates.template_columns import TemplateColumns
 
 ULP = float(np.finfo(np.float64).eps)
@@ -147,6 +148,7 @@ def _cells(pair: IndexArray, beyond_s: FloatArray, cells_per_s: FloatArray) -> I
     return pair * (2 * CELLS) + within
 
 
+MOST_TERMS = 2**28  # of one template pair's exact cdfs: half a minute to a minute
 USEFUL_ERROR = 1e-9  # beyond it the sums decide too little to be worth having
 
 
@@ -163,6 +165,7 @@ class CdfsAtEnds:
         self._is_fast = error <= USEFUL_ERROR
         self.error: FloatArray = np.where(self._is_fast, error, 0.0)
         self._latest_s = v.edges_s[-1] - u.edges_s[0]
+        self._terms_left = float(MOST_TERMS * len(u))
 
     def at(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         """Return the cdfs at offsets of pairs, near enough for their difference to tell whether each qualifies."""
@@ -191,7 +194,16 @@ class CdfsAtEnds:
 
     def _exact(self, pair: IndexArray, seconds: ExactSum) -> FloatArray:
         cdfs = np.empty((2, len(pair)))
+        self._count_terms(pair)
         for rows, terms in in_steps(self._u, self._v, pair):
             cdfs[0, rows] = terms.at_most(window_end_minus(self._window.hi_s, seconds.take(rows)))
             cdfs[1, rows] = terms.below(window_end_minus(self._window.lo_s, seconds.take(rows)))
         return cdfs
+
+    def _count_terms(self, pair: IndexArray) -> None:
+        """Refuse template pairs whose probability wavers about the threshold at very many offsets."""
+        self._terms_left -= terms_of_each(self._u, self._v)[pair].sum()
+        if self._terms_left < 0:
+            buckets = f"{len(self._u.mass)} and {len(self._v.mass)} buckets"
+            allowed = f"fewer: their offsets in {self._window!r} take more than {MOST_TERMS:,} terms of a probability"
+            raise HistogramError("templates", buckets, allowed)

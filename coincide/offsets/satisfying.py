@@ -43,6 +43,7 @@ def satisfaction_offsets(u: Histogram, v: Histogram, window: Window, threshold: 
     Raises
     ------
     HistogramError, WindowError, ThresholdError
+        Also where templates of hundreds of buckets waver about the threshold so often that it would take minutes.
 
     References
     ----------

@@ -13,7 +13,8 @@ from coincide.arrays.kinds import FloatArray, OffsetArray
 from coincide.arrays.numbers import positions_of, real_numbers, whole_numbers
 from coincide.constraints.window import Window, checked_window
 from coincide.errors import OffsetError
-from coincide.probability.trapezoids import ELEMENTS_PER_STEP, Trapezoids, in_steps
+from coincide.probability.merged_buckets import MergedBuckets
+from coincide.probability.trapezoids import ELEMENTS_PER_STEP, Trapezoids, in_steps, terms_of
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplateColumns, TemplatePairs, checked_template, checked_templates
 
@@ -118,7 +119,7 @@ def _checked_offsets(offset_us: npt.ArrayLike, shape: tuple[int, ...]) -> Offset
     return offsets
 
 
-def window_probability(terms: Trapezoids, offset: ExactSum, window: Window) -> FloatArray:
+def window_probability(terms: Trapezoids | MergedBuckets, offset: ExactSum, window: Window) -> FloatArray:
     """P(lo <= Xv - Xu + offset <= hi): one offset for each column of `terms`, or many for its only one."""
     up_to_hi = terms.at_most(window_end_minus(window.hi_s, offset))
     before_lo = terms.below(window_end_minus(window.lo_s, offset))
@@ -126,9 +127,9 @@ def window_probability(terms: Trapezoids, offset: ExactSum, window: Window) -> F
 
 
 def _of_one_template_pair(u: Histogram, v: Histogram, offset: ExactSum, window: Window) -> FloatArray:
-    terms = Trapezoids.of(TemplateColumns.of([u], len(u.mass)), TemplateColumns.of([v], len(v.mass)))
+    terms = terms_of(TemplateColumns.of([u], len(u.mass)), TemplateColumns.of([v], len(v.mass)))
     probability = np.empty(len(offset.high))
-    step = max(1, ELEMENTS_PER_STEP // len(terms.slope))
+    step = max(1, ELEMENTS_PER_STEP // (len(u.mass) * len(v.mass)))
     for first in range(0, len(probability), step):
         rows = slice(first, first + step)
         probability[rows] = window_probability(terms, offset.take(rows), window)

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.exact_sums import ExactSum, difference_of
-from coincide.arrays.kinds import FloatArray, Int64Array
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
+from coincide.probability.merged_buckets import MergedBuckets
 from coincide.templates.template_columns import TemplateColumns
 
 ATOM_TOLERANCE_S = 1e-9  # 0.3 s is no float: an atom this close to a bound lies on it, and so inside
 ROWS_ADDED_IN_A_ROW = 64
+MOST_TRAPEZOIDS = 4096  # bucket pairs: 64 buckets a side, as the services allow
 ELEMENTS_PER_STEP = 32_768  # bucket pairs times template pairs: temporaries that stay in the processor's cache
 
 
@@ -107,13 +109,45 @@ class Trapezoids:
         return 2.0 * _total(overlap)
 
 
-def in_steps(u: TemplateColumns, v: TemplateColumns, columns: Int64Array) -> Iterator[tuple[slice, Trapezoids]]:
-    """Yield (part of `columns`, trapezoids of those columns of `u` and `v`), as much at a time as the cache holds."""
-    step = max(1, ELEMENTS_PER_STEP // (len(u.mass) * len(v.mass)))
+def in_steps(
+    u: TemplateColumns, v: TemplateColumns, columns: Int64Array
+) -> Iterator[tuple[slice | Int64Array, Trapezoids | MergedBuckets]]:
+    """Yield (part of `columns`, terms of those columns of `u` and `v`), as much at a time as the cache holds."""
+    pairs = len(u.mass) * len(v.mass)
+    if pairs > MOST_TRAPEZOIDS:
+        is_merged = _are_merged(u, v)[columns]
+        for rows in (
+            *_parts(np.flatnonzero(is_merged), len(u.edges_s) + len(v.edges_s)),
+            *_parts(np.flatnonzero(~is_merged), pairs),
+        ):
+            yield rows, terms_of(u.take(columns[rows]), v.take(columns[rows]))
+        return
+    step = max(1, ELEMENTS_PER_STEP // pairs)
     for first in range(0, len(columns), step):
-        rows = slice(first, first + step)
+        part = slice(first, first + step)
         # made anew each time: reading their edges and multiplying is faster than reading the products back
-        yield rows, Trapezoids.of(u.take(columns[rows]), v.take(columns[rows]))
+        yield part, Trapezoids.of(u.take(columns[part]), v.take(columns[part]))
+
+
+def _parts(positions: Int64Array, terms: int) -> Iterator[Int64Array]:
+    step = max(1, ELEMENTS_PER_STEP // terms)
+    return (positions[first : first + step] for first in range(0, len(positions), step))
+
+
+def terms_of_each(u: TemplateColumns, v: TemplateColumns) -> Int64Array:
+    """Terms of each template pair's cdf, shape (n,): an edge each if the pair's buckets are merged."""
+    return np.where(_are_merged(u, v), len(u.edges_s) + len(v.edges_s), len(u.mass) * len(v.mass))
+
+
+def terms_of(u: TemplateColumns, v: TemplateColumns) -> Trapezoids | MergedBuckets:
+    """Return the terms of column n of `u` with column n of `v`, all of which are merged or none."""
+    return MergedBuckets(u, v) if _are_merged(u, v).all() else Trapezoids.of(u, v)
+
+
+def _are_merged(u: TemplateColumns, v: TemplateColumns) -> BoolArray:
+    """Whether `MergedBuckets` does less work than `Trapezoids`, shape (n,); it cannot do atoms."""
+    are_many = len(u.mass) * len(v.mass) > MOST_TRAPEZOIDS
+    return ~(u.has_atoms | v.has_atoms) & are_many
 
 
 def steepest_density(u: TemplateColumns, v: TemplateColumns) -> FloatArray:

@@ -64,10 +64,11 @@ TYPICAL = SlidingCosts(
     read=0.07e-6,
     coalesce_run=0.07e-6,
 )
-"""As `benchmarks/sliding_unit_costs.py` measures them on one core of a small server.
+"""As ``python -m benchmarks sliding_unit_costs`` measures them on one core of a small server, rounded.
 
-They are fixed, not measured where the job runs, so that the choice is the same wherever it is made: between machines
-their ratios differ less than what decides, which is how often slides come and how much coalesces.
+They have nothing of `coalescing.PAPER`, which was fitted to printed choices. They are fixed, not measured where the
+job runs, so that the choice is the same wherever it is made: between machines their ratios differ less than what
+decides, which is how often slides come and how much coalesces.
 """
 
 

@@ -1,4 +1,7 @@
-"""Figures 3 and 4 of the coalescing paper: costs of eager and lazy coalescing by the cost model, for one query."""
+"""Figures 3 and 4 of the coalescing paper: costs of eager and lazy coalescing by the cost model, for one query.
+
+The unit costs are `PAPER`: fitted to the choices in the paper's Tables 5 and 6, not measured.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def numbers() -> Numbers:
 
 def tables(_: Options) -> Iterator[Table]:
     for title, weights in WEIGHTS.items():
-        of = f"{title}, weights ({weights.memory:g}, {weights.update:g}, {weights.scan:g}):"
+        of = f"{title}, fitted unit costs, weights ({weights.memory:g}, {weights.update:g}, {weights.scan:g}):"
         wins = grid(weights).eager_wins
         rows = [[cp, *("eager" if each else "lazy" for each in row)] for cp, row in zip(CPS, wins, strict=True)]
         yield Table(("cp", *(f"oop {oop:g}" for oop in OOPS)), rows, of)

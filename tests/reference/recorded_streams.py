@@ -1,5 +1,6 @@
 """Two recorded streams in an order of arrival: at random for Hypothesis, and a slice of the Central Italy morning."""
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from tests.reference.pair_probability import Template
 from tests.reference.window_join import pushes_of
 
 UNIFORM = (
-    *(Histogram.uniform(-2, 0), Histogram.uniform(-1, 1), Histogram.uniform(-3, 0)),
+    *(Histogram.uniform(-2, 0), Histogram.uniform(-1, 1), Histogram.uniform(-3, 0), Histogram.uniform(-2, 2)),
     *(Histogram.point(), Histogram.uniform(-1.000_001, 0.499_999)),
 )
 SEVERAL_BUCKETS = (
@@ -73,7 +74,10 @@ def recorded(
     windows: tuple[Window, ...] = LONG_WINDOWS,
     longest: int = 14,
 ) -> Recorded:
-    """3 to `longest` events a side, on a coarse clock (so that ties are many) or on a fine one."""
+    """3 to `longest` events a side, on a coarse clock (so that ties are many) or on a fine one.
+
+    The window is one of `windows`, or exactly as long as the longest templates of both sides together.
+    """
     step_us = draw(st.sampled_from([500_000, 1]))
     times = st.lists(st.integers(0, 16_000_000 // step_us).map(lambda k: k * step_us), min_size=3, max_size=longest)
     kinds = st.sampled_from(templates) if isinstance(templates, tuple) else templates
@@ -86,7 +90,20 @@ def recorded(
     a, b = detections(), detections()
     order = draw(orders_of_arrival(np.concatenate((a.detected_at_us, b.detected_at_us)).tolist()))
     threshold = draw(st.one_of(st.sampled_from(THRESHOLDS), st.floats(0.01, 0.99)))
-    return Recorded(a, b, order, draw(st.sampled_from(windows)), threshold)
+    tight = windows_as_long_as_templates(a, b)
+    window = draw(st.one_of(st.sampled_from(windows), tight) if windows else tight)
+    return Recorded(a, b, order, window, threshold)
+
+
+@st.composite
+def windows_as_long_as_templates(draw: st.DrawFn, a: Detections, b: Detections) -> Window:
+    """hi - lo is pi_a + pi_b, or the next greater float that the ends allow: no pair has room to spare."""
+    longest_s = sum(max(template.length_s for template in side.templates) for side in (a, b))
+    lo_s = draw(st.one_of(st.just(-longest_s / 2), st.integers(-24, 8).map(lambda half: half / 2)))
+    hi_s = lo_s + longest_s
+    while hi_s - lo_s < longest_s:
+        hi_s = math.nextafter(hi_s, math.inf)
+    return Window(lo_s=lo_s, hi_s=hi_s)
 
 
 @st.composite

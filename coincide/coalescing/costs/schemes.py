@@ -63,7 +63,8 @@ def scheme_costs(queries: Sequence[DistinctQuery], weights: Weights, costs: Unit
     paper calls them greatest possible; the last is not, since splitting is dearer where little coalesces.
 
     `w` is how many tuples the window has, and `k` how many have arrived: at least 1. With k >> w the window's filling
-    hardly counts. A CostError says that a probability is outside [0, 1], or that `w` or `k` is below 1.
+    hardly counts. `costs` should be those of `measure_costs`; `PAPER` only repeats the paper's choices, to which it was
+    fitted. A CostError says that a probability is outside [0, 1], or that `w` or `k` is below 1.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def select_schemes(costs: SchemeCosts) -> Selection:
     The paper states it as a 0-1 integer program (Theorem 1) whose objective leaves the shared lazy extent out. Each
     query then chooses for itself, and there is nothing to program. The shared extent couples them in one way only: it
     is saved if no query is lazy. So the best is the cheaper of each query's own choice and of all eager. Give
-    ``lazy_shared=0`` for the paper's objective as printed.
+    ``lazy_shared=0`` for the paper's objective as printed: of its ten choices one, case 1 of Table 6, needs that.
 
     A query for which both cost the same is lazy.
 

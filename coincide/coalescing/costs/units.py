@@ -102,5 +102,7 @@ PAPER = UnitCosts(
 )
 """The profile "paper": unit costs, and sizes in tuples, with which the paper's Tables 5 and 6 come out.
 
-The paper prints no unit costs. These were fitted to its ten choices; others would do as well.
+The paper prints no unit costs. These were fitted to its ten choices, and others would do as well. So it proves nothing
+that the tables come out, and no machine was measured. Case 1 of Table 6 comes out with ``lazy_shared=0`` alone, that is
+if nobody pays for the extent that lazy queries share. To choose for queries that run, take `measure_costs`.
 """

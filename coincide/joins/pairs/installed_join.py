@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.constraints.conditions import JoinCondition
 from coincide.constraints.window import Window
 from coincide.joins.answers import Pairs
@@ -89,11 +90,8 @@ class RefPairs:
         """Return the pairs of refs; `us` and `vs` are the templates by code, of which no more are kept than pairs."""
         a_templates, u_index = _named(us, self.a_template)
         b_templates, v_index = _named(vs, self.b_template)
-
-        def probabilities() -> FloatArray:
-            return match_probabilities(a_templates, b_templates, u_index, v_index, self.offset_us, window)
-
-        return Pairs(self.a, self.b, probabilities)
+        columns = a_templates, b_templates, u_index, v_index, self.offset_us, window
+        return Pairs(self.a, self.b, partial(match_probabilities, *columns))
 
 
 def _named(templates: Sequence[Histogram], code: CodeArray) -> tuple[Sequence[Histogram], npt.NDArray[Any]]:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays.kinds import FloatArray, PositionArray
+from coincide.arrays.kinds import PositionArray
 from coincide.arrays.range_expansion import expanded_range_blocks, expanded_ranges, pairs_in
 from coincide.constraints.conditions import SensorRule, checked_sensor_rule
 from coincide.constraints.window import Window, checked_threshold, checked_window
-from coincide.joins.answers import Pairs
+from coincide.joins.answers import Pairs, PairsOfRows
 from coincide.joins.detections import Detections, checked_batch
 from coincide.joins.events import Events, is_in_order, positions_in, sorted_batches
 from coincide.joins.labels import effective_rule
@@ -24,7 +24,6 @@ from coincide.offsets.cache import OffsetCache, judge_of
 from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, mean_evaluation_work, table_work
 from coincide.offsets.ranges import NEVER_HI_US
 from coincide.offsets.satisfaction_table import SatisfactionTable
-from coincide.probability.difference import match_probabilities
 from coincide.templates.codes import TemplatesInOrder
 
 DENSE = 4  # pairs a row
@@ -185,14 +184,7 @@ class BatchJoin:
 
     def pairs(self, left: PositionArray, right: PositionArray) -> Pairs:
         """Return pairs of positions in the batches; their probabilities are computed when first asked for."""
-
-        def probabilities() -> FloatArray:
-            a, b = self.a, self.b
-            u_index, v_index = (side.astype(np.int64) for side in (a.template_index[left], b.template_index[right]))
-            offset_us = b.detected_at_us[right] - a.detected_at_us[left]
-            return match_probabilities(a.templates, b.templates, u_index, v_index, offset_us, self.window)
-
-        return Pairs(left, right, probabilities)
+        return Pairs(left, right, PairsOfRows(self.a.without_labels, self.b.without_labels, left, right, self.window))
 
     def _sorted_blocks(self, parts: Iterable[_Part]) -> Iterator[CountedBlock]:
         """Positions in the sorted events."""
@@ -273,7 +265,8 @@ def timing_join(
     Raises
     ------
     CoincideError
-        A window, threshold or rule that does not exist, or batches that do not fit each other.
+        A window, threshold or rule that does not exist, batches that do not fit each other, or templates of hundreds
+        of buckets that would take minutes (see `satisfaction_offsets`).
 
     Examples
     --------

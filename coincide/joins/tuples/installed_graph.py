@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
 
 import numpy as np
@@ -189,8 +189,8 @@ class CompleteTuples:
             columns = self._columns(tuples, buffers)
         insert = Tuples(
             self._labels.names(tuples.ref.T),
-            lambda: columns.joint(graph, self._threshold),
-            lambda: columns.edge_probabilities(graph),
+            partial(columns.joint, graph, self._threshold),
+            partial(columns.edge_probabilities, graph),
             threshold=self._threshold,
         )
         return insert, Tuples.none(len(graph.roles), len(graph.edges))

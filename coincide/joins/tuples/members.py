@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
+from coincide.joins.detections import Detections
 from coincide.probability.joint.probability import checked_tuples, joint_at_least, joint_probabilities
 from coincide.probability.joint.refinement import JointProbability, edge_probabilities
 from coincide.templates.histogram import Histogram
@@ -37,6 +39,35 @@ class MemberColumns:
         """Return P(lo <= Xb - Xa <= hi) of each edge, float64 (n, edges)."""
         tuples = checked_tuples(graph, self.templates, self.template_index, self.detected_at_us)
         return edge_probabilities(graph, tuples).T
+
+
+@dataclass(frozen=True, eq=False)
+class MemberRows:
+    """Members as rows of their roles' batches, shape (n, k); pickled, they are columns of those rows alone."""
+
+    batches: Sequence[Detections]
+    members: Int64Array
+
+    def columns(self) -> MemberColumns:
+        """Look the rows up."""
+        rows = list(zip(self.batches, self.members.T, strict=True))
+        return MemberColumns(
+            [batch.templates for batch in self.batches],
+            np.array([batch.template_index[at] for batch, at in rows]),
+            np.array([batch.detected_at_us[at] for batch, at in rows]),
+        )
+
+    def joint(self, graph: ConstraintGraph, threshold: float | None) -> JointProbability:
+        """Return what `MemberColumns` does."""
+        return self.columns().joint(graph, threshold)
+
+    def edge_probabilities(self, graph: ConstraintGraph) -> FloatArray:
+        """Return what `MemberColumns` does."""
+        return self.columns().edge_probabilities(graph)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = self.columns()
+        return MemberColumns, (columns.templates, columns.template_index, columns.detected_at_us)
 
 
 KEY_BITS = 63

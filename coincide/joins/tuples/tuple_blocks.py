@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.arrays.kinds import BoolArray, Int64Array, read_only
 from coincide.constraints.conditions import MemberRules, SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.constraints.interchange import Interchange
@@ -27,7 +27,7 @@ from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import NEAR, Enumeration
 from coincide.joins.tuples.installed_graph import InstalledGraph, checked_at_least, with_thresholds
 from coincide.joins.tuples.maximal_sets import checked_max_candidates
-from coincide.joins.tuples.members import MemberColumns
+from coincide.joins.tuples.members import MemberColumns, MemberRows
 from coincide.joins.tuples.partial_sets import PartialSets
 from coincide.joins.tuples.set_order import are_told
 from coincide.offsets.cache import judge_of
@@ -89,10 +89,11 @@ class BatchTuples:
 
     def tuples(self, members: Int64Array) -> Tuples:
         """Return tuples of positions; their probabilities are computed when first asked for."""
+        rows = MemberRows([self.given[role].without_labels for role in self.graph.roles], read_only(members))
         return Tuples(
-            members,
-            lambda: self._columns(members).joint(self.graph, self.joint),
-            lambda: self._columns(members).edge_probabilities(self.graph),
+            rows.members,
+            partial(rows.joint, self.graph, self.joint),
+            partial(rows.edge_probabilities, self.graph),
             threshold=self.joint,
         )
 
@@ -164,12 +165,7 @@ class BatchTuples:
         return MemberRules(sensors, twins=twins, in_order=self._interchange.pairs)
 
     def _columns(self, members: Int64Array) -> MemberColumns:
-        batches = [(self.given[role], at) for role, at in zip(self.graph.roles, members.T, strict=True)]
-        return MemberColumns(
-            [batch.templates for batch, _ in batches],
-            np.array([batch.template_index[at] for batch, at in batches]),
-            np.array([batch.detected_at_us[at] for batch, at in batches]),
-        )
+        return MemberRows([self.given[role] for role in self.graph.roles], members).columns()
 
 
 def _root(roles: Sequence[RoleEvents]) -> int:

@@ -68,6 +68,7 @@ def lazy_lookup(recording: Recording, window: Window, threshold: float, block: i
     - Its line 19 sets up the table of the right region with the indices of the left one. Here RL and RH set it up.
     - Algorithm 7, line 10 does not store what it evaluates. Here the newest evaluation is always stored.
     - As in `lazy`, one re-evaluation takes the blocks of both streams.
+    - Rounding may move LL beyond RL (see `Regions`). The table answers for neither side what lies between.
     """
     refuse_short_window(recording, window)
     answer = TimingAnswer(recording, window, threshold)
@@ -81,16 +82,20 @@ def lazy_lookup(recording: Recording, window: Window, threshold: float, block: i
 def _join_block(answer: TimingAnswer, table: RegionTable, block: list[Event], partners: SortedBuffer) -> None:
     """Algorithm 6 for a block in the order of max, which is not empty."""
     for new in block:
-        for other in partners.between(table.of(new).ll_us, table.of(new).rl_us):
+        regions = table.of(new)
+        for other in partners.between(regions.ll_us, regions.rl_us):
             answer.work.scanned += 1
             answer.add(new, other)
+        for other in partners.between(*regions.between_us):
+            answer.work.scanned += 1
+            answer.probe(new, other)
     least, greatest = table.widest(block[0].latest_us), table.narrowest(block[-1].latest_us)
     left = LookUpTable(answer, partners, (least.lh_us, greatest.ll_us), is_no_later)
     for new in reversed(block):
-        left.probe(new, table.of(new).lh_us, table.of(new).ll_us)
+        left.probe(new, *table.of(new).left_us)
     right = LookUpTable(answer, partners, (least.rl_us, greatest.rh_us), lambda new, known: is_no_later(known, new))
     for new in block:
-        right.probe(new, table.of(new).rl_us + 1, table.of(new).rh_us + 1)
+        right.probe(new, *table.of(new).right_us)
 
 
 class LookUpTable:

@@ -31,13 +31,30 @@ from coincide.papers.recording import Event, Recording, StreamParameters
 class Regions:
     """Bounds on a partner's `latest_us`: [lh, rh] may match, [ll, rl] matches for certain (if ll <= rl).
 
-    Certain bounds are rounded inwards, the others outwards, so that probing decides what rounding might.
+    Certain bounds are rounded inwards, the others outwards, so that probing decides what rounding might. In a window
+    exactly as long as both templates, threshold 1 leaves one microsecond for LL and RL, and rounding moves LL beyond
+    RL. What lies between them then belongs to neither side: either end of the window may fail there.
     """
 
     lh_us: int
     ll_us: int
     rl_us: int
     rh_us: int
+
+    @property
+    def left_us(self) -> tuple[int, int]:
+        """The left probe region, [first, before): the window's right end holds there for certain."""
+        return self.lh_us, min(self.ll_us, self.rl_us + 1)
+
+    @property
+    def between_us(self) -> tuple[int, int]:
+        """What rounding leaves between the two sides, closed at both ends; empty where LL <= RL."""
+        return self.rl_us + 1, self.ll_us - 1
+
+    @property
+    def right_us(self) -> tuple[int, int]:
+        """The right probe region, [first, before): the window's left end holds there for certain."""
+        return max(self.ll_us, self.rl_us + 1), self.rh_us + 1
 
     def at(self, time_us: int) -> Regions:
         """Return the same regions, `time_us` later."""
@@ -83,7 +100,7 @@ class RegionTable:
         lh_us = _down(left_s + difference_quantile(possible, length_s, rho_s))
         rh_us = _up(right_s + pi_s - difference_quantile(possible, length_s, pi_s))
         if self._window.hi_s - self._window.lo_s < length_s + pi_s:
-            return Regions(lh_us, rh_us + 1, rh_us, rh_us)
+            return Regions(lh_us, rh_us + 1, lh_us - 1, rh_us)
         ll_us = _up(left_s + difference_quantile(self._threshold, length_s, pi_s))
         rl_us = _down(right_s + rho_s - difference_quantile(self._threshold, length_s, rho_s))
         return Regions(lh_us, ll_us, rl_us, rh_us)

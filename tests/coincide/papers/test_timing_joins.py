@@ -1,7 +1,10 @@
 """Every algorithm of the papers, the exact join, the streaming join and the oracle answer alike."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coincide import CoincideError, Detections, Histogram, Window, timing_join
 from coincide.errors import DetectionsError
@@ -38,6 +41,25 @@ def assert_all_answer_alike(streams: Recorded, algorithms: tuple[PaperAlgorithm,
     assert streamed(streams) == streamed(streams, most_a_push=5) == expected
     for algorithm in algorithms:
         assert positions(algorithm.run(*streams.question).members) == expected, algorithm.name
+
+
+@pytest.mark.parametrize("base_us", range(-6_000_004, -5_999_995))
+@pytest.mark.parametrize("threshold", [1.0, 1 - 1e-14, 0.999_999_999])
+def test_a_window_exactly_as_long_as_both_templates(base_us: int, threshold: float) -> None:
+    # What matches for certain is one microsecond long, or nothing once it is rounded inwards.
+    a = Detections([base_us, base_us + 1, base_us + 3], [Histogram.uniform(-2, 2)], [0, 0, 0])
+    b = Detections([-4_000_000], [Histogram.uniform(-4, 0)])
+    for streams in (
+        Recorded(a, b, [0, 1, 2, 3], Window(4), threshold),
+        Recorded(b, a, [3, 2, 1, 0], Window(4), threshold),
+    ):
+        assert_all_answer_alike(streams, TIMING_JOINS)
+
+
+@settings(max_examples=50)
+@given(recorded(UNIFORM, ()), st.sampled_from([1.0, 1 - 1e-14]))
+def test_windows_exactly_as_long_as_uniform_templates_at_threshold_1(streams: Recorded, threshold: float) -> None:
+    assert_all_answer_alike(replace(streams, threshold=threshold), TIMING_JOINS)
 
 
 @settings(max_examples=40)

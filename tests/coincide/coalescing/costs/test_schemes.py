@@ -75,6 +75,13 @@ def test_table_6(cps: list[float], oops: list[float], schemes: str) -> None:
     assert _selected(_as_printed(cps, oops, Weights(0, 1, 1))) == schemes
 
 
+def test_of_the_ten_printed_choices_one_comes_out_only_if_nobody_pays_for_the_lazy_extent() -> None:
+    paid = [_selected(_costs(cps, [0.0] * 6, Weights(1, 1, 2))) for cps, _, _ in TABLE_5]
+    paid += [_selected(_costs(cps, oops, Weights(0, 1, 1))) for cps, oops, _ in TABLE_6]
+    printed = [schemes for *_, schemes, _ in TABLE_5] + [schemes for *_, schemes in TABLE_6]
+    assert [case for case, (one, other) in enumerate(zip(paid, printed, strict=True)) if one != other] == [len(TABLE_5)]
+
+
 def test_the_printed_objective_forgets_to_pay_for_the_lazy_extent() -> None:
     cps, oops, printed = TABLE_6[0]
     costs = _costs(cps, oops, Weights(0, 1, 1))
