@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from msgspec import UNSET, Raw, UnsetType
 
 from coincide.arrays.kinds import Int64Array, PositionArray
@@ -12,19 +13,26 @@ from spark_jobs.core.shard import ShardState
 from spark_jobs.matching.advisory_work import AdvisoryBudget
 from spark_jobs.matching.match_verdicts import ABSENT, TupleJudge, Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
-from spark_jobs.records.kafka_records import OutputRecord
+from spark_jobs.records.kafka_records import OutputRecord, Refusal
 from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id
 from spark_jobs.records.status import Coalescing
 from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns
 
 
-def matches_and_episodes(state: ShardState, accepted: AcceptedBatch) -> tuple[list[OutputRecord], list[OutputRecord]]:
-    """Return the matches that the new rows complete, by query and in the order of arrival, and changed episodes."""
+def matches_and_episodes(
+    state: ShardState, accepted: AcceptedBatch, letters: list[Refusal]
+) -> tuple[list[OutputRecord], list[OutputRecord]]:
+    """Return the matches that the new rows complete, by query and in the order of arrival, and changed episodes.
+
+    Rows that a query could not look at are added to the letters.
+    """
     active = state.control.active
     state.finder.insert(accepted.rows, active.values())
     state.episodes.begin(active.values())
-    matches = [record for each in active.values() if not each.paused for record in _matches(state, each, accepted)]
+    matches = [
+        record for each in active.values() if not each.paused for record in _matches(state, each, accepted, letters)
+    ]
     changes = state.episodes.changes()
     state.totals.matches += len(matches)
     state.totals.episodes += len(changes)
@@ -62,19 +70,24 @@ def coalescing(state: ShardState, active: ActiveQuery | ActiveReadings) -> Coale
     return Coalescing(choice.scheme, choice.reason, choice.eager_cost_s, choice.lazy_cost_s)
 
 
-def _matches(state: ShardState, active: ActiveQuery, accepted: AcceptedBatch) -> Iterator[OutputRecord]:
+def _matches(
+    state: ShardState, active: ActiveQuery, accepted: AcceptedBatch, letters: list[Refusal]
+) -> Iterator[OutputRecord]:
     """Yield the matches of one query, and hand them to its episodes if it coalesces."""
-    for match, newest_seq in _match_records(state, active, accepted):
+    for match, newest_seq in _match_records(state, active, accepted, letters):
         active.matches += 1
         if active.query.coalesce is not None:
             state.episodes.add(match, accepted.offset_of(newest_seq))
         yield match.to_record()
 
 
-def _match_records(state: ShardState, active: ActiveQuery, accepted: AcceptedBatch) -> Iterator[tuple[FusedMatch, int]]:
+def _match_records(
+    state: ShardState, active: ActiveQuery, accepted: AcceptedBatch, letters: list[Refusal]
+) -> Iterator[tuple[FusedMatch, int]]:
     """Yield each match and the sequence number of its newest member."""
     rows, query = state.table.columns, active.query
     tuples = state.finder.find(active, state.table)
+    letters += (_too_many_candidates(state, query, seq) for seq in tuples.skipped)
     verdicts = _verdicts(state, active, tuples.members, accepted)
     is_pair = len(query.roles) == 2
     superseded = [()] * len(tuples.members) if tuples.supersedes is None else tuples.supersedes.tolist()
@@ -100,6 +113,21 @@ def _match_records(state: ShardState, active: ActiveQuery, accepted: AcceptedBat
             supersedes=UNSET if is_pair else [match_id(query.id, smaller)] if smaller else [],
         )
         yield match, int(rows.seq[max(present)])
+
+
+def _too_many_candidates(state: ShardState, query: Query, seq: int) -> Refusal:
+    """Say that a row is in no match of a query, since too many sets of detections may end with it."""
+    rows, most = state.table.columns, state.limits.max_candidates
+    [at] = state.table.positions(np.array([seq])).tolist()
+    return Refusal(
+        reason="too_many_candidates",
+        detail=f"query {query.id!r}: more than {most} sets may end with it, so that it completes no match",
+        received_at_us=int(rows.received_at_us[at]),
+        area=state.areas.area_of(rows.area[at]).name,
+        stream=list(state.streams)[rows.stream[at]],
+        sensor=state.areas.sensor_of(rows.sensor[at]).name,
+        id=rows.ids[at],
+    )
 
 
 def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, accepted: AcceptedBatch) -> Verdicts:

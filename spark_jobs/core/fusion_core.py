@@ -47,7 +47,7 @@ class FusionCore:
         before_us = self._state.areas.watermark.state_us
         admission = RowAdmission(self._state)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])
-        matches, episodes = matches_and_episodes(self._state, accepted)
+        matches, episodes = matches_and_episodes(self._state, accepted, letters)
         episodes += window_answers(self._state, accepted.rows, before_us)
         self._write_journal(accepted.rows)
         self._drop_needless()

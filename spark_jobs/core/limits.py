@@ -25,6 +25,9 @@ class Limits:
     detection completes for one query. The unit is a bucket pair: about 20 ns."""
     max_advisory_work_of_frame: int = 500_000
     """The same for the detections of one frame together."""
+    max_candidates: int = 100_000
+    """Most sets of detections that end with one detection, looked at for one query with at_least; with more the
+    detection completes no match of that query, and a dead letter says so."""
     max_queries: int = 100
     """Most queries in force at once, paused ones included."""
     max_slot_bytes: int = 65_536

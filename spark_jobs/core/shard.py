@@ -55,7 +55,7 @@ class ShardState:
             areas=areas,
             templates=templates,
             table=EventTable(),
-            finder=Finder(codes, areas, templates, limits.max_cached_pairs),
+            finder=Finder(codes, areas, templates, limits.max_cached_pairs, limits.max_candidates),
             sliding=SlidingQueries(streams, areas, choose),
             control=Control(streams, limits),
             episodes=Episodes(streams, areas),

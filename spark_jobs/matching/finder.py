@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from coincide.arrays.kinds import CodeArray
+from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import MOST_PAIRS
 from coincide.queries import Query
@@ -23,12 +24,17 @@ class Finder:
     """Searches the buffered rows for all queries; nothing that it keeps changes an answer."""
 
     def __init__(
-        self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates, most_pairs: int = MOST_PAIRS
+        self,
+        streams: Mapping[str, int],
+        areas: Areas,
+        templates: VerifiedTemplates,
+        most_pairs: int = MOST_PAIRS,
+        max_candidates: int = MOST_CANDIDATES,
     ) -> None:
         self._streams = streams
         self._areas = areas
         self._templates = templates
-        self._most_pairs = most_pairs
+        self._most_pairs, self._max_candidates = most_pairs, max_candidates
         self._buffers: dict[Equal, RowBuffers] = {}
         self._first_new_seq = 0
         self._offsets: dict[str, QueryOffsets] = {}
@@ -76,7 +82,7 @@ class Finder:
             self._areas,
             self._templates,
         )
-        return _matches_of(search).in_order()
+        return _matches_of(search, self._max_candidates).in_order()
 
     def _offsets_of(self, query: Query) -> QueryOffsets:
         known = self._offsets.get(query.id)
@@ -93,10 +99,10 @@ class Finder:
         self._look_ups_before = self._look_ups_before.plus(replace(self._offsets.pop(query).look_ups, pairs=0))
 
 
-def _matches_of(search: Search) -> MatchTuples:
+def _matches_of(search: Search, max_candidates: int) -> MatchTuples:
     roles = len(search.query.roles)
     if not any(len(search.new(role)) for role in range(roles)):
         return MatchTuples.none(roles)
     if search.query.at_least is not None:
-        return find_sets(search)
+        return find_sets(search, max_candidates)
     return find_pairs(search) if roles == 2 else find_tuples(search)

@@ -34,6 +34,7 @@ class MatchTuples:
 
     members: PositionArray
     supersedes: PositionArray | None = None  # the tuple that each one enlarges, if there is one
+    skipped: tuple[int, ...] = ()  # sequence numbers of new rows that had too many candidates to be looked at
 
     @classmethod
     def none(cls, roles: int) -> MatchTuples:
@@ -47,7 +48,7 @@ class MatchTuples:
         by_arrival = np.sort(self.members, axis=1)[:, ::-1]
         order = np.lexsort([*self.members.T[::-1], *by_arrival.T[::-1]])  # its last key is the first to count
         supersedes = None if self.supersedes is None else self.supersedes[order]
-        return MatchTuples(self.members[order], supersedes)
+        return MatchTuples(self.members[order], supersedes, self.skipped)
 
 
 _induced = lru_cache(maxsize=1024)(induced)

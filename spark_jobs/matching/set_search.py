@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.errors import CandidateLimitError
 from coincide.joins.events import Events
 from coincide.joins.tuples.maximal_sets import CompatibleEvents
 from coincide.joins.tuples.set_order import absent_last, as_told, in_group_order
@@ -18,16 +19,11 @@ from spark_jobs.matching.match_verdicts import ABSENT, MatchTuples, hold_jointly
 from spark_jobs.matching.role_edges import RoleEdge
 from spark_jobs.matching.search import Search
 
-MOST_CANDIDATES = 1_000_000  # of one row: some seconds of work
 
-
-def find_sets(search: Search, max_candidates: int = MOST_CANDIDATES) -> MatchTuples:
+def find_sets(search: Search, max_candidates: int) -> MatchTuples:
     """Find the maximal sets that the new rows complete, and what they supersede.
 
-    Raises
-    ------
-    CandidateLimitError
-        A new row, named by its sequence number, has more candidate sets than allowed.
+    A row with more candidate sets than allowed completes none; nothing changes for the others.
     """
     pairs = _NodePairs(search).of_new_rows()
     nodes, at = np.unique(pairs, return_inverse=True)
@@ -35,13 +31,20 @@ def find_sets(search: Search, max_candidates: int = MOST_CANDIDATES) -> MatchTup
     query = search.query
     judged = query.joint_threshold is not None or len(query.interchange.groups) < len(query.roles)
     events = CompatibleEvents.of(sets.seq, at.reshape(pairs.shape), sets.hold if judged else None, max_candidates)
-    members, supersedes = [sets.none], [sets.none]
-    for grown, enlarges in events.growths(search.first_new_seq, query.at_least or 0):
-        members.append(sets.as_told(grown))
-        supersedes.append(np.where(enlarges[:, None], sets.as_told(grown[:, 1:]), ABSENT))
+    members, supersedes, since_seq = [sets.none], [sets.none], search.first_new_seq
+    skipped: list[int] = []
+    while True:
+        try:
+            for grown, enlarges in events.growths(since_seq, query.at_least or 0):
+                members.append(sets.as_told(grown))
+                supersedes.append(np.where(enlarges[:, None], sets.as_told(grown[:, 1:]), ABSENT))
+            break
+        except CandidateLimitError as error:
+            skipped.append(error.row)
+            since_seq = error.row + 1
     told = np.concatenate(members)
     _, first = np.unique(told, axis=0, return_index=True)  # one of all that differ by swaps of roles
-    return MatchTuples(told[first], np.concatenate(supersedes)[first])
+    return MatchTuples(told[first], np.concatenate(supersedes)[first], tuple(skipped))
 
 
 @dataclass(frozen=True, eq=False)

@@ -186,6 +186,23 @@ def test_a_tombstone_on_the_queries_topic_changes_nothing() -> None:
     assert (reasons(output), pairs(output)) == ([], [("p1", "s1")])
 
 
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_detection_with_too_many_candidates_completes_no_match_and_changes_nothing_for_others(size: int) -> None:
+    roles = dict.fromkeys("abcd", "p")
+    dense = {"id": "dense", "from": roles, "form": "clique", "within": [{"window_s": 3}], "joint_threshold": 0.01}
+    crowd = [Row(f"p{n}", 1000 + n / 100, Histogram.uniform(-1, 1), sensor=f"s{n}") for n in range(9)]
+    core = started(
+        put(0, query_json(5, 0.1, ("p", "p"))), put(1, {**dense, "at_least": 2}), limits=Limits(max_candidates=20)
+    )
+    outputs = [core.push([frame(n, crowd[n : n + size])]) for n in range(0, 9, size)]
+    told = [letter for output in outputs for letter in letters(output)]
+    assert {letter["reason"] for letter in told} == {"too_many_candidates"}
+    assert [letter["id"] for letter in told] == ["p5", "p6", "p7", "p8"]
+    found = [match for output in outputs for match in matches(output)]
+    assert sum(match["query"] == "near" for match in found) == 9 * 8 // 2
+    assert max(max(member["id"] for member in match["members"]) for match in found if match["query"] == "dense") == "p4"
+
+
 def test_too_many_queries_are_refused() -> None:
     output = started(limits=Limits(max_queries=1)).push([put(0, query_json()), put(1, query_json(name="more"))])
     assert reasons(output) == ["too_many_queries"]
