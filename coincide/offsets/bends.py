@@ -170,7 +170,7 @@ class CdfsAtEnds:
     def at(self, pair: IndexArray, offset: OffsetArray) -> FloatArray:
         """Return the cdfs at offsets of pairs, near enough for their difference to tell whether each qualifies."""
         seconds = seconds_of(offset)
-        cdfs = np.empty((2, len(pair)))
+        cdfs = np.zeros((2, len(pair)))  # no leftovers of memory: their difference may be none
         at_hi, at_lo = cdfs
         is_fast = self._is_fast[pair]
         fast = np.flatnonzero(is_fast)
