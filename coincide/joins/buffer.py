@@ -80,7 +80,7 @@ class Buffer:
         """
         if len(self) == 0:
             return np.empty(0, np.int64)
-        ends = self._codec.area(np.concatenate([run.columns[0][[0, -1]] for run in self._runs]))
+        ends = self._codec.area(np.concatenate([run.keys[[0, -1]] for run in self._runs]))
         if ends.min() == ends.max():
             return self._drop_first(int(ends[0]), keep_from_us)
         goes = [self._before(run.columns, keep_from_us) for run in self._runs]
@@ -140,12 +140,12 @@ class Buffer:
         if area >= len(keep_from_us):
             return np.empty(0, np.int64)
         bound = self._codec.encode_bound(np.array([area], np.int32), keep_from_us[area : area + 1])[0]
-        dropped = []
+        dropped = [np.empty(0, np.int64)]
         for run in self._runs:
-            keys, _, _, ref = run.columns
-            count = int(np.searchsorted(keys, bound, side="left"))
-            dropped.append(ref[:count].copy())
-            run.drop_first(count)
+            count = int(np.searchsorted(run.keys, bound, side="left"))
+            if count:
+                dropped.append(run.columns[3][:count].copy())
+                run.drop_first(count)
         self._runs = [run for run in self._runs if len(run)]
         return np.concatenate(dropped)
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import BoolArray
+from coincide.joins.keys import KeyArray
 
 Columns = tuple[npt.NDArray[Any], ...]  # keys, template, sensor, ref
 
@@ -32,9 +33,14 @@ class SortedRun:
         """The rows, as the run's own arrays: valid until it changes."""
         return tuple(column[self._head : self._tail] for column in self._columns)
 
+    @property
+    def keys(self) -> KeyArray:
+        """The keys alone."""
+        return self._columns[0][self._head : self._tail]
+
     def following(self, key: Any) -> int:
         """Count the rows behind a key: so many move if a row with that key comes in."""
-        return len(self) - int(np.searchsorted(self.columns[0], key, side="right"))
+        return len(self) - int(np.searchsorted(self.keys, key, side="right"))
 
     def merge(self, new: Columns) -> None:
         """Take sorted rows in; of equal keys the new ones come last."""

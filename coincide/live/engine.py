@@ -198,10 +198,10 @@ class Engine:
         self._buffers.insert(stream, batch)
         changed |= self._changes(stream, batch, meets_itself=True)
         self._make_room(stream)
-        return {
-            name: Changes(*changed.get(name, (query.nothing(), query.nothing())), accepted.late, accepted.late_by_us)
-            for name, query in self._queries.items()
-        }
+        for name, query in self._queries.items():
+            if name not in changed:
+                changed[name] = query.nothing(), query.nothing()
+        return {name: Changes(*changed[name], accepted.late, accepted.late_by_us) for name in self._queries}
 
     def advance(self, watermark_us: npt.ArrayLike, area: npt.ArrayLike | None = None) -> int:
         """Let time come to `watermark_us` though no event came, and drop what nothing on time can match any more.
