@@ -40,18 +40,14 @@ class StreamBuffers:
         """Return the buffer of a stream."""
         return self._buffers[stream]
 
-    def evict(self, watermark_us: Int64Array, reach_us: Mapping[str, int]) -> dict[str, Int64Array]:
-        """Drop events that no detection which is on time can match any more; return their refs by stream.
+    def evict(self, watermark_us: Int64Array, reach_us: Mapping[str, int]) -> None:
+        """Drop events that no detection which is on time can match any more.
 
         `watermark_us` is by area code, `reach_us` by stream: see `retention`.
         """
-        dropped = {}
         for name, buffer in self._buffers.items():
             reach = reach_us[name] - self.templates[name].greatest_latest_us
-            refs = buffer.evict(np.where(watermark_us == BEFORE_ALL_US, BEFORE_ALL_US, watermark_us + reach))
-            if len(refs):
-                dropped[name] = refs
-        return dropped
+            buffer.evict(np.where(watermark_us == BEFORE_ALL_US, BEFORE_ALL_US, watermark_us + reach))
 
     @property
     def state(self) -> BuffersState:

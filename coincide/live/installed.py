@@ -154,11 +154,6 @@ class InstalledTuples:
         return self._finder.meets_itself
 
     @property
-    def orders_ties(self) -> bool:
-        """Whether roles can be swapped, so that events reported at the same time need an order."""
-        return self._installed.interchange.swaps
-
-    @property
     def look_ups(self) -> LookUps:
         """What the caches of template pairs have done so far, all edges together."""
         return self._installed.look_ups

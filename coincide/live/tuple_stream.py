@@ -111,6 +111,7 @@ class WindowJoin(LiveJoin[Tuples]):
             keyed=keyed,
             max_buffered=max_buffered,
             pair_limits=pair_limits,
+            orders_ties=len(set(named.values())) < len(named),  # else no roles can be swapped
         )
 
     def push(self, stream: str, detections: Detections, key: npt.ArrayLike | None = None) -> Changes[Tuples]:

@@ -83,7 +83,7 @@ def chance_rate(
         raise WindowError("window", window, "a window with two ends: without end so is the rate")
     others = a if b is None else b
     u_index, v_index = np.divmod(np.arange(len(a) * len(others)), max(1, len(others)))
-    allowed = _allowed(rule, a, others)
+    allowed = allowed_pairs(rule, a, others)
     u_index, v_index = u_index[allowed], v_index[allowed]
     us, vs = ([each.template for each in side] for side in (a, others))
     u_rate, v_rate = (np.array([each.rate_hz for each in side], dtype=np.float64) for side in (a, others))
@@ -100,7 +100,7 @@ def offset_lengths_s(pairs: TemplatePairs, window: Window, threshold: float | Fl
     return microseconds / MICROSECONDS_PER_SECOND
 
 
-def _allowed(rule: SensorRule, a: Sequence[SensorRate], b: Sequence[SensorRate]) -> BoolArray:
+def allowed_pairs(rule: SensorRule, a: Sequence[SensorRate], b: Sequence[SensorRate]) -> BoolArray:
     """Whether each pair, in the order of `a` and then of `b`, may match."""
     same = [one.sensor is not None and one.sensor == other.sensor for one in a for other in b]
     return np.array([rule == "any" or is_same == (rule == "same") for is_same in same], dtype=np.bool_)

@@ -15,7 +15,7 @@ from coincide.constraints.graph import ConstraintGraph, Edge, checked_graph
 from coincide.constraints.interchange import Interchange
 from coincide.constraints.window import MICROSECONDS_PER_SECOND, checked_threshold
 from coincide.errors import GraphError, WindowError
-from coincide.offsets.chance import SensorRate
+from coincide.offsets.chance import SensorRate, allowed_pairs
 from coincide.offsets.long_windows import least_probability
 from coincide.offsets.satisfying import offset_ranges
 from coincide.probability.difference import match_probabilities
@@ -137,12 +137,8 @@ class _Choices:
         """Whether the sensors of each point may match, shape (n,)."""
         allowed: BoolArray = np.ones(self._of_edges.shape[1], np.bool_)
         for one, other in combinations(self.graph.roles, 2) if rule != "any" else ():
-            table = np.array(
-                [[a.sensor is not None and a.sensor == b.sensor for b in self.rates[other]] for a in self.rates[one]],
-                np.bool_,
-            ).reshape(len(self.rates[one]), len(self.rates[other]))
-            same = table[self.at[one], self.at[other]]
-            allowed &= same if rule == "same" else ~same
+            a, b = self.rates[one], self.rates[other]
+            allowed &= allowed_pairs(rule, a, b).reshape(len(a), len(b))[self.at[one], self.at[other]]
         return allowed
 
     def hold_beside_tree(self, rows: IndexArray, times_us: Int64Array) -> BoolArray:

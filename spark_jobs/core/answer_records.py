@@ -7,11 +7,12 @@ import numpy as np
 from msgspec import UNSET, Raw, UnsetType
 
 from coincide.arrays.kinds import Int64Array, PositionArray
+from coincide.joins.tuples.set_order import ABSENT
 from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery, ActiveReadings
 from spark_jobs.core.shard import ShardState
 from spark_jobs.matching.advisory_work import AdvisoryBudget
-from spark_jobs.matching.match_verdicts import ABSENT, TupleJudge, Verdicts
+from spark_jobs.matching.match_verdicts import TupleJudge, Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
 from spark_jobs.records.kafka_records import OutputRecord, Refusal
 from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id

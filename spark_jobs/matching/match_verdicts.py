@@ -13,6 +13,7 @@ from coincide import ConstraintGraph
 from coincide.arrays.kinds import BoolArray, PositionArray
 from coincide.constraints.graph import induced
 from coincide.joins.tuples.members import MemberColumns
+from coincide.joins.tuples.set_order import ABSENT
 from coincide.probability import JointProbability, OccurrenceColumns, occurrence_columns
 from coincide.queries import Query
 from spark_jobs.records.match_records import (
@@ -24,8 +25,6 @@ from spark_jobs.records.match_records import (
     unknown_because,
 )
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
-
-ABSENT = -1
 
 
 @dataclass(frozen=True)

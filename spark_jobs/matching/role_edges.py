@@ -77,10 +77,6 @@ class RoleOrder:
     rows: EventColumns
     areas: Areas
 
-    def key(self, at: int) -> tuple[int, str, str]:
-        """Return what a member is ordered by."""
-        return int(self.rows.detected_at_us[at]), *self._name(at)
-
     def goes_before(self, one: PositionArray, other: PositionArray) -> BoolArray:
         """Whether each member goes before the other."""
         detected_at_us = self.rows.detected_at_us

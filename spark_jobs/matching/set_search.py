@@ -14,8 +14,8 @@ from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.errors import CandidateLimitError
 from coincide.joins.events import Events
 from coincide.joins.tuples.maximal_sets import CompatibleEvents
-from coincide.joins.tuples.set_order import absent_last, as_told, in_group_order
-from spark_jobs.matching.match_verdicts import ABSENT, MatchTuples, hold_jointly
+from coincide.joins.tuples.set_order import ABSENT, absent_last, as_told, in_group_order
+from spark_jobs.matching.match_verdicts import MatchTuples, hold_jointly
 from spark_jobs.matching.role_edges import RoleEdge
 from spark_jobs.matching.search import Search
 

@@ -21,10 +21,9 @@ from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.installed_graph import InstalledGraph
 from coincide.joins.tuples.maximal_sets import CompatibleEvents
 from coincide.joins.tuples.members import MemberColumns
+from coincide.joins.tuples.set_order import ABSENT
 from coincide.probability.joint import JointProbability
 from coincide.templates.histogram import Histogram
-
-ABSENT = -1
 
 
 @dataclass(frozen=True, eq=False)
