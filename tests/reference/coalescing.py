@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
+from operator import eq
 from typing import Any, NamedTuple
 
 from coincide.coalescing import (
@@ -15,6 +16,19 @@ from coincide.coalescing import (
     Predicate,
     Quantised,
 )
+
+# every kind; with decimals, whose differences float64 rounds
+EQUIVALENCES = [
+    Equal(),
+    Bounded(1),
+    Bounded(0.1),
+    Bounded(0.5, relative=True),
+    Increasing(),
+    Decreasing(),
+    Quantised(2),
+    Quantised(0.1),
+    Predicate(eq),
+]
 
 
 class Reading(NamedTuple):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from operator import eq
 from typing import Any
 
 import numpy as np
@@ -10,22 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import Bounded, Decreasing, Equal, Increasing, Quantised, Runs, coalesce, coalesce_readings, validity
-from coincide.coalescing import Equivalence, Predicate, columns
+from coincide import Equal, Runs, coalesce, coalesce_readings, validity
+from coincide.coalescing import Equivalence, columns
 from coincide.coalescing import blocks as row_blocks
-from tests.reference.coalescing import Fact, Reading, coalesced_facts, coalesced_readings, coalesced_trends
+from tests.reference.coalescing import (
+    EQUIVALENCES,
+    Fact,
+    Reading,
+    coalesced_facts,
+    coalesced_readings,
+    coalesced_trends,
+)
 
-EQUIVALENCES = [
-    Equal(),
-    Bounded(1),
-    Bounded(0.1),
-    Bounded(0.5, relative=True),
-    Increasing(),
-    Decreasing(),
-    Quantised(2),
-    Quantised(0.1),
-    Predicate(eq),
-]
 NUMBERS = st.integers(0, 3) | st.sampled_from([-0.1, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7])
 FAR = 1 << 60
 

@@ -14,26 +14,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coincide import Changes, EagerCoalescing, LazyCoalescing, Runs, WindowExtent
-from coincide.coalescing import Bounded, CoalescedRun, Decreasing, Equal, Increasing, Predicate, Quantised
+from coincide.coalescing import Bounded, CoalescedRun, Equal, Predicate
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import value_column
 from coincide.coalescing.streams.columnar import ColumnarExtent
 from coincide.coalescing.streams.extent import ReadingBatch
 from coincide.coalescing.streams.single import SingleExtent
 from coincide.errors import CoalescingError
-from tests.reference.coalescing import Reading, coalesced_readings, each_group, in_time_scope, in_tuple_scope
+from tests.reference.coalescing import (
+    EQUIVALENCES,
+    Reading,
+    coalesced_readings,
+    each_group,
+    in_time_scope,
+    in_tuple_scope,
+)
 
-EQUIVALENCES = [
-    Equal(),
-    Bounded(1),
-    Bounded(0.1),
-    Bounded(0.5, relative=True),
-    Increasing(),
-    Decreasing(),
-    Quantised(2),
-    Quantised(0.1),
-    Predicate(eq),
-]
 NUMBERS = st.integers(0, 2) | st.sampled_from([-0.1, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7])
 
 few = st.integers(0, 2)
