@@ -72,10 +72,29 @@ class ProbeBounds:
         return cls(lo_us[:, None], hi_us[:, None], lo_us, hi_us, *none, contain, probes_with_b)
 
     @classmethod
+    def of_shifted(
+        cls, table: SatisfactionTable, shift_us: Int64Array, judge: OffsetJudge
+    ) -> tuple[ProbeBounds, ProbeBounds]:
+        """Bounds for events of a, and for those of b, where stored times are others than those that the table judges.
+
+        `shift_us`, shape (us, vs), is how much longer offsets are between the stored times; `judge` judges these.
+        """
+        qualifies = table.lo_us <= table.hi_us
+        lo_us, hi_us = np.where(qualifies, (table.lo_us + shift_us, table.hi_us + shift_us), (table.lo_us, table.hi_us))
+        as_a = cls._of_table(lo_us, hi_us, table, judge, probes_with_b=False)
+        return as_a, cls._of_table(-hi_us.T, -lo_us.T, table, judge, probes_with_b=True)
+
+    @classmethod
     def _of_table(
-        cls, lo_us: Int64Array, hi_us: Int64Array, table: SatisfactionTable, *, probes_with_b: bool
+        cls,
+        lo_us: Int64Array,
+        hi_us: Int64Array,
+        table: SatisfactionTable,
+        judge: OffsetJudge | None = None,
+        *,
+        probes_with_b: bool,
     ) -> ProbeBounds:
-        single = table.is_single
+        single, contains = table.is_single, table.contains if judge is None else judge.contain
         return cls(
             lo_us=np.ascontiguousarray(lo_us),
             hi_us=np.ascontiguousarray(hi_us),
@@ -83,7 +102,7 @@ class ProbeBounds:
             outer_hi_us=hi_us.max(axis=1, initial=NEVER_HI_US),
             sure_lo_us=lo_us.max(axis=1, initial=NEVER_HI_US) if single else np.full(len(lo_us), NEVER_LO_US),
             sure_hi_us=hi_us.min(axis=1, initial=NEVER_LO_US) if single else np.full(len(lo_us), NEVER_HI_US),
-            judge=None if single else table.contains,
+            judge=None if single else contains,
             probes_with_b=probes_with_b,
         )
 

@@ -1,9 +1,10 @@
-"""StreamBuffers: what the streaming joins keep of their streams, and the templates of what they keep."""
+"""StreamBuffers: the events that live joins keep, by source, and the templates of these events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,36 +18,44 @@ from coincide.templates.histogram import Histogram
 SPARE_TEMPLATES = 64  # forget unused templates once there are this many more than twice the used ones
 
 
-BuffersState = dict[str, tuple[tuple[Histogram, ...], Events]]
+SourceName = Any
+"""What names a buffer: anything that can be a key of a dict, such as the name of a stream."""
+
+BuffersState = dict[SourceName, tuple[tuple[Histogram, ...], Events]]
 
 
 class StreamBuffers:
-    """One buffer and one registry of templates for each stream, by name."""
+    """One buffer and one registry of templates for each stream, by name.
 
-    def __init__(self, streams: Iterable[str]) -> None:
+    Events are buffered under their earliest time, not the reported one: see `search.edge_judges`.
+    """
+
+    def __init__(self, streams: Iterable[SourceName]) -> None:
         self._buffers = {name: Buffer() for name in streams}
-        self.templates = {name: TemplateRegistry() for name in self._buffers}
+        self.templates: dict[SourceName, TemplateRegistry] = {name: TemplateRegistry() for name in self._buffers}
 
-    def coded(self, stream: str, batch: Events, templates: Sequence[Histogram]) -> Events:
-        """Return rows sorted, the position of each template in `templates` replaced by its code."""
-        codes = self.templates[stream].codes(templates)
-        return replace(batch, template=codes[batch.template]).sorted()
+    def coded(self, stream: SourceName, batch: Events, templates: Sequence[Histogram]) -> Events:
+        """Return rows by earliest time, sorted, the position of each template in `templates` replaced by its code."""
+        registry = self.templates[stream]
+        template = registry.codes(templates)[batch.template]
+        earliest_us = batch.detected_at_us + registry.earliest_us[template]
+        return replace(batch, detected_at_us=earliest_us, template=template).sorted()
 
-    def insert(self, stream: str, batch: Events) -> None:
+    def insert(self, stream: SourceName, batch: Events) -> None:
         """Keep rows that are coded."""
         self._buffers[stream].insert(batch)
 
-    def buffer(self, stream: str) -> Buffer:
+    def buffer(self, stream: SourceName) -> Buffer:
         """Return the buffer of a stream."""
         return self._buffers[stream]
 
-    def evict(self, watermark_us: Int64Array, reach_us: Mapping[str, int]) -> None:
+    def evict(self, watermark_us: Int64Array, reach_us: Mapping[SourceName, int]) -> None:
         """Drop events that no detection which is on time can match any more.
 
         `watermark_us` is by area code, `reach_us` by stream: see `retention`.
         """
         for name, buffer in self._buffers.items():
-            reach = reach_us[name] - self.templates[name].greatest_latest_us
+            reach = reach_us[name] - self.templates[name].greatest_length_us
             buffer.evict(np.where(watermark_us == BEFORE_ALL_US, BEFORE_ALL_US, watermark_us + reach))
 
     @property
@@ -67,7 +76,7 @@ class StreamBuffers:
         """Drop all events of some areas, whatever their stream; return their refs."""
         return np.concatenate([buffer.drop_areas(areas) for buffer in self._buffers.values()])
 
-    def forget_templates(self) -> dict[str, CodeArray]:
+    def forget_templates(self) -> dict[SourceName, CodeArray]:
         """Forget templates that no event uses, once they are many; return new codes by old code where they changed."""
         new_codes = {}
         for name, registry in self.templates.items():

@@ -17,7 +17,7 @@ from coincide.joins.detections import Detections
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.row_labels import RowLabels
-from coincide.joins.stream_buffers import BuffersState, StreamBuffers
+from coincide.joins.stream_buffers import BuffersState, SourceName, StreamBuffers
 from coincide.live.batch_intake import BatchIntake, IntakeState
 from coincide.live.installed import (
     Answer,
@@ -194,14 +194,10 @@ class Engine:
         """
         accepted = self._intake.take(stream, detections, key, needs_sensors=self._needs_sensors)
         batch = self._buffers.coded(stream, accepted.on_time, detections.templates)
-        changed = self._changes(stream, batch, meets_itself=False)
         self._buffers.insert(stream, batch)
-        changed |= self._changes(stream, batch, meets_itself=True)
+        changed = {name: self._changes(name, query, {stream: batch}) for name, query in self._queries.items()}
         self._make_room(stream)
-        for name, query in self._queries.items():
-            if name not in changed:
-                changed[name] = query.nothing(), query.nothing()
-        return {name: Changes(*changed[name], accepted.late, accepted.late_by_us) for name in self._queries}
+        return {name: Changes(*changes, accepted.late, accepted.late_by_us) for name, changes in changed.items()}
 
     def advance(self, watermark_us: npt.ArrayLike, area: npt.ArrayLike | None = None) -> int:
         """Let time come to `watermark_us` though no event came, and drop what nothing on time can match any more.
@@ -262,20 +258,18 @@ class Engine:
     def look_ups(self, name: str) -> LookUps:
         """Hits and misses of a query's caches of template pairs, and their size; nothing while tables will do."""
         self._known(name)
-        return self._queries[name].look_ups
+        return self._queries[name].search.look_ups
 
-    def _changes(self, stream: str, batch: Events, *, meets_itself: bool) -> dict[str, tuple[Answer, Answer]]:
-        changed = {}
-        for name, query in self._queries.items():
-            if query.meets_itself == meets_itself and stream in query.reach_us and not self._in_force[name].is_paused:
-                try:
-                    changed[name] = query.changes(stream, batch, self._buffers)
-                except CandidateLimitError as error:
-                    self._in_force[name].is_paused, self.suspended[name] = True, error
-        return changed
+    def _changes(self, name: str, query: InstalledQuery, new: Mapping[SourceName, Events]) -> tuple[Answer, Answer]:
+        if not self._in_force[name].is_paused:
+            try:
+                return query.changes(new)
+            except CandidateLimitError as error:
+                self._in_force[name].is_paused, self.suspended[name] = True, error
+        return query.nothing(), query.nothing()
 
     def _put(self, name: str, query: QueryState) -> None:
-        arguments = self._streams, self._limits, self._intake.labels, query.since
+        arguments = self._streams, self._limits, self._intake.labels, self._buffers, query.since
         condition = query.condition
         installed: InstalledQuery
         if isinstance(condition, JoinCondition):
@@ -318,4 +312,4 @@ class Engine:
         self._buffers.evict(self._intake.watermark.state_us, reach_us)
         new_codes = self._buffers.forget_templates()
         for query in self._queries.values() if new_codes else ():
-            query.recode(self._buffers.templates, new_codes)
+            query.search.recode(new_codes)

@@ -1,29 +1,35 @@
-"""Installed queries: what an engine keeps of each, and what each makes of a batch."""
+"""Installed queries: what an engine keeps of each, and what each makes of new events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from coincide.arrays.kinds import CodeArray
 from coincide.constraints.conditions import JoinCondition, SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
-from coincide.errors import DetectionsError, GraphError
+from coincide.errors import CandidateLimitError, DetectionsError, GraphError
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.events import Events
-from coincide.joins.pairs.installed_join import InstalledJoin
 from coincide.joins.retention import farthest_by_stream, reach_us, reaches_us, set_reaches_us
 from coincide.joins.row_labels import RowLabels
-from coincide.joins.stream_buffers import StreamBuffers
-from coincide.joins.tuples.installed_graph import CompleteTuples, InstalledGraph, checked_at_least, with_thresholds
+from coincide.joins.search.installed_pattern import InstalledPattern
+from coincide.joins.search.pattern import Pattern
+from coincide.joins.search.search import MemberRefs, columns_of
+from coincide.joins.stream_buffers import SourceName, StreamBuffers
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
-from coincide.joins.tuples.partial_sets import PartialSets
-from coincide.offsets.cache import LookUps
+from coincide.joins.tuples.members import MemberColumns
+from coincide.joins.tuples.set_order import ABSENT
 from coincide.offsets.pair_work import PairLimits
+from coincide.probability.difference import match_probabilities
 from coincide.stream import Stream, checked_stream
-from coincide.templates.codes import TemplateRegistry
+from coincide.templates.histogram import Histogram
 
 Answer = Pairs | Tuples
 
@@ -63,62 +69,63 @@ class InstalledQuery(Protocol):
         """How far behind the watermark it needs the events of each of its streams, see `retention`."""
 
     @property
-    def meets_itself(self) -> bool:
-        """Whether it searches a batch once that is in the buffers; else before."""
+    def search(self) -> InstalledPattern:
+        """What finds its answers."""
 
-    @property
-    def look_ups(self) -> LookUps:
-        """What its caches of template pairs have done so far."""
-
-    def changes(self, stream: str, batch: Events, buffers: StreamBuffers) -> tuple[Answer, Answer]:
-        """Return what a sorted batch of one of its streams brings, and what that retracts."""
+    def changes(self, new: Mapping[SourceName, Events]) -> tuple[Answer, Answer]:
+        """Return what new events of one of its streams bring, and what that retracts."""
 
     def nothing(self) -> Answer:
         """Return an answer without rows."""
-
-    def recode(self, templates: Mapping[str, TemplateRegistry], new_codes: Mapping[str, CodeArray]) -> None:
-        """Follow a change of template codes: the new ones by old code, of each stream where they changed."""
 
 
 class InstalledPairs:
     """A timing join at work: pairs of events from `since` on, each found when its second event arrives."""
 
-    meets_itself = False
-
     def __init__(
-        self, condition: JoinCondition, streams: Mapping[str, Stream], limits: PairLimits, labels: RowLabels, since: int
+        self,
+        condition: JoinCondition,
+        streams: Mapping[str, Stream],
+        limits: PairLimits,
+        labels: RowLabels,
+        buffers: StreamBuffers,
+        since: int,
     ) -> None:
-        for name in (condition.a, condition.b):
+        names = (condition.a, condition.b)
+        for name in names:
             _declared(name, streams)
-        self._join, self._labels, self._since_ref = InstalledJoin.install(condition, limits), labels, since
-        join = (condition.a, condition.b, condition.window)
-        self.reach_us = {name: reach_us(streams[name], streams, [join]) for name in {condition.a, condition.b}}
+        graph = ConstraintGraph.binary("a", "b", condition.window, condition.threshold)
+        pattern = Pattern(graph, (condition.threshold,), names, names, sensors=condition.sensors)
+        self.search = InstalledPattern(pattern, buffers, limits, since)
+        self._window, self._labels, self._buffers = condition.window, labels, buffers
+        join = (*names, condition.window)
+        self.reach_us = {name: reach_us(streams[name], streams, [join]) for name in names}
 
-    @property
-    def look_ups(self) -> LookUps:
-        """What the cache of template pairs has done so far."""
-        return self._join.look_ups
-
-    def changes(self, stream: str, batch: Events, buffers: StreamBuffers) -> tuple[Pairs, Pairs]:
-        """Return the pairs that a batch completes, and none that it retracts."""
-        condition = self._join.condition
-        us, vs = buffers.templates[condition.a], buffers.templates[condition.b]
-        self._join = self._join.knowing(us, vs)
-        partners = buffers.buffer(condition.b if stream == condition.a else condition.a)
-        pairs = self._join.find(stream, batch, partners, self._labels.goes_first, self._since_ref)
-        if len(pairs) == 0:
+    def changes(self, new: Mapping[SourceName, Events]) -> tuple[Pairs, Pairs]:
+        """Return the pairs that new events complete, and none that they retract."""
+        members = self.search.changes(new, self._labels.goes_first, are_of_one_stream=True).members
+        if len(members) == 0:
             return self._labels.named(Pairs.none()), Pairs.none()
-        return self._labels.named(pairs.pairs(us.templates, vs.templates, condition.window)), Pairs.none()
+        (us, u_index), (vs, v_index) = map(_named, self._registries, members.template)
+        offset_us = members.detected_at_us[1] - members.detected_at_us[0]
+        probabilities = partial(match_probabilities, us, vs, u_index, v_index, offset_us, self._window)
+        return self._labels.named(Pairs(members.ref[0], members.ref[1], probabilities)), Pairs.none()
 
     def nothing(self) -> Pairs:
         """Return no pairs."""
         return Pairs.none()
 
-    def recode(self, templates: Mapping[str, TemplateRegistry], new_codes: Mapping[str, CodeArray]) -> None:
-        """Follow a change of template codes."""
-        a, b = self._join.condition.a, self._join.condition.b
-        if a in new_codes or b in new_codes:
-            self._join = self._join.renewed(templates[a], templates[b], new_codes.get(a), new_codes.get(b))
+    @property
+    def _registries(self) -> list[Sequence[Histogram]]:
+        return [self._buffers.templates[name].templates for name in self.search.pattern.sources]
+
+
+def _named(templates: Sequence[Histogram], code: CodeArray) -> tuple[Sequence[Histogram], npt.NDArray[Any]]:
+    """Return templates, and for each code which of them it names: those named alone if they are fewer than all."""
+    if len(templates) <= len(code):
+        return tuple(templates), code
+    used, index = np.unique(code, return_inverse=True)
+    return [templates[each] for each in used], index
 
 
 class InstalledTuples:
@@ -130,45 +137,64 @@ class InstalledTuples:
         streams: Mapping[str, Stream],
         limits: PairLimits,
         labels: RowLabels,
+        buffers: StreamBuffers,
         since: int,
     ) -> None:
         graph, stream_of = condition.graph, condition.stream_of
         roles = {role: _declared(name, streams) for role, name in stream_of.items()}
         exact = {role: stream.longest_template_us == 0 for role, stream in roles.items()}
-        thresholds = with_thresholds(graph, condition.threshold, exact)
-        self._installed = InstalledGraph(graph, stream_of, thresholds, limits)
-        joint = condition.threshold if len(graph.edges) > 1 and not all(exact.values()) else None
-        self._finder: CompleteTuples | PartialSets
-        if condition.at_least is None:
-            self._finder = CompleteTuples(self._installed, joint, condition.sensors, labels, since)
-            reaches = reaches_us(graph, roles)
-        else:
-            at_least, limit = checked_at_least(condition.at_least, self._installed), condition.max_candidates
-            self._finder = PartialSets(self._installed, at_least, joint, condition.sensors, labels, limit, since)
-            reaches = set_reaches_us(graph, roles)
-        self.reach_us = farthest_by_stream(reaches, self._installed.streams)
+        pattern = Pattern.of(
+            graph,
+            tuple(stream_of.values()),
+            exact,
+            condition.threshold,
+            condition.sensors,
+            condition.at_least,
+            condition.max_candidates,
+        )
+        self.search = InstalledPattern(pattern, buffers, limits, since)
+        self._labels, self._buffers = labels, buffers
+        self._may_meet = labels.have_equal_keys if labels.is_keyed else None
+        reaches = reaches_us(graph, roles) if condition.at_least is None else set_reaches_us(graph, roles)
+        self.reach_us = farthest_by_stream(reaches, tuple(stream_of.values()))
 
-    @property
-    def meets_itself(self) -> bool:
-        """Whether one stream has several roles: then new rows meet each other, too."""
-        return self._finder.meets_itself
+    def changes(self, new: Mapping[SourceName, Events]) -> tuple[Tuples, Tuples]:
+        """Return the tuples that new events bring, and those that they retract.
 
-    @property
-    def look_ups(self) -> LookUps:
-        """What the caches of template pairs have done so far, all edges together."""
-        return self._installed.look_ups
-
-    def changes(self, stream: str, batch: Events, buffers: StreamBuffers) -> tuple[Tuples, Tuples]:
-        """Return the tuples that a batch brings, and those that it retracts."""
-        return self._finder.changes(stream, batch, buffers)
+        Raises
+        ------
+        CandidateLimitError
+            A row has too many candidate sets.
+        """
+        pattern = self.search.pattern
+        sets = self.search.changes(new, self._labels.goes_first, self._may_meet, are_of_one_stream=True)
+        if sets.skipped:
+            raise CandidateLimitError(pattern.max_candidates, sets.skipped[0])
+        if sets.supersedes is None:
+            return self._complete(sets.members), self.nothing()
+        retracted = sets.supersedes.take((sets.supersedes.ref != ABSENT).any(axis=0))
+        return self._partial(sets.members), self._partial(retracted)
 
     def nothing(self) -> Tuples:
         """Return no tuples."""
-        return Tuples.none(len(self._installed.graph.roles), len(self._installed.graph.edges))
+        graph = self.search.pattern.graph
+        return Tuples.none(len(graph.roles), len(graph.edges))
 
-    def recode(self, templates: Mapping[str, TemplateRegistry], new_codes: Mapping[str, CodeArray]) -> None:
-        """Follow a change of template codes."""
-        self._installed.recode(templates, new_codes)
+    def _complete(self, members: MemberRefs) -> Tuples:
+        pattern = self.search.pattern
+        templates = [self._buffers.templates[name].templates for name in pattern.sources]
+        columns = MemberColumns(templates, members.template, members.detected_at_us)
+        return Tuples(
+            self._labels.names(members.ref.T),
+            partial(columns.joint, pattern.graph, pattern.joint_threshold),
+            partial(columns.edge_probabilities, pattern.graph),
+            threshold=pattern.joint_threshold,
+        )
+
+    def _partial(self, members: MemberRefs) -> Tuples:
+        pattern = self.search.pattern
+        columns, names = columns_of(pattern, self._buffers.templates, members), self._labels.names(members.ref.T)
+        return columns.tuples(names, pattern.joint_threshold)
 
 
 def farthest_us(streams: Mapping[str, Stream], queries: Iterable[InstalledQuery]) -> dict[str, int]:

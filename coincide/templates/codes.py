@@ -73,9 +73,9 @@ class TemplateRegistry(TemplatesInOrder):
         return new_code
 
     @property
-    def greatest_latest_us(self) -> int:
-        """Latest possible occurrence over all templates, relative to the reported time; 0 if there are none."""
-        return int(self.latest_us.max()) if self.templates else 0
+    def greatest_length_us(self) -> int:
+        """Greatest time from earliest to latest of all templates; 0 if there are none."""
+        return int((self.latest_us - self.earliest_us).max(initial=0))
 
     def _code(self, template: Histogram) -> int:
         code = self._codes.code(template)

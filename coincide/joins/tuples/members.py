@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array
-from coincide.constraints.graph import ConstraintGraph
+from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, IndexArray, Int64Array, LabelArray, PositionArray
+from coincide.constraints.graph import ConstraintGraph, induced
+from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
 from coincide.probability.joint.probability import checked_tuples, joint_at_least, joint_probabilities
 from coincide.probability.joint.refinement import JointProbability, edge_probabilities
@@ -68,6 +70,57 @@ class MemberRows:
     def __reduce__(self) -> tuple[Any, ...]:
         columns = self.columns()
         return MemberColumns, (columns.templates, columns.template_index, columns.detected_at_us)
+
+
+@dataclass(frozen=True, eq=False)
+class PartialColumns:
+    """Tuples of a clique some of whose members are absent; arrays of shape (k, n), `template` a position."""
+
+    graph: ConstraintGraph
+    templates: Sequence[Histogram]
+    present: BoolArray
+    template: IndexArray
+    detected_at_us: Int64Array
+
+    def at_least(self, threshold: float) -> BoolArray:
+        """Whether the joint probability of the members present reaches the threshold, bool (n,)."""
+        reaches = np.empty(self.present.shape[1], np.bool_)
+        for at, graph, columns in self._alike(self.graph.uniform_window is not None):
+            reaches[at] = columns.at_least(graph, threshold)
+        return reaches
+
+    def joint(self, threshold: float | None) -> JointProbability:
+        """Return the joint probability of the members present, as well as the threshold needs."""
+        joint = JointProbability.unset(self.present.shape[1])
+        for at, graph, columns in self._alike(self.graph.uniform_window is not None):
+            joint.put(at, columns.joint(graph, threshold))
+        return joint
+
+    def of_edges(self) -> FloatArray:
+        """Return the probability of each edge, NaN where a member is absent; float64 (n, edges)."""
+        probability = np.full((self.present.shape[1], len(self.graph.edges)), np.nan)
+        for at, graph, columns in self._alike(by_size=False):
+            edges = np.array([nth for nth, edge in enumerate(self.graph.edges) if edge in graph.edges])
+            probability[at[:, None], edges] = columns.edge_probabilities(graph)
+        return probability
+
+    def tuples(self, names: LabelArray, threshold: float | None) -> Tuples:
+        """Return them as an answer, members by name; `threshold` is the joint one."""
+        return Tuples(names, partial(self.joint, threshold), self.of_edges, self.present.T, threshold)
+
+    def _alike(self, by_size: bool) -> Iterator[tuple[PositionArray, ConstraintGraph, MemberColumns]]:
+        """Yield the tuples that have the same roles present, or as many: which, their graph and their columns."""
+        kind = self.present.sum(axis=0)[None] if by_size else self.present
+        kinds, of = np.unique(kind, axis=1, return_inverse=True)
+        for nth in range(kinds.shape[1]):
+            at = np.flatnonzero(of.ravel() == nth)
+            present = self.present[:, at].T
+            roles = np.flatnonzero(present[0])
+            template, time_us = (
+                column[:, at].T[present].reshape(len(at), -1).T for column in (self.template, self.detected_at_us)
+            )
+            graph = induced(self.graph, [self.graph.roles[role] for role in roles])
+            yield at, graph, MemberColumns([self.templates] * len(roles), template, time_us)
 
 
 KEY_BITS = 63

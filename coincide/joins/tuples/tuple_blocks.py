@@ -21,15 +21,15 @@ from coincide.joins.events import Events, by_time, events_of, in_role_order, is_
 from coincide.joins.labels import Keys, effective_rule, keyed_batches
 from coincide.joins.pairs.pair_join import BatchJoin
 from coincide.joins.probe_bounds import ProbeBounds
-from coincide.joins.row_labels import RowLabels
+from coincide.joins.search.installed_pattern import InstalledPattern
+from coincide.joins.search.pattern import Pattern, checked_at_least, with_thresholds
+from coincide.joins.search.search import columns_of
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
 from coincide.joins.tuples.enumeration import NEAR, Enumeration
-from coincide.joins.tuples.installed_graph import InstalledGraph, checked_at_least, with_thresholds
 from coincide.joins.tuples.maximal_sets import checked_max_candidates
 from coincide.joins.tuples.members import MemberColumns, MemberRows
-from coincide.joins.tuples.partial_sets import PartialSets
-from coincide.joins.tuples.set_order import are_told
+from coincide.joins.tuples.set_order import ABSENT, are_told
 from coincide.offsets.cache import judge_of
 from coincide.offsets.pair_work import USUAL_LIMITS
 from coincide.templates.codes import TemplatesInOrder
@@ -101,21 +101,21 @@ class BatchTuples:
         """Return the maximal compatible sets of at least so many members, sorted."""
         if where is not None:
             raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
-        graph, batches = self.graph, self.keyed
-        names = {id(batches[role]): role for role in graph.roles}  # one batch in two roles is one stream
-        stream_of = {role: names[id(batches[role])] for role in graph.roles}
-        installed = InstalledGraph(graph, stream_of, self.thresholds, USUAL_LIMITS)
-        labels, limit = RowLabels(orders_ties=False), checked_max_candidates(max_candidates)
-        sets = PartialSets(installed, checked_at_least(at_least, installed), self.joint, self.sensors, labels, limit)
-        first = np.cumsum([0, *(len(batches[name]) for name in graph.roles)])
-        buffers = StreamBuffers(graph.roles)
-        for nth, events in enumerate(events_of([batches[name] for name in graph.roles])):
-            name, batch = graph.roles[nth], replace(events, ref=np.arange(first[nth], first[nth + 1]))
-            buffers.insert(name, buffers.coded(name, batch, batches[name].templates))
-        table, by_role = sets.of_all(buffers)
-        tuples = sets.tuples(table, by_role[:, np.lexsort(by_role[::-1])])
-        tuples.members -= np.where(tuples.present, first[:-1], 0)
-        return tuples
+        names = [id(self.keyed[role]) for role in self.graph.roles]  # one batch in two roles is one stream
+        streams = tuple(self.graph.roles[names.index(name)] for name in names)
+        least, limit = checked_at_least(at_least, self.graph, streams), checked_max_candidates(max_candidates)
+        pattern = Pattern(self.graph, tuple(self.thresholds), streams, streams, self.joint, self.sensors, least, limit)
+        batches = [self.keyed[role] for role in self.graph.roles]
+        first = np.cumsum([0, *map(len, batches)])
+        buffers, new = StreamBuffers(streams), {}
+        for role, batch, events, ref in zip(streams, batches, events_of(batches), first[:-1], strict=True):
+            numbered = replace(events, ref=np.arange(ref, ref + len(batch)))
+            new[role] = buffers.coded(role, numbered, batch.templates)
+            buffers.insert(role, new[role])
+        sets = InstalledPattern(pattern, buffers, USUAL_LIMITS).all_sets(new, np.less)
+        sets = sets.take(np.lexsort(sets.ref[::-1]))
+        positions = np.where(sets.ref == ABSENT, ABSENT, sets.ref - first[:-1, None]).T
+        return columns_of(pattern, buffers.templates, sets).tuples(positions, self.joint)
 
     def _pairs(self) -> Iterator[MemberBlock]:
         """One edge is a timing join."""

@@ -1,0 +1,198 @@
+"""EdgeJudges: which offsets qualify along the edges of a pattern, and where the partners of an event may lie.
+
+Events are buffered under their earliest time, not the reported one. How far apart partners may be then depends on how
+long templates are, not on how far from the reported time one of them lies: one sensor whose template is an hour late
+costs the others nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.constraints.window import Window
+from coincide.joins.probe_bounds import ProbeBounds
+from coincide.joins.search.pattern import Pattern, RoleEdge
+from coincide.joins.stream_buffers import SourceName
+from coincide.joins.tuples.candidates import RoleBounds
+from coincide.offsets.cache import LookUps, OffsetCache, earns_a_table, judge_of
+from coincide.offsets.pair_work import PairLimits
+from coincide.offsets.satisfaction_table import SatisfactionTable
+from coincide.templates.codes import TemplateRegistry
+
+Contains = Callable[[CodeArray, CodeArray, Int64Array], BoolArray]
+
+
+@dataclass(frozen=True, eq=False)
+class EarliestOffsets:
+    """Judges offsets between earliest times; `reported` judges those between reported times."""
+
+    reported: Contains
+    us: TemplateRegistry
+    vs: TemplateRegistry
+    is_unordered: bool
+
+    def contain(self, u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+        """Whether offsets of v's earliest time minus u's qualify for their templates; arrays of shape (n,)."""
+        reported_us = offset_us + self.us.earliest_us[u] - self.vs.earliest_us[v]
+        if not self.is_unordered:
+            return self.reported(u, v, reported_us)
+        is_later = reported_us < 0
+        one, other = np.where(is_later, v, u), np.where(is_later, u, v)
+        qualifies = self.reported(one, other, np.abs(reported_us))
+        tied = np.flatnonzero(qualifies & (reported_us == 0))  # neither was first: which is called so must not matter
+        if len(tied):
+            qualifies[tied] = self.reported(other[tied], one[tied], reported_us[tied])
+        return qualifies
+
+
+class EdgeJudge:
+    """Which offsets qualify for two streams' templates, for one window and threshold.
+
+    A table holds the offsets of all template pairs while that is little work. Beyond that a cache judges those that
+    meet. `as_first` and `as_second` bound where events of either end find partners.
+    """
+
+    def __init__(
+        self,
+        window: Window,
+        threshold: float,
+        us: TemplateRegistry,
+        vs: TemplateRegistry,
+        limits: PairLimits,
+        *,
+        is_unordered: bool,
+    ) -> None:
+        self._window, self._threshold, self._us, self._vs, self._limits = window, threshold, us, vs, limits
+        self._is_unordered = is_unordered
+        self._judge: SatisfactionTable | OffsetCache = SatisfactionTable.build((), (), window, threshold)
+        self._sizes = (-1, -1)  # has followed nothing yet
+        self.as_first = self.as_second = ProbeBounds.of_a(self._judge)
+
+    @property
+    def look_ups(self) -> LookUps:
+        """What the cache has done so far; nothing while a table will do."""
+        return self._judge.look_ups if isinstance(self._judge, OffsetCache) else LookUps()
+
+    def follow(self) -> bool:
+        """Get to know all templates that are registered now; return whether any was new."""
+        if self._sizes == (len(self._us), len(self._vs)):
+            return False
+        if isinstance(self._judge, SatisfactionTable):
+            arguments = self._window, self._threshold, self._us, self._vs, self._limits
+            self._judge = judge_of(*arguments, self._judge)
+        self._set_bounds()
+        return True
+
+    def recode(self, u_code: CodeArray | None, v_code: CodeArray | None) -> None:
+        """Follow a change of codes: the new ones by old code, None where they stayed."""
+        if isinstance(self._judge, OffsetCache) and not earns_a_table(self._judge, self._us, self._vs, self._limits):
+            unchanged = np.arange(max(len(self._us), len(self._vs)), dtype=np.int32)
+            self._judge.recode(unchanged if u_code is None else u_code, unchanged if v_code is None else v_code)
+        else:
+            templates = self._us.templates, self._vs.templates
+            self._judge = SatisfactionTable.build(*templates, self._window, self._threshold)
+        self._set_bounds()
+
+    def _set_bounds(self) -> None:
+        self._sizes = (len(self._us), len(self._vs))
+        judge = self._judge
+        is_settled = isinstance(judge, SatisfactionTable) and (not self._is_unordered or _is_symmetric(judge))
+        contains = judge.contains if isinstance(judge, SatisfactionTable) else judge.contain
+        earliest = EarliestOffsets(contains, self._us, self._vs, self._is_unordered and not is_settled)
+        if isinstance(judge, SatisfactionTable) and is_settled:
+            shift_us = self._vs.earliest_us - self._us.earliest_us[:, None]
+            self.as_first, self.as_second = ProbeBounds.of_shifted(judge, shift_us, earliest)
+        else:
+            self.as_first = self._possible(earliest, probes_with_second=False)
+            self.as_second = self._possible(earliest, probes_with_second=True)
+
+    def _possible(self, judge: EarliestOffsets, *, probes_with_second: bool) -> ProbeBounds:
+        """Return bounds of stored minus probing earliest time, by probing template."""
+        probing, stored = (self._vs, self._us) if probes_with_second else (self._us, self._vs)
+        window = self._window.swapped() if probes_with_second else self._window
+        length_us = probing.latest_us - probing.earliest_us
+        longest_us = (stored.latest_us - stored.earliest_us).max(initial=0)
+        lo_us = np.full_like(length_us, window.lo_us - 1 - longest_us)
+        return ProbeBounds.possible(lo_us, window.hi_us + 1 + length_us, judge, probes_with_b=probes_with_second)
+
+
+def _is_symmetric(table: SatisfactionTable) -> bool:
+    """Whether it makes no difference which of two events is called the first; rounding may make one."""
+    if table.lo_us.shape[0] != table.lo_us.shape[1] or not table.is_single:
+        return False
+    qualifies = table.lo_us <= table.hi_us
+    mirrored = (table.lo_us == -table.hi_us.T) | ~qualifies
+    return bool(np.array_equal(qualifies, qualifies.T) and mirrored.all())
+
+
+class EdgeJudges:
+    """The judges of a pattern's edges; edges that ask the same of the same sources share one.
+
+    `templates` are the registries by source. All caches together remember at most what the limits say.
+    """
+
+    def __init__(self, pattern: Pattern, templates: Mapping[SourceName, TemplateRegistry], limits: PairLimits) -> None:
+        self._graph = pattern.graph
+        kinds = [_Kind.of(edge, pattern.sources) for edge in pattern.edges]
+        room = replace(limits, cached=max(1, limits.cached // len({*kinds})))
+        self._judges = {
+            kind: EdgeJudge(
+                kind.window,
+                kind.threshold,
+                templates[kind.first],
+                templates[kind.second],
+                room,
+                is_unordered=kind.is_unordered,
+            )
+            for kind in kinds
+        }
+        self._of_edges = [self._judges[kind] for kind in kinds]
+        self._by_edge = dict(zip(pattern.edges, self._of_edges, strict=True))
+        self._bounds: RoleBounds | None = None
+
+    def of(self, edge: RoleEdge) -> EdgeJudge:
+        """Return the judge of an edge."""
+        return self._by_edge[edge]
+
+    def follow(self) -> None:
+        """Get to know all templates that are registered now."""
+        have_followed = [judge.follow() for judge in self._judges.values()]
+        if any(have_followed):
+            self._bounds = None
+
+    def recode(self, new_codes: Mapping[SourceName, CodeArray]) -> None:
+        """Follow a change of template codes: the new ones by old code, of each source where they changed."""
+        for kind, judge in self._judges.items():
+            if kind.first in new_codes or kind.second in new_codes:
+                judge.recode(new_codes.get(kind.first), new_codes.get(kind.second))
+                self._bounds = None
+
+    @property
+    def bounds(self) -> RoleBounds:
+        """How far members may lie from each other, by every template that is known."""
+        if self._bounds is None:
+            self._bounds = RoleBounds.of(self._graph, [(judge.as_first, judge.as_second) for judge in self._of_edges])
+        return self._bounds
+
+    @property
+    def look_ups(self) -> LookUps:
+        """What the caches of template pairs have done so far, all edges together; nothing while tables will do."""
+        return reduce(LookUps.plus, (judge.look_ups for judge in self._judges.values()))
+
+
+@dataclass(frozen=True)
+class _Kind:
+    window: Window
+    threshold: float
+    first: SourceName
+    second: SourceName
+    is_unordered: bool
+
+    @classmethod
+    def of(cls, edge: RoleEdge, sources: Sequence[SourceName]) -> _Kind:
+        return cls(edge.window, edge.threshold, sources[edge.first], sources[edge.second], edge.is_unordered)

@@ -1,0 +1,76 @@
+"""InstalledPattern: one pattern at work on shared buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coincide.arrays.kinds import CodeArray
+from coincide.joins.events import Events
+from coincide.joins.search.edge_judges import EdgeJudges
+from coincide.joins.search.pattern import Pattern
+from coincide.joins.search.search import MemberRefs, MemberSets, RefTest, Search
+from coincide.joins.search.set_search import find_all_sets, find_sets
+from coincide.joins.search.tuple_search import find_pairs, find_tuples
+from coincide.joins.stream_buffers import SourceName, StreamBuffers
+from coincide.offsets.cache import LookUps
+from coincide.offsets.pair_work import PairLimits
+
+
+class InstalledPattern:
+    """A pattern, and what is known of its template pairs; nothing that it keeps changes an answer.
+
+    Events before `since_ref` do not count.
+    """
+
+    def __init__(self, pattern: Pattern, buffers: StreamBuffers, limits: PairLimits, since_ref: int = 0) -> None:
+        self.pattern, self.since_ref = pattern, since_ref
+        self._judges, self._buffers = EdgeJudges(pattern, buffers.templates, limits), buffers
+
+    @property
+    def look_ups(self) -> LookUps:
+        """What the caches of template pairs have done so far; nothing while tables will do."""
+        return self._judges.look_ups
+
+    def recode(self, new_codes: Mapping[SourceName, CodeArray]) -> None:
+        """Follow a change of template codes: the new ones by old code, of each source where they changed."""
+        self._judges.recode(new_codes)
+
+    def changes(
+        self,
+        new: Mapping[SourceName, Events],
+        goes_first: RefTest,
+        may_meet: RefTest | None = None,
+        *,
+        are_of_one_stream: bool = False,
+    ) -> MemberSets:
+        """Return the tuples that new events complete, which are in the buffers already, and what these supersede.
+
+        `goes_first` and `may_meet` are those of a `Search`. New events of one stream meet each other only if it has
+        several roles.
+        """
+        pattern = self.pattern
+        if not any(len(new.get(source, ())) for source in pattern.sources):
+            return MemberSets.nothing(len(pattern.sources))
+        search = self._search(new, goes_first, may_meet, meets_new=not are_of_one_stream or bool(pattern.twins))
+        if pattern.at_least is not None:
+            return find_sets(search)
+        if len(pattern.sources) == 2:
+            return MemberSets(find_pairs(search))
+        tuples = find_tuples(search)
+        return MemberSets(tuples.take(search.hold_jointly(tuples)))
+
+    def all_sets(self, events: Mapping[SourceName, Events], goes_first: RefTest) -> MemberRefs:
+        """Return the largest sets of all events, which are in the buffers already.
+
+        Raises
+        ------
+        CandidateLimitError
+            One event has more candidates than allowed.
+        """
+        return find_all_sets(self._search(events, goes_first, None, meets_new=True))
+
+    def _search(
+        self, new: Mapping[SourceName, Events], goes_first: RefTest, may_meet: RefTest | None, *, meets_new: bool
+    ) -> Search:
+        self._judges.follow()
+        return Search(self.pattern, self._judges, self._buffers, new, self.since_ref, goes_first, meets_new, may_meet)

@@ -1,0 +1,210 @@
+"""Search: what is at hand when new events look for the tuples that they complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.joins.buffer import Buffer
+from coincide.joins.events import Events
+from coincide.joins.pairs.matching import Probe, matching_pairs
+from coincide.joins.search.edge_judges import EdgeJudges
+from coincide.joins.search.pattern import Pattern, RoleEdge
+from coincide.joins.stream_buffers import SourceName, StreamBuffers
+from coincide.joins.tuples.members import PartialColumns
+from coincide.joins.tuples.set_order import ABSENT, GoesBefore
+from coincide.templates.codes import TemplateRegistry
+from coincide.templates.histogram import Histogram
+
+RefTest = Callable[[Int64Array, Int64Array], BoolArray]
+"""A test of two events each, by their refs; arrays of shape (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class MemberRefs:
+    """Members of tuples; all arrays of shape (k, n). `template` is a code of the role's source.
+
+    Where a role is absent, all three are `ABSENT`.
+    """
+
+    ref: Int64Array
+    template: CodeArray
+    detected_at_us: Int64Array
+
+    @classmethod
+    def all_of(cls, parts: Sequence[MemberRefs], roles: int) -> MemberRefs:
+        """Return the tuples of all parts."""
+        if len(parts) == 1:
+            return parts[0]
+        none = [np.empty((roles, 0), kind) for kind in (np.int64, np.int32, np.int64)]
+        columns = zip(none, *((part.ref, part.template, part.detected_at_us) for part in parts), strict=True)
+        return cls(*(np.concatenate(column, axis=1) for column in columns))
+
+    def __len__(self) -> int:
+        return int(self.ref.shape[1])
+
+    def take(self, at: BoolArray | PositionArray) -> MemberRefs:
+        """Return the given tuples."""
+        return MemberRefs(self.ref[:, at], self.template[:, at], self.detected_at_us[:, at])
+
+    def arranged(self, at: PositionArray) -> MemberRefs:
+        """Return tuples whose members are the given positions of these, counted row by row; -1 where one is absent."""
+        if self.ref.size == 0:
+            return MemberRefs(at.astype(np.int64), at.astype(np.int32), at.astype(np.int64))
+        present = at != ABSENT
+        columns = (each.ravel()[at] for each in (self.ref, self.template, self.detected_at_us))
+        return MemberRefs(*(np.where(present, each, ABSENT) for each in columns))
+
+
+@dataclass(frozen=True, eq=False)
+class MemberSets:
+    """Tuples, and the smaller ones that each supersedes, all of whose members are absent where there is none.
+
+    `supersedes` is None where no member may be absent. `skipped` are the refs of new events that had too many
+    candidates to be looked at.
+    """
+
+    members: MemberRefs
+    supersedes: MemberRefs | None = None
+    skipped: tuple[int, ...] = ()
+
+    @classmethod
+    def nothing(cls, roles: int) -> MemberSets:
+        """Return no tuples."""
+        return cls(MemberRefs.all_of([], roles))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One pattern's search for what new events complete, all of which are buffered already.
+
+    Parameters
+    ----------
+    new : mapping of source to Events
+        Sources without new events may be left out.
+    since_ref : int
+        Events before it do not count.
+    goes_first : RefTest
+        Whether an event goes before another that was reported at the same time.
+    meets_new : bool
+        Whether new events may meet each other: then each looks for those that came before it.
+    may_meet : RefTest, optional
+        Whether two events may be members of one tuple at all.
+    """
+
+    pattern: Pattern
+    judges: EdgeJudges
+    buffers: StreamBuffers
+    new_of: Mapping[SourceName, Events]
+    since_ref: int
+    goes_first: RefTest
+    meets_new: bool
+    may_meet: RefTest | None = None
+
+    def buffer(self, role: int) -> Buffer:
+        """Return the buffer of all events that may play a role."""
+        return self.buffers.buffer(self.pattern.sources[role])
+
+    def new(self, role: int) -> Events:
+        """Return the new events that may play a role, sorted."""
+        return self._new[self.pattern.sources[role]]
+
+    @cached_property
+    def _new(self) -> dict[SourceName, Events]:
+        return {source: self.new_of.get(source, NO_EVENTS) for source in self.pattern.sources}
+
+    @cached_property
+    def first_new_ref(self) -> int:
+        """The least ref of a new event that may play any role."""
+        return min(int(events.ref.min()) for events in self._new.values() if len(events))
+
+    def meetings(
+        self, edge: RoleEdge, probing: Events, *, as_first: bool, earlier_only: bool
+    ) -> Iterator[tuple[Events, Events]]:
+        """Yield blocks of events of one end of an edge, each beside a partner at the other.
+
+        `earlier_only` asks for partners that came before.
+        """
+        judge = self.judges.of(edge)
+        partners = self.buffer(edge.second if as_first else edge.first)
+        bounds = judge.as_first if as_first else judge.as_second
+        probe = Probe.into(partners, probing, bounds, self.pattern.sensors, self.since_ref)
+        codec = probe.stored.codec
+        for rows, at in matching_pairs(probe):
+            stored, one = probe.stored.take(at), probing.take(rows)
+            other = Events(one.area, codec.time_us(stored.keys), stored.template, stored.sensor, stored.ref)
+            wanted = self._wanted(one.ref, other.ref, earlier_only=earlier_only)
+            yield (one, other) if wanted is None else (one.take(wanted), other.take(wanted))
+
+    def members(self, roles: Sequence[int], events: Sequence[Events]) -> MemberRefs:
+        """Return the members of tuples, given the events of each role."""
+        columns = [
+            (each.ref, each.template, self._reported_us(role, each)) for role, each in zip(roles, events, strict=True)
+        ]
+        return MemberRefs(*(np.array(column) for column in zip(*columns, strict=True)))
+
+    def goes_before(self, members: MemberRefs) -> GoesBefore:
+        """Return the order of members by (detected_at, sensor, id); they are positions, counted row by row."""
+        ref, time_us = members.ref.ravel(), members.detected_at_us.ravel()
+
+        def order(one: PositionArray, other: PositionArray) -> BoolArray:
+            before: BoolArray = time_us[one] < time_us[other]
+            ties = np.flatnonzero(time_us[one] == time_us[other])
+            if len(ties):
+                before[ties] = self.goes_first(ref[one[ties]], ref[other[ties]])
+            return before
+
+        return order
+
+    def columns(self, members: MemberRefs) -> PartialColumns:
+        """Return tuples with what their probability depends on."""
+        return columns_of(self.pattern, self.buffers.templates, members)
+
+    def hold_jointly(self, members: MemberRefs) -> BoolArray:
+        """Whether each tuple reaches the pattern's joint threshold, if there is one, bool (n,)."""
+        threshold = self.pattern.joint_threshold
+        return np.ones(len(members), np.bool_) if threshold is None else self.columns(members).at_least(threshold)
+
+    def _wanted(self, one: Int64Array, other: Int64Array, *, earlier_only: bool) -> PositionArray | None:
+        """Which pairs of refs count; None if all do."""
+        wanted = None
+        if self.meets_new or not earlier_only:
+            wanted = other < one if earlier_only else other != one
+        if self.may_meet is not None:
+            may = self.may_meet(one, other)
+            wanted = may if wanted is None else wanted & may
+        return None if wanted is None or wanted.all() else np.flatnonzero(wanted)
+
+    def _reported_us(self, role: int, events: Events) -> Int64Array:
+        templates = self.buffers.templates[self.pattern.sources[role]]
+        reported_us: Int64Array = events.detected_at_us - templates.earliest_us[events.template]
+        return reported_us
+
+
+def columns_of(
+    pattern: Pattern, templates: Mapping[SourceName, TemplateRegistry], members: MemberRefs
+) -> PartialColumns:
+    """Return tuples with what their probability depends on; `templates` are the registries by source."""
+    registries = [templates[source] for source in pattern.sources]
+    distinct = list({id(each): each for each in registries}.values())  # several sources may share one
+    first_code = dict(zip(map(id, distinct), np.cumsum([0, *map(len, distinct)]).tolist(), strict=False))
+    every = [template for registry in distinct for template in registry.templates]
+    firsts = np.array([first_code[id(registry)] for registry in registries])[:, None]
+    present = members.ref != ABSENT
+    used, at = np.unique(np.where(present, members.template + firsts, ABSENT), return_inverse=True)
+    return PartialColumns(
+        pattern.graph,
+        [every[code] if code != ABSENT else NOBODY for code in used.tolist()],
+        present,
+        at.reshape(present.shape),
+        members.detected_at_us,
+    )
+
+
+NOBODY = Histogram.point()  # stands for the template of a member that is absent
+_NO_CODES, _NO_NUMBERS = np.empty(0, np.int32), np.empty(0, np.int64)
+NO_EVENTS = Events(_NO_CODES, _NO_NUMBERS, _NO_CODES, _NO_CODES, _NO_NUMBERS)

@@ -1,0 +1,79 @@
+"""Tuples with a member in every role, each found when its last member arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from coincide.arrays.kinds import PositionArray
+from coincide.joins.events import Events, SortedEvents, sorted_events
+from coincide.joins.search.search import MemberRefs, Search
+from coincide.joins.stream_buffers import SourceName
+from coincide.joins.tuples.candidates import RoleEvents
+from coincide.joins.tuples.enumeration import Enumeration
+from coincide.joins.tuples.set_order import are_told, in_group_order
+
+
+def find_pairs(search: Search) -> MemberRefs:
+    """Find the pairs of a pattern of two roles."""
+    [edge] = search.pattern.edges
+    parts = []
+    for role, as_first in ((edge.first, True), (edge.second, False)):
+        if edge.is_unordered and not as_first:
+            break  # one orientation finds every pair
+        for one, other in search.meetings(edge, search.new(role), as_first=as_first, earlier_only=True):
+            parts.append(search.members((0, 1), (one, other) if role == 0 else (other, one)))
+    return _in_order(search, MemberRefs.all_of(parts, 2))
+
+
+def find_tuples(search: Search) -> MemberRefs:
+    """Find the tuples of any pattern; the last to arrive may play any role, of interchangeable ones the first."""
+    parts: list[MemberRefs] = []
+    for group in search.pattern.interchange.groups:
+        if len(search.new(group[0])):
+            parts += _tuples_with(search, group[0])
+    tuples = _in_order(search, MemberRefs.all_of(parts, len(search.pattern.streams)))
+    if search.may_meet is not None:
+        for i, j in combinations(range(len(tuples.ref)), 2):
+            tuples = tuples.take(search.may_meet(tuples.ref[i], tuples.ref[j]))
+    return tuples
+
+
+def _tuples_with(search: Search, root: int) -> Iterator[MemberRefs]:
+    """Find the tuples whose last member plays the root role, before those of interchangeable roles are in order."""
+    roles = _roles_near(search, root)
+    rules = search.pattern.rules(root, search.since_ref, root_arrived_last=search.meets_new)
+    for block in Enumeration(roles, search.judges.bounds, rules).tuples(root, roles[root]):
+        rows = [_events(events.stored, block[role]) for role, events in enumerate(roles)]
+        yield search.members(range(len(roles)), rows)
+
+
+def _roles_near(search: Search, root: int) -> list[RoleEvents]:
+    """Return the new events of the root, and those of each other role near them; roles of one source share these."""
+    sources, new = search.pattern.sources, search.new(root)
+    near: dict[SourceName, RoleEvents] = {}
+    for role, source in enumerate(sources):
+        if role != root and source not in near:
+            alike = [other for other, name in enumerate(sources) if name == source]
+            near[source] = RoleEvents(search.buffer(role).near(new, *search.judges.bounds.reach_us([root], alike)))
+    return [RoleEvents(sorted_events(new)) if role == root else near[source] for role, source in enumerate(sources)]
+
+
+def _events(stored: SortedEvents, at: PositionArray) -> Events:
+    return Events(
+        stored.keys[:0], stored.codec.time_us(stored.keys[at]), stored.template[at], stored.sensor[:0], stored.ref[at]
+    )
+
+
+def _in_order(search: Search, tuples: MemberRefs) -> MemberRefs:
+    """Give members the roles that they are told in; of tuples that differ by swaps of roles only one stays."""
+    interchange = search.pattern.interchange
+    if not interchange.swaps or len(tuples) == 0:
+        return tuples
+    goes_before = search.goes_before(tuples)
+    at = in_group_order(np.arange(tuples.ref.size).reshape(tuples.ref.shape), interchange, goes_before)
+    if interchange.symmetries:
+        at = at[:, are_told(at, interchange, goes_before)]
+    return tuples.arranged(at)
