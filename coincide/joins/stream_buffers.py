@@ -45,9 +45,9 @@ class StreamBuffers:
         """Keep rows that are coded."""
         self._buffers[stream].insert(batch)
 
-    def buffer(self, stream: SourceName) -> Buffer:
-        """Return the buffer of a stream."""
-        return self._buffers[stream]
+    def buffer(self, source: SourceName) -> Buffer:
+        """Return the buffer of a source."""
+        return self._buffers[source]
 
     def evict(self, watermark_us: Int64Array, reach_us: Mapping[SourceName, int]) -> None:
         """Drop events that no detection which is on time can match any more.

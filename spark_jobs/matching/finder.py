@@ -1,21 +1,22 @@
 """Finder: which detections the queries match, each match found when its last member arrives."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from coincide.arrays.kinds import CodeArray
+import numpy as np
+
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.joins.search.installed_pattern import InstalledPattern
+from coincide.joins.search.pattern import Pattern
+from coincide.joins.search.search import MemberRefs
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
+from coincide.joins.tuples.set_order import ABSENT
 from coincide.offsets.cache import LookUps
-from coincide.offsets.pair_work import MOST_PAIRS
+from coincide.offsets.pair_work import MOST_PAIRS, PairLimits
 from coincide.queries import Query
-from coincide.queries.role_filter import Source
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.matching.match_verdicts import MatchTuples
-from spark_jobs.matching.role_edges import role_edges
-from spark_jobs.matching.row_buffers import Equal, RowBuffers
-from spark_jobs.matching.search import QueryOffsets, Search
-from spark_jobs.matching.set_search import find_sets
-from spark_jobs.matching.tuple_search import find_pairs, find_tuples
+from spark_jobs.matching.row_buffers import RowBuffers, places_of
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns, EventTable, VerifiedTemplates
 
@@ -31,78 +32,92 @@ class Finder:
         most_pairs: int = MOST_PAIRS,
         max_candidates: int = MOST_CANDIDATES,
     ) -> None:
-        self._streams = streams
-        self._areas = areas
-        self._templates = templates
-        self._most_pairs, self._max_candidates = most_pairs, max_candidates
-        self._buffers: dict[Equal, RowBuffers] = {}
-        self._first_new_seq = 0
-        self._offsets: dict[str, QueryOffsets] = {}
+        self._areas, self._max_candidates = areas, max_candidates
+        # streams share the templates, so that a table of all their pairs would hold many that never meet
+        self._limits = PairLimits(table=0, cached=most_pairs)
+        self._buffers = RowBuffers(streams, areas, templates)
+        self._searches: dict[str, tuple[Query, InstalledPattern]] = {}
         self._look_ups_before = LookUps()
 
     def insert(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
         """Buffer the new rows of a batch for the queries in force; a new grouping begins with them."""
-        sources: dict[Equal, dict[Source, None]] = {}  # in order, each once
-        for active in queries:
-            sources.setdefault(active.query.equal, {}).update(dict.fromkeys(active.query.sources))
-        known, arguments = self._buffers, (self._streams, self._areas, self._templates)
-        self._buffers = {each: known.get(each) or RowBuffers(*arguments, each) for each in sources}
-        for equal, buffers in self._buffers.items():
-            buffers.insert(rows, sources[equal])
-        self._first_new_seq = int(rows.seq[0]) if len(rows) else 0
+        self._buffers.insert(rows, [active.query for active in queries])
 
     def rebuild(self, rows: EventColumns, queries: Iterable[ActiveQuery]) -> None:
         """Buffer exactly the given rows."""
-        self._buffers = {}
+        self._buffers.clear()
         self.insert(rows, queries)
 
     def recode(self, new_code: CodeArray, queries: Iterable[str]) -> None:
         """Follow new template codes by old code (-1: forgotten), and forget all but these queries; then `rebuild`."""
-        for query in self._offsets.keys() - set(queries):
+        for query in self._searches.keys() - set(queries):
             self._retire(query)
-        for offsets in self._offsets.values():
-            offsets.recode(new_code)
+        for _, search in self._searches.values():
+            search.recode(dict.fromkeys(search.pattern.sources, new_code))
 
     @property
     def look_ups(self) -> LookUps:
         """What the caches of template pairs have done since this process began, all queries together."""
         total = self._look_ups_before
-        for offsets in self._offsets.values():
-            total = total.plus(offsets.look_ups)
+        for _, search in self._searches.values():
+            total = total.plus(search.look_ups)
         return total
 
     def find(self, active: ActiveQuery, table: EventTable) -> MatchTuples:
         """Find the matches whose last member is among the rows of the last insert, in the order of arrival."""
-        search = Search(
-            active,
-            self._offsets_of(active.query),
-            self._buffers[active.query.equal],
-            table,
-            self._first_new_seq,
-            self._areas,
-            self._templates,
-        )
-        return _matches_of(search, self._max_candidates).in_order()
+        search = self._search_of(active.query)
+        search.since_ref = active.activation_seq
+        found = search.changes(self._buffers.new, RowOrder(table, self._areas).goes_first)
+        supersedes = None if found.supersedes is None else _positions(found.supersedes, table)
+        return MatchTuples(_positions(found.members, table), supersedes, found.skipped).in_order()
 
-    def _offsets_of(self, query: Query) -> QueryOffsets:
-        known = self._offsets.get(query.id)
-        if known is not None and known.query != query:
+    def _search_of(self, query: Query) -> InstalledPattern:
+        known = self._searches.get(query.id)
+        if known is not None and known[0] == query:
+            return known[1]
+        if known is not None:
             self._retire(query.id)
-            known = None
-        if known is None:
-            known = QueryOffsets(query, role_edges(query), self._templates, self._most_pairs)
-            self._offsets[query.id] = known
-        return known
+        search = InstalledPattern(_pattern_of(query, self._max_candidates), self._buffers, self._limits)
+        self._searches[query.id] = query, search
+        return search
 
     def _retire(self, query: str) -> None:
         """Forget what a query had computed, but not that it was."""
-        self._look_ups_before = self._look_ups_before.plus(replace(self._offsets.pop(query).look_ups, pairs=0))
+        _, search = self._searches.pop(query)
+        self._look_ups_before = self._look_ups_before.plus(replace(search.look_ups, pairs=0))
 
 
-def _matches_of(search: Search, max_candidates: int) -> MatchTuples:
-    roles = len(search.query.roles)
-    if not any(len(search.new(role)) for role in range(roles)):
-        return MatchTuples.none(roles)
-    if search.query.at_least is not None:
-        return find_sets(search, max_candidates)
-    return find_pairs(search) if roles == 2 else find_tuples(search)
+@dataclass(frozen=True, eq=False)
+class RowOrder:
+    """The order of rows that were detected at the same time: by sensor, then id."""
+
+    table: EventTable
+    areas: Areas
+
+    def goes_first(self, one: Int64Array, other: Int64Array) -> BoolArray:
+        """Whether each row goes before the other; both are sequence numbers."""
+        pairs = zip(self.table.positions(one).tolist(), self.table.positions(other).tolist(), strict=True)
+        return np.array([self._name(first) < self._name(second) for first, second in pairs], np.bool_)
+
+    def _name(self, at: int) -> tuple[str, str]:
+        rows = self.table.columns
+        return self.areas.sensor_of(rows.sensor[at]).name, rows.ids[at]
+
+
+def _pattern_of(query: Query, max_candidates: int) -> Pattern:
+    return Pattern(
+        query.graph,
+        tuple(edge.threshold or 0.0 for edge in query.graph.edges),
+        places_of(query),
+        query.streams,
+        query.joint_threshold,
+        query.sensors,
+        query.at_least,
+        max_candidates,
+    )
+
+
+def _positions(members: MemberRefs, table: EventTable) -> PositionArray:
+    """Return the position of each member, (n, roles), `ABSENT` where there is none."""
+    refs = members.ref
+    return np.where(refs == ABSENT, ABSENT, table.positions(refs.ravel()).reshape(refs.shape)).T

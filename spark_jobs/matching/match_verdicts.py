@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import UnsetType
 
 from coincide import ConstraintGraph
-from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.arrays.kinds import PositionArray
 from coincide.constraints.graph import induced
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
@@ -77,17 +77,6 @@ def alike_tuples(
         named = range(roles.shape[1]) if is_uniform else roles[0].tolist()
         graph = _induced(query.graph, tuple(query.roles[role][0] for role in named))
         yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
-
-
-def hold_jointly(query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> BoolArray:
-    """Whether each tuple, roles without a member `ABSENT`, reaches the query's joint threshold, bool (n,)."""
-    holds = np.ones(len(members), np.bool_)
-    if query.joint_threshold is None:
-        return holds
-    for alike in alike_tuples(query, members, rows, templates):
-        if len(alike.graph.edges) > 1:  # of one edge its own threshold says it all
-            holds[alike.at] = alike.columns.at_least(alike.graph, query.joint_threshold)
-    return holds
 
 
 def _columns_of(members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> MemberColumns:

@@ -1,13 +1,16 @@
-"""RowBuffers: the rows that may still match, sorted by group and earliest time, one buffer for each source."""
+"""RowBuffers: the rows that may still match, sorted by group and earliest time, and what groups them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from coincide.arrays.kinds import CodeArray, PositionArray
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events
+from coincide.queries import Query
 from coincide.queries.role_filter import Source
+from coincide.templates.codes import TemplateRegistry
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.decoding import Scalar, attribute, attributes_of
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
@@ -35,46 +38,64 @@ class AttributeGroups:
         return self._code_of.setdefault((area, isinstance(value, bool), value), len(self._code_of))
 
 
-class RowBuffers:
-    """Buffers of all queries that group detections alike: by area, or by area and an attribute's value.
+@dataclass(frozen=True)
+class Place:
+    """What names a buffer: the events of a source, grouped by area, or by area and an attribute's value."""
 
-    Rows are buffered under their earliest time, not the reported one: how far apart partners may be then depends on
-    how long templates are, which streams declare, and not on how far from the reported time one of them lies.
+    equal: Equal
+    source: Source
+
+
+def places_of(query: Query) -> tuple[Place, ...]:
+    """Return where the members of each role are buffered."""
+    return tuple(Place(query.equal, source) for source in query.sources)
+
+
+class RowBuffers:
+    """Buffers of the rows that may still match, one for each place that a query names.
+
+    Rows are buffered under their earliest time, as `coincide.joins.search` wants it, and grouped by code.
     """
 
-    def __init__(self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates, equal: Equal) -> None:
-        self._streams, self._areas, self._templates = streams, areas, templates
-        self._groups = None if equal is None else AttributeGroups(equal)
-        self._buffers: dict[Source, Buffer] = {}
-        self.new: dict[Source, Events] = {}  # the rows of the last insert
+    def __init__(self, streams: Mapping[str, int], areas: Areas, templates: VerifiedTemplates) -> None:
+        self._streams, self._areas, self._registry = streams, areas, templates
+        self._groups: dict[Equal, AttributeGroups] = {}
+        self._buffers: dict[Place, Buffer] = {}
+        self.templates: dict[Place, TemplateRegistry] = {}
+        self.new: dict[Place, Events] = {}  # the rows of the last insert
 
-    def insert(self, rows: EventColumns, sources: Iterable[Source]) -> None:
-        """Buffer new rows for each of these sources; what is not among them any more goes."""
-        known, every = self._buffers, np.arange(len(rows))
-        self._buffers = {source: known[source] if source in known else Buffer() for source in sources}
-        self.new = {source: self.events(source, rows, every) for source in self._buffers}
-        for source, buffer in self._buffers.items():
-            buffer.insert(self.new[source])
+    def insert(self, rows: EventColumns, queries: Iterable[Query]) -> None:
+        """Buffer new rows for each of these queries; what none of them names goes, and a new place begins with them."""
+        places = list(dict.fromkeys(place for query in queries for place in places_of(query)))  # in order, each once
+        self._groups = {place.equal: self._groups_by(place.equal) for place in places if place.equal is not None}
+        self._buffers = {place: self._buffers.get(place) or Buffer() for place in places}
+        self.templates = dict.fromkeys(places, self._registry)
+        self.new = {place: self._events(place, rows) for place in places}
+        for place, buffer in self._buffers.items():
+            buffer.insert(self.new[place])
 
-    def buffer(self, source: Source) -> Buffer:
-        """Return the buffer of a source."""
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._groups, self._buffers = {}, {}
+
+    def buffer(self, source: Place) -> Buffer:
+        """Return the buffer of a place."""
         return self._buffers[source]
 
-    def events(self, source: Source, rows: EventColumns, at: PositionArray) -> Events:
-        """Return those of the rows at these positions that the source admits, as its buffer holds them."""
-        at = self._admitted(source, rows, at[rows.stream[at] == self._streams[source.stream]])
+    def _groups_by(self, equal: str) -> AttributeGroups:
+        return self._groups.get(equal) or AttributeGroups(equal)
+
+    def _events(self, place: Place, rows: EventColumns) -> Events:
+        """Return the rows that the source admits, sorted as its buffer has them."""
+        source = place.source
+        at = self._admitted(source, rows, np.flatnonzero(rows.stream == self._streams[source.stream]))
         group = rows.area[at]
-        if self._groups is not None:
-            group = self._groups.codes(group, [rows.attributes[row] for row in at.tolist()])
+        if place.equal is not None:
+            group = self._groups[place.equal].codes(group, [rows.attributes[row] for row in at.tolist()])
             at, group = at[group != NO_GROUP], group[group != NO_GROUP]
         template = rows.template[at]
-        return Events(
-            area=group,
-            detected_at_us=rows.detected_at_us[at] + self._templates.earliest_us[template],
-            template=template,
-            sensor=rows.sensor[at],
-            ref=rows.seq[at],
-        )
+        earliest_us = rows.detected_at_us[at] + self._registry.earliest_us[template]
+        return Events(group, earliest_us, template, rows.sensor[at], rows.seq[at]).sorted()
 
     def _admitted(self, source: Source, rows: EventColumns, at: PositionArray) -> PositionArray:
         if source.is_whole or len(at) == 0:

@@ -25,7 +25,8 @@ TEST_ALL_BELOW = 20  # partners per event; with more it pays to test only the ma
 class Probe:
     """Events that look for partners among stored ones; pairs name their rows. Sorted events are faster.
 
-    `bounds` are by the template codes of both. Stored events with a ref below `since_ref` do not count.
+    `bounds` are by the template codes of both. Stored events with a ref below `since_ref` do not count, and with
+    `earlier_only` neither do those that came after the probing one.
     """
 
     events: Events
@@ -33,13 +34,22 @@ class Probe:
     bounds: ProbeBounds
     sensors: SensorRule
     since_ref: int = 0
+    earlier_only: bool = False
 
     @classmethod
     def into(
-        cls, buffer: Buffer, events: Events, bounds: ProbeBounds, sensors: SensorRule, since_ref: int = 0
+        cls,
+        buffer: Buffer,
+        events: Events,
+        bounds: ProbeBounds,
+        sensors: SensorRule,
+        since_ref: int = 0,
+        *,
+        earlier_only: bool = False,
     ) -> Probe:
         """Probe with events into what a buffer has near them."""
-        return cls(events, buffer.near(events, *_outer_us(events, bounds)), bounds, sensors, since_ref)
+        near = buffer.near(events, *_outer_us(events, bounds))
+        return cls(events, near, bounds, sensors, since_ref, earlier_only)
 
     @cached_property
     def asks_sensors(self) -> bool:
@@ -50,7 +60,7 @@ class Probe:
     @property
     def is_tested(self) -> bool:
         """Whether some candidates may not match."""
-        return self.since_ref > 0 or self.asks_sensors or not self.bounds.is_sharp
+        return self.since_ref > 0 or self.earlier_only or self.asks_sensors or not self.bounds.is_sharp
 
     @cached_property
     def search(self) -> Search:
@@ -136,7 +146,12 @@ def _tested(
         keep = _both(keep, probe.stored.ref[at] >= probe.since_ref)
     if probe.asks_sensors:
         keep = _both(keep, allowed(probe.sensors, probe.events.sensor[rows], probe.stored.sensor[at]))
-    if not probe.bounds.is_sharp:
+    if probe.earlier_only:
+        keep = _both(keep, probe.stored.ref[at] < probe.events.ref[rows])
+    if keep is not None and probe.bounds.judge is not None:  # to judge costs more than to pick
+        kept = np.flatnonzero(keep)
+        keep[kept] = _qualify(probe, rows[kept], at[kept], margins)
+    elif not probe.bounds.is_sharp:
         keep = _both(keep, _qualify(probe, rows, at, margins))
     return None if keep is None or keep.all() else keep
 

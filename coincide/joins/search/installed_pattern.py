@@ -8,10 +8,10 @@ from coincide.arrays.kinds import CodeArray
 from coincide.joins.events import Events
 from coincide.joins.search.edge_judges import EdgeJudges
 from coincide.joins.search.pattern import Pattern
-from coincide.joins.search.search import MemberRefs, MemberSets, RefTest, Search
+from coincide.joins.search.search import EventBuffers, MemberRefs, MemberSets, RefTest, Search
 from coincide.joins.search.set_search import find_all_sets, find_sets
 from coincide.joins.search.tuple_search import find_pairs, find_tuples
-from coincide.joins.stream_buffers import SourceName, StreamBuffers
+from coincide.joins.stream_buffers import SourceName
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import PairLimits
 
@@ -22,7 +22,7 @@ class InstalledPattern:
     Events before `since_ref` do not count.
     """
 
-    def __init__(self, pattern: Pattern, buffers: StreamBuffers, limits: PairLimits, since_ref: int = 0) -> None:
+    def __init__(self, pattern: Pattern, buffers: EventBuffers, limits: PairLimits, since_ref: int = 0) -> None:
         self.pattern, self.since_ref = pattern, since_ref
         self._judges, self._buffers = EdgeJudges(pattern, buffers.templates, limits), buffers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from coincide.joins.events import Events
 from coincide.joins.pairs.matching import Probe, matching_pairs
 from coincide.joins.search.edge_judges import EdgeJudges
 from coincide.joins.search.pattern import Pattern, RoleEdge
-from coincide.joins.stream_buffers import SourceName, StreamBuffers
+from coincide.joins.stream_buffers import SourceName
 from coincide.joins.tuples.members import PartialColumns
 from coincide.joins.tuples.set_order import ABSENT, GoesBefore
 from coincide.templates.codes import TemplateRegistry
@@ -78,6 +79,17 @@ class MemberSets:
         return cls(MemberRefs.all_of([], roles))
 
 
+class EventBuffers(Protocol):
+    """Buffers of events by source, each under its earliest time, and the registries of their templates."""
+
+    @property
+    def templates(self) -> Mapping[SourceName, TemplateRegistry]:
+        """The registry of each source; several may share one."""
+
+    def buffer(self, source: SourceName) -> Buffer:
+        """Return the buffer of a source."""
+
+
 @dataclass(frozen=True, eq=False)
 class Search:
     """One pattern's search for what new events complete, all of which are buffered already.
@@ -98,7 +110,7 @@ class Search:
 
     pattern: Pattern
     judges: EdgeJudges
-    buffers: StreamBuffers
+    buffers: EventBuffers
     new_of: Mapping[SourceName, Events]
     since_ref: int
     goes_first: RefTest
@@ -132,13 +144,23 @@ class Search:
         judge = self.judges.of(edge)
         partners = self.buffer(edge.second if as_first else edge.first)
         bounds = judge.as_first if as_first else judge.as_second
-        probe = Probe.into(partners, probing, bounds, self.pattern.sensors, self.since_ref)
+        probe = Probe.into(
+            partners,
+            probing,
+            bounds,
+            self.pattern.sensors,
+            self.since_ref,
+            earlier_only=earlier_only and self.meets_new,
+        )
         codec = probe.stored.codec
         for rows, at in matching_pairs(probe):
             stored, one = probe.stored.take(at), probing.take(rows)
             other = Events(one.area, codec.time_us(stored.keys), stored.template, stored.sensor, stored.ref)
-            wanted = self._wanted(one.ref, other.ref, earlier_only=earlier_only)
-            yield (one, other) if wanted is None else (one.take(wanted), other.take(wanted))
+            if not earlier_only:
+                one, other = _kept(one, other, one.ref != other.ref)
+            if self.may_meet is not None:
+                one, other = _kept(one, other, self.may_meet(one.ref, other.ref))
+            yield one, other
 
     def members(self, roles: Sequence[int], events: Sequence[Events]) -> MemberRefs:
         """Return the members of tuples, given the events of each role."""
@@ -169,20 +191,17 @@ class Search:
         threshold = self.pattern.joint_threshold
         return np.ones(len(members), np.bool_) if threshold is None else self.columns(members).at_least(threshold)
 
-    def _wanted(self, one: Int64Array, other: Int64Array, *, earlier_only: bool) -> PositionArray | None:
-        """Which pairs of refs count; None if all do."""
-        wanted = None
-        if self.meets_new or not earlier_only:
-            wanted = other < one if earlier_only else other != one
-        if self.may_meet is not None:
-            may = self.may_meet(one, other)
-            wanted = may if wanted is None else wanted & may
-        return None if wanted is None or wanted.all() else np.flatnonzero(wanted)
-
     def _reported_us(self, role: int, events: Events) -> Int64Array:
         templates = self.buffers.templates[self.pattern.sources[role]]
         reported_us: Int64Array = events.detected_at_us - templates.earliest_us[events.template]
         return reported_us
+
+
+def _kept(one: Events, other: Events, keep: BoolArray) -> tuple[Events, Events]:
+    if keep.all():
+        return one, other
+    at = np.flatnonzero(keep)
+    return one.take(at), other.take(at)
 
 
 def columns_of(
