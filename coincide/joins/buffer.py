@@ -16,7 +16,7 @@ COMPACT_FROM = 1 / 16  # several areas: rewrite the arrays once this share of th
 
 
 class Buffer:
-    """Events of one stream, sorted by area, then reported time.
+    """Events of one stream, sorted by area, then the time that they are buffered under.
 
     The rows lie in a few runs, each at least 16 times as long as the next, and every row of a run came before those of
     the next. New rows go into the last run where that moves few rows, else they begin a run of their own. So what a
@@ -72,7 +72,7 @@ class Buffer:
         self._merge_short_runs()
 
     def evict(self, keep_from_us: Int64Array) -> Int64Array:
-        """Drop events reported before the bound of their area code; return their refs.
+        """Drop events before the bound of their area code; return their refs.
 
         Areas beyond the bounds keep everything. With one area in the buffer exactly those go. With several they go once
         they are a sixteenth of all: then rewriting the arrays costs a bounded share of inserting. Which go depends on
@@ -89,7 +89,7 @@ class Buffer:
         return self._drop(goes)
 
     def evict_oldest(self, count: int) -> Int64Array:
-        """Drop the `count` events that were reported earliest, whatever their area; return their refs."""
+        """Drop the `count` events of the earliest times, whatever their area; return their refs."""
         if count <= 0 or len(self) == 0:
             return np.empty(0, np.int64)
         time_us = np.concatenate([self._codec.time_us(run.columns[0]) for run in self._runs])

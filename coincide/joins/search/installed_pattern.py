@@ -56,8 +56,7 @@ class InstalledPattern:
             return find_sets(search)
         if len(pattern.sources) == 2:
             return MemberSets(find_pairs(search))
-        tuples = find_tuples(search)
-        return MemberSets(tuples.take(search.hold_jointly(tuples)))
+        return MemberSets(find_tuples(search))
 
     def all_sets(self, events: Mapping[SourceName, Events], goes_first: RefTest) -> MemberRefs:
         """Return the largest sets of all events, which are in the buffers already.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.joins.buffer import Buffer
-from coincide.joins.events import Events
+from coincide.joins.events import Events, SortedEvents
 from coincide.joins.pairs.matching import Probe, matching_pairs
 from coincide.joins.search.edge_judges import EdgeJudges
 from coincide.joins.search.pattern import Pattern, RoleEdge
@@ -52,6 +52,10 @@ class MemberRefs:
         """Return the given tuples."""
         return MemberRefs(self.ref[:, at], self.template[:, at], self.detected_at_us[:, at])
 
+    def swapped(self) -> MemberRefs:
+        """Return the members in the opposite order."""
+        return MemberRefs(self.ref[::-1], self.template[::-1], self.detected_at_us[::-1])
+
     def arranged(self, at: PositionArray) -> MemberRefs:
         """Return tuples whose members are the given positions of these, counted row by row; -1 where one is absent."""
         if self.ref.size == 0:
@@ -59,6 +63,48 @@ class MemberRefs:
         present = at != ABSENT
         columns = (each.ravel()[at] for each in (self.ref, self.template, self.detected_at_us))
         return MemberRefs(*(np.where(present, each, ABSENT) for each in columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Pairs along an edge: the `rows` of probing events beside the stored ones `at` some positions.
+
+    The probing events are those of the edge's first end if they probe `as_first`.
+    """
+
+    edge: RoleEdge
+    as_first: bool
+    probe: Probe
+    rows: PositionArray
+    at: PositionArray
+
+    @property
+    def refs(self) -> tuple[Int64Array, Int64Array]:
+        """The refs of the probing events, and of the stored ones."""
+        return self.probe.events.ref[self.rows], self.probe.stored.ref[self.at]
+
+    @property
+    def ends(self) -> tuple[EventColumns, EventColumns]:
+        """Ref, template and earliest time of the events at the first end of the edge, and at the second."""
+        events, stored, rows, at = self.probe.events, self.probe.stored, self.rows, self.at
+        probing = (events.ref[rows], events.template[rows], events.detected_at_us[rows])
+        partners = (stored.ref[at], stored.template[at], stored.codec.time_us(stored.keys[at]))
+        return (probing, partners) if self.as_first else (partners, probing)
+
+    def where(self, keep: BoolArray) -> Meeting:
+        """Return the pairs to keep."""
+        if keep.all():
+            return self
+        return replace(self, rows=self.rows[keep], at=self.at[keep])
+
+    def partners(self, which: BoolArray) -> Events:
+        """Return the stored events of some of the pairs."""
+        at = self.at[which]
+        stored, codec = self.probe.stored.take(at), self.probe.stored.codec
+        return Events(codec.area(stored.keys), codec.time_us(stored.keys), stored.template, stored.sensor, stored.ref)
+
+
+EventColumns = tuple[Int64Array, CodeArray, Int64Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,39 +180,37 @@ class Search:
         """The least ref of a new event that may play any role."""
         return min(int(events.ref.min()) for events in self._new.values() if len(events))
 
-    def meetings(
-        self, edge: RoleEdge, probing: Events, *, as_first: bool, earlier_only: bool
-    ) -> Iterator[tuple[Events, Events]]:
-        """Yield blocks of events of one end of an edge, each beside a partner at the other.
+    def meetings(self, edge: RoleEdge, probing: Events, *, as_first: bool, earlier_only: bool) -> Iterator[Meeting]:
+        """Yield blocks of pairs along an edge, of events of one end with partners at the other.
 
         `earlier_only` asks for partners that came before.
         """
         judge = self.judges.of(edge)
         partners = self.buffer(edge.second if as_first else edge.first)
         bounds = judge.as_first if as_first else judge.as_second
-        probe = Probe.into(
-            partners,
-            probing,
-            bounds,
-            self.pattern.sensors,
-            self.since_ref,
-            earlier_only=earlier_only and self.meets_new,
-        )
-        codec = probe.stored.codec
+        arguments = partners, probing, bounds, self.pattern.sensors, self.since_ref
+        probe = Probe.into(*arguments, earlier_only=earlier_only and self.meets_new)
         for rows, at in matching_pairs(probe):
-            stored, one = probe.stored.take(at), probing.take(rows)
-            other = Events(one.area, codec.time_us(stored.keys), stored.template, stored.sensor, stored.ref)
+            meeting = Meeting(edge, as_first, probe, rows, at)
             if not earlier_only:
-                one, other = _kept(one, other, one.ref != other.ref)
+                meeting = meeting.where(meeting.refs[0] != meeting.refs[1])
             if self.may_meet is not None:
-                one, other = _kept(one, other, self.may_meet(one.ref, other.ref))
-            yield one, other
+                meeting = meeting.where(self.may_meet(*meeting.refs))
+            yield meeting
 
-    def members(self, roles: Sequence[int], events: Sequence[Events]) -> MemberRefs:
-        """Return the members of tuples, given the events of each role."""
-        columns = [
-            (each.ref, each.template, self._reported_us(role, each)) for role, each in zip(roles, events, strict=True)
-        ]
+    def pairs(self, meeting: Meeting) -> MemberRefs:
+        """Return the pairs of a meeting, the member at the first end of its edge before the other."""
+        edge, ends = meeting.edge, []
+        for role, events in zip((edge.first, edge.second), meeting.ends, strict=True):
+            ends.append((*events[:2], events[2] - self._earliest_us(role)[events[1]]))
+        return MemberRefs(*(np.array(column) for column in zip(*ends, strict=True)))
+
+    def members(self, stored: Sequence[SortedEvents], at: Mapping[int, PositionArray]) -> MemberRefs:
+        """Return the members of tuples, given the events of each role and the positions of the members."""
+        columns = []
+        for role, events in enumerate(stored):
+            template, time_us = events.template[at[role]], events.codec.time_us(events.keys[at[role]])
+            columns.append((events.ref[at[role]], template, time_us - self._earliest_us(role)[template]))
         return MemberRefs(*(np.array(column) for column in zip(*columns, strict=True)))
 
     def goes_before(self, members: MemberRefs) -> GoesBefore:
@@ -182,26 +226,12 @@ class Search:
 
         return order
 
-    def columns(self, members: MemberRefs) -> PartialColumns:
-        """Return tuples with what their probability depends on."""
-        return columns_of(self.pattern, self.buffers.templates, members)
+    def at_least_jointly(self, members: MemberRefs, threshold: float) -> BoolArray:
+        """Whether each tuple reaches a joint threshold, bool (n,)."""
+        return columns_of(self.pattern, self.buffers.templates, members).at_least(threshold)
 
-    def hold_jointly(self, members: MemberRefs) -> BoolArray:
-        """Whether each tuple reaches the pattern's joint threshold, if there is one, bool (n,)."""
-        threshold = self.pattern.joint_threshold
-        return np.ones(len(members), np.bool_) if threshold is None else self.columns(members).at_least(threshold)
-
-    def _reported_us(self, role: int, events: Events) -> Int64Array:
-        templates = self.buffers.templates[self.pattern.sources[role]]
-        reported_us: Int64Array = events.detected_at_us - templates.earliest_us[events.template]
-        return reported_us
-
-
-def _kept(one: Events, other: Events, keep: BoolArray) -> tuple[Events, Events]:
-    if keep.all():
-        return one, other
-    at = np.flatnonzero(keep)
-    return one.take(at), other.take(at)
+    def _earliest_us(self, role: int) -> Int64Array:
+        return self.buffers.templates[self.pattern.sources[role]].earliest_us
 
 
 def columns_of(

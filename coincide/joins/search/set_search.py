@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.errors import CandidateLimitError
 from coincide.joins.events import Events
 from coincide.joins.search.pattern import RoleEdge
-from coincide.joins.search.search import NO_EVENTS, MemberRefs, MemberSets, Search
+from coincide.joins.search.search import NO_EVENTS, Meeting, MemberRefs, MemberSets, Search
 from coincide.joins.stream_buffers import SourceName
 from coincide.joins.tuples.maximal_sets import CompatibleEvents
 from coincide.joins.tuples.set_order import ABSENT, GoesBefore, absent_last, as_told, in_group_order
@@ -35,14 +35,18 @@ def find_sets(search: Search) -> MemberSets:
         try:
             for sets, enlarges in events.growths(since_row, search.pattern.at_least or 0):
                 members.append(nodes.as_told(sets))
-                supersedes.append(np.where(enlarges, nodes.as_told(sets[:, 1:]), ABSENT))
+                smaller = np.full_like(members[-1], ABSENT)
+                smaller[:, enlarges] = nodes.as_told(sets[enlarges, 1:])
+                supersedes.append(smaller)
             break
         except CandidateLimitError as error:
             skipped.append(error.row)
             since_row = error.row + 1
-    told, smaller = (nodes.table.arranged(np.concatenate(parts, axis=1)) for parts in (members, supersedes))
-    _, first = np.unique(told.ref, axis=1, return_index=True)  # one of all that differ by swaps of roles
-    return MemberSets(told.take(first), smaller.take(first), tuple(skipped))
+    told, enlarged = (nodes.table.arranged(np.concatenate(parts, axis=1)) for parts in (members, supersedes))
+    if search.pattern.interchange.symmetries:
+        first = _first_of_each(told)
+        told, enlarged = told.take(first), enlarged.take(first)
+    return MemberSets(told, enlarged, tuple(skipped))
 
 
 def find_all_sets(search: Search) -> MemberRefs:
@@ -58,10 +62,12 @@ def find_all_sets(search: Search) -> MemberRefs:
     smaller = {tuple(each) for larger in sets for each in larger[:, 1:].tolist()}
     final = [each[[(*others, last) not in smaller for last, *others in each.tolist()]] for each in sets]
     told = nodes.table.arranged(np.concatenate([nodes.nobody, *map(nodes.as_told, final)], axis=1))
-    return told.take(np.unique(told.ref, axis=1, return_index=True)[1])
+    return told.take(_first_of_each(told)) if search.pattern.interchange.symmetries else told
 
 
-Meeting = tuple[tuple[int, int], tuple[int, int], tuple[Events, Events]]  # groups, a role of each, events of both
+def _first_of_each(told: MemberRefs) -> PositionArray:
+    """Return one of all sets that differ by swaps of roles, which are told alike."""
+    return np.unique(told.ref, axis=1, return_index=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,60 +76,70 @@ class _MeetingEvents:
 
     search: Search
 
-    def of_new(self) -> list[Meeting]:
+    def of_new(self) -> list[Link]:
         """Return the pairs of new events with earlier ones, and all pairs of those; some come often."""
-        new = [met for link in self._links.items() for met in self._of_link(*link)]
-        old = self._old_partners(new)
-        return new + [met for link in self._links.items() for met in self._of_link(*link, old)]
+        new = [(groups, met) for groups, edge in self._edges.items() for met in self._along(edge)]
+        old = self._old_partners([met for _, met in new])
+        return new + [(groups, met) for groups, edge in self._edges.items() for met in self._along(edge, old)]
 
     @cached_property
-    def _links(self) -> dict[tuple[int, int], RoleEdge]:
+    def _edges(self) -> dict[tuple[int, int], RoleEdge]:
         """One edge for every two groups, and for every two members of one group."""
         pattern = self.search.pattern
         group_of = {role: nth for nth, group in enumerate(pattern.interchange.groups) for role in group}
-        links: dict[tuple[int, int], RoleEdge] = {}
+        edges: dict[tuple[int, int], RoleEdge] = {}
         for edge in pattern.edges:
             groups = group_of[edge.first], group_of[edge.second]
-            if groups[::-1] not in links:
-                links[groups] = edge
-        return links
+            if groups[::-1] not in edges:
+                edges[groups] = edge
+        return edges
 
-    def _of_link(
-        self, groups: tuple[int, int], edge: RoleEdge, old: Mapping[SourceName, Events] | None = None
-    ) -> Iterator[Meeting]:
+    def _along(self, edge: RoleEdge, old: Mapping[SourceName, Events] | None = None) -> Iterator[Meeting]:
         """Find pairs along an edge: of the new events with earlier ones, or of old events with all."""
-        search, roles = self.search, (edge.first, edge.second)
+        search = self.search
         for role, as_first in ((edge.first, True), (edge.second, False)):
             if edge.is_unordered and not as_first:
                 break  # one orientation finds every pair
             probing = search.new(role) if old is None else old.get(search.pattern.sources[role], NO_EVENTS)
-            for one, other in search.meetings(edge, probing, as_first=as_first, earlier_only=old is None):
-                yield groups, roles, (one, other) if as_first else (other, one)
+            if len(probing):
+                yield from search.meetings(edge, probing, as_first=as_first, earlier_only=old is None)
 
     def _old_partners(self, meetings: Sequence[Meeting]) -> dict[SourceName, Events]:
         """Return the partners that are no new events, of new ones with enough partners for a set; by source."""
         first_new, least = self.search.first_new_ref, max(2, (self.search.pattern.at_least or 0) - 1)
-        nothing = np.empty(0, np.int64)
-        refs, counts = np.unique(
-            np.concatenate([nothing, *(each.ref for _, _, events in meetings for each in events)]), return_counts=True
-        )
-        enough = refs[(refs >= first_new) & (counts >= least)]
+        partners = _Counts.of([refs for met in meetings for refs in met.refs], first_new)
         by_source: dict[SourceName, list[Events]] = {}
-        for _, roles, events in meetings:
-            for role, partners, others in zip(roles, events, events[::-1], strict=True):
-                is_old = (partners.ref < first_new) & np.isin(others.ref, enough)
-                by_source.setdefault(self.search.pattern.sources[role], []).append(
-                    partners.take(np.flatnonzero(is_old))
-                )
+        for met in meetings:
+            new, stored = met.refs
+            source = self.search.pattern.sources[met.edge.second if met.as_first else met.edge.first]
+            old = met.partners((stored < first_new) & (partners.of_each(new) >= least))
+            by_source.setdefault(source, []).append(old)
         return {source: _distinct(parts) for source, parts in by_source.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """How often each new ref stands among some."""
+
+    first: int
+    counts: PositionArray
+
+    @classmethod
+    def of(cls, refs: Sequence[Int64Array], first: int) -> _Counts:
+        all_of = np.concatenate([np.empty(0, np.int64), *refs]) - first
+        return cls(first, np.bincount(all_of[all_of >= 0]))
+
+    def of_each(self, refs: Int64Array) -> PositionArray:
+        return self.counts[refs - self.first]
+
+
+Link = tuple[tuple[int, int], Meeting]  # the groups of the two ends of an edge, and pairs along it
 
 
 def _distinct(parts: Sequence[Events]) -> Events:
     """Return every event once, sorted."""
-    columns = zip(
-        *((each.area, each.detected_at_us, each.template, each.sensor, each.ref) for each in parts), strict=True
-    )
-    events = Events(*map(np.concatenate, columns))
+    columns = ((each.area, each.detected_at_us, each.template, each.sensor, each.ref) for each in parts)
+    events = Events(*map(np.concatenate, zip(*columns, strict=True)))
     return events.take(np.unique(events.ref, return_index=True)[1]).sorted()
 
 
@@ -140,16 +156,14 @@ class _Nodes:
     pairs: PositionArray  # (2, n)
 
     @classmethod
-    def of(cls, search: Search, meetings: Sequence[Meeting]) -> _Nodes:
+    def of(cls, search: Search, links: Sequence[Link]) -> _Nodes:
         """Give each event of some meetings a node for each of its groups."""
-        parts = [search.members(roles, events) for _, roles, events in meetings]
-        members = MemberRefs.all_of(parts, 2)
-        lengths = [len(part) for part in parts]
-        groups = np.repeat(np.array([each for each, _, _ in meetings], np.intp).reshape(-1, 2), lengths, axis=0).T
+        members = MemberRefs.all_of([search.pairs(met) for _, met in links], 2)
+        groups = np.repeat([each for each, _ in links], [len(met.rows) for _, met in links], axis=0)
         count = len(search.pattern.interchange.groups)
-        names, first, pairs = np.unique(members.ref * count + groups, return_index=True, return_inverse=True)
-        table = members.arranged(first[None])
-        return cls(search, table, names % count, pairs.reshape(members.ref.shape))
+        names = members.ref * count + groups.reshape(-1, 2).T
+        distinct, first = np.unique(names, return_index=True)
+        return cls(search, members.arranged(first[None]), distinct % count, np.searchsorted(distinct, names))
 
     def compatible(self) -> CompatibleEvents:
         """Return which of them are compatible."""
@@ -172,10 +186,11 @@ class _Nodes:
         pattern, groups = self.search.pattern, self.group[sets]
         holds: BoolArray = np.ones(len(sets), np.bool_)
         for nth, group in enumerate(pattern.interchange.groups):
-            holds &= (groups == nth).sum(axis=1) <= len(group)
+            if len(group) > 1:  # two of a single role are never compatible
+                holds &= (groups == nth).sum(axis=1) <= len(group)
         if pattern.joint_threshold is not None:
             members = in_group_order(self._by_role(sets[holds]), pattern.interchange, self._goes_before)
-            holds[holds] = self.search.hold_jointly(self.table.arranged(members))
+            holds[holds] = self.search.at_least_jointly(self.table.arranged(members), pattern.joint_threshold)
         return holds
 
     @cached_property
@@ -186,8 +201,14 @@ class _Nodes:
         """Give each member a role of its group, the first to those that come first."""
         members = np.full((len(self.search.pattern.streams), len(sets)), ABSENT, np.intp)
         groups = self.group[sets]
+        role = self._first_role[groups]
         for nth, group in enumerate(self.search.pattern.interchange.groups):
-            place = np.cumsum(groups == nth, axis=1) - 1
-            row, column = np.nonzero(groups == nth)
-            members[np.array(group)[place[row, column]], row] = sets[row, column]
+            if len(group) > 1:
+                nth_role = np.array(group)[np.minimum(np.cumsum(groups == nth, axis=1), len(group)) - 1]
+                role = np.where(groups == nth, nth_role, role)
+        members[role, np.arange(len(sets))[:, None]] = sets
         return members
+
+    @cached_property
+    def _first_role(self) -> PositionArray:
+        return np.array([group[0] for group in self.search.pattern.interchange.groups])

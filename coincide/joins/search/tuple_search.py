@@ -7,8 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from coincide.arrays.kinds import PositionArray
-from coincide.joins.events import Events, SortedEvents, sorted_events
+from coincide.joins.events import sorted_events
 from coincide.joins.search.search import MemberRefs, Search
 from coincide.joins.stream_buffers import SourceName
 from coincide.joins.tuples.candidates import RoleEvents
@@ -19,13 +18,13 @@ from coincide.joins.tuples.set_order import are_told, in_group_order
 def find_pairs(search: Search) -> MemberRefs:
     """Find the pairs of a pattern of two roles."""
     [edge] = search.pattern.edges
-    parts = []
+    parts: list[MemberRefs] = []
     for role, as_first in ((edge.first, True), (edge.second, False)):
         if edge.is_unordered and not as_first:
             break  # one orientation finds every pair
-        for one, other in search.meetings(edge, search.new(role), as_first=as_first, earlier_only=True):
-            parts.append(search.members((0, 1), (one, other) if role == 0 else (other, one)))
-    return _in_order(search, MemberRefs.all_of(parts, 2))
+        parts += map(search.pairs, search.meetings(edge, search.new(role), as_first=as_first, earlier_only=True))
+    pairs = MemberRefs.all_of(parts, 2)
+    return _in_order(search, pairs if edge.first == 0 else pairs.swapped())
 
 
 def find_tuples(search: Search) -> MemberRefs:
@@ -38,16 +37,17 @@ def find_tuples(search: Search) -> MemberRefs:
     if search.may_meet is not None:
         for i, j in combinations(range(len(tuples.ref)), 2):
             tuples = tuples.take(search.may_meet(tuples.ref[i], tuples.ref[j]))
-    return tuples
+    threshold = search.pattern.joint_threshold
+    return tuples if threshold is None else tuples.take(search.at_least_jointly(tuples, threshold))
 
 
 def _tuples_with(search: Search, root: int) -> Iterator[MemberRefs]:
     """Find the tuples whose last member plays the root role, before those of interchangeable roles are in order."""
     roles = _roles_near(search, root)
     rules = search.pattern.rules(root, search.since_ref, root_arrived_last=search.meets_new)
+    stored = [events.stored for events in roles]
     for block in Enumeration(roles, search.judges.bounds, rules).tuples(root, roles[root]):
-        rows = [_events(events.stored, block[role]) for role, events in enumerate(roles)]
-        yield search.members(range(len(roles)), rows)
+        yield search.members(stored, block)
 
 
 def _roles_near(search: Search, root: int) -> list[RoleEvents]:
@@ -59,12 +59,6 @@ def _roles_near(search: Search, root: int) -> list[RoleEvents]:
             alike = [other for other, name in enumerate(sources) if name == source]
             near[source] = RoleEvents(search.buffer(role).near(new, *search.judges.bounds.reach_us([root], alike)))
     return [RoleEvents(sorted_events(new)) if role == root else near[source] for role, source in enumerate(sources)]
-
-
-def _events(stored: SortedEvents, at: PositionArray) -> Events:
-    return Events(
-        stored.keys[:0], stored.codec.time_us(stored.keys[at]), stored.template[at], stored.sensor[:0], stored.ref[at]
-    )
 
 
 def _in_order(search: Search, tuples: MemberRefs) -> MemberRefs:
