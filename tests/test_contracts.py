@@ -28,6 +28,7 @@ from tests.reference.fused import assert_occurred
 from tests.services.alerting.records import TOPICS as ALERTING
 from tests.services.alerting.records import record, state_of
 from tests.services.ingest.building import Ingest, KeepingPublisher
+from tests.spark_jobs.inputs import Row, frame, put, started
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
 EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]
@@ -130,6 +131,18 @@ def test_what_the_code_writes_validates(topic: str, records: dict[str, list[byte
     assert records[topic], f"the scenario above makes no record of {topic}"
     for value in records[topic]:
         assert faults(topic, json.loads(value)) == [], value
+
+
+def test_a_match_of_three_with_its_chance_rate_validates() -> None:
+    query = {**WIDE, "id": "three", "form": "clique", "from": {"a": "p", "b": "p", "c": "s"}}
+    unsure = Histogram.uniform(-1, 1)
+    core = started(put(0, query))
+    core.push([frame(nth, [Row(f"{nth}", at_s)]) for nth, at_s in enumerate((1.0, 61.0))])
+    core.push([frame(2, [Row("2", 62.0, stream="s"), Row("3", 125.0)])])
+    rows = [Row("p0", 130.0, unsure), Row("p1", 130.5, unsure), Row("s0", 131.0, unsure, "s")]
+    [match] = map(json.loads, (each.value for each in core.push([frame(3, rows)]).matches))
+    assert 0 < match["chance_rate_error_hz"] < 0.5 * match["chance_rate_hz"]
+    assert faults("matches", match) == []
 
 
 def test_the_scenario_has_every_kind_of_dead_letter_worth_having(records: dict[str, list[bytes]]) -> None:

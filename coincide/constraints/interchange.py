@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from math import factorial, prod
 
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.window import Window
@@ -69,6 +70,20 @@ class Interchange:
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Every two roles of one group, the first before the second."""
         return tuple(pair for group in self.groups for pair in combinations(group, 2))
+
+    def ways(self, present: Collection[int]) -> int:
+        """In how many ways the same members can take these roles, all others left out.
+
+        >>> Interchange(((0, 1, 2), (3,))).ways([0, 1, 3])
+        2
+        """
+        members = [len({*group} & {*present}) for group in self.groups]
+        used = [nth for nth, count in enumerate(members) if count]
+        of_role = {role: nth for nth, group in enumerate(self.groups) for role in group}
+        images = [[of_role[symmetry[group[0]]] for group in self.groups] for symmetry in self.symmetries]
+        fitting = (image for image in images if [members[to] for to in image] == members)
+        of_groups = {tuple(used), *(tuple(image[nth] for nth in used) for image in fitting)}
+        return prod(map(factorial, members)) * len(of_groups)
 
 
 class _Ties:

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import factorial, prod
+from math import prod
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
+from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray
 from coincide.constraints.conditions import SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, Edge, checked_graph
 from coincide.constraints.interchange import Interchange
-from coincide.constraints.window import MICROSECONDS_PER_SECOND, checked_threshold
+from coincide.constraints.window import checked_threshold
 from coincide.errors import GraphError, WindowError
 from coincide.offsets.chance import SensorRate, allowed_pairs
-from coincide.offsets.long_windows import least_probability
-from coincide.offsets.satisfying import offset_ranges
-from coincide.probability.difference import match_probabilities
+from coincide.offsets.edge_offsets import ROTATIONS, GraphOffsets, even_points
 from coincide.probability.joint.probability import joint_at_least
 from coincide.templates.template_columns import TemplatePairs
-
-ROTATIONS = 16  # independent shifts of the same points: their spread is the error
-SEED = 20160824
 
 
 @dataclass(frozen=True)
@@ -88,93 +83,52 @@ def graph_chance_rate(
     thresholds = [_threshold_of(edge, joint) for edge in graph.edges]
     if not all(any(each.rate_hz > 0 for each in rates[role]) for role in graph.roles):
         return EstimatedRate(0.0, 0.0)
-    chosen = _Choices(graph, thresholds, rates, max(1, points // ROTATIONS))
-    weights, times_us = chosen.trees()
-    alive = np.flatnonzero((weights > 0) & chosen.are_allowed(rule))
-    alive = alive[chosen.hold_beside_tree(alive, times_us)]
-    if joint is not None and len(graph.edges) > 1 and len(alive):
-        index = np.array([chosen.at[role][alive] for role in graph.roles])
+    chosen = _Choices(graph, rates, max(1, points // ROTATIONS))
+    offsets = GraphOffsets(graph, chosen.pairs(), np.array(thresholds)[:, None])
+    rows = np.flatnonzero((offsets.tree_lengths() > 0) & chosen.are_allowed(rule))
+    times_us = offsets.times_us(rows, chosen.along[:, rows])
+    holds = offsets.hold_beside_tree(rows, times_us)
+    rows, times_us = rows[holds], times_us[:, holds]
+    if joint is not None and len(graph.edges) > 1 and len(rows):
+        index = np.array([chosen.at[role][rows] for role in graph.roles])
         templates = [chosen.templates[role] for role in graph.roles]
-        alive = alive[joint_at_least(graph, templates, index, times_us[:, alive], joint)]
-    counted = np.zeros(len(weights))
-    counted[alive] = weights[alive]
-    means = counted.reshape(ROTATIONS, -1).mean(axis=1) * prod(chosen.totals) / _ways(graph, thresholds, streams)
+        rows = rows[joint_at_least(graph, templates, index, times_us, joint)]
+    counted = np.zeros(chosen.along.shape[1])
+    counted[rows] = offsets.tree_lengths()[rows]
+    kinds = [streams[role] if streams else role for role in graph.roles]
+    ways = Interchange.of(graph, thresholds, kinds).ways(range(len(kinds)))
+    means = counted.reshape(ROTATIONS, -1).mean(axis=1) * prod(chosen.totals) / ways
     return EstimatedRate(float(means.mean()), float(means.std(ddof=1) / np.sqrt(ROTATIONS)))
 
 
 class _Choices:
-    """Points, and what each chooses: of every role a sensor, and of every edge of a spanning tree an offset."""
+    """Points, and what each chooses: of every role a sensor, and of every edge of a spanning tree a place."""
 
-    def __init__(
-        self,
-        graph: ConstraintGraph,
-        thresholds: Sequence[float],
-        rates: Mapping[str, Sequence[SensorRate]],
-        points: int,
-    ) -> None:
-        self.graph, self.thresholds, self.rates = graph, thresholds, rates
+    def __init__(self, graph: ConstraintGraph, rates: Mapping[str, Sequence[SensorRate]], points: int) -> None:
+        self.graph, self.rates = graph, rates
         self.templates = {role: [each.template for each in rates[role]] for role in graph.roles}
         self.totals = [sum(each.rate_hz for each in rates[role]) for role in graph.roles]
-        self.tree = _spanning_tree(graph)
-        dimensions = len(graph.roles) + len(self.tree)
-        of_roles, self._of_edges = np.split(_points(dimensions, points), [len(graph.roles)])
+        dimensions = 2 * len(graph.roles) - 1
+        of_roles, self.along = np.split(even_points(dimensions, points), [len(graph.roles)])
         self.at = {role: self._sensor(role, of_roles[nth]) for nth, role in enumerate(graph.roles)}
 
-    def trees(self) -> tuple[FloatArray, Int64Array]:
-        """Return the product of the lengths of the tree's offsets in seconds, (n,), and the roles' times, (k, n)."""
-        roles, count = self.graph.roles, self._of_edges.shape[1]
-        weights, times_us = np.ones(count), np.zeros((len(roles), count), np.int64)
-        for (parent, nth), along in zip(self.tree, self._of_edges, strict=True):
-            edge = self.graph.edges[nth]
-            lengths_s, offset_us = self._offsets(edge, self.thresholds[nth], along)
-            weights *= lengths_s
-            child = edge.b if edge.a == parent else edge.a
-            forward = offset_us if edge.a == parent else -offset_us
-            times_us[roles.index(child)] = times_us[roles.index(parent)] + forward
-        return weights, times_us
+    def pairs(self) -> list[TemplatePairs]:
+        """Return the templates of each edge at each point."""
+        ends = [(edge.a, edge.b) for edge in self.graph.edges]
+        return [TemplatePairs(self.templates[a], self.templates[b], self.at[a], self.at[b]) for a, b in ends]
 
     def are_allowed(self, rule: SensorRule) -> BoolArray:
         """Whether the sensors of each point may match, shape (n,)."""
-        allowed: BoolArray = np.ones(self._of_edges.shape[1], np.bool_)
+        allowed: BoolArray = np.ones(self.along.shape[1], np.bool_)
         for one, other in combinations(self.graph.roles, 2) if rule != "any" else ():
             a, b = self.rates[one], self.rates[other]
             allowed &= allowed_pairs(rule, a, b).reshape(len(a), len(b))[self.at[one], self.at[other]]
         return allowed
 
-    def hold_beside_tree(self, rows: IndexArray, times_us: Int64Array) -> BoolArray:
-        """Whether every edge outside the tree qualifies at each of these points, shape (n,)."""
-        holds: BoolArray = np.ones(len(rows), np.bool_)
-        in_tree = {nth for _, nth in self.tree}
-        for nth, edge in enumerate(self.graph.edges):
-            if nth in in_tree or len(rows) == 0:
-                continue
-            a, b = self.graph.roles.index(edge.a), self.graph.roles.index(edge.b)
-            offset_us = times_us[b, rows] - times_us[a, rows]
-            sides = self.templates[edge.a], self.templates[edge.b]
-            index = self.at[edge.a][rows], self.at[edge.b][rows]
-            probability = match_probabilities(*sides, *index, offset_us, edge.window)
-            holds &= probability >= least_probability(self.thresholds[nth])
-        return holds
-
     def _sensor(self, role: str, along: FloatArray) -> IndexArray:
         rate = np.cumsum([each.rate_hz for each in self.rates[role]])
         at: IndexArray = np.minimum(np.searchsorted(rate, along * rate[-1], side="right"), len(rate) - 1)
         return at
-
-    def _offsets(self, edge: Edge, threshold: float, along: FloatArray) -> tuple[FloatArray, Int64Array]:
-        """Return how long the offsets of each point's templates are, and the one that it chooses among them."""
-        us, vs = self.templates[edge.a], self.templates[edge.b]
-        pairs, nth = np.unique(self.at[edge.a] * len(vs) + self.at[edge.b], return_inverse=True)
-        ranges = offset_ranges(TemplatePairs(us, vs, *np.divmod(pairs, len(vs))), edge.window, threshold)
-        lengths = ranges.right - ranges.left + 1
-        ends, of_pair = np.cumsum(lengths), np.bincount(ranges.pair, weights=lengths, minlength=len(pairs))
-        before = np.cumsum(of_pair) - of_pair
-        if len(lengths) == 0:
-            return np.zeros(len(along)), np.zeros(len(along), np.int64)
-        place = (before[nth] + along * of_pair[nth]).astype(np.int64)
-        at = np.minimum(np.searchsorted(ends, place, side="right"), len(ends) - 1)
-        offset_us: Int64Array = ranges.left[at] + place - (ends[at] - lengths[at])
-        return of_pair[nth] / MICROSECONDS_PER_SECOND, offset_us
 
 
 def _threshold_of(edge: Edge, joint: float | None) -> float:
@@ -183,34 +137,3 @@ def _threshold_of(edge: Edge, joint: float | None) -> float:
     if edge.threshold is None and joint is None:
         raise GraphError("threshold", None, f"one for edge {edge.a!r} - {edge.b!r} or for all of them")
     return max(edge.threshold or 0.0, joint or 0.0)
-
-
-def _spanning_tree(graph: ConstraintGraph) -> list[tuple[str, int]]:
-    """Return edges that reach every role from the first, nearest first: the role each starts from, and its number."""
-    reached, tree = {graph.roles[0]}, list[tuple[str, int]]()
-    while len(reached) < len(graph.roles):
-        for nth, edge in enumerate(graph.edges):
-            known = edge.pair & reached
-            if len(known) == 1:
-                [parent] = known
-                tree.append((parent, nth))
-                reached |= edge.pair
-    return tree
-
-
-def _ways(graph: ConstraintGraph, thresholds: Sequence[float], streams: Mapping[str, str] | None) -> int:
-    """In how many ways the same detections can play the roles."""
-    kinds = [streams[role] if streams else role for role in graph.roles]
-    interchange = Interchange.of(graph, thresholds, kinds)
-    return prod(factorial(len(group)) for group in interchange.groups) * (1 + len(interchange.symmetries))
-
-
-def _points(dimensions: int, count: int) -> FloatArray:
-    """Return a Kronecker sequence of the generalised golden ratio in `ROTATIONS` shifts, shape (dimensions, n)."""
-    ratio = 2.0
-    for _ in range(64):
-        ratio = (1 + ratio) ** (1 / (dimensions + 1))  # the root of x**(d + 1) = x + 1
-    steps = (1 / ratio) ** np.arange(1, dimensions + 1)
-    shifts = np.random.default_rng(SEED).random((ROTATIONS, dimensions, 1))
-    along = (shifts + steps[:, None] * np.arange(1, count + 1)) % 1.0
-    return np.concatenate(list(along), axis=1)

@@ -12,8 +12,10 @@ from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery, ActiveReadings
 from spark_jobs.core.shard import ShardState
 from spark_jobs.matching.advisory_work import AdvisoryBudget
-from spark_jobs.matching.match_verdicts import TupleJudge, Verdicts
+from spark_jobs.matching.chance_rates import ChanceJudge
+from spark_jobs.matching.match_verdicts import Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
+from spark_jobs.matching.tuple_verdicts import TupleJudge
 from spark_jobs.records.kafka_records import OutputRecord, Refusal
 from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id
 from spark_jobs.records.status import Coalescing
@@ -107,6 +109,7 @@ def _match_records(
             received_at_us=int(max(rows.received_at_us[each] for each in present)),
             occurred=verdicts.occurred[nth],
             chance_rate_hz=verdicts.chance_rate_hz[nth],
+            chance_rate_error_hz=verdicts.chance_rate_error_hz[nth],
             unknown=verdicts.unknown[nth],
             members=members,
             joint=UNSET if is_pair else verdicts.joint[nth],
@@ -133,11 +136,12 @@ def _too_many_candidates(state: ShardState, query: Query, seq: int) -> Refusal:
 
 def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, accepted: AcceptedBatch) -> Verdicts:
     rows, query = state.table.columns, active.query
-    if len(query.roles) > 2:
-        return TupleJudge(query, rows, state.templates).verdicts(members)
     streams = tuple(state.stream_codes[stream] for stream in query.streams)
     budget = AdvisoryBudget(state.limits.max_advisory_work, state.limits.max_advisory_work_of_frame)
-    return PairJudge(query, streams, rows, state.templates, accepted, state.rivals, budget).verdicts(members)
+    chance = ChanceJudge(query, streams, rows, state.templates, accepted, state.rivals, budget)
+    if len(query.roles) > 2:
+        return TupleJudge(query, rows, state.templates, chance).verdicts(members)
+    return PairJudge(query, rows, state.templates, accepted, budget, chance).verdicts(members)
 
 
 def _members(state: ShardState, query: Query, rows: EventColumns, at: Sequence[int]) -> tuple[RecordMember, ...]:

@@ -21,8 +21,8 @@ class Limits:
     max_cached_pairs: int = 262_144
     """Template pairs whose offsets one query remembers, 41 bytes each; beyond it the least recently used go."""
     max_advisory_work: int = 50_000
-    """Most work on when matches of two roles occurred, and as much on their chance rates, for those that one new
-    detection completes for one query. The unit is a bucket pair: about 20 ns."""
+    """Most work on the chance rates of the matches that one new detection completes for one query, and as much on when
+    those of two roles occurred. The unit is a bucket pair: about 20 ns."""
     max_advisory_work_of_frame: int = 500_000
     """The same for the detections of one frame together."""
     max_candidates: int = 100_000

@@ -9,8 +9,8 @@ from coincide import Stream
 from spark_jobs.core.control import Control
 from spark_jobs.core.limits import Limits
 from spark_jobs.episodes.shard_episodes import Episodes
+from spark_jobs.matching.chance_rates import RivalVolumes
 from spark_jobs.matching.finder import Finder
-from spark_jobs.matching.pair_verdicts import RivalOffsets
 from spark_jobs.readings.sliding_queries import CHEAPEST, SlidingQueries
 from spark_jobs.readings.source import Choose
 from spark_jobs.records.status import Totals
@@ -34,7 +34,7 @@ class ShardState:
     episodes: Episodes
     stream_codes: dict[str, int]
     buffered: list[int]  # rows kept, by stream code: those that the last sweep left and those accepted since
-    rivals: RivalOffsets = field(default_factory=RivalOffsets)  # not saved
+    rivals: RivalVolumes = field(default_factory=RivalVolumes)  # not saved
     totals: Totals = field(default_factory=Totals)
     next_seq: int = 0
     next_slot: int = 0

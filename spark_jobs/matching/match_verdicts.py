@@ -1,28 +1,27 @@
-"""What is said of tuples that match: how probable, all together and edge by edge, and when it happened."""
+"""Tuples that match, those alike together, and what is said of them: one entry for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 from msgspec import UnsetType
 
-from coincide import ConstraintGraph
-from coincide.arrays.kinds import PositionArray
+from coincide import ConstraintGraph, Window
+from coincide.arrays.kinds import BoolArray, PositionArray
 from coincide.constraints.graph import induced
+from coincide.constraints.window import is_within_for_certain
 from coincide.joins.tuples.members import MemberColumns
 from coincide.joins.tuples.set_order import ABSENT
-from coincide.probability import JointProbability, OccurrenceColumns, occurrence_columns
+from coincide.probability import OccurrenceColumns
 from coincide.queries import Query
 from spark_jobs.records.match_records import (
-    GRAPH,
     EdgeRecord,
     JointRecord,
     OccurrenceRecord,
     Unknown,
-    unknown_because,
 )
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
@@ -62,6 +61,11 @@ class AlikeTuples:
     roles: PositionArray  # the role of each member, (n, m)
     columns: MemberColumns
 
+    def positions(self, members: PositionArray) -> PositionArray:
+        """Return the rows of the present members, (m, n), of all the tuples in question."""
+        rows: PositionArray = np.take_along_axis(members[self.at], self.roles, axis=1).T
+        return rows
+
 
 def alike_tuples(
     query: Query, members: PositionArray, rows: EventColumns, templates: VerifiedTemplates
@@ -98,69 +102,21 @@ class Verdicts:
     probability: list[float]
     occurred: list[OccurrenceRecord | None]
     chance_rate_hz: list[float | None]
+    chance_rate_error_hz: list[float | UnsetType]
     edges: list[list[EdgeRecord]]
     unknown: list[Unknown | UnsetType]  # why one of the others is None
     joint: list[JointRecord] = field(default_factory=list)  # none for pairs
 
 
-NOTHING = JointRecord(0.0, 0.0, 0.0, certain=True)
-
-
-@dataclass(frozen=True)
-class TupleJudge:
-    """Judges the tuples that a query of more than two roles found in a batch."""
-
-    query: Query
-    rows: EventColumns
-    templates: VerifiedTemplates
-
-    def verdicts(self, members: PositionArray) -> Verdicts:
-        """Return what is said of each tuple, (n, roles); none of it depends on the other tuples."""
-        probability = [0.0] * len(members)
-        occurred: list[OccurrenceRecord | None] = [None] * len(members)
-        edges: list[list[EdgeRecord]] = [[]] * len(members)
-        joint = [NOTHING] * len(members)
-        for alike in alike_tuples(self.query, members, self.rows, self.templates):
-            of_all, when = _of_all(alike, self.query.joint_threshold)
-            of_edges = self._edges(alike)
-            for nth, at in enumerate(alike.at.tolist()):
-                joint[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
-                probability[at] = self._thresholded(joint[at], edges[at])
-        unknown = [unknown_because(None if when else GRAPH, GRAPH) for when in occurred]
-        return Verdicts(probability, occurred, [None] * len(members), edges, unknown, joint)
-
-    def _thresholded(self, joint: JointRecord, edges: Sequence[EdgeRecord]) -> float:
-        """Return the probability that the query has a threshold for."""
-        return joint.probability if self.query.joint_threshold is not None else min(each.probability for each in edges)
-
-    def _edges(self, alike: AlikeTuples) -> list[list[EdgeRecord]]:
-        """Return each tuple's edges in the order of the query's, named as it names them."""
-        names = [role for role, _ in self.query.roles]
-        between = {edge.pair: (nth, (edge.a, edge.b)) for nth, edge in enumerate(self.query.graph.edges)}
-        ends = [[alike.graph.roles.index(name) for name in (edge.a, edge.b)] for edge in alike.graph.edges]
-        records = []
-        probabilities = alike.columns.edge_probabilities(alike.graph).round(DECIMALS).tolist()
-        for roles, of_edges in zip(alike.roles.tolist(), probabilities, strict=True):
-            pairs = (frozenset(names[roles[end]] for end in each) for each in ends)
-            in_order = sorted((*between[pair], each) for pair, each in zip(pairs, of_edges, strict=True))
-            records.append([EdgeRecord(named, each) for _, named, each in in_order])
-        return records
-
-
-def _of_all(alike: AlikeTuples, threshold: float | None) -> tuple[list[JointRecord], Sequence[OccurrenceRecord | None]]:
-    """Return the joint probability, and the onset that only a clique of one symmetric window has: its mass is it."""
-    graph, columns = alike.graph, alike.columns
-    window = graph.uniform_window
-    if window is None:
-        return _joint_records(columns.joint(graph, threshold), threshold), [None] * len(alike.at)
-    when = occurrence_columns(columns.templates, columns.template_index, columns.detected_at_us, window)
-    return _joint_records(JointProbability.exactly(when.probability), threshold), as_recorded(when)
-
-
-def _joint_records(joint: JointProbability, threshold: float | None) -> list[JointRecord]:
-    certain = [True] * len(joint) if threshold is None else joint.is_certain(threshold).tolist()
-    columns = (each.round(DECIMALS).tolist() for each in (joint.value, joint.lower, joint.upper))
-    return [JointRecord(*fields) for fields in zip(*columns, certain, strict=True)]
+def hold_for_certain(
+    window: Window, positions: PositionArray, rows: EventColumns, templates: VerifiedTemplates
+) -> BoolArray:
+    """Whether every possible pair of times lies in the window, for rows at positions of shape (2, n)."""
+    a, b = rows.template[positions]
+    apart_us = rows.detected_at_us[positions[1]] - rows.detected_at_us[positions[0]]
+    earliest_us = apart_us + templates.earliest_us[b] - templates.latest_us[a]
+    latest_us = apart_us + templates.latest_us[b] - templates.earliest_us[a]
+    return is_within_for_certain(window, earliest_us, latest_us)
 
 
 def as_recorded(when: OccurrenceColumns) -> list[OccurrenceRecord]:

@@ -45,7 +45,7 @@ TOO_MUCH_WORK: UnknownReason = "too_much_work"  # beyond what the newest detecti
 NOT_WATCHED_YET: UnknownReason = "not_watched_yet"  # the area, for a whole minute
 HAS_EQUAL: UnknownReason = "equal"  # an attribute has to be equal: how often it is by chance is not known
 IS_FILTERED: UnknownReason = "filtered"  # some detections alone may play a role: how many is not counted
-GRAPH: UnknownReason = "graph"  # the library does not tell it for such a constraint graph
+GRAPH: UnknownReason = "graph"  # the library does not tell when matches of such a constraint graph occurred
 
 
 class Unknown(Struct, frozen=True, omit_defaults=True):
@@ -91,6 +91,7 @@ class FusedMatch(Struct, frozen=True, kw_only=True):
     received_at_us: int  # when ingest had the last member: from then on the match could be known
     occurred: OccurrenceRecord | None  # None for constraint graphs of which the library does not tell it
     chance_rate_hz: float | None
+    chance_rate_error_hz: float | UnsetType = UNSET  # standard error of its computation, for more than two roles
     unknown: Unknown | UnsetType = UNSET
     members: Sequence[RecordMember]
     joint: JointRecord | UnsetType = UNSET

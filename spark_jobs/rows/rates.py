@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import factorial, nan, prod
 
 import numpy as np
 from msgspec import Struct
@@ -16,6 +18,7 @@ KEPT_EACH_MINUTE = 2 ** (-1 / 60)  # a detection counts half after an hour
 FORGOTTEN_BELOW = 1e-3  # a count that has faded this far is that of a sensor gone for most of a night
 MOST_COUNTED = 1_000
 OTHERS = ""
+MOST_STEPS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +27,66 @@ class Background:
 
     count: dict[int, dict[str, float]]  # detections by stream code and sensor, faded with age
     seconds: float  # time in which they were counted, faded alike
+    _products: dict[tuple[tuple[int, ...], SensorRule], float] = field(default_factory=dict)
 
-    def pair_rate_hz2(self, first: int, second: int, sensors: SensorRule) -> float:
-        """Sum of rate times rate over the allowed pairs of sensors; sensors that share a count are taken to differ."""
-        one, other = self.count.get(first, {}), self.count.get(second, {})
-        every = sum(one.values()) * sum(other.values())
-        same = sum(count * other.get(sensor, 0.0) for sensor, count in one.items() if sensor != OTHERS)
-        allowed = {"any": every, "same": same, "different": max(every - same, 0.0)}[sensors]
-        return allowed / self.seconds**2
+    def rate_product(self, streams: Sequence[int], sensors: SensorRule) -> float:
+        """Sum, over the allowed choices of a sensor for each role, of the product of their rates.
+
+        Sensors that share a count are taken to differ. NaN where sensors must differ and more than 4 million steps
+        would tell in how many ways they do.
+        """
+        key = (tuple(sorted(streams)), sensors)
+        if key not in self._products:
+            self._products[key] = self._choices(key[0], sensors) / self.seconds ** len(streams)
+        return self._products[key]
+
+    def _choices(self, streams: Sequence[int], sensors: SensorRule) -> float:
+        counts = [self.count.get(stream, {}) for stream in streams]
+        every = prod(sum(of_role.values()) for of_role in counts)
+        if sensors == "any":
+            return every
+        if sensors == "different" and len(streams) > 2:
+            return self._different(Counter(streams))
+        named = (sensor for sensor in counts[0] if sensor != OTHERS)
+        same = sum(prod(of_role.get(sensor, 0.0) for of_role in counts) for sensor in named)
+        return same if sensors == "same" else max(every - same, 0.0)
+
+    def _different(self, roles: Mapping[int, int]) -> float:
+        """Add up what different sensors can give to so many roles of each stream.
+
+        `filled` has the sum for every number of roles filled so far, by stream. A sensor that could fill two roles
+        takes its turn, for one role or none; all others, which are never in each other's way, come at once.
+        """
+        counts = {stream: self.count.get(stream, {}) for stream in roles}
+        reports = Counter(sensor for stream in roles for sensor in counts[stream])
+        one_role = {sensor for sensor, streams in reports.items() if streams == 1}
+        free = {
+            stream: {sensor for sensor in counts[stream] if sensor == OTHERS or (most == 1 and sensor in one_role)}
+            for stream, most in roles.items()
+        }
+        in_turn = [sensor for sensor in reports if not any(sensor in each for each in free.values())]
+        filled = np.zeros([most + 1 for most in roles.values()])
+        if filled.size * len(in_turn) > MOST_STEPS:
+            return nan
+        filled[(0,) * filled.ndim] = 1.0
+        for sensor in in_turn:
+            before = filled.copy()
+            for axis, stream in enumerate(roles):
+                if sensor in counts[stream]:
+                    _shifted(filled, axis, 1)[...] += counts[stream][sensor] * _left(before, axis, 1)
+        for axis, (stream, most) in enumerate(roles.items()):
+            at_once, before = sum(counts[stream][sensor] for sensor in free[stream]), filled.copy()
+            for nth in range(1, most + 1):
+                _shifted(filled, axis, nth)[...] += at_once**nth / factorial(nth) * _left(before, axis, nth)
+        return float(filled[(-1,) * filled.ndim]) * prod(map(factorial, roles.values()))
+
+
+def _shifted(array: FloatArray, axis: int, by: int) -> FloatArray:
+    return array[(slice(None),) * axis + (slice(by, None),)]
+
+
+def _left(array: FloatArray, axis: int, by: int) -> FloatArray:
+    return array[(slice(None),) * axis + (slice(None, array.shape[axis] - by),)]
 
 
 class SavedRates(Struct, array_like=True, frozen=True):

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from coincide import Histogram, Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
@@ -63,6 +65,19 @@ def frame(
     offset: int, rows: Sequence[Row], area: str = "bay", partition: int = 0, received_at_s: float = 1e9
 ) -> InputRecord:
     return record(offset, frame_json(rows, area, received_at_s), area, partition)
+
+
+def poisson_frames(
+    rng: np.random.Generator, sensors: list[tuple[str, str, Histogram, float]], seconds: float
+) -> list[InputRecord]:
+    """Frames of 20 independent detections in order of time; sensors are (name, stream, template, rate)."""
+    rows = [
+        Row(f"{stream}{n}", 1e6 + at_s, template, stream, sensor)
+        for sensor, stream, template, rate_hz in sensors
+        for n, at_s in enumerate(rng.uniform(0, seconds, rng.poisson(rate_hz * seconds)))
+    ]
+    rows.sort(key=lambda row: row.at_s)
+    return [frame(n, rows[n : n + 20], received_at_s=1e9) for n in range(0, len(rows), 20)]
 
 
 def heartbeat(offset: int, received_at_s: float, partition: int = 0) -> InputRecord:

@@ -85,8 +85,14 @@ class MatchBody(BaseModel):
         None,
         ge=0,
         description="Advisory false-alarm rate: matches of this query at least as probable as this one that chance "
-        "alone would give in this area per second. Null until a whole minute of the area has been counted, and where "
-        "it would take too much work; always null for more than two roles.",
+        "alone would give in this area per second. Null until a whole minute of the area has been counted, for queries "
+        "with equal or filters, and where it would take too much work.",
+    )
+    chance_rate_error_hz: float | None = Field(
+        None,
+        ge=0,
+        description="Standard error of the computation of `chance_rate_hz`, 0 where that is exact; absent for queries "
+        "of two roles, and where there is no rate.",
     )
     unknown: dict[str, str] | None = Field(
         None, description="Why `occurred` or `chance_rate_hz` is null; absent if neither is."

@@ -58,6 +58,16 @@ def test_groups_and_symmetries_make_every_automorphism_once(
     assert set(made) == automorphisms(*drawn)
 
 
+@given(graphs(), st.data())
+def test_present_members_take_their_roles_in_as_many_ways_as_swaps_keep_them(
+    drawn: tuple[ConstraintGraph, list[float], list[str]], data: st.DataObject
+) -> None:
+    present = sorted(data.draw(st.sets(st.sampled_from(range(len(drawn[2]))), min_size=1)))
+    images = {tuple(place[role] for role in present) for place in automorphisms(*drawn)}
+    ways = [image for image in images if sorted(image) == present]
+    assert Interchange.of(*drawn).ways(present) == len(ways)
+
+
 def test_too_many_symmetries_are_refused() -> None:
     edges = [Edge("hub", f"{near}{n}", Window(1)) for n in range(7) for near in "a"]
     edges += [Edge(f"a{n}", f"b{n}", Window(2)) for n in range(7)]

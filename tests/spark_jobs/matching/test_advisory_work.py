@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import spark_jobs.matching.pair_verdicts as judged
-from coincide import Histogram, Window
-from coincide.offsets.pair_work import offsets_work
+from coincide import Histogram
+from coincide.offsets.offset_volumes import GraphRows, volumes_work
 from coincide.templates.template_columns import TemplatePairs
 from spark_jobs.core.limits import Limits
+from spark_jobs.matching import chance_rates, pair_verdicts
 from spark_jobs.matching.advisory_work import AdvisoryBudget, occurred_work
-from spark_jobs.matching.pair_verdicts import AS_PROBABLE
+from spark_jobs.matching.chance_rates import AS_PROBABLE
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.call_counts import CallCounts
 from tests.spark_jobs.inputs import Row, frame, put, query_json, started
@@ -53,18 +53,18 @@ def advisory_work(monkeypatch: pytest.MonkeyPatch) -> CallCounts:
     """Count bucket pairs whose offsets and occurrences are worked out, as `pair_work` and the twin estimate them."""
     counts = CallCounts(monkeypatch)
 
-    def of_offsets(_: object, pairs: TemplatePairs, window: Window, level: Any) -> int:
-        return round(float((offsets_work(pairs, window) * (level != 1.0)).sum()))
+    def of_volumes(_: object, rows: GraphRows) -> int:
+        return round(float(volumes_work(rows).sum()))
 
-    def of_almost_certain(_: object, pairs: TemplatePairs, window: Window, level: Any) -> int:
-        return int(np.count_nonzero(level == 1.0 - AS_PROBABLE))
+    def of_almost_certain(_: object, rows: GraphRows) -> int:
+        return int(np.count_nonzero(rows.thresholds == 1.0 - AS_PROBABLE))
 
     def of_onsets(_: object, templates: Any, index: Any, *rest: Any) -> int:
         return round(float(occurred_work(TemplatePairs(*templates, *index)).sum()))
 
-    counts.watch(judged, "offset_lengths_s", "almost certain", of_almost_certain)
-    counts.watch(judged, "offset_lengths_s", "chance", of_offsets)
-    counts.watch(judged, "occurrence_columns", "occurred", of_onsets)
+    counts.watch(chance_rates, "offset_volumes", "almost certain", of_almost_certain)
+    counts.watch(chance_rates, "offset_volumes", "chance", of_volumes)
+    counts.watch(pair_verdicts, "occurrence_columns", "occurred", of_onsets)
     return counts
 
 

@@ -5,14 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coincide import Histogram, Window, chance_rate
+from coincide import ConstraintGraph, Histogram, Window, chance_rate
 from coincide.offsets import SensorRate
 from coincide.offsets.chance import offset_lengths_s
+from coincide.offsets.offset_volumes import GraphRows
 from coincide.templates.template_columns import TemplatePairs
-from spark_jobs.matching.pair_verdicts import RivalOffsets, levels
+from spark_jobs.matching.chance_rates import RivalVolumes, levels
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
-from tests.spark_jobs.inputs import Row, frame, put, query_json, started
+from tests.spark_jobs.inputs import Row, frame, poisson_frames, put, query_json, started
 from tests.spark_jobs.outputs import matches
 
 LATE = Histogram([-3, -1, 0], [0.3, 0.7])
@@ -32,19 +33,6 @@ def fused(query: dict[str, Any], frames: list[InputRecord], at_once: int = 10) -
 
 def as_window(window_s: float | tuple[float, float]) -> Window:
     return Window(lo_s=window_s[0], hi_s=window_s[1]) if isinstance(window_s, tuple) else Window(window_s)
-
-
-def poisson_frames(
-    rng: np.random.Generator, sensors: list[tuple[str, str, Histogram, float]], seconds: float
-) -> list[InputRecord]:
-    """Frames of 20 independent detections in order of time; sensors are (name, stream, template, rate)."""
-    rows = [
-        Row(f"{stream}{n}", 1e6 + at_s, template, stream, sensor)
-        for sensor, stream, template, rate_hz in sensors
-        for n, at_s in enumerate(rng.uniform(0, seconds, rng.poisson(rate_hz * seconds)))
-    ]
-    rows.sort(key=lambda row: row.at_s)
-    return [frame(n, rows[n : n + 20], received_at_s=1e9) for n in range(0, len(rows), 20)]
 
 
 @pytest.mark.parametrize("window_s", [1.5, (-0.5, 3.0)])
@@ -117,22 +105,28 @@ def test_the_order_of_arrival_may_change_the_rate_and_nothing_else() -> None:
     assert in_order == otherwise
 
 
+def rival_lengths_s(rivals: RivalVolumes, window: Window, templates: list[Histogram], index: Any, level: Any) -> Any:
+    graph = ConstraintGraph.binary("a", "b", window, 0.2)
+    least = np.where(level == 1.0, 1.0, level - 1e-12)
+    volumes = rivals.volumes(GraphRows(graph, [templates] * 2, index, least[None]), level)
+    assert {error for _, error in volumes} == {0.0}
+    return [value for value, _ in volumes]
+
+
 def test_rival_offsets_are_those_of_the_library_at_a_whole_percent() -> None:
     rng = np.random.default_rng(11)
-    rivals, window = RivalOffsets(), Window(1.5)
+    rivals, window = RivalVolumes(), Window(1.5)
     for _ in range(3):  # the second and third time some are known
         index = rng.integers(len(TEMPLATES), size=(2, 200))
         pairs = TemplatePairs(TEMPLATES, TEMPLATES, index[0], index[1])
         probability = rng.uniform(0.2, 1, 200)
         percent = np.maximum(np.floor(probability * 100) / 100, 0.2)
         level = levels(probability, 0.2, np.zeros(200, np.bool_))
-        lengths_s = rivals.lengths_s(pairs, window, level)
-        assert lengths_s.tolist() == offset_lengths_s(pairs, window, percent - 1e-12).tolist()
+        lengths_s = rival_lengths_s(rivals, window, TEMPLATES, index, level)
+        assert lengths_s == offset_lengths_s(pairs, window, percent - 1e-12).tolist()
     # a match that is certain is at least as probable as itself
-    one = np.zeros(1, np.int64)
-    exact = TemplatePairs([Histogram.point()], [Histogram.point()], one, one)
     certain = levels(np.ones(1), 0.2, np.ones(1, np.bool_))
-    assert rivals.lengths_s(exact, window, certain).tolist() == [3.000001]
+    assert rival_lengths_s(rivals, window, [Histogram.point()], np.zeros((2, 1), np.int64), certain) == [3.000001]
     # one that is almost certain counts as 99 %
     assert levels(np.ones(1), 0.2, np.zeros(1, np.bool_)).tolist() == [0.99]
     assert levels(np.ones(1), 1.0, np.zeros(1, np.bool_)).tolist() == [1.0]

@@ -51,7 +51,7 @@ def test_all_three_first_events_of_sn1987a() -> None:
         ("two", "three"): pytest.approx(20 / 56, abs=1e-12),
     }
     assert match["supersedes"] == []
-    assert (match["chance_rate_hz"], match["unknown"]) == (None, {"chance_rate_hz": "graph"})
+    assert (match["chance_rate_hz"], match["unknown"]) == (None, {"chance_rate_hz": "not_watched_yet"})
 
 
 def test_two_of_three_first_events_and_then_the_third() -> None:
@@ -89,7 +89,7 @@ def test_a_record_of_three_members_holds_what_the_contract_says() -> None:
         | {"least": match["probability"], "greatest": match["probability"], "certain": True},
         "occurred": None,  # only a clique of one symmetric window has an onset
         "chance_rate_hz": None,
-        "unknown": {"occurred": "graph", "chance_rate_hz": "graph"},
+        "unknown": {"occurred": "graph", "chance_rate_hz": "not_watched_yet"},
         "edges": [
             {"between": ["a", "b"], "probability": pytest.approx(0.75, abs=1e-12)},
             {"between": ["b", "c"], "probability": pytest.approx(1 - 1.75**2 / 8, abs=1e-12)},

@@ -1,13 +1,16 @@
 """Detection rates against their definition: every detection looked at again, its age counted in whole minutes."""
 
 from dataclasses import dataclass
+from itertools import product
+from math import isnan, prod
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import msgpack
 
-from spark_jobs.rows.rates import DetectionRates, SavedRates
+from coincide.constraints import SensorRule
+from spark_jobs.rows.rates import OTHERS, Background, DetectionRates, SavedRates
 
 HALF_LIFE_MINUTES = 60
 STREAMS = ["p", "s"]
@@ -87,10 +90,38 @@ def test_pairs_of_sensors_by_hand() -> None:
     rates.advance(2)
     background = rates.background()
     assert background is not None
-    assert background.pair_rate_hz2(0, 1, "any") == pytest.approx(0.3 * 0.05)
-    assert background.pair_rate_hz2(0, 1, "same") == pytest.approx(0.1 * 0.05)
-    assert background.pair_rate_hz2(0, 1, "different") == pytest.approx(0.2 * 0.05)
-    assert background.pair_rate_hz2(0, 0, "different") == pytest.approx(2 * 0.1 * 0.2)
+    assert background.rate_product([0, 1], "any") == pytest.approx(0.3 * 0.05)
+    assert background.rate_product([0, 1], "same") == pytest.approx(0.1 * 0.05)
+    assert background.rate_product([0, 1], "different") == pytest.approx(0.2 * 0.05)
+    assert background.rate_product([0, 0], "different") == pytest.approx(2 * 0.1 * 0.2)
+
+
+counts = st.dictionaries(st.sampled_from(["north", "south", "east", OTHERS]), st.floats(0.5, 4), max_size=4)
+
+
+@given(st.lists(counts, min_size=3, max_size=3), st.lists(st.integers(0, 2), min_size=2, max_size=5))
+@pytest.mark.parametrize("rule", ["any", "same", "different"])
+def test_the_ways_to_choose_sensors_are_summed_one_by_one(
+    rule: SensorRule, drawn: list[dict[str, float]], streams: list[int]
+) -> None:
+    slow = 0.0
+    for chosen in product(*(drawn[stream].items() for stream in streams)):
+        named = [sensor for sensor, _ in chosen if sensor != OTHERS]
+        are_different = len(set(named)) == len(named)
+        are_same = len(set(named)) == 1 and len(named) == len(chosen)
+        if {"any": True, "same": are_same, "different": are_different}[rule]:
+            slow += prod(count for _, count in chosen)
+    background = Background(dict(enumerate(drawn)), seconds=2.0)
+    assert background.rate_product(streams, rule) * 2.0 ** len(streams) == pytest.approx(slow, rel=1e-9, abs=1e-9)
+
+
+def test_too_many_ways_to_choose_sensors_are_not_counted() -> None:
+    everywhere = {f"s{nth}": 1.0 for nth in range(70)}
+    background = Background(dict.fromkeys(range(16), everywhere), seconds=60.0)
+    assert isnan(background.rate_product(range(16), "different"))
+    assert background.rate_product(range(16), "any") > 0
+    apart = Background({stream: {f"s{stream}": 60.0} for stream in range(16)}, seconds=60.0)
+    assert apart.rate_product(range(16), "different") == pytest.approx(1.0)
 
 
 def test_sensors_beyond_the_cap_share_a_count() -> None:
@@ -99,7 +130,7 @@ def test_sensors_beyond_the_cap_share_a_count() -> None:
     assert background is not None
     assert background.count == {0: {"a": 1.0, "b": 1.0, "": 3.0}}
     # those that share are taken to differ: all 25 ordered pairs but a with a and b with b
-    assert background.pair_rate_hz2(0, 0, "different") * 60**2 == pytest.approx(23.0)
+    assert background.rate_product([0, 0], "different") * 60**2 == pytest.approx(23.0)
 
 
 def test_sensors_that_fell_silent_are_forgotten() -> None:

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from coincide import Histogram, Stream
 from tests.services.alerting.clients import Api
 from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, dead_letter_record, match, match_record, record
+from tests.spark_jobs.inputs import STREAMS, Row, frame, put, started
+from tests.spark_jobs.outputs import matches
 
 
 def test_pages_hold_everything_once_although_matches_keep_coming(api: Api) -> None:
@@ -48,6 +51,33 @@ def test_live_matches_are_shown_and_superseded_ones_where_asked_for(api: Api) ->
     assert items(sensor="kamiokande-ii") == [triple]
     assert api.client.get("/v1/matches/m-2").json() == taken_back
     assert api.client.get("/v1/matches/m-3").json() == triple
+
+
+def test_a_least_probability_is_that_which_the_query_thresholds(api: Api) -> None:
+    """The same detections, fused by a query with a joint threshold and by one with thresholds of its edges."""
+    unsure, roles = Histogram.uniform(-1, 1), {"a": "p", "b": "s", "c": "t"}
+    edges = {"id": "edges", "from": roles, "form": "path", "within": [{"window_s": 1.5, "threshold": 0.3}]}
+    joint = {**edges, "id": "joint", "within": [{"window_s": 1.5}], "joint_threshold": 0.3}
+    streams = {**STREAMS, "t": Stream("t", max_delay_s=20, longest_template_s=8)}
+    core = started(put(0, edges), put(1, joint), streams=streams)
+    before = [Row(f"{stream}{n}", 1001 + n, stream=stream, sensor=stream) for n, stream in enumerate("pst")]
+    core.push([frame(nth, [row]) for nth, row in enumerate([Row("p", 940), *before, Row("q", 1065)])])
+    places = [("p1", 1070), ("s1", 1071), ("t1", 1072.25)]
+    rows = [Row(name, at_s, Histogram.point() if name == "p1" else unsure, name[0], name) for name, at_s in places]
+    fused = matches(core.push([frame(9, rows)]))
+    api.store(*[record(TOPICS.matches, each) for each in fused])
+
+    by_query = {each["query"]: each for each in api.items("/v1/matches")}
+    assert by_query == {each["query"]: each for each in fused}
+    assert by_query["joint"]["probability"] == by_query["joint"]["joint"]["probability"]
+    least = min(edge["probability"] for edge in by_query["edges"]["edges"])
+    assert by_query["edges"]["probability"] == least > by_query["edges"]["joint"]["probability"]
+    rates = [by_query[name]["chance_rate_hz"] for name in ("edges", "joint")]
+    assert min(rates) > 0
+    errors = [by_query[name]["chance_rate_error_hz"] for name in ("edges", "joint")]
+    assert errors[0] == 0 < errors[1]
+    between = (least + by_query["edges"]["joint"]["probability"]) / 2
+    assert [each["query"] for each in api.items("/v1/matches", min_probability=str(between))] == ["edges"]
 
 
 def test_a_match_superseded_between_two_pages_is_left_out(api: Api) -> None:
