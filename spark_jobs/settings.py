@@ -76,5 +76,5 @@ class FusionSettings(ComponentSettings):
     lag_interval_s: float = Field(5.0, gt=0, description="How often the lag in records is measured.")
 
     def topic(self, name: str) -> str:
-        """Return the full name of a topic: detections, queries, matches, episodes, dead-letters, status."""
+        """Return the full name of a topic: detections, queries, matches, episodes, dead-letters, status, deferrals."""
         return self.topic_prefix + name

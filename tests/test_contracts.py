@@ -23,6 +23,7 @@ from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
+from spark_jobs.job.processor import deferral_record
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred
 from tests.services.alerting.records import TOPICS as ALERTING
@@ -117,6 +118,11 @@ def test_every_schema_is_one_and_is_described(path: Path) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["title"]
     assert schema["description"]
+
+
+def test_what_a_batch_leaves_is_told_as_agreed() -> None:
+    left = [InputRecord("detections", 3, 7, b"bay", b"{}")]
+    assert faults("deferrals", json.loads(deferral_record(0, left).value)) == []
 
 
 def test_the_example_of_a_match_is_one_and_its_figures_are_right() -> None:

@@ -3,8 +3,8 @@
 The unit is a bucket pair: the term that one bucket of u and one of v add to P at one offset, about 20 ns.
 Measured for 1 to 64 buckets: an evaluation of P costs its bucket pairs and about as much as 25 more. A pair's
 satisfaction offsets cost as much as about 4 evaluations in a window at least as long as both templates together, in a
-shorter one, where P may rise and fall often, as 5 to 60, mostly as 10 to 30. Beyond 4,096 bucket pairs an evaluation
-costs less than this says (`MergedBuckets`).
+shorter one, where P may rise and fall often, as 5 to 60, mostly as 10 to 30. From some 20 buckets a side an
+evaluation costs less than this says (`MergedBuckets`): a fifth with 64.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from coincide.templates.template_columns import TemplateColumns
 
 ATOM_TOLERANCE_S = 1e-9  # 0.3 s is no float: an atom this close to a bound lies on it, and so inside
 ROWS_ADDED_IN_A_ROW = 64
-MOST_TRAPEZOIDS = 4096  # bucket pairs: 64 buckets a side, as the services allow
+TRAPEZOIDS_PER_EDGE = 8  # a walk along the edges does as much work for each: it wins from some 20 buckets a side
 ELEMENTS_PER_STEP = 32_768  # bucket pairs times template pairs: temporaries that stay in the processor's cache
 
 
@@ -114,7 +114,7 @@ def in_steps(
 ) -> Iterator[tuple[slice | Int64Array, Trapezoids | MergedBuckets]]:
     """Yield (part of `columns`, terms of those columns of `u` and `v`), as much at a time as the cache holds."""
     pairs = len(u.mass) * len(v.mass)
-    if pairs > MOST_TRAPEZOIDS:
+    if _are_many(u, v):
         is_merged = _are_merged(u, v)[columns]
         for rows in (
             *_parts(np.flatnonzero(is_merged), len(u.edges_s) + len(v.edges_s)),
@@ -146,8 +146,11 @@ def terms_of(u: TemplateColumns, v: TemplateColumns) -> Trapezoids | MergedBucke
 
 def _are_merged(u: TemplateColumns, v: TemplateColumns) -> BoolArray:
     """Whether `MergedBuckets` does less work than `Trapezoids`, shape (n,); it cannot do atoms."""
-    are_many = len(u.mass) * len(v.mass) > MOST_TRAPEZOIDS
-    return ~(u.has_atoms | v.has_atoms) & are_many
+    return ~(u.has_atoms | v.has_atoms) & _are_many(u, v)
+
+
+def _are_many(u: TemplateColumns, v: TemplateColumns) -> bool:
+    return len(u.mass) * len(v.mass) > TRAPEZOIDS_PER_EDGE * (len(u.edges_s) + len(v.edges_s))
 
 
 def steepest_density(u: TemplateColumns, v: TemplateColumns) -> FloatArray:

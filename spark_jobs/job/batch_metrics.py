@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections import Counter as Counted
 from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -85,31 +86,43 @@ class BatchListener(StreamingQueryListener):
 
 
 class Lag:
-    """End offsets against processed offsets, as a gauge by topic.
+    """Records that wait, by topic: end offsets less those that the query has processed.
 
-    Before the first batch of this process nothing is known, and the gauge has no value: a restarted job reads its
-    offsets from the checkpoint, so "nothing processed" would be a lie.
+    What was processed is at first what the checkpoint says, then what each batch reports. While Kafka is away nobody
+    knows the ends: the series of the lag are absent then, as Prometheus has it for what cannot be measured, and
+    `coincide_fusion_kafka_up` says why. NaN would make every sum and every trend over the time after it NaN as well,
+    and the last value would look like a job that neither works nor falls behind.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._processed: Offsets = {}
+        self._processed: Offsets | None = None
         self._gauge = Gauge(
             "coincide_fusion_lag_records",
-            "Records in the topic that the query has not processed.",
+            "Records in the topic that the query has not processed; absent while that is unknown.",
             ["topic"],
             registry=registry,
         )
+        self._kafka_up = Gauge(
+            "coincide_fusion_kafka_up", "1 while Kafka tells where the topics end, else 0.", registry=registry
+        )
 
     def processed(self, offsets: Offsets) -> None:
-        """Take note of the offsets up to which (open) the query has processed."""
-        self._processed = offsets
+        """Take note of the offsets up to which (open) the query has processed; a topic without any is unread."""
+        self._processed = {**(self._processed or {}), **offsets}
 
-    def measure(self, ends: Mapping[tuple[str, int], int]) -> None:
-        """Compare with the topics' end offsets, by topic and partition."""
-        for topic, partitions in self._processed.items():
-            behind = sum(
-                max(0, end - partitions.get(str(partition), 0))
-                for (name, partition), end in ends.items()
-                if name == topic
-            )
-            self._gauge.labels(topic=topic).set(behind)
+    def measure(self, begins: Mapping[tuple[str, int], int], ends: Mapping[tuple[str, int], int]) -> None:
+        """Compare with the first and the end offsets of the topics, by topic and partition."""
+        self._kafka_up.set(1)
+        if self._processed is None:
+            return
+        waiting: Counted[str] = Counted()
+        for (topic, partition), end in ends.items():
+            begin = begins[topic, partition]
+            waiting[topic] += max(0, end - self._processed.get(topic, {}).get(str(partition), begin))
+        for topic, records in waiting.items():
+            self._gauge.labels(topic=topic).set(records)
+
+    def lose(self) -> None:
+        """Take note that Kafka does not answer."""
+        self._kafka_up.set(0)
+        self._gauge.clear()

@@ -20,6 +20,8 @@ from coincide import Stream
 from spark_jobs.saving.state_format import FORMAT
 
 _POLL_S = 0.2
+_LINES_BEFORE_SOURCES = 2  # of Spark's file of a batch's offsets: its version and its properties; then a line a source
+_NO_OFFSET = "-"
 
 
 class LockError(Exception):
@@ -102,6 +104,22 @@ def refuse_unfit(folder: Path, declared: Declared) -> None:
     """Raise CheckpointError if there is a checkpoint in ``folder`` that was made for something else; change nothing."""
     if (folder / IDENTITY_FILE).exists():
         _compare(folder, _read(folder / IDENTITY_FILE), declared.to_json())
+
+
+def committed_offsets(folder: Path) -> dict[str, dict[str, int]] | None:
+    """Return the offsets up to which (open) the last committed batch has read, by topic, then partition as text.
+
+    That is nothing where no batch was committed, and None where what Spark wrote cannot be understood.
+    """
+    try:
+        numbers = [int(path.name) for path in (folder / "commits").glob("[0-9]*")]
+        if not numbers:
+            return {}
+        lines = (folder / "offsets" / str(max(numbers))).read_text(encoding="utf-8").splitlines()
+        sources = [json.loads(line) for line in lines[_LINES_BEFORE_SOURCES:] if line != _NO_OFFSET]
+        return {topic: dict(partitions) for source in sources for topic, partitions in source.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
 
 
 def _compare(folder: Path, written: dict[str, Any], wanted: dict[str, Any]) -> None:

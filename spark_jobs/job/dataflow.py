@@ -3,13 +3,13 @@
 from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import array, col, element_at, explode, lit
+from pyspark.sql.functions import array, col, element_at, explode, lit, when
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
+from spark_jobs.job.processor import DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
 from spark_jobs.settings import FusionSettings
 
-OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status")
+OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status", DEFERRALS)
 _SEED = 42  # Spark's `hash` expression always starts from it
 _MASK = 0xFFFFFFFF
 
@@ -19,13 +19,14 @@ def read_records(spark: SparkSession, settings: FusionSettings) -> DataFrame:
 
     Detections come first in the union and queries second: Spark asks for the latest offsets in that order, so a
     query that was acknowledged is never applied after a detection that was posted later. A detection goes to the
-    shard of its partition, a query to every shard.
+    shard of its partition, a query to every shard. What a batch of any shard left is told to every shard, too: it has
+    no source of its own, because each costs every batch a look at Kafka.
     """
     keys = array(*(lit(key) for key in shard_keys(settings.shards)))
     detections = _read(spark, settings, "detections").withColumn(
         "shard_key", element_at(keys, col("partition") % lit(settings.shards) + lit(1))
     )
-    queries = _read(spark, settings, "queries").withColumn("shard_key", explode(keys))
+    queries = _read(spark, settings, "queries", DEFERRALS).withColumn("shard_key", explode(keys))
     records = detections.select(*INPUT_COLUMNS).union(queries.select(*INPUT_COLUMNS))
     # Not one task for each of nine partitions: a task costs more than its reading. One shard then needs no shuffle.
     return records.coalesce(settings.shards)
@@ -39,6 +40,10 @@ def write_records(records: DataFrame, settings: FusionSettings) -> DataStreamWri
         .outputMode("update")
         .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
         .option("kafka.acks", "all")
+        # By default nearly each record is a request of its own: 40,000 matches of a flood took the broker 5 s of a
+        # core, as much as the job. Spark flushes at the end of a batch, so that nothing waits for these milliseconds.
+        .option("kafka.linger.ms", 10)
+        .option("kafka.batch.size", 262_144)
         .option("kafka.max.block.ms", timeout_ms)
         .option("kafka.request.timeout.ms", timeout_ms)
         .option("kafka.delivery.timeout.ms", 3 * timeout_ms)
@@ -46,12 +51,15 @@ def write_records(records: DataFrame, settings: FusionSettings) -> DataStreamWri
     )
 
 
-def _read(spark: SparkSession, settings: FusionSettings, role: str) -> DataFrame:
+def _read(spark: SparkSession, settings: FusionSettings, *roles: str) -> DataFrame:
     timeout_ms = round(settings.kafka_timeout_s * 1_000)
+    role = lit(roles[0])
+    for other in roles[1:]:
+        role = when(col("topic") == lit(settings.topic(other)), lit(other)).otherwise(role)
     return (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", settings.kafka_bootstrap)
-        .option("subscribe", settings.topic(role))
+        .option("subscribe", ",".join(map(settings.topic, roles)))
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", settings.max_offsets_per_trigger)
         # Spark reads only what it knows is there, so waiting for more (500 ms by default) helps nobody: the answer to
@@ -61,7 +69,7 @@ def _read(spark: SparkSession, settings: FusionSettings, role: str) -> DataFrame
         .option("kafka.default.api.timeout.ms", 3 * timeout_ms)
         .option("kafkaConsumer.pollTimeoutMs", 3 * timeout_ms)  # else a read waits 120 s for a broker that is away
         .load()
-        .withColumn("role", lit(role))
+        .withColumn("role", role)
     )
 
 

@@ -14,7 +14,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from coincide import Stream
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag
-from spark_jobs.job.checkpoint import CheckpointError, Declared, lock_checkpoint, open_checkpoint, refuse_unfit
+from spark_jobs.job.checkpoint import (
+    CheckpointError,
+    Declared,
+    committed_offsets,
+    lock_checkpoint,
+    open_checkpoint,
+    refuse_unfit,
+)
 from spark_jobs.job.core_metrics import StatusMetrics
 from spark_jobs.job.dataflow import stateful_query
 from spark_jobs.job.http_server import JobServer
@@ -58,13 +65,13 @@ class FusionJob:
             server.start()
             stack.callback(server.shutdown)
             stack.callback(self._stopping.set)
+            self._follow_kafka(rebuild)
             spark = create_session(self._settings)
             stack.callback(end_session, spark, 2 * self._settings.stop_timeout_s)
             if not self._settings.master.startswith("local"):
                 stack.enter_context(shipped_code(spark))
             _lock = lock_checkpoint(spark._jvm, self._settings.checkpoint_path, self._settings.lock_wait_s)
             spark.streams.addListener(BatchListener(self._metrics, self._liveliness, self._lag.processed))
-            KafkaFollower(self._settings, self._status, self._lag, self._stopping).start()
             query = keep_running(
                 lambda: self._start(spark, rebuild),
                 self._liveliness,
@@ -76,6 +83,13 @@ class FusionJob:
             )
             if query is not None:
                 _stop(query, self._settings.stop_timeout_s)
+
+    def _follow_kafka(self, rebuild: bool) -> None:
+        """Feed the metrics from before Spark starts: what waits is known even if no batch ever ends."""
+        processed = {} if rebuild else committed_offsets(self._settings.checkpoint_path)
+        if processed is not None:
+            self._lag.processed(processed)
+        KafkaFollower(self._settings, self._status, self._lag, self._stopping).start()
 
     def _start(self, spark: SparkSession, rebuild: bool) -> StreamingQuery:
         """Start the query; a `SessionError` says that Spark is lost, so that trying again would be in vain."""

@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pandas as pd
+from msgspec import Struct, field
+from msgspec.json import decode, encode
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from coincide import Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
-from spark_jobs.job.batch_parts import BatchParts
-from spark_jobs.records.kafka_records import InputRecord, Output
+from spark_jobs.job.backlog import Backlog
+from spark_jobs.job.batch_parts import BatchParts, size_of
+from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
-"""Columns of an input row: grouping key, role of the topic ("detections" or "queries"), and the Kafka record."""
+"""Columns of an input row: grouping key, role of the topic (detections, queries, deferrals), and the Kafka record."""
 
 OUTPUT_SCHEMA = "topic string, key binary, value binary"
 """A record to be written, as Spark's Kafka sink takes it: `topic` is the full name."""
@@ -27,6 +30,13 @@ HEADER_SCHEMA = "version bigint, header binary"
 SLOT_KEY_SCHEMA = "slot int"
 SLOT_SCHEMA = "bytes binary"
 """One slot of the core's journal."""
+
+CHUNK_KEY_SCHEMA = "chunk int"
+CHUNK_SCHEMA = "bytes binary"
+"""One chunk of the records that were left to a later batch."""
+
+DEFERRALS = "deferrals"
+"""Role of the topic that a batch writes to when it leaves records, so that Spark goes on at once."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +81,24 @@ class CoreFactory(Protocol):
         """Return the core of ``shard`` that ``header`` and ``slots`` were written from."""
 
 
+@dataclass
+class LiveShard:
+    """A shard as it is after its batch number `version`: its core, the records left, and what its status told."""
+
+    version: int
+    core: Core
+    backlog: Backlog
+    template_pairs: int = 0  # judged since the core was made or restored
+    after_flood: bool = False  # see `BatchParts`
+
+
 # Python workers outlive a batch, so the core stays in memory; Spark's state is the truth. A core is used again only
 # if it is at exactly the version and header that the state store has, else it is rebuilt from the state.
-_cached_cores: dict[tuple[str, int], tuple[int, bytes, Core]] = {}
+_cached_shards: dict[tuple[str, int], tuple[bytes, LiveShard]] = {}
 
 
 class FusionProcessor(StatefulProcessor):
-    """Feeds each batch of a shard to its core, and keeps the core's header and journal in Spark's state."""
+    """Feeds each batch of a shard to its core, and keeps header, journal and backlog in Spark's state."""
 
     def __init__(
         self, cores: CoreFactory, checkpoint_id: str, shard_keys: Sequence[int], topics: Mapping[str, str]
@@ -88,9 +109,10 @@ class FusionProcessor(StatefulProcessor):
         self._topics = dict(topics)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state: one header and a ring of journal slots."""
+        """Declare the state: one header, a ring of journal slots, and the backlog."""
         self._header = handle.getValueState("header", HEADER_SCHEMA)
         self._slots = handle.getMapState("slots", SLOT_KEY_SCHEMA, SLOT_SCHEMA)
+        self._chunks = handle.getMapState("backlog", CHUNK_KEY_SCHEMA, CHUNK_SCHEMA)
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -98,33 +120,40 @@ class FusionProcessor(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: ARG002, N803
     ) -> Iterator[pd.DataFrame]:
-        """Push one batch, which comes in chunks of 10,000 rows in no order, part by part."""
-        shard = self._shard_of_key[key[0]]
-        version, core = self._load(shard)
-        parts, answers = BatchParts(), pd.DataFrame(columns=OUTPUT_COLUMNS)
-        status: list[tuple[str, bytes | None, bytes]] = []
-        for part in parts.cut(record for chunk in rows for record in _records(chunk)):
+        """Push one batch, which comes in chunks of 10,000 rows in no order, part by part; leave what is too much."""
+        number = self._shard_of_key[key[0]]
+        shard = self._load(number)
+        parts, answers = BatchParts(after_flood=shard.after_flood), pd.DataFrame(columns=OUTPUT_COLUMNS)
+        told: list[tuple[str, bytes | None, bytes]] = []
+        for part in parts.cut([*shard.backlog.records, *(record for chunk in rows for record in _records(chunk))]):
             if len(answers):
                 yield answers
-            output = core.push(part)
-            self._save_slots(core)
-            parts.gave(part, len(output.matches))
-            answers, status = self._answers(output), [(self._topics["status"], *output.status)]
-        self._save_header(shard, version + 1, core)
-        yield pd.concat([answers, pd.DataFrame(status, columns=OUTPUT_COLUMNS)], ignore_index=True)
+            output = shard.core.push(part)
+            self._save_slots(shard.core)
+            judged_before, shard.template_pairs = shard.template_pairs, template_pairs_of(output.status)
+            parts.took(part, len(output.matches), shard.template_pairs - judged_before)
+            answers, told = self._answers(output), [(self._topics["status"], *output.status)]
+        shard.after_flood = parts.after_flood
+        self._save_backlog(shard.backlog, parts.left)
+        self._save_header(number, shard)
+        if parts.left:
+            told.append((self._topics[DEFERRALS], *deferral_record(number, parts.left)))
+        yield pd.concat([answers, pd.DataFrame(told, columns=OUTPUT_COLUMNS)], ignore_index=True)
 
     def close(self) -> None:
         """Nothing to close: Spark owns the state, and the core stays for the next batch."""
 
-    def _load(self, shard: int) -> tuple[int, Core]:
-        cached = _cached_cores.pop((self._checkpoint_id, shard), None)
+    def _load(self, number: int) -> LiveShard:
+        cached = _cached_shards.pop((self._checkpoint_id, number), None)
         stored = self._header.get()
         if stored is None:
-            return 0, self._cores.create(shard)
+            return LiveShard(0, self._cores.create(number), Backlog())
         version, header = stored[0], bytes(stored[1])
-        if cached and cached[:2] == (version, header):
-            return version, cached[2]
-        return version, self._cores.restore(shard, header, (bytes(slot[0]) for slot in self._slots.values()))
+        if cached and (cached[1].version, cached[0]) == (version, header):
+            return cached[1]
+        core = self._cores.restore(number, header, (bytes(slot[0]) for slot in self._slots.values()))
+        chunks = {key[0]: bytes(chunk[0]) for key, chunk in self._chunks.iterator()}
+        return LiveShard(version, core, Backlog(chunks))
 
     def _save_slots(self, core: Core) -> None:
         for slot in core.dropped_slots():
@@ -132,10 +161,18 @@ class FusionProcessor(StatefulProcessor):
         for slot, content in core.journal().items():
             self._slots.updateValue((slot,), (content,))
 
-    def _save_header(self, shard: int, version: int, core: Core) -> None:
-        header = core.header()
-        self._header.update((version, header))
-        _cached_cores[self._checkpoint_id, shard] = (version, header, core)
+    def _save_backlog(self, backlog: Backlog, left: Sequence[InputRecord]) -> None:
+        written, dropped = backlog.replace(left)
+        for number in dropped:
+            self._chunks.removeKey((number,))
+        for number, content in written.items():
+            self._chunks.updateValue((number,), (content,))
+
+    def _save_header(self, number: int, shard: LiveShard) -> None:
+        shard.version += 1
+        header = shard.core.header()
+        self._header.update((shard.version, header))
+        _cached_shards[self._checkpoint_id, number] = (header, shard)
 
     def _answers(self, output: Output) -> pd.DataFrame:
         """Return all records of a part but its status."""
@@ -147,6 +184,26 @@ class FusionProcessor(StatefulProcessor):
         return pd.DataFrame(written, columns=OUTPUT_COLUMNS)
 
 
+class _TemplatePairs(Struct):
+    misses: int = 0
+
+
+class _Told(Struct):
+    template_pairs: _TemplatePairs = field(default_factory=_TemplatePairs)
+
+
+def template_pairs_of(status: OutputRecord) -> int:
+    """Return how many template pairs a core has judged so far, by its status."""
+    return decode(status.value, type=_Told).template_pairs.misses
+
+
+def deferral_record(shard: int, left: Sequence[InputRecord]) -> OutputRecord:
+    """Return the record that says how much a batch of a shard has left."""
+    content = {"v": 1, "shard": shard, "records": len(left), "bytes": size_of(left)}
+    return OutputRecord(f"shard-{shard}".encode(), encode(content))
+
+
 def _records(chunk: pd.DataFrame) -> Iterator[InputRecord]:
+    chunk = chunk[chunk["role"] != DEFERRALS]
     columns = (chunk[name].tolist() for name in ("role", "partition", "offset", "key", "value"))
     return map(InputRecord._make, zip(*columns, strict=True))

@@ -20,6 +20,7 @@ class Liveliness:
         self._clock_s = clock_s
         self._lock = threading.Lock()
         self._seen_s: float | None = None
+        self._started_s: float | None = None
         self._reason = "the query has not been started yet"
 
     def saw(self) -> None:
@@ -37,17 +38,30 @@ class Liveliness:
         """Return None if the query is at work, else a sentence that says what is wrong."""
         with self._lock:
             if self._seen_s is None:
-                return self._reason
+                return self._why_not_seen()
             silent_s = self._clock_s() - self._seen_s
         if silent_s > self._stale_after_s:
             return f"the query has shown no sign of life for {silent_s:.0f} s"
         return None
 
-    def away(self, reason: str) -> None:
-        """Take note why the query is not ready before its next sign of life."""
+    def started(self) -> None:
+        """Take note that the query is started, so that its next sign of life is its first."""
         with self._lock:
             self._seen_s = None
+            self._started_s = self._clock_s()
+
+    def away(self, reason: str) -> None:
+        """Take note why the query is not ready before it is started again."""
+        with self._lock:
+            self._seen_s = self._started_s = None
             self._reason = reason
+
+    def _why_not_seen(self) -> str:
+        if self._started_s is None:
+            return self._reason
+        return (
+            f"the query was started {self._clock_s() - self._started_s:.0f} s ago and has not finished its first batch"
+        )
 
 
 class RunningQuery(Protocol):
@@ -106,7 +120,7 @@ def _run_once(
     start: Callable[[], Q], liveliness: Liveliness, stopping: threading.Event, fatal: tuple[type[Exception], ...]
 ) -> Q | Exception:
     """Return the query that still runs when ``stopping`` is set, or why it ended."""
-    liveliness.away("the query has not finished its first batch yet")
+    liveliness.started()
     try:
         query = start()
         while query.isActive:

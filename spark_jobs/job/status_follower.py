@@ -37,9 +37,16 @@ class KafkaReader:
 
     def end_offsets(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
         """Return the offset after the last record of every partition, by topic and partition."""
+        return self._offsets(topics, self._consumer.end_offsets)
+
+    def first_offsets(self, topics: Iterable[str]) -> dict[tuple[str, int], int]:
+        """Return the offset of the first record that every partition still has, by topic and partition."""
+        return self._offsets(topics, self._consumer.beginning_offsets)
+
+    def _offsets(self, topics: Iterable[str], ask: Callable[..., Any]) -> dict[tuple[str, int], int]:
         partitions = [partition for topic in topics for partition in self._partitions(topic)]
-        ends = self._consumer.end_offsets(partitions, timeout_ms=self._timeout_ms)
-        return {(partition.topic, partition.partition): offset for partition, offset in ends.items()}
+        answer = ask(partitions, timeout_ms=self._timeout_ms)
+        return {(partition.topic, partition.partition): offset for partition, offset in answer.items()}
 
     def follow(self, topic: str) -> None:
         """Read ``topic`` from its beginning with the next calls of `poll`."""
@@ -59,7 +66,7 @@ class KafkaReader:
 
 
 class KafkaFollower(threading.Thread):
-    """Feeds ``status`` and ``lag`` until ``stopping`` is set; an absent broker only makes it try again."""
+    """Feeds ``status`` and ``lag`` until ``stopping`` is set; with an absent broker it says so and tries again."""
 
     def __init__(self, settings: FusionSettings, status: StatusMetrics, lag: Lag, stopping: threading.Event) -> None:
         super().__init__(name="kafka-follower", daemon=True)
@@ -75,6 +82,7 @@ class KafkaFollower(threading.Thread):
                 with KafkaReader(self._settings) as reader:
                     self._follow(reader)
             except KafkaError as error:
+                self._lag.lose()
                 logger.warning("metrics cannot follow Kafka (%s)", error)
                 self._stopping.wait(RECONNECT_S)
 
@@ -86,7 +94,7 @@ class KafkaFollower(threading.Thread):
             for record in reader.poll(POLL_S):
                 self._status.take(record.key or b"", record.value)
             if time.monotonic() - measured_s >= self._settings.lag_interval_s:
-                self._lag.measure(reader.end_offsets(sources))
+                self._lag.measure(reader.first_offsets(sources), reader.end_offsets(sources))
                 measured_s = time.monotonic()
 
 

@@ -12,7 +12,7 @@ from spark_jobs.records.status import Totals
 from spark_jobs.rows.areas import PartitionClock
 from spark_jobs.rows.rates import SavedRates
 
-FORMAT = 5  # raise it with every change of Header, Slot or what they hold
+FORMAT = 6  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 

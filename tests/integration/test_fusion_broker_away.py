@@ -44,6 +44,8 @@ def test_the_query_is_started_again_until_the_broker_is_there(job: FusionProcess
     assert job.is_running()
     assert job.status_of("/readyz") == 503
     assert job.status_of("/livez") == 200
+    job.until(lambda: job.metric("coincide_fusion_kafka_up") == 0)
+    assert job.metric('coincide_fusion_lag_records{topic="away.detections"}') is None
 
     broker.start()
     job.until(job.is_ready)

@@ -87,6 +87,23 @@ def test_a_thousand_buckets_a_side_are_little_work(window: Window, counts: CallC
     assert (missed < 0.2 + 1e-12).all()
 
 
+@pytest.mark.parametrize("buckets", [20, 64])
+def test_events_with_histograms_of_their_own_take_a_walk_each(buckets: int, counts: CallCounts) -> None:
+    counts.watch(Trapezoids, "of", "terms", lambda terms, *_: terms.slope.size)
+    counts.watch(MergedBuckets, "at_most_and_density", "edges", lambda both, self, x: both[0].size * 2 * (buckets + 1))
+    own = [comb(buckets) for _ in range(8)]
+    index = np.arange(8)
+    match_probabilities(own, own, index, index[::-1], index * 1_000_000, Window(3))
+    assert counts["terms"] == 0
+    assert 0 < counts["edges"] <= 8 * 2 * 2 * (buckets + 1), "the edges of both, at either end of the window"
+
+
+def test_one_bucket_beside_many_needs_no_walk(counts: CallCounts) -> None:
+    counts.watch(MergedBuckets, "at_most_and_density", "walks", lambda both, *_: 1)
+    match_probabilities([Histogram.uniform(-1, 0)], [comb(5001)], [0], [0], [0], Window(3))
+    assert counts["walks"] == 0
+
+
 def test_what_would_take_too_long_is_refused_by_every_entrance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(bends, "MOST_TERMS", 2**17)
     hard, window, threshold = comb(201), Window(0.025), 1 / 201

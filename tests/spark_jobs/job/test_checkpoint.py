@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from coincide import Stream
-from spark_jobs.job.checkpoint import IDENTITY_FILE, CheckpointError, Declared, open_checkpoint
+from spark_jobs.job.checkpoint import IDENTITY_FILE, CheckpointError, Declared, committed_offsets, open_checkpoint
 from spark_jobs.saving.state_format import FORMAT
 
 STREAMS = {"seismic": Stream("seismic", 120.0, 60.0)}
@@ -85,3 +85,34 @@ def test_an_unreadable_identity_is_refused(folder: Path, text: str) -> None:
     (folder / IDENTITY_FILE).write_text(text)
     with pytest.raises(CheckpointError, match="cannot be read"):
         reopen(folder)
+
+
+def written_batch(folder: Path, number: int, *sources: str) -> None:
+    """Write a batch's offsets as Spark does."""
+    (folder / "offsets").mkdir(exist_ok=True)
+    (folder / "offsets" / str(number)).write_text("\n".join(["v1", '{"batchWatermarkMs":0}', *sources]))
+
+
+def commit(folder: Path, number: int) -> None:
+    (folder / "commits").mkdir(exist_ok=True)
+    (folder / "commits" / str(number)).write_text("v1\n{}")
+    (folder / "commits" / f".{number}.crc").write_text("")
+
+
+def test_what_is_processed_is_what_the_last_committed_batch_read(folder: Path) -> None:
+    assert committed_offsets(folder) == {}
+    for number in (9, 10):
+        written_batch(folder, number, f'{{"detections":{{"0":{number},"1":3}}}}', '{"queries":{"0":1}}')
+        commit(folder, number)
+    written_batch(folder, 11, '{"detections":{"0":99}}', "-")
+    assert committed_offsets(folder) == {"detections": {"0": 10, "1": 3}, "queries": {"0": 1}}
+    commit(folder, 11)
+    assert committed_offsets(folder) == {"detections": {"0": 99}}
+
+
+@pytest.mark.parametrize("source", ["{", "[1]", '{"detections":7}'])
+def test_offsets_that_nobody_understands_are_unknown(folder: Path, source: str) -> None:
+    commit(folder, 0)
+    assert committed_offsets(folder) is None
+    written_batch(folder, 0, source)
+    assert committed_offsets(folder) is None

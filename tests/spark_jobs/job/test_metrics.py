@@ -134,15 +134,48 @@ def test_what_is_no_status_changes_nothing(registry: CollectorRegistry, metrics:
     assert registry.get_sample_value("coincide_fusion_accepted_total") == 0
 
 
-def test_lag_is_the_ends_less_what_was_processed(registry: CollectorRegistry) -> None:
+LAG = "coincide_fusion_lag_records"
+BEGINS = {("detections", 0): 5, ("detections", 1): 0, ("queries", 0): 0}
+ENDS = {("detections", 0): 15, ("detections", 1): 8, ("queries", 0): 2}
+
+
+@pytest.mark.parametrize(
+    ("processed", "detections", "queries"),
+    [
+        ({"detections": {"0": 12, "1": 8}, "queries": {"0": 2}}, 3, 0),
+        ({"detections": {"0": 12}}, 11, 2),
+        ({}, 18, 2),
+    ],
+)
+def test_lag_is_the_ends_less_what_was_processed(
+    registry: CollectorRegistry, processed: Offsets, detections: int, queries: int
+) -> None:
     lag = Lag(registry)
-    ends = {("detections", 0): 15, ("detections", 1): 8, ("queries", 0): 2}
-    lag.measure(ends)
-    assert registry.get_sample_value("coincide_fusion_lag_records", {"topic": "detections"}) is None
-    lag.processed({"detections": {"0": 12, "1": 8}, "queries": {"0": 2}})
-    lag.measure(ends)
-    assert registry.get_sample_value("coincide_fusion_lag_records", {"topic": "detections"}) == 3
-    assert registry.get_sample_value("coincide_fusion_lag_records", {"topic": "queries"}) == 0
+    lag.processed(processed)
+    lag.measure(BEGINS, ENDS)
+    assert registry.get_sample_value(LAG, {"topic": "detections"}) == detections
+    assert registry.get_sample_value(LAG, {"topic": "queries"}) == queries
+
+
+def test_lag_is_unknown_while_kafka_or_the_checkpoint_does_not_tell(registry: CollectorRegistry) -> None:
+    lag = Lag(registry)
+    value, up = registry.get_sample_value, "coincide_fusion_kafka_up"
+    lag.measure(BEGINS, ENDS)
+    assert (value(LAG, {"topic": "detections"}), value(up)) == (None, 1)
+    lag.processed({"detections": {"0": 15, "1": 8}})
+    lag.measure(BEGINS, ENDS)
+    lag.lose()
+    assert (value(LAG, {"topic": "detections"}), value(up)) == (None, 0)
+    lag.measure(BEGINS, ENDS)
+    assert (value(LAG, {"topic": "detections"}), value(up)) == (0, 1)
+
+
+def test_a_source_without_new_offsets_keeps_what_it_had_processed(registry: CollectorRegistry) -> None:
+    lag = Lag(registry)
+    lag.processed({"detections": {"0": 15, "1": 8}, "queries": {"0": 2}})
+    lag.processed({"detections": {"0": 15, "1": 8}})
+    lag.measure(BEGINS, ENDS)
+    assert registry.get_sample_value(LAG, {"topic": "queries"}) == 0
 
 
 @pytest.fixture(params=["127.0.0.1", "::1"])

@@ -12,9 +12,13 @@ from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.processor import FusionProcessor
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
-TOPICS = {"matches": "m", "episodes": "e", "dead-letters": "d", "status": "s"}
+TOPICS = {"matches": "m", "episodes": "e", "dead-letters": "d", "status": "s", "deferrals": "later"}
 KEY_OF_SHARD = [0, 2]
 _checkpoints = itertools.count()
+
+
+def status(batches: int) -> bytes:
+    return b'{"batches": %d}' % batches
 
 
 @dataclass
@@ -30,7 +34,7 @@ class RecordingCore:
         self.values += self.new
         self.batches += 1
         matches, episodes = ([OutputRecord(b"area", value)] for value in (b"+".join(self.values), b"told"))
-        return Output(OutputRecord(b"status", b"%d" % self.batches), matches, episodes, [OutputRecord(b"", b"dead")])
+        return Output(OutputRecord(b"status", status(self.batches)), matches, episodes, [OutputRecord(b"", b"dead")])
 
     def header(self) -> bytes:
         return b"%d" % self.batches
@@ -81,7 +85,12 @@ def written(frame: pd.DataFrame) -> list[tuple[str, bytes, bytes]]:
 
 def test_matches_episodes_dead_letters_and_status_go_to_their_topics(tester: TwsTester) -> None:
     out = tester.testInPandas(0, batch(b"x"))
-    assert written(out) == [("m", b"area", b"x"), ("e", b"area", b"told"), ("d", b"", b"dead"), ("s", b"status", b"1")]
+    assert written(out) == [
+        ("m", b"area", b"x"),
+        ("e", b"area", b"told"),
+        ("d", b"", b"dead"),
+        ("s", b"status", status(1)),
+    ]
 
 
 def test_all_chunks_of_a_batch_are_one_push(tester: TwsTester, processor: FusionProcessor) -> None:
@@ -93,13 +102,13 @@ def test_all_chunks_of_a_batch_are_one_push(tester: TwsTester, processor: Fusion
 def test_a_batch_of_many_bytes_is_pushed_in_parts_and_tells_its_status_once(
     tester: TwsTester, processor: FusionProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda: BatchParts(most_bytes=2))
+    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda **_: BatchParts(most_part_bytes=2))
     tester.handle.setGroupingKey(0)
     first, second = processor.handleInputRows((0,), iter([batch(b"x", b"y", b"z")]), None)
     assert written(first)[0] == ("m", b"area", b"x+y")
     assert [each[0] for each in written(first)] == ["m", "e", "d"]
     assert written(second)[0] == ("m", b"area", b"x+y+z")
-    assert written(second)[-1] == ("s", b"status", b"2")
+    assert written(second)[-1] == ("s", b"status", status(2))
     assert sorted(tester.peekMapState("slots", 0)) == [(1,), (2,)]
     assert written(tester.testInPandas(0, batch(b"w")))[0][2] == b"x+y+z+w"
 
@@ -132,3 +141,21 @@ def test_another_worker_goes_on_from_the_state(
     processor._checkpoint_id += "-seen-by-nobody"
     tester.testInPandas(0, batch(b"w"))
     assert cores.restored == [(0, b"3", [b"y", b"z"])]
+
+
+def test_what_is_left_is_kept_and_told_and_goes_on_with_the_next_batch(
+    tester: TwsTester, processor: FusionProcessor, monkeypatch: pytest.MonkeyPatch, cores: RecordingCores
+) -> None:
+    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda **_: BatchParts(most_part_bytes=1, most_us=1))
+    out = written(tester.testInPandas(0, batch(b"x", b"y", b"z")))
+    assert out[0] == ("m", b"area", b"x")
+    assert out[-1] == ("later", b"shard-0", b'{"v":1,"shard":0,"records":2,"bytes":2}')
+    assert len(tester.peekMapState("backlog", 0)) == 1
+
+    wake_up = batch(b"{}").assign(role="deferrals")
+    assert written(tester.testInPandas(0, wake_up))[0] == ("m", b"area", b"x+y")
+    processor._checkpoint_id += "-seen-by-nobody"
+    out = written(tester.testInPandas(0, wake_up))
+    assert out[0] == ("m", b"area", b"x+y+z")
+    assert [each[0] for each in out] == ["m", "e", "d", "s"]
+    assert tester.peekMapState("backlog", 0) == {}

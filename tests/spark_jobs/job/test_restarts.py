@@ -119,8 +119,10 @@ def test_liveliness_ages() -> None:
     now_s = [100.0]
     liveliness = Liveliness(60, clock_s=lambda: now_s[0])
     assert liveliness.why_not_ready() == "the query has not been started yet"
-    liveliness.away("the query has not finished its first batch yet")
-    assert liveliness.why_not_ready() == "the query has not finished its first batch yet"
+    liveliness.started()
+    now_s[0] = 230.0
+    assert liveliness.why_not_ready() == "the query was started 130 s ago and has not finished its first batch"
+    now_s[0] = 100.0
     liveliness.saw()
     now_s[0] = 160.0
     assert liveliness.why_not_ready() is None

@@ -1,9 +1,48 @@
-"""Tombstones for the status of shards that a rebuilt job does not have."""
+"""What follows Kafka for the metrics, and tombstones for the status of shards that a rebuilt job does not have."""
 
+import threading
 from unittest.mock import Mock, call
 
-from spark_jobs.job.status_follower import retire_status
+import pytest
+from kafka import TopicPartition
+from kafka.errors import KafkaError
+from prometheus_client import CollectorRegistry
+
+from spark_jobs.job.batch_metrics import Lag
+from spark_jobs.job.core_metrics import StatusMetrics
+from spark_jobs.job.status_follower import KafkaFollower, retire_status
 from spark_jobs.settings import FusionSettings
+
+
+def test_lag_is_known_before_any_batch_and_unknown_once_kafka_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, stopping, consumer = CollectorRegistry(), threading.Event(), Mock()
+    lag_of = {"topic": "x.detections"}
+    lag = Lag(registry)
+    lag.processed({"x.detections": {"0": 4}})
+    seen: list[float | None] = []
+
+    def poll(_wait_ms: int) -> dict[TopicPartition, list[object]]:
+        seen.append(registry.get_sample_value("coincide_fusion_lag_records", lag_of))
+        if len(seen) == 1:
+            return {}
+        raise KafkaError("away")
+
+    def connect(*_: object, **__: object) -> Mock:
+        if seen:
+            stopping.set()
+            raise KafkaError("away")
+        return consumer
+
+    consumer.partitions_for_topic.return_value = {0}
+    consumer.beginning_offsets.side_effect = lambda partitions, timeout_ms: dict.fromkeys(partitions, 0)
+    consumer.end_offsets.side_effect = lambda partitions, timeout_ms: dict.fromkeys(partitions, 10)
+    consumer.poll.side_effect = poll
+    monkeypatch.setattr("spark_jobs.job.status_follower.create_consumer", connect)
+    monkeypatch.setattr("spark_jobs.job.status_follower.RECONNECT_S", 0.0)
+    KafkaFollower(FusionSettings(topic_prefix="x."), StatusMetrics(), lag, stopping).run()
+    assert seen == [None, 6]
+    assert registry.get_sample_value("coincide_fusion_lag_records", lag_of) is None
+    assert registry.get_sample_value("coincide_fusion_kafka_up") == 0
 
 
 def test_every_shard_that_is_not_there_is_retired() -> None:
