@@ -184,8 +184,8 @@ def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
         *_parameter_sections(alerting),
         "## Why a detection is refused",
         _reasons_table(),
-        "The fusion job writes dead letters as well. `late` came too late to be compared. More sets of a query with "
-        "`at_least` may end with `too_many_candidates` than fusion can look at. Others say what somebody other than "
+        "The fusion job writes dead letters as well. `late` came too late to be compared. "
+        "Others say what somebody other than "
         "ingest wrote to the topics.",
     ]
     return "\n\n".join(lines) + "\n"

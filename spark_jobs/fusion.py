@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from coincide import Stream
@@ -52,13 +53,8 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
 
 
 def _fusion_cores(settings: FusionSettings, streams: Mapping[str, Stream]) -> CoreFactory:
-    limits = Limits(
-        max_buffered=settings.max_buffered,
-        max_cached_pairs=settings.max_cached_pairs,
-        max_advisory_work=settings.max_advisory_work,
-        max_advisory_work_of_frame=10 * settings.max_advisory_work,
-        quiet_s=settings.quiet_s,
-    )
+    same = settings.model_dump(include={field.name for field in fields(Limits)})
+    limits = Limits(**same, max_advisory_work_of_frame=10 * settings.max_advisory_work)
     return FusionCores(streams, limits)
 
 

@@ -45,6 +45,26 @@ class FusionSettings(ComponentSettings):
     max_cached_pairs: int = Field(
         262_144, ge=1, description="Template pairs whose offsets one query remembers in a shard, 41 bytes each."
     )
+    max_matches_per_detection: int = Field(
+        1_000, ge=1, description="Most matches of one query that one detection may complete; more suspend the query."
+    )
+    max_candidates_per_detection: int = Field(
+        50_000,
+        ge=1,
+        description="Most candidates that one detection may complete for one query of more than two roles, before "
+        "their joint probability is judged; more suspend the query.",
+    )
+    max_matches_per_s: int = Field(
+        5_000,
+        ge=1,
+        description="Most matches of one query in one area within one second of received time; more suspend the query.",
+    )
+    max_query_s: float = Field(
+        5.0,
+        ge=1,
+        description="Longest time that one query may take in one micro-batch. Beyond it its answers of that batch are "
+        "dropped, and it is suspended.",
+    )
 
     max_advisory_work: int = Field(
         50_000,

@@ -48,6 +48,7 @@ WIDE = {
 }
 VALLEY = {**WIDE, "id": "valley", "form": "clique", "at_least": 2}
 SAME_OBJECT = {**WIDE, "id": "same", "form": "path", "equal": "attributes.object"}
+NARROW = {**QUERY, "id": "narrow", "limits": {"max_matches_per_s": 1}}
 NOON_US = 1_700_000_000_000_000
 SENSORS = {
     "geophone": Sensor("geophone", "bay", {"seismic": Histogram.normal(sigma_s=0.2, buckets=4)}),
@@ -81,7 +82,7 @@ def records() -> dict[str, list[bytes]]:
         "no object",
     )
     late = post(detection("geophone", NOON_US, id="late"))
-    queries = [Query.from_json(query) for query in (QUERY, VALLEY, SAME_OBJECT)]
+    queries = [Query.from_json(query) for query in (QUERY, VALLEY, SAME_OBJECT, NARROW)]
     changes = [QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries]
     changes.append(QueryChange(1, "gone", 2, NOON_US, removed=True))
     inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
@@ -167,7 +168,7 @@ def test_what_is_no_heartbeat_is_refused(change: dict[str, Any], records: dict[s
 
 
 def test_queries_validate_as_they_are_written_by_hand() -> None:
-    assert [faults("query", query) for query in (QUERY, VALLEY, SAME_OBJECT)] == [[], [], []]
+    assert [faults("query", query) for query in (QUERY, VALLEY, SAME_OBJECT, NARROW)] == [[], [], [], []]
 
 
 def test_the_scenario_has_matches_of_two_and_three_members(records: dict[str, list[bytes]]) -> None:
@@ -177,6 +178,10 @@ def test_the_scenario_has_matches_of_two_and_three_members(records: dict[str, li
     assert {len(match["members"]) for match in found} == {2, 3}
     assert not any({"edges", "supersedes"} & match.keys() for match in of_two)
     assert any(match.get("supersedes") for match in found)
+
+
+def test_the_scenario_has_a_suspended_query(records: dict[str, list[bytes]]) -> None:
+    assert json.loads(records["status"][-1])["queries"]["narrow"]["suspended"]["bay"]["limit"] == "max_matches_per_s"
 
 
 Spoil = Callable[[dict[str, Any]], object]
@@ -225,6 +230,7 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "one of so many": lambda r: r["query"].update(at_least=1),
         "an attribute by another name": lambda r: r["query"].update(equal="object"),
         "a gap that is none": lambda r: r["query"].update(coalesce={"gap_s": -1}),
+        "no room for any match": lambda r: r["query"].update(limits={"max_matches_per_s": 0}),
         "a label of nothing": lambda r: r["query"].update(coalesce={"gap_s": 1, "by": ["sensor"]}),
     },
     "sensors": {

@@ -7,9 +7,10 @@ went in. Fusion cannot be faster than that.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from spark_jobs.core.fusion_core import NOBODY
 from spark_jobs.fusion import main
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
@@ -24,7 +25,7 @@ class TransportCore:
         self._batches = batches
         self._slot = b""
 
-    def push(self, records: Sequence[InputRecord]) -> Output:
+    def push(self, records: Sequence[InputRecord], stopped: Mapping[str, int] = NOBODY) -> Output:  # noqa: ARG002
         ordered = sorted(records, key=lambda record: (record.topic != "queries", record.partition, record.offset))
         self._batches += 1
         self._slot = b"".join(record.value or b"" for record in ordered)[:65_536]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from coincide.arrays.kinds import CodeArray
 from coincide.constraints.conditions import JoinCondition, SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
-from coincide.errors import CandidateLimitError, DetectionsError, GraphError
+from coincide.errors import DetectionsError, GraphError
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.events import Events
 from coincide.joins.retention import farthest_by_stream, reach_us, reaches_us, set_reaches_us
@@ -166,10 +166,7 @@ class InstalledTuples:
         CandidateLimitError
             A row has too many candidate sets.
         """
-        pattern = self.search.pattern
         sets = self.search.changes(new, self._labels.goes_first, self._may_meet, are_of_one_stream=True)
-        if sets.skipped:
-            raise CandidateLimitError(pattern.max_candidates, sets.skipped[0])
         if sets.supersedes is None:
             return self._complete(sets.members), self.nothing()
         retracted = sets.supersedes.take((sets.supersedes.ref != ABSENT).any(axis=0))

@@ -1,8 +1,9 @@
 """Queries: what a continuous query is, read from JSON and checked.
 
 `query_from_json` reads a query of either kind. A `Query` joins streams: `join_query` has its fields, `edges` says how
-near in time its roles must be, and `episode_rule` how its matches become episodes. A `ReadingsQuery` coalesces the
-readings of one stream: `readings_query` has its fields, and `reading_fields` reads them. `checks` has what both share:
+near in time its roles must be, `episode_rule` how its matches become episodes, and `match_limits` how many there may
+be. A `ReadingsQuery` coalesces the readings of one stream: `readings_query` has its fields, and `reading_fields` reads
+them. `checks` has what both share:
 names, attributes and thresholds. A new field also stands in ``docs/contracts/query.schema.json``.
 """
 
@@ -13,9 +14,19 @@ from collections.abc import Mapping
 from coincide.queries.edges import Within
 from coincide.queries.episode_rule import EpisodeRule
 from coincide.queries.join_query import Query
+from coincide.queries.match_limits import MatchLimits
 from coincide.queries.readings_query import ReadingsQuery
 
-__all__ = ["AnyQuery", "EpisodeRule", "Query", "ReadingsQuery", "Within", "keeps_activation", "query_from_json"]
+__all__ = [
+    "AnyQuery",
+    "EpisodeRule",
+    "MatchLimits",
+    "Query",
+    "ReadingsQuery",
+    "Within",
+    "keeps_activation",
+    "query_from_json",
+]
 
 AnyQuery = Query | ReadingsQuery
 """A query of either kind."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
 
@@ -15,10 +15,11 @@ from coincide.json_fields import as_float, given_fields, object_fields, refuse_u
 from coincide.queries import checks
 from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
 from coincide.queries.episode_rule import EpisodeRule
+from coincide.queries.match_limits import MatchLimits
 from coincide.queries.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal")
-FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce")
+FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "limits")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Query:
         Which detections may play each role, in the order of the roles; by default all of its stream.
     areas : tuple of str
         Names of the areas that the query is for, which may have ``*`` and ``?``; none: every area.
+    limits : MatchLimits
+        How many matches there may be before the query is suspended, where the system's own limits do not fit.
 
     A QueryError names the field and what is allowed.
 
@@ -80,6 +83,7 @@ class Query:
     coalesce: EpisodeRule | None = None
     filters: tuple[RoleFilter, ...] = ()
     areas: tuple[str, ...] = ()
+    limits: MatchLimits = field(default_factory=MatchLimits)
 
     def __post_init__(self) -> None:
         checks.refuse_unless_name("id", self.id)
@@ -176,7 +180,8 @@ class Query:
         if "joint_threshold" in given:
             given["joint_threshold"] = as_float(given["joint_threshold"])
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
-        query = cls(fields["id"], roles, within, fields.get("sensors", "different"), **given)
+        limits = MatchLimits.from_json(fields.get("limits", {}))
+        query = cls(fields["id"], roles, within, fields.get("sensors", "different"), **given, limits=limits)
         if "coalesce" not in fields:
             return query
         return replace(query, coalesce=EpisodeRule.from_json(fields["coalesce"], has_onset=query.has_onset))
@@ -191,4 +196,7 @@ class Query:
         written: dict[str, object] = {"id": self.id, "from": roles, "within": within, "sensors": self.sensors}
         written |= {"areas": list(self.areas)} if self.areas else {}
         written |= {name: value for name in OPTIONAL if (value := getattr(self, name)) is not None}
-        return written if self.coalesce is None else {**written, "coalesce": self.coalesce.to_json()}
+        if self.coalesce is not None:
+            written["coalesce"] = self.coalesce.to_json()
+        limits = self.limits.to_json()
+        return {**written, "limits": limits} if limits else written

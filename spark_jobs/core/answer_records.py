@@ -1,41 +1,42 @@
 """Answers: the accepted rows of a batch to match records, episode records and answers of windows."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
-import numpy as np
 from msgspec import UNSET, Raw, UnsetType
 
-from coincide.arrays.kinds import Int64Array, PositionArray
+from coincide.arrays.kinds import Int64Array
+from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.queries import Query
-from spark_jobs.core.control import ActiveQuery, ActiveReadings
+from spark_jobs.core.control import EVERYWHERE, ActiveQuery, ActiveReadings, QueryInForce
 from spark_jobs.core.shard import ShardState
 from spark_jobs.matching.advisory_work import AdvisoryBudget
 from spark_jobs.matching.chance_rates import ChanceJudge
-from spark_jobs.matching.match_verdicts import Verdicts
+from spark_jobs.matching.match_verdicts import MatchTuples, Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
+from spark_jobs.matching.row_limits import RowLimits, forget_past_seconds
+from spark_jobs.matching.search_work import Deadline, OutOfTimeError, QueryWork
 from spark_jobs.matching.tuple_verdicts import TupleJudge
-from spark_jobs.records.kafka_records import OutputRecord, Refusal
+from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id
-from spark_jobs.records.status import Coalescing
+from spark_jobs.records.status import Coalescing, Suspension
 from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns
 
+RECORDS_AT_ONCE = 4_096  # a second at most
 
-def matches_and_episodes(
-    state: ShardState, accepted: AcceptedBatch, letters: list[Refusal]
-) -> tuple[list[OutputRecord], list[OutputRecord]]:
-    """Return the matches that the new rows complete, by query and in the order of arrival, and changed episodes.
+Answer = TypeVar("Answer")
 
-    Rows that a query could not look at are added to the letters.
-    """
+
+def matches_and_episodes(state: ShardState, accepted: AcceptedBatch) -> tuple[list[OutputRecord], list[OutputRecord]]:
+    """Return the matches that the new rows complete, by query and in the order of arrival, and changed episodes."""
     active = state.control.active
     state.finder.insert(accepted.rows, active.values())
     state.episodes.begin(active.values())
-    matches = [
-        record for each in active.values() if not each.paused for record in _matches(state, each, accepted, letters)
-    ]
+    at_work = [each for each in active.values() if state.is_at_work(each)] if len(accepted.rows) else []
+    matches = [record for each in at_work for record in _matches(state, each, accepted)]
     changes = state.episodes.changes()
     state.totals.matches += len(matches)
     state.totals.episodes += len(changes)
@@ -56,10 +57,8 @@ def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) 
     state.sliding.insert(new, state.table.columns, sliding.values())
     records: list[OutputRecord] = []
     for active in sliding.values():
-        if not active.paused:
-            answers = [answer.to_record() for answer in state.sliding.answers(active, before_us)]
-            active.episodes += len(answers)
-            records += answers
+        if state.is_at_work(active):
+            records += _answers(state, active, before_us)
     state.totals.episodes += len(records)
     state.sliding.decide()
     return records
@@ -73,25 +72,74 @@ def coalescing(state: ShardState, active: ActiveQuery | ActiveReadings) -> Coale
     return Coalescing(choice.scheme, choice.reason, choice.eager_cost_s, choice.lazy_cost_s)
 
 
-def _matches(
-    state: ShardState, active: ActiveQuery, accepted: AcceptedBatch, letters: list[Refusal]
-) -> Iterator[OutputRecord]:
-    """Yield the matches of one query, and hand them to its episodes if it coalesces."""
-    for match, newest_seq in _match_records(state, active, accepted, letters):
-        active.matches += 1
-        if active.query.coalesce is not None:
+def _answers(state: ShardState, active: ActiveReadings, before_us: Int64Array) -> list[OutputRecord]:
+    """Return the answers of one query over readings."""
+
+    def answers(check: Callable[[], None]) -> Iterator[OutputRecord]:
+        for answer in state.sliding.answers(active, before_us):
+            check()
+            yield answer.to_record()
+
+    records = _in_time(state, active, answers)
+    active.episodes += len(records)
+    return records
+
+
+def _matches(state: ShardState, active: ActiveQuery, accepted: AcceptedBatch) -> list[OutputRecord]:
+    """Return the matches of one query, and hand them to its episodes if it coalesces."""
+    matches = _in_time(state, active, lambda check: _match_records(state, active, accepted, check))
+    active.matches += len(matches)
+    forget_past_seconds(active, state.areas)
+    if active.query.coalesce is not None:
+        for match, newest_seq in matches:
             state.episodes.add(match, accepted.offset_of(newest_seq))
-        yield match.to_record()
+    return [match.to_record() for match, _ in matches]
+
+
+def _in_time(
+    state: ShardState, active: QueryInForce, answers: Callable[[Callable[[], None]], Iterable[Answer]]
+) -> list[Answer]:
+    """Return all answers of one query; if they take longer than `max_query_s`, suspend it and return none."""
+    deadline = Deadline(state.clock_s, state.limits.max_query_s)
+    try:
+        return list(answers(deadline.check))
+    except OutOfTimeError as error:
+        newest_us = max(clock.heard_us for clock in state.areas.clocks.values())
+        why = Suspension("max_query_s", deadline.most_s, round(error.spent_s, 3), newest_us)
+        active.suspensions = {EVERYWHERE: why}
+        return []
+    finally:
+        active.work.seconds += deadline.spent_s()
 
 
 def _match_records(
-    state: ShardState, active: ActiveQuery, accepted: AcceptedBatch, letters: list[Refusal]
+    state: ShardState, active: ActiveQuery, accepted: AcceptedBatch, check: Callable[[], None]
 ) -> Iterator[tuple[FusedMatch, int]]:
     """Yield each match and the sequence number of its newest member."""
+    limits = RowLimits(active, state.limits, state.areas, accepted, len(state.table) - len(accepted.rows))
+    tuples = limits.matches(lambda seqs, count: state.finder.find(active, state.table, seqs, QueryWork(count, check)))
+    verdicts = _verdicts(state, active, tuples, accepted, check)
+    for at in blocks(len(tuples.members), RECORDS_AT_ONCE, check):
+        yield from _records(state, active, tuples.take(at), verdicts.take(at))
+
+
+def _verdicts(
+    state: ShardState, active: ActiveQuery, tuples: MatchTuples, accepted: AcceptedBatch, check: Callable[[], None]
+) -> Verdicts:
+    """Return what is said of the tuples; `check` is called between blocks that take a second at most."""
     rows, query = state.table.columns, active.query
-    tuples = state.finder.find(active, state.table)
-    letters += (_too_many_candidates(state, query, seq) for seq in tuples.skipped)
-    verdicts = _verdicts(state, active, tuples.members, accepted)
+    streams = tuple(state.stream_codes[stream] for stream in query.streams)
+    budget = AdvisoryBudget(state.limits.max_advisory_work, state.limits.max_advisory_work_of_frame)
+    chance = ChanceJudge(query, streams, rows, state.templates, accepted, state.rivals, budget, check)
+    if len(query.roles) > 2:
+        return TupleJudge(query, rows, state.templates, chance, check).verdicts(tuples.members)
+    return PairJudge(query, rows, state.templates, accepted, budget, chance, check).verdicts(tuples.members)
+
+
+def _records(
+    state: ShardState, active: ActiveQuery, tuples: MatchTuples, verdicts: Verdicts
+) -> Iterator[tuple[FusedMatch, int]]:
+    rows, query = state.table.columns, active.query
     is_pair = len(query.roles) == 2
     superseded = [()] * len(tuples.members) if tuples.supersedes is None else tuples.supersedes.tolist()
     for nth, at in enumerate(tuples.members.tolist()):
@@ -117,31 +165,6 @@ def _match_records(
             supersedes=UNSET if is_pair else [match_id(query.id, smaller)] if smaller else [],
         )
         yield match, int(rows.seq[max(present)])
-
-
-def _too_many_candidates(state: ShardState, query: Query, seq: int) -> Refusal:
-    """Say that a row is in no match of a query, since too many sets of detections may end with it."""
-    rows, most = state.table.columns, state.limits.max_candidates
-    [at] = state.table.positions(np.array([seq])).tolist()
-    return Refusal(
-        reason="too_many_candidates",
-        detail=f"query {query.id!r}: more than {most} sets may end with it, so that it completes no match",
-        received_at_us=int(rows.received_at_us[at]),
-        area=state.areas.area_of(rows.area[at]).name,
-        stream=list(state.streams)[rows.stream[at]],
-        sensor=state.areas.sensor_of(rows.sensor[at]).name,
-        id=rows.ids[at],
-    )
-
-
-def _verdicts(state: ShardState, active: ActiveQuery, members: PositionArray, accepted: AcceptedBatch) -> Verdicts:
-    rows, query = state.table.columns, active.query
-    streams = tuple(state.stream_codes[stream] for stream in query.streams)
-    budget = AdvisoryBudget(state.limits.max_advisory_work, state.limits.max_advisory_work_of_frame)
-    chance = ChanceJudge(query, streams, rows, state.templates, accepted, state.rivals, budget)
-    if len(query.roles) > 2:
-        return TupleJudge(query, rows, state.templates, chance).verdicts(members)
-    return PairJudge(query, rows, state.templates, accepted, budget, chance).verdicts(members)
 
 
 def _members(state: ShardState, query: Query, rows: EventColumns, at: Sequence[int]) -> tuple[RecordMember, ...]:

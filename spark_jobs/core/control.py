@@ -12,9 +12,19 @@ from coincide.errors import QueryError
 from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
+from spark_jobs.records.status import QueryWork, Suspension
 from spark_jobs.rows.decoding import UNREADABLE, Microseconds, Name
 
 REMEMBERED_REMOVALS = 10_000
+EVERYWHERE = ""  # no area has this name
+
+
+class SecondCount(Struct, array_like=True, frozen=True):
+    """How many matches there were in an area within a second of received time, by the clock of its partition."""
+
+    listened_s: int
+    heard_s: int
+    matches: int
 
 
 @dataclass
@@ -24,9 +34,17 @@ class QueryInForce:
     query: Query | ReadingsQuery
     version: int
     paused: bool
-    activation_seq: int  # detections count from it on; only a change of thresholds or a pause keeps it
+    activation_seq: int  # detections count from it on; a change of thresholds or a pause keeps it, unless suspended
     matches: int = 0  # of all versions
     episodes: int = 0  # records of episodes, of all versions
+    suspensions: dict[str, Suspension] = field(default_factory=dict)  # by area; only a newer version lifts them
+    match_counts: dict[str, SecondCount] = field(default_factory=dict)  # by area, of the latest second with matches
+    work: QueryWork = field(default_factory=QueryWork)  # of this process, not saved
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it is suspended everywhere."""
+        return EVERYWHERE in self.suspensions
 
 
 @dataclass
@@ -43,13 +61,9 @@ class ActiveReadings(QueryInForce):
     query: ReadingsQuery
 
 
-def in_force(
-    query: Query | ReadingsQuery, version: int, paused: bool, activation_seq: int, matches: int = 0, episodes: int = 0
-) -> ActiveQuery | ActiveReadings:
-    """Return a query of either kind as it is in force."""
-    if isinstance(query, ReadingsQuery):
-        return ActiveReadings(query, version, paused, activation_seq, matches, episodes)
-    return ActiveQuery(query, version, paused, activation_seq, matches, episodes)
+def in_force(query: Query | ReadingsQuery, *fields: Any) -> ActiveQuery | ActiveReadings:
+    """Return a query of either kind as it is in force, with the other fields of `QueryInForce`."""
+    return ActiveReadings(query, *fields) if isinstance(query, ReadingsQuery) else ActiveQuery(query, *fields)
 
 
 class QueryRecord(Struct, kw_only=True):
@@ -130,8 +144,8 @@ class Control:
         self.removed.pop(change.id, None)
         active = in_force(query, change.version, change.paused, next_seq)
         if known is not None:
-            active.matches, active.episodes = known.matches, known.episodes
-            if keeps_activation(known.query, query):
+            active.matches, active.episodes, active.work = known.matches, known.episodes, known.work
+            if keeps_activation(known.query, query) and not known.suspensions:  # else the burst would break them again
                 active.activation_seq = known.activation_seq
         self.put_in_force(active)
 

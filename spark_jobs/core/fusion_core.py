@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec import UNSET
 
 from coincide import Stream
 from coincide.joins.lateness import BEFORE_ALL_US
@@ -10,6 +13,7 @@ from spark_jobs.core.answer_records import coalescing, matches_and_episodes, win
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep
+from spark_jobs.matching.search_work import NO_CLOCK, ClockS
 from spark_jobs.readings.sliding_queries import CHEAPEST
 from spark_jobs.readings.source import Choose
 from spark_jobs.records.kafka_records import InputRecord, Output, Refusal
@@ -20,34 +24,50 @@ from spark_jobs.saving.journal import SlotWriter
 from spark_jobs.saving.restoring import header_of, restored_state
 from spark_jobs.saving.state_format import Header
 
+NOBODY: Mapping[str, int] = MappingProxyType({})
+
 
 class FusionCore:
-    """All queries over all areas of one shard; pure: no clock, no random numbers, no input or output.
+    """All queries over all areas of one shard; pure: no random numbers, no input or output, no clock but the given one.
 
     After each `push`, write `header()` and every slot of `journal()`, and delete `dropped_slots()`; `restore` from
     them gives a core whose every later answer is the same, bit for bit, but for the counts of template pairs. Rows and
     queries that name another stream than the declared `streams` are refused. The number of the `shard` names the
     status record. `choose` chooses how the readings of each rule are coalesced; any choice gives the same answers.
+    `clock_s` guards every query by `max_query_s`: as long as none takes that long, it changes nothing.
     """
 
-    def __init__(self, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose = CHEAPEST) -> None:
-        self._adopt(ShardState.empty(streams, limits, shard, choose))
+    def __init__(
+        self,
+        streams: Mapping[str, Stream],
+        limits: Limits,
+        shard: int,
+        choose: Choose = CHEAPEST,
+        clock_s: ClockS = NO_CLOCK,
+    ) -> None:
+        self._adopt(ShardState.empty(streams, limits, shard, choose), clock_s)
 
-    def _adopt(self, state: ShardState) -> None:
+    def _adopt(self, state: ShardState, clock_s: ClockS) -> None:
         self._state = state
+        state.clock_s = clock_s
         limit = state.limits.max_slot_bytes
         self._slots = SlotWriter(state.areas, state.templates, list(state.streams), limit)
         self._journal: dict[int, bytes] = {}
         self._dropped: list[int] = []
 
-    def push(self, records: Sequence[InputRecord]) -> Output:
-        """Take one batch, in any order; it is applied control records first, then by (partition, offset)."""
+    def push(self, records: Sequence[InputRecord], stopped: Mapping[str, int] = NOBODY) -> Output:
+        """Take one batch, in any order; it is applied control records first, then by (partition, offset).
+
+        A query gives no answers that is `stopped` by a newer version than the one in force, whose record will come.
+        """
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
+        self._state.stopped = stopped
         before_us = self._state.areas.watermark.state_us
         admission = RowAdmission(self._state)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])
-        matches, episodes = matches_and_episodes(self._state, accepted, letters)
+        self._state.note_rates(accepted.backgrounds.of_minute.values())
+        matches, episodes = matches_and_episodes(self._state, accepted)
         episodes += window_answers(self._state, accepted.rows, before_us)
         self._write_journal(accepted.rows)
         self._drop_needless()
@@ -72,11 +92,17 @@ class FusionCore:
 
     @classmethod
     def restore(
-        cls, streams: Mapping[str, Stream], limits: Limits, shard: int, header: bytes, slots: Iterable[bytes]
+        cls,
+        streams: Mapping[str, Stream],
+        limits: Limits,
+        shard: int,
+        header: bytes,
+        slots: Iterable[bytes],
+        clock_s: ClockS = NO_CLOCK,
     ) -> FusionCore:
         """Rebuild the core from its header and live slots, in any order; StateError if they are unusable."""
         core = cls.__new__(cls)
-        core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots))
+        core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots), clock_s)
         return core
 
     def _apply_control(self, records: Sequence[InputRecord]) -> list[Refusal]:
@@ -119,12 +145,19 @@ class FusionCore:
             shard=state.shard,
             queries={
                 active.query.id: QueryStatus(
-                    active.version, active.paused, active.matches, active.episodes, coalescing(state, active)
+                    active.version,
+                    active.paused,
+                    active.matches,
+                    active.episodes,
+                    active.work,
+                    coalescing(state, active),
+                    active.suspensions or UNSET,
                 )
                 for active in state.control.in_force()
             },
             totals=state.totals,
             buffered=dict(zip(state.streams, state.buffered, strict=True)),
+            busiest_hz=state.busiest_hz,
             template_pairs=PairCounts(look_ups.hits, look_ups.misses, look_ups.pairs),
             watermark_us=WatermarkRange(min(watermarks, default=None), max(watermarks, default=None)),
             control_offset=state.control.offset,

@@ -25,11 +25,18 @@ class Limits:
     those of two roles occurred. The unit is a bucket pair: about 20 ns."""
     max_advisory_work_of_frame: int = 500_000
     """The same for the detections of one frame together."""
-    max_candidates: int = 100_000
-    """Most sets of detections that end with one detection, looked at for one query with at_least; with more the
-    detection completes no match of that query, and a dead letter says so."""
     max_queries: int = 100
     """Most queries in force at once, paused ones included."""
+    max_matches_per_detection: int = 1_000
+    """Most matches of one query that one detection may complete. One that completes more suspends the query."""
+    max_candidates_per_detection: int = 50_000
+    """Most candidates that one detection may complete for one query of more than two roles: tuples of pairwise
+    compatible members, or the sets of at_least that are looked at, before their joint probability is judged."""
+    max_matches_per_s: int = 5_000
+    """Most matches of one query in one area within one second of received time."""
+    max_query_s: float = 5.0
+    """Longest time by the clock that one query may take in one push: its answers of that push are dropped, and it is
+    suspended everywhere."""
     max_slot_bytes: int = 65_536
     """Longest journal slot, in bytes (approximately), unless one single row is longer; at most 1 MB."""
     merge_slots_from: int = 64

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from coincide import Stream
-from spark_jobs.core.control import Control
+from spark_jobs.core.control import Control, QueryInForce
 from spark_jobs.core.limits import Limits
 from spark_jobs.episodes.shard_episodes import Episodes
 from spark_jobs.matching.chance_rates import RivalVolumes
 from spark_jobs.matching.finder import Finder
+from spark_jobs.matching.search_work import NO_CLOCK, ClockS
 from spark_jobs.readings.sliding_queries import CHEAPEST, SlidingQueries
 from spark_jobs.readings.source import Choose
 from spark_jobs.records.status import Totals
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventTable, VerifiedTemplates
+from spark_jobs.rows.rates import Background
 
 
 @dataclass
@@ -42,6 +44,21 @@ class ShardState:
     live_slots: set[int] = field(default_factory=set)  # with a row that the last sweep left, or written since
     swept_rows: int = 0  # how many the last sweep left
     swept_areas: int = 0
+    busiest_hz: dict[str, float] = field(default_factory=dict)  # by stream, not saved
+    stopped: Mapping[str, int] = field(default_factory=dict)  # by id: versions to come that pause or remove, not saved
+    clock_s: ClockS = NO_CLOCK  # guards searches; no answer that is given depends on it
+
+    def note_rates(self, backgrounds: Iterable[Background | None]) -> None:
+        """Keep the greatest rate of each stream in an area."""
+        names = list(self.streams)
+        for background in backgrounds:
+            for stream, rate_hz in background.rates_hz.items() if background is not None else ():
+                self.busiest_hz[names[stream]] = max(rate_hz, self.busiest_hz.get(names[stream], 0.0))
+
+    def is_at_work(self, active: QueryInForce) -> bool:
+        """Whether a query may give answers somewhere."""
+        is_stopped = self.stopped.get(active.query.id, 0) > active.version
+        return not (active.paused or active.is_suspended or is_stopped)
 
     @classmethod
     def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose = CHEAPEST) -> ShardState:
@@ -55,7 +72,7 @@ class ShardState:
             areas=areas,
             templates=templates,
             table=EventTable(),
-            finder=Finder(codes, areas, templates, limits.max_cached_pairs, limits.max_candidates),
+            finder=Finder(codes, areas, templates, limits.max_cached_pairs, limits.max_candidates_per_detection),
             sliding=SlidingQueries(streams, areas, choose),
             control=Control(streams, limits),
             episodes=Episodes(streams, areas),

@@ -80,7 +80,8 @@ def _kept_rows(state: ShardState) -> BoolArray:
     """Which rows stay; those beyond the cap are counted as evicted."""
     rows = state.table.columns
     watermark_us = state.areas.watermark.state_us[rows.area]
-    keep = needed(rows, watermark_us, state.streams, state.control.in_force())
+    queries = [active for active in state.control.in_force() if not active.is_suspended]  # these begin anew when lifted
+    keep = needed(rows, watermark_us, state.streams, queries)
     keep &= ~np.isin(rows.area, [area.code for area in _idle_areas(state)]) & (rows.seq >= state.first_seq)
     beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
     if beyond > 0:

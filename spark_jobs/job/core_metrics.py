@@ -37,10 +37,28 @@ BY_QUERY: list[tuple[Family, str, str, Callable[[Statuses], float]]] = [
         lambda of: sum(each.get("episodes", 0) for each in of),
     ),
     (
+        CounterMetricFamily,
+        "query_seconds",
+        "Time that the search and the judgement of a query's matches, or its windows, have taken, by query.",
+        lambda of: sum((each.get("work") or {}).get("seconds", 0) for each in of),
+    ),
+    (
+        CounterMetricFamily,
+        "query_candidates",
+        "Candidates that searches have looked at, by query; of a query of two roles these are its matches.",
+        lambda of: sum((each.get("work") or {}).get("candidates", 0) for each in of),
+    ),
+    (
         GaugeMetricFamily,
         "query_version",
         "Version of the query that every shard has applied.",
         lambda of: min(each["version"] for each in of),
+    ),
+    (
+        GaugeMetricFamily,
+        "query_suspensions",
+        "Areas in which the query is suspended, over all shards; everywhere counts as one.",
+        lambda of: sum(len(each.get("suspended", ())) for each in of),
     ),
 ]
 

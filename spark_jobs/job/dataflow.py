@@ -1,11 +1,13 @@
 """The streaming query: Kafka records -> stateful operator, one state per shard -> Kafka records."""
 
+from functools import partial
 from itertools import count
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import array, col, element_at, explode, lit, when
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
 from spark_jobs.settings import FusionSettings
 
@@ -78,7 +80,11 @@ def stateful_query(
 ) -> DataStreamWriter:
     """Return the query, ready to be started; the id names the checkpoint's contents, another after every rebuild."""
     processor = FusionProcessor(
-        cores, checkpoint_id, shard_keys(settings.shards), {name: settings.topic(name) for name in OUTPUT_TOPICS}
+        cores,
+        checkpoint_id,
+        shard_keys(settings.shards),
+        {name: settings.topic(name) for name in OUTPUT_TOPICS},
+        partial(ControlAhead, settings),
     )
     written = (
         read_records(spark, settings)

@@ -1,6 +1,7 @@
 """The stateful operator: Spark around one `FusionCore` per shard."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,10 +11,11 @@ from msgspec.json import decode, encode
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from coincide import Stream
-from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.fusion_core import NOBODY, FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of
+from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
@@ -48,18 +50,18 @@ class FusionCores:
 
     def create(self, shard: int) -> FusionCore:
         """Return the empty core of ``shard``."""
-        return FusionCore(self.streams, self.limits, shard)
+        return FusionCore(self.streams, self.limits, shard, clock_s=time.monotonic)
 
     def restore(self, shard: int, header: bytes, slots: Iterable[bytes]) -> FusionCore:
         """Return the core of ``shard`` that ``header`` and ``slots`` were written from; StateError if they disagree."""
-        return FusionCore.restore(self.streams, self.limits, shard, header, slots)
+        return FusionCore.restore(self.streams, self.limits, shard, header, slots, time.monotonic)
 
 
 class Core(Protocol):
     """What the processor needs of `FusionCore`."""
 
-    def push(self, records: Sequence[InputRecord]) -> Output:
-        """Take one batch."""
+    def push(self, records: Sequence[InputRecord], stopped: Mapping[str, int] = NOBODY) -> Output:
+        """Take one batch; queries `stopped` by a newer version than the one in force give no answers."""
 
     def header(self) -> bytes:
         """Return the small part of the state."""
@@ -95,18 +97,25 @@ class LiveShard:
 # Python workers outlive a batch, so the core stays in memory; Spark's state is the truth. A core is used again only
 # if it is at exactly the version and header that the state store has, else it is rebuilt from the state.
 _cached_shards: dict[tuple[str, int], tuple[bytes, LiveShard]] = {}
+_cached_ahead: dict[str, ControlAhead] = {}
 
 
 class FusionProcessor(StatefulProcessor):
     """Feeds each batch of a shard to its core, and keeps header, journal and backlog in Spark's state."""
 
     def __init__(
-        self, cores: CoreFactory, checkpoint_id: str, shard_keys: Sequence[int], topics: Mapping[str, str]
+        self,
+        cores: CoreFactory,
+        checkpoint_id: str,
+        shard_keys: Sequence[int],
+        topics: Mapping[str, str],
+        look_ahead: Callable[[], ControlAhead] | None = None,
     ) -> None:
         self._cores = cores
         self._checkpoint_id = checkpoint_id
         self._shard_of_key = {key: shard for shard, key in enumerate(shard_keys)}
         self._topics = dict(topics)
+        self._look_ahead = look_ahead
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state: one header, a ring of journal slots, and the backlog."""
@@ -122,13 +131,13 @@ class FusionProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Push one batch, which comes in chunks of 10,000 rows in no order, part by part; leave what is too much."""
         number = self._shard_of_key[key[0]]
-        shard = self._load(number)
+        shard, ahead = self._load(number), self._ahead()
         parts, answers = BatchParts(after_flood=shard.after_flood), pd.DataFrame(columns=OUTPUT_COLUMNS)
         told: list[tuple[str, bytes | None, bytes]] = []
         for part in parts.cut([*shard.backlog.records, *(record for chunk in rows for record in _records(chunk))]):
             if len(answers):
                 yield answers
-            output = shard.core.push(part)
+            output = shard.core.push(part, ahead.stopped() if ahead else NOBODY)
             self._save_slots(shard.core)
             judged_before, shard.template_pairs = shard.template_pairs, template_pairs_of(output.status)
             parts.took(part, len(output.matches), shard.template_pairs - judged_before)
@@ -142,6 +151,16 @@ class FusionProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to close: Spark owns the state, and the core stays for the next batch."""
+
+    def _ahead(self) -> ControlAhead | None:
+        """Return what looks ahead in this process."""
+        if self._look_ahead is None:
+            return None
+        if self._checkpoint_id not in _cached_ahead:
+            _cached_ahead[self._checkpoint_id] = self._look_ahead()
+        ahead = _cached_ahead[self._checkpoint_id]
+        ahead.begin()
+        return ahead
 
     def _load(self, number: int) -> LiveShard:
         cached = _cached_shards.pop((self._checkpoint_id, number), None)

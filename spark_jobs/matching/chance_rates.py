@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isnan
 
@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from coincide import ConstraintGraph
 from coincide.arrays.kinds import BoolArray, FloatArray, PositionArray
+from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
 from coincide.offsets.offset_volumes import GraphRows, offset_volumes, volumes_work
 from coincide.queries import Query
@@ -31,6 +32,7 @@ LEVELS = 100  # probabilities are rounded down to a whole percent, so that few v
 AS_PROBABLE = 1e-12  # probabilities closer than this are equal
 CERTAIN = 1.0
 MOST_KNOWN = 65_536
+VOLUMES_AT_ONCE = 256
 SIGNIFICANT_DIGITS = 6
 DIGITS_OF_ERROR = 2
 
@@ -111,6 +113,7 @@ class ChanceJudge:
     accepted: AcceptedBatch
     rivals: RivalVolumes
     budget: AdvisoryBudget
+    check: Callable[[], None]  # called between blocks of at most about a second; what it raises ends the judgement
 
     def rates(self, members: PositionArray, probability: FloatArray, is_certain: BoolArray) -> ChanceRates:
         """Rate of chance matches in the area of each match, (n, roles), in the order of the newest members."""
@@ -169,9 +172,11 @@ class ChanceJudge:
         newest = self.rows.seq[members.max(axis=1)]
         affordable = self.budget.affords(work[kind], kind, newest, self.accepted.frames_of(newest))
         wanted = np.unique(kind[affordable])
-        some, of_kind = first[wanted], dict[int, Volume]()
-        for at, rows in rival_rows(self.query, members[some], level[some], self.rows, self.templates):
-            of_kind |= zip(wanted[at].tolist(), self.rivals.volumes(rows, level[some][at]), strict=True)
+        of_kind = dict[int, Volume]()
+        for block in blocks(len(wanted), VOLUMES_AT_ONCE, self.check):
+            kinds, some = wanted[block], first[wanted[block]]
+            for at, rows in rival_rows(self.query, members[some], level[some], self.rows, self.templates):
+                of_kind |= zip(kinds[at].tolist(), self.rivals.volumes(rows, level[some][at]), strict=True)
         nothing = (float("nan"), float("nan"))
         return [of_kind[nth] if yes else nothing for nth, yes in zip(kind.tolist(), affordable.tolist(), strict=True)]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.errors import CandidateLimitError
 from coincide.joins.search.installed_pattern import InstalledPattern
 from coincide.joins.search.pattern import Pattern
 from coincide.joins.search.search import MemberRefs
@@ -17,6 +18,7 @@ from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.matching.match_verdicts import MatchTuples
 from spark_jobs.matching.row_buffers import RowBuffers, places_of
+from spark_jobs.matching.search_work import QueryWork, TooManyCandidatesError
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns, EventTable, VerifiedTemplates
 
@@ -63,13 +65,21 @@ class Finder:
             total = total.plus(search.look_ups)
         return total
 
-    def find(self, active: ActiveQuery, table: EventTable) -> MatchTuples:
-        """Find the matches whose last member is among the rows of the last insert, in the order of arrival."""
+    def find(self, active: ActiveQuery, table: EventTable, new_seqs: Int64Array, work: QueryWork) -> MatchTuples:
+        """Find the matches whose last member is among these rows, rising, of the last insert.
+
+        OutOfTimeError and TooManyCandidatesError are those of the work.
+        """
         search = self._search_of(active.query)
         search.since_ref = active.activation_seq
-        found = search.changes(self._buffers.new, RowOrder(table, self._areas).goes_first)
-        supersedes = None if found.supersedes is None else _positions(found.supersedes, table)
-        return MatchTuples(_positions(found.members, table), supersedes, found.skipped).in_order()
+        try:
+            matches = search.changes(
+                self._buffers.new_among(new_seqs), RowOrder(table, self._areas).goes_first, None, work
+            )
+        except CandidateLimitError as error:
+            raise TooManyCandidatesError from error
+        supersedes = None if matches.supersedes is None else _positions(matches.supersedes, table)
+        return MatchTuples(_positions(matches.members, table), supersedes).in_order()
 
     def _search_of(self, query: Query) -> InstalledPattern:
         known = self._searches.get(query.id)
@@ -105,6 +115,7 @@ class RowOrder:
 
 
 def _pattern_of(query: Query, max_candidates: int) -> Pattern:
+    allowed = query.limits.max_candidates_per_detection or max_candidates
     return Pattern(
         query.graph,
         tuple(edge.threshold or 0.0 for edge in query.graph.edges),
@@ -113,7 +124,7 @@ def _pattern_of(query: Query, max_candidates: int) -> Pattern:
         query.joint_threshold,
         query.sensors,
         query.at_least,
-        max_candidates,
+        allowed,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -32,7 +32,6 @@ class MatchTuples:
 
     members: PositionArray
     supersedes: PositionArray | None = None  # the tuple that each one enlarges, if there is one
-    skipped: tuple[int, ...] = ()  # sequence numbers of new rows that had too many candidates to be looked at
 
     @classmethod
     def none(cls, roles: int) -> MatchTuples:
@@ -46,7 +45,20 @@ class MatchTuples:
         by_arrival = np.sort(self.members, axis=1)[:, ::-1]
         order = np.lexsort([*self.members.T[::-1], *by_arrival.T[::-1]])  # its last key is the first to count
         supersedes = None if self.supersedes is None else self.supersedes[order]
-        return MatchTuples(self.members[order], supersedes, self.skipped)
+        return MatchTuples(self.members[order], supersedes)
+
+    def take(self, keep: BoolArray | slice) -> MatchTuples:
+        """Return the tuples for which `keep` is true, or of a slice."""
+        return MatchTuples(self.members[keep], None if self.supersedes is None else self.supersedes[keep])
+
+    @classmethod
+    def joined(cls, parts: Sequence[MatchTuples], roles: int) -> MatchTuples:
+        """Return the tuples of all parts, one after the other; all or none of them supersede."""
+        if len(parts) == 1:
+            return parts[0]
+        supersedes = [part.supersedes for part in parts if part.supersedes is not None]
+        members = np.concatenate([cls.none(roles).members, *(part.members for part in parts)])
+        return cls(members, np.concatenate(supersedes) if supersedes else None)
 
 
 _induced = lru_cache(maxsize=1024)(induced)
@@ -83,6 +95,11 @@ def alike_tuples(
         yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
 
 
+def judged_at_once(query: Query) -> int:
+    """Return how many tuples of a query can be judged within a second at most."""
+    return 8_192 // len(query.roles) if query.has_onset else 128
+
+
 def _columns_of(members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> MemberColumns:
     codes, index = np.unique(rows.template[members], return_inverse=True)
     histograms = [templates.histogram(code) for code in codes.tolist()]
@@ -106,6 +123,10 @@ class Verdicts:
     edges: list[list[EdgeRecord]]
     unknown: list[Unknown | UnsetType]  # why one of the others is None
     joint: list[JointRecord] = field(default_factory=list)  # none for pairs
+
+    def take(self, at: slice) -> Verdicts:
+        """Return those of a slice."""
+        return Verdicts(*(column[at] for column in vars(self).values()))
 
 
 def hold_for_certain(

@@ -1,11 +1,13 @@
 """What is said of the pairs of a query of two roles."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from coincide import Histogram
-from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, IndexArray, Int64Array, PositionArray
+from coincide.joins.search.work import blocks
 from coincide.probability import match_probabilities, occurrence_columns
 from coincide.queries import Query
 from coincide.templates.template_columns import TemplatePairs
@@ -15,6 +17,8 @@ from spark_jobs.matching.match_verdicts import DECIMALS, Verdicts, as_recorded, 
 from spark_jobs.records.match_records import TOO_MUCH_WORK, EdgeRecord, OccurrenceRecord, unknown_because
 from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
+
+PAIRS_AT_ONCE = 4_096
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ class PairJudge:
     accepted: AcceptedBatch
     budget: AdvisoryBudget
     chance: ChanceJudge
+    check: Callable[[], None]  # called between blocks of at most about a second; what it raises ends the judgement
 
     def verdicts(self, positions: PositionArray) -> Verdicts:
         """Return what is said of each pair, (n, 2), in the order of the newest members, however they are batched."""
@@ -69,11 +74,13 @@ class PairJudge:
 
     def _probabilities(self, pairs: PairColumns) -> FloatArray:
         probability = np.ones(len(pairs))
-        at = np.flatnonzero(~pairs.is_certain)
-        some, (a_us, b_us) = pairs.templates.take(at), pairs.detected_at_us[:, at]
-        probability[at] = match_probabilities(
-            some.us, some.vs, some.u_index, some.v_index, b_us - a_us, self.query.window
-        ).round(DECIMALS)
+        uncertain = np.flatnonzero(~pairs.is_certain)
+        for block in blocks(len(uncertain), PAIRS_AT_ONCE, self.check):
+            at = uncertain[block]
+            some, (a_us, b_us) = pairs.templates.take(at), pairs.detected_at_us[:, at]
+            probability[at] = match_probabilities(
+                some.us, some.vs, some.u_index, some.v_index, b_us - a_us, self.query.window
+            ).round(DECIMALS)
         return probability
 
     def _occurred(self, pairs: PairColumns) -> list[OccurrenceRecord | None]:
@@ -84,15 +91,19 @@ class PairJudge:
             each_its_own = np.arange(len(pairs))
             work = occurred_work(pairs.templates)
             affordable = self.budget.affords(work, each_its_own, pairs.newest, pairs.frame)
-        at = np.flatnonzero(affordable)
-        some = pairs.templates.take(at)
-        when = occurrence_columns(
-            [some.us, some.vs], np.stack((some.u_index, some.v_index)), pairs.detected_at_us[:, at], self.query.window
-        )
+        wanted = np.flatnonzero(affordable)
         occurred: list[OccurrenceRecord | None] = [None] * len(pairs)
-        for nth, each in zip(at.tolist(), as_recorded(when), strict=True):
-            occurred[nth] = each
+        for block in blocks(len(wanted), PAIRS_AT_ONCE, self.check):
+            at = wanted[block]
+            for nth, each in zip(at.tolist(), self._when(pairs, at), strict=True):
+                occurred[nth] = each
         return occurred
+
+    def _when(self, pairs: PairColumns, at: IndexArray) -> list[OccurrenceRecord]:
+        some = pairs.templates.take(at)
+        index = np.stack((some.u_index, some.v_index))
+        when = occurrence_columns([some.us, some.vs], index, pairs.detected_at_us[:, at], self.query.window)
+        return as_recorded(when)
 
     def _histograms(self, at: PositionArray) -> tuple[list[Histogram], PositionArray]:
         codes: CodeArray = self.rows.template[at]

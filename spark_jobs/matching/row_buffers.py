@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.arrays.kinds import CodeArray, PositionArray
+from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events
 from coincide.queries import Query
@@ -63,6 +63,7 @@ class RowBuffers:
         self._buffers: dict[Place, Buffer] = {}
         self.templates: dict[Place, TemplateRegistry] = {}
         self.new: dict[Place, Events] = {}  # the rows of the last insert
+        self._inserted = 0
 
     def insert(self, rows: EventColumns, queries: Iterable[Query]) -> None:
         """Buffer new rows for each of these queries; what none of them names goes, and a new place begins with them."""
@@ -71,12 +72,19 @@ class RowBuffers:
         self._buffers = {place: self._buffers.get(place) or Buffer() for place in places}
         self.templates = dict.fromkeys(places, self._registry)
         self.new = {place: self._events(place, rows) for place in places}
+        self._inserted = len(rows)
         for place, buffer in self._buffers.items():
             buffer.insert(self.new[place])
 
     def clear(self) -> None:
         """Forget all rows."""
         self._groups, self._buffers = {}, {}
+
+    def new_among(self, seqs: Int64Array) -> dict[Place, Events]:
+        """Return those of the rows of the last insert that have one of these sequence numbers, which rise."""
+        if len(seqs) == self._inserted:
+            return self.new
+        return {place: events.take(np.flatnonzero(np.isin(events.ref, seqs))) for place, events in self.new.items()}
 
     def buffer(self, source: Place) -> Buffer:
         """Return the buffer of a place."""

@@ -1,11 +1,12 @@
 """What is said of the tuples of a query of more than two roles, all together and edge by edge."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.joins.search.work import blocks
 from coincide.probability import JointProbability, occurrence_columns
 from coincide.queries import Query
 from spark_jobs.matching.chance_rates import ChanceJudge
@@ -16,6 +17,7 @@ from spark_jobs.matching.match_verdicts import (
     alike_tuples,
     as_recorded,
     hold_for_certain,
+    judged_at_once,
 )
 from spark_jobs.records.match_records import GRAPH, EdgeRecord, JointRecord, OccurrenceRecord, unknown_because
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
@@ -31,6 +33,7 @@ class TupleJudge:
     rows: EventColumns
     templates: VerifiedTemplates
     chance: ChanceJudge
+    check: Callable[[], None]  # called between blocks of at most about a second; what it raises ends the judgement
 
     def verdicts(self, members: PositionArray) -> Verdicts:
         """Return what is said of each tuple, (n, roles), in the order of the newest members, whatever the batches."""
@@ -38,13 +41,14 @@ class TupleJudge:
         occurred: list[OccurrenceRecord | None] = [None] * len(members)
         edges: list[list[EdgeRecord]] = [[]] * len(members)
         joint = [NOTHING] * len(members)
-        for alike in alike_tuples(self.query, members, self.rows, self.templates):
-            of_all, when = _of_all(alike, self.query.joint_threshold)
-            of_edges = self._edges(alike)
-            for nth, at in enumerate(alike.at.tolist()):
-                joint[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
-                probability[at] = self._thresholded(joint[at], edges[at])
-            is_certain[alike.at] = self._hold_for_certain(alike, alike.positions(members))
+        for block in blocks(len(members), judged_at_once(self.query), self.check):
+            for alike in alike_tuples(self.query, members[block], self.rows, self.templates):
+                of_all, when = _of_all(alike, self.query.joint_threshold)
+                of_edges = self._edges(alike)
+                for nth, at in enumerate((block.start + alike.at).tolist()):
+                    joint[at], occurred[at], edges[at] = of_all[nth], when[nth], of_edges[nth]
+                    probability[at] = self._thresholded(joint[at], edges[at])
+                is_certain[block.start + alike.at] = self._hold_for_certain(alike, alike.positions(members[block]))
         chance = self.chance.rates(members, probability, is_certain)
         reasons = zip(occurred, chance.unknown, strict=True)
         unknown = [unknown_because(None if when else GRAPH, why) for when, why in reasons]

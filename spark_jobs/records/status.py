@@ -30,6 +30,25 @@ class Coalescing(Struct):
     lazy_cost_s: float | None
 
 
+class Suspension(Struct, frozen=True):
+    """Why a query gives no more matches, and which detection broke its limit; nobody's where the clock ended it."""
+
+    limit: str  # name of the limit
+    allowed: int | float
+    reached: int | float  # at least so much: counting ends beyond the limit
+    received_at_us: int  # of that detection, or the newest that any partition has heard of
+    area: str | None = None
+    sensor: str | None = None
+    id: str | None = None
+
+
+class QueryWork(Struct):
+    """What a query has cost the process at work: seconds by the clock, and candidates. A restart begins anew."""
+
+    seconds: float = 0.0
+    candidates: int = 0
+
+
 class QueryStatus(Struct):
     """The version of a query in force, and how many matches and records of episodes all its versions have given."""
 
@@ -37,7 +56,9 @@ class QueryStatus(Struct):
     paused: bool
     matches: int
     episodes: int
+    work: QueryWork
     coalescing: Coalescing | UnsetType = UNSET
+    suspended: dict[str, Suspension] | UnsetType = UNSET  # by area, "" for everywhere; UNSET where it is nowhere
 
 
 class WatermarkRange(Struct):
@@ -63,6 +84,7 @@ class StatusRecord(Struct, kw_only=True):
     queries: dict[str, QueryStatus]
     totals: Totals
     buffered: dict[str, int]
+    busiest_hz: dict[str, float]  # the greatest rate of an area that the process at work has seen, by stream
     template_pairs: PairCounts
     watermark_us: WatermarkRange
     control_offset: int | None

@@ -29,6 +29,7 @@ class RowAdmission:
     state: ShardState
     letters: list[tuple[int, int, Refusal]] = field(default_factory=list)
     silence: Silence = field(init=False)
+    _clock_s: dict[int, tuple[int, int]] = field(default_factory=dict)  # of each frame, by its position in the batch
 
     def __post_init__(self) -> None:
         self.silence = Silence(self.state.areas, self.state.limits.quiet_us)
@@ -70,6 +71,7 @@ class RowAdmission:
         self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
         area = state.areas.area(frame.area, state.next_seq)
         builder.add(position, frame, area, self.silence.frame(area, record.partition, frame.received_at_us))
+        self._clock_s[position] = state.areas.clocks[record.partition].seconds
 
     def _accept(self, batch: BatchRows, records: Sequence[InputRecord]) -> AcceptedBatch:
         usable = self._refuse_faulty(batch)
@@ -78,7 +80,8 @@ class RowAdmission:
         backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
         offset = np.array([record.offset for record in records], np.int64)
         frame = batch.frame[on_time[accepted]]
-        return AcceptedBatch(new, backgrounds, offset[frame], frame)
+        clock_s = np.array([self._clock_s[each] for each in frame.tolist()], np.int64).reshape(-1, 2)
+        return AcceptedBatch(new, backgrounds, offset[frame], frame, clock_s)
 
     def _refuse_faulty(self, batch: BatchRows) -> PositionArray:
         reasons = faults(batch, self.state.templates, list(self.state.streams.values()))

@@ -25,6 +25,11 @@ class PartitionClock(Struct, array_like=True):
         """received_at without the steps in which nobody listened: it never goes back."""
         return self.heard_us - self.missed_us
 
+    @property
+    def seconds(self) -> tuple[int, int]:
+        """Whole seconds listened and heard: the first never goes back, the second tells steps that were missed."""
+        return self.listened_us // 1_000_000, self.heard_us // 1_000_000
+
     def hear(self, received_at_us: int, longest_step_us: int) -> None:
         """Take the time of the next record.
 

@@ -159,6 +159,7 @@ class AcceptedBatch:
     backgrounds: Backgrounds
     offset: Int64Array  # of the frame that each row came in
     frame: Int64Array  # its position in the batch
+    clock_s: Int64Array  # (n, 2): whole seconds listened and heard by its partition's clock at that frame
 
     def offset_of(self, seq: int) -> int:
         """Return the offset of the frame of the row with that sequence number."""

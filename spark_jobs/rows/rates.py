@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import factorial, nan, prod
 
 import numpy as np
@@ -28,6 +29,11 @@ class Background:
     count: dict[int, dict[str, float]]  # detections by stream code and sensor, faded with age
     seconds: float  # time in which they were counted, faded alike
     _products: dict[tuple[tuple[int, ...], SensorRule], float] = field(default_factory=dict)
+
+    @cached_property
+    def rates_hz(self) -> dict[int, float]:
+        """Detections a second, all sensors together, by stream code."""
+        return {stream: sum(counts.values()) / self.seconds for stream, counts in self.count.items()}
 
     def rate_product(self, streams: Sequence[int], sensors: SensorRule) -> float:
         """Sum, over the allowed choices of a sensor for each role, of the product of their rates.

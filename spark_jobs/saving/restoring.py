@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from msgspec import json
+from msgspec.structs import astuple
 
 from coincide import Stream
 from coincide.queries import query_from_json
@@ -14,7 +15,7 @@ from spark_jobs.episodes.episode_slots import EpisodeSlot
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.rates import DetectionRates
 from spark_jobs.saving.journal import Slot
-from spark_jobs.saving.state_format import FORMAT, Header, SavedArea, StateError, number_of
+from spark_jobs.saving.state_format import FORMAT, Header, SavedArea, SavedQuery, StateError, number_of
 
 
 def header_of(state: ShardState) -> Header:
@@ -52,9 +53,9 @@ def header_of(state: ShardState) -> Header:
     )
 
 
-def _saved_query(active: ActiveQuery | ActiveReadings) -> tuple[bytes, int, bool, int, int, int]:
-    query = json.encode(active.query.to_json())
-    return query, active.version, active.paused, active.activation_seq, active.matches, active.episodes
+def _saved_query(active: ActiveQuery | ActiveReadings) -> SavedQuery:
+    _, *names = SavedQuery.__struct_fields__
+    return SavedQuery(json.encode(active.query.to_json()), *(getattr(active, name) for name in names))
 
 
 def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header, slots: Iterable[bytes]) -> ShardState:
@@ -72,7 +73,8 @@ def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header
     state.live_slots = set(header.live_slots)
     state.control.offset, state.control.removed = header.control_offset, header.removed
     for saved in header.queries:
-        active = in_force(query_from_json(json.decode(saved[0])), *saved[1:])
+        query, *fields = astuple(saved)
+        active = in_force(query_from_json(json.decode(query)), *fields)
         for stream in active.query.streams:
             if stream not in streams:
                 raise StateError(

@@ -8,7 +8,8 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw, Struct, msgpack
 
-from spark_jobs.records.status import Totals
+from spark_jobs.core.control import SecondCount
+from spark_jobs.records.status import Suspension, Totals
 from spark_jobs.rows.areas import PartitionClock
 from spark_jobs.rows.rates import SavedRates
 
@@ -65,6 +66,19 @@ class SavedArea(Struct, array_like=True, frozen=True):
     rates: SavedRates | None
 
 
+class SavedQuery(Struct, array_like=True, frozen=True):
+    """A query in force: its JSON, and the other fields of `QueryInForce`, in their order."""
+
+    query: bytes
+    version: int
+    paused: bool
+    activation_seq: int
+    matches: int
+    episodes: int
+    suspensions: dict[str, Suspension]
+    match_counts: dict[str, SecondCount]
+
+
 class Header(Struct, array_like=True, frozen=True):
     """Everything of `ShardState` but rows and episodes, which have slots."""
 
@@ -81,7 +95,7 @@ class Header(Struct, array_like=True, frozen=True):
     episode_slots: list[int]
     totals: Totals
     control_offset: int | None
-    queries: list[tuple[bytes, int, bool, int, int, int]]  # its JSON, and the other fields of `QueryInForce`
+    queries: list[SavedQuery]
     removed: dict[str, int]
     areas: list[SavedArea]
     clocks: dict[int, PartitionClock]

@@ -27,6 +27,7 @@ WIDE = {
     "from": {"one": "p_own", "other": "p_own"},
     "within": [{"between": ["one", "other"], "window_s": 20, "threshold": 0.5}],
     "sensors": "different",
+    "limits": {"max_matches_per_s": 100_000},  # all come within one second of received time
 }
 
 

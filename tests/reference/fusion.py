@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coincide import Histogram, Stream
+from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion_query import Names, SlowQuery, SlowRow
 from tests.reference.silence import SlowSilence
@@ -15,9 +16,14 @@ SlowMatch = tuple[str, str, int, str, Names, tuple[str, ...]]
 
 @dataclass
 class SlowFusion:
-    """Accepts only well-formed records; `matches` lists the matches in the order in which they came to be."""
+    """Accepts only well-formed records; `matches` lists the matches in the order in which they came to be.
+
+    Without `limits` no query is ever suspended.
+    """
 
     streams: dict[str, Stream]
+    limits: Limits | None = None
+    clock: SlowSilence = field(default_factory=lambda: SlowSilence(30_000_000))
     rows: list[SlowRow] = field(default_factory=list)
     queries: dict[str, SlowQuery] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
@@ -44,7 +50,7 @@ class SlowFusion:
             return
         new = SlowQuery.of(change["query"], change["version"], len(self.rows), paused=change.get("paused", False))
         old = self.queries.get(change["id"])
-        if old is not None and old.scope() == new.scope():
+        if old is not None and old.scope() == new.scope() and not old.suspended:
             new.activation = old.activation
         self.queries[change["id"]] = new
 
@@ -53,6 +59,7 @@ class SlowFusion:
             self.silence.heartbeat(partition, content["received_at_us"], self.watermark_us)
         else:
             self.silence.frame(content["area"], partition, content["received_at_us"])
+            self.clock.frame(content["area"], partition, content["received_at_us"])
             for fields in content["detections"]:
                 template = Histogram.from_json(content["templates"][fields["template"]])
                 self._row(SlowRow(len(self.rows), content["area"], fields, template), content["received_at_us"])
@@ -71,9 +78,28 @@ class SlowFusion:
             self.conflicts += not same
             return
         self.rows.append(row)
-        for query in (each for each in self.queries.values() if not each.paused):
-            for identity, members, supersedes in query.completed_by(row, self.rows):
+        for query in (each for each in self.queries.values() if not each.paused and row.area not in each.suspended):
+            completed = list(query.completed_by(row, self.rows))
+            broken = None if self.limits is None else self._broken(query, row, self.limits, len(completed))
+            if broken is not None:
+                query.suspended[row.area] = (broken, *row.name)
+                continue
+            for identity, members, supersedes in completed:
                 self.matches.append((identity, query.id, query.version, row.area, members, supersedes))
+
+    def _broken(self, query: SlowQuery, row: SlowRow, limits: Limits, completed: int) -> str | None:
+        if len(query.roles) > 2 and query.candidates(row, self.rows) > limits.max_candidates_per_detection:
+            return "max_candidates_per_detection"
+        if completed > limits.max_matches_per_detection:
+            return "max_matches_per_detection"
+        partition, _ = self.clock.since_us[row.area]
+        second = (self.clock.listened_us[partition] // 10**6, self.clock.heard_us[partition] // 10**6)
+        same, before = query.in_second.get(row.area, (second, 0))
+        if completed and (count := completed + (before if same == second else 0)) > limits.max_matches_per_s:
+            return "max_matches_per_s"
+        if completed:
+            query.in_second[row.area] = (second, count)
+        return None
 
     def _late_by_us(self, row: SlowRow, now_us: int) -> int:
         return int(now_us - self.streams[row.fields["stream"]].max_delay_us - row.fields["latest_us"])

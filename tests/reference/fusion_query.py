@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from itertools import combinations, permutations
 from typing import Any
 
 from coincide import ConstraintGraph, Histogram, Window, joint_probabilities, match_probability
+from tests.reference.set_candidates import SetCandidates
 
 ACCURACY = 1e-12
 
@@ -74,6 +75,8 @@ class SlowQuery:
     version: int
     paused: bool
     activation: int
+    suspended: dict[str, tuple[str, str, str]] = field(default_factory=dict)  # by area: limit, sensor and id
+    in_second: dict[str, tuple[tuple[int, int], int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, query: dict[str, Any], version: int, activation: int, *, paused: bool) -> SlowQuery:
@@ -107,10 +110,16 @@ class SlowQuery:
         for players in self._with(new, earlier):
             if len(players) < fewest or self._grows(players, [*earlier, new]):
                 continue
-            before = self._in_order({role: row for role, row in players.items() if row is not new})
+            before = self.in_order({role: row for role, row in players.items() if row is not new})
             was_maximal = len(before) >= fewest and not self._grows(before, earlier)
             names = tuple((role, *row.name) for role, row in players.items())
             yield self._id(players), names, (self._id(before),) if self.at_least and was_maximal else ()
+
+    def candidates(self, new: SlowRow, rows: Sequence[SlowRow]) -> int:
+        """Count the candidates that a row completes: tuples before they are judged, or the sets that are looked at."""
+        if self.at_least is None:
+            return len(list(replace(self, joint_threshold=None).completed_by(new, rows)))
+        return SetCandidates(self, new, [row for row in rows[self.activation : -1] if row.area == new.area]).count()
 
     def _with(self, new: SlowRow, earlier: Sequence[SlowRow]) -> list[Players]:
         """Return every compatible choice that contains the row, each once; without at_least the whole ones do."""
@@ -129,34 +138,34 @@ class SlowQuery:
             return [players]
         tried = ({**players, missing[0]: row} for row in earlier if self.may_play(row, missing[0]))
         allowed = [each for each in tried if len({row.number for row in each.values()}) == len(each)]
-        return [whole for each in allowed if self._allows(each) for whole in self._whole(each, earlier)]
+        return [whole for each in allowed if self.allows(each) for whole in self._whole(each, earlier)]
 
     def _grown(self, players: Players, row: SlowRow) -> Iterator[Players]:
         if any(row is other for other in players.values()):
             return
         for role in self.roles:
             if role not in players and self.may_play(row, role):
-                grown = self._in_order({**players, role: row})
-                if self._allows(grown):
+                grown = self.in_order({**players, role: row})
+                if self.allows(grown):
                     yield grown
 
     def _grows(self, players: Players, rows: Sequence[SlowRow]) -> bool:
         return any(True for row in rows for _ in self._grown(players, row))
 
     def _distinct(self, choices: Sequence[Players]) -> list[Players]:
-        ordered = [self._in_order(players) for players in choices]
+        ordered = [self.in_order(players) for players in choices]
         return list({tuple((role, row.number) for role, row in each.items()): each for each in ordered}.values())
 
-    def _in_order(self, players: Players) -> Players:
+    def in_order(self, players: Players) -> Players:
         """Of all ways to swap roles that leave the query as it is, take the one whose earliest reported come first."""
-        images = [{role: players[to[role]] for role in self.roles if to[role] in players} for to in self._swaps]
+        images = [{role: players[to[role]] for role in self.roles if to[role] in players} for to in self.swaps]
         last: tuple[Any, ...] = (True, ())
         return min(
             images, key=lambda each: [(False, each[role].place) if role in each else last for role in self.roles]
         )
 
     @cached_property
-    def _swaps(self) -> list[dict[str, str]]:
+    def swaps(self) -> list[dict[str, str]]:
         """Every way to rename the roles that gives the same query, tried one by one."""
         edges = {(edge.a, edge.b): (edge.window, edge.threshold) for edge in self.edges}
         edges |= {(edge.b, edge.a): (edge.window.swapped(), edge.threshold) for edge in self.edges}
@@ -168,17 +177,17 @@ class SlowQuery:
             and {(to[a], to[b]): kind for (a, b), kind in edges.items()} == edges
         ]
 
-    def _allows(self, players: Players) -> bool:
+    def allows(self, players: Players) -> bool:
         sensors = [row.fields["sensor"] for row in players.values()]
         agree = [self.sensors == "any" or (self.sensors == "same") == (a == b) for a, b in combinations(sensors, 2)]
         hold = all(agree) and all(edge.holds(players) for edge in self.edges)
-        return hold and self._is_equal(players) and self._holds_jointly(players)
+        return hold and self._is_equal(players) and self.holds_jointly(players)
 
     def _is_equal(self, players: Players) -> bool:
         values = {json.dumps(row.fields["attributes"].get(self.equal)) for row in players.values()}
         return not self.equal or (len(values) == 1 and values != {"null"})
 
-    def _holds_jointly(self, players: Players) -> bool:
+    def holds_jointly(self, players: Players) -> bool:
         edges = [(e.a, e.b, e.window) for e in self.edges if {e.a, e.b} <= players.keys()]
         whole = len(players) == len(self.roles) or self.at_least is not None
         if self.joint_threshold is None or len(players) < 2 or not whole:

@@ -152,14 +152,7 @@ class EdgeJudges:
             for kind in kinds
         }
         self._of_edges = [self._judges[kind] for kind in kinds]
-        self._by_ends = {
-            (edge.first, edge.second): self._judges[kind] for edge, kind in zip(pattern.edges, kinds, strict=True)
-        }
         self._bounds: RoleBounds | None = None
-
-    def of(self, edge: RoleEdge) -> EdgeJudge:
-        """Return the judge of an edge."""
-        return self._by_ends[edge.first, edge.second]
 
     def follow(self) -> None:
         """Get to know all templates that are registered now."""

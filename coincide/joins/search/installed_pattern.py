@@ -11,6 +11,7 @@ from coincide.joins.search.pattern import Pattern
 from coincide.joins.search.search import EventBuffers, MemberRefs, MemberSets, RefTest, Search
 from coincide.joins.search.set_search import find_all_sets, find_sets
 from coincide.joins.search.tuple_search import find_pairs, find_tuples
+from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork
 from coincide.joins.stream_buffers import SourceName
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import PairLimits
@@ -40,18 +41,25 @@ class InstalledPattern:
         new: Mapping[SourceName, Events],
         goes_first: RefTest,
         may_meet: RefTest | None = None,
+        work: SearchWork = WHATEVER_IT_TAKES,
         *,
         are_of_one_stream: bool = False,
     ) -> MemberSets:
         """Return the tuples that new events complete, which are in the buffers already, and what these supersede.
 
         `goes_first` and `may_meet` are those of a `Search`. New events of one stream meet each other only if it has
-        several roles.
+        several roles. `work` is told what the search does, and may end it.
+
+        Raises
+        ------
+        CandidateLimitError
+            With `at_least`: one event has more candidates than allowed.
         """
         pattern = self.pattern
         if not any(len(new.get(source, ())) for source in pattern.sources):
             return MemberSets.nothing(len(pattern.sources))
-        search = self._search(new, goes_first, may_meet, meets_new=not are_of_one_stream or bool(pattern.twins))
+        meets_new = not are_of_one_stream or bool(pattern.twins)
+        search = self._search(new, goes_first, may_meet, work, meets_new=meets_new)
         if pattern.at_least is not None:
             return find_sets(search)
         if len(pattern.sources) == 2:
@@ -66,10 +74,17 @@ class InstalledPattern:
         CandidateLimitError
             One event has more candidates than allowed.
         """
-        return find_all_sets(self._search(events, goes_first, None, meets_new=True))
+        return find_all_sets(self._search(events, goes_first, None, WHATEVER_IT_TAKES, meets_new=True))
 
     def _search(
-        self, new: Mapping[SourceName, Events], goes_first: RefTest, may_meet: RefTest | None, *, meets_new: bool
+        self,
+        new: Mapping[SourceName, Events],
+        goes_first: RefTest,
+        may_meet: RefTest | None,
+        work: SearchWork,
+        *,
+        meets_new: bool,
     ) -> Search:
         self._judges.follow()
-        return Search(self.pattern, self._judges, self._buffers, new, self.since_ref, goes_first, meets_new, may_meet)
+        arguments = new, self.since_ref, goes_first, meets_new, may_meet, work
+        return Search(self.pattern, self._judges, self._buffers, *arguments)

@@ -10,12 +10,16 @@ from typing import Protocol
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.buffer import Buffer
 from coincide.joins.events import Events, SortedEvents
 from coincide.joins.pairs.matching import Probe, matching_pairs
+from coincide.joins.probe_bounds import ProbeBounds
 from coincide.joins.search.edge_judges import EdgeJudges
 from coincide.joins.search.pattern import Pattern, RoleEdge
+from coincide.joins.search.work import WHATEVER_IT_TAKES, SearchWork, blocks
 from coincide.joins.stream_buffers import SourceName
+from coincide.joins.tuples.candidates import RoleBounds
 from coincide.joins.tuples.members import PartialColumns
 from coincide.joins.tuples.set_order import ABSENT, GoesBefore
 from coincide.templates.codes import TemplateRegistry
@@ -48,7 +52,7 @@ class MemberRefs:
     def __len__(self) -> int:
         return int(self.ref.shape[1])
 
-    def take(self, at: BoolArray | PositionArray) -> MemberRefs:
+    def take(self, at: BoolArray | PositionArray | slice) -> MemberRefs:
         """Return the given tuples."""
         return MemberRefs(self.ref[:, at], self.template[:, at], self.detected_at_us[:, at])
 
@@ -111,13 +115,11 @@ EventColumns = tuple[Int64Array, CodeArray, Int64Array]
 class MemberSets:
     """Tuples, and the smaller ones that each supersedes, all of whose members are absent where there is none.
 
-    `supersedes` is None where no member may be absent. `skipped` are the refs of new events that had too many
-    candidates to be looked at.
+    `supersedes` is None where no member may be absent.
     """
 
     members: MemberRefs
     supersedes: MemberRefs | None = None
-    skipped: tuple[int, ...] = ()
 
     @classmethod
     def nothing(cls, roles: int) -> MemberSets:
@@ -152,6 +154,8 @@ class Search:
         Whether new events may meet each other: then each looks for those that came before it.
     may_meet : RefTest, optional
         Whether two events may be members of one tuple at all.
+    work : SearchWork
+        Is told what the search does, and may end it.
     """
 
     pattern: Pattern
@@ -162,6 +166,7 @@ class Search:
     goes_first: RefTest
     meets_new: bool
     may_meet: RefTest | None = None
+    work: SearchWork = WHATEVER_IT_TAKES
 
     def buffer(self, role: int) -> Buffer:
         """Return the buffer of all events that may play a role."""
@@ -180,22 +185,31 @@ class Search:
         """The least ref of a new event that may play any role."""
         return min(int(events.ref.min()) for events in self._new.values() if len(events))
 
+    @cached_property
+    def bounds(self) -> RoleBounds:
+        """How far members may lie from each other; what is left to judge is judged in blocks if work is bounded."""
+        if not self.work.is_bounded:
+            return self.judges.bounds
+        edges = self.judges.bounds.edges
+        return RoleBounds({ends: self._guarded(edge) for ends, edge in edges.items()}, self.judges.bounds.implied_us)
+
     def meetings(self, edge: RoleEdge, probing: Events, *, as_first: bool, earlier_only: bool) -> Iterator[Meeting]:
         """Yield blocks of pairs along an edge, of events of one end with partners at the other.
 
         `earlier_only` asks for partners that came before.
         """
-        judge = self.judges.of(edge)
-        partners = self.buffer(edge.second if as_first else edge.first)
-        bounds = judge.as_first if as_first else judge.as_second
+        ends = (edge.first, edge.second) if as_first else (edge.second, edge.first)
+        partners, bounds = self.buffer(ends[1]), self.bounds.edges[ends]
         arguments = partners, probing, bounds, self.pattern.sensors, self.since_ref
         probe = Probe.into(*arguments, earlier_only=earlier_only and self.meets_new)
         for rows, at in matching_pairs(probe):
             meeting = Meeting(edge, as_first, probe, rows, at)
             if not earlier_only:
-                meeting = meeting.where(meeting.refs[0] != meeting.refs[1])
+                one, other = meeting.refs
+                meeting = meeting.where((one != other) & (other <= self._last_new_ref))
             if self.may_meet is not None:
                 meeting = meeting.where(self.may_meet(*meeting.refs))
+            self.work.hold(len(meeting.rows))
             yield meeting
 
     def pairs(self, meeting: Meeting) -> MemberRefs:
@@ -228,7 +242,31 @@ class Search:
 
     def at_least_jointly(self, members: MemberRefs, threshold: float) -> BoolArray:
         """Whether each tuple reaches a joint threshold, bool (n,)."""
-        return columns_of(self.pattern, self.buffers.templates, members).at_least(threshold)
+        if not self.work.is_bounded:
+            return columns_of(self.pattern, self.buffers.templates, members).at_least(threshold)
+        reaches = np.empty(len(members), np.bool_)
+        for part in blocks(len(members), judged_at_once(self.pattern.graph), self.work.check):
+            some = members.take(part)
+            reaches[part] = columns_of(self.pattern, self.buffers.templates, some).at_least(threshold)
+        return reaches
+
+    @cached_property
+    def _last_new_ref(self) -> int:
+        return max(int(events.ref.max()) for events in self._new.values() if len(events))
+
+    def _guarded(self, bounds: ProbeBounds) -> ProbeBounds:
+        """Return bounds that judge in blocks and tell of each."""
+        judge, check = bounds.judge, self.work.check
+        if judge is None:
+            return bounds
+
+        def in_blocks(u: CodeArray, v: CodeArray, offset_us: Int64Array) -> BoolArray:
+            qualifies = np.empty(len(offset_us), np.bool_)
+            for part in blocks(len(offset_us), OFFSETS_AT_ONCE, check):
+                qualifies[part] = judge(u[part], v[part], offset_us[part])
+            return qualifies
+
+        return replace(bounds, judge=in_blocks)
 
     def _earliest_us(self, role: int) -> Int64Array:
         return self.buffers.templates[self.pattern.sources[role]].earliest_us
@@ -254,6 +292,12 @@ def columns_of(
     )
 
 
+def judged_at_once(graph: ConstraintGraph) -> int:
+    """Return how many tuples' joint probability can be judged within a second at most."""
+    return 128 if graph.uniform_window is None else 8_192 // len(graph.roles)
+
+
+OFFSETS_AT_ONCE = 4_096  # a pair of templates of 64 buckets that has never met takes up to 0.2 ms
 NOBODY = Histogram.point()  # stands for the template of a member that is absent
 _NO_CODES, _NO_NUMBERS = np.empty(0, np.int32), np.empty(0, np.int64)
 NO_EVENTS = Events(_NO_CODES, _NO_NUMBERS, _NO_CODES, _NO_CODES, _NO_NUMBERS)

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
-from coincide.errors import CandidateLimitError
 from coincide.joins.events import Events
 from coincide.joins.search.pattern import RoleEdge
 from coincide.joins.search.search import NO_EVENTS, Meeting, MemberRefs, MemberSets, Search
@@ -26,27 +25,24 @@ from coincide.joins.tuples.set_order import ABSENT, GoesBefore, absent_last, as_
 def find_sets(search: Search) -> MemberSets:
     """Find the largest sets that the new events complete, and what they supersede.
 
-    An event with more candidate sets than allowed completes none; nothing changes for the others.
+    Raises
+    ------
+    CandidateLimitError
+        One event has more candidates than allowed.
     """
     nodes = _Nodes.of(search, _MeetingEvents(search).of_new())
-    events, since_row = nodes.compatible(), search.first_new_ref
-    members, supersedes, skipped = [nodes.nobody], [nodes.nobody], []
-    while True:
-        try:
-            for sets, enlarges in events.growths(since_row, search.pattern.at_least or 0):
-                members.append(nodes.as_told(sets))
-                smaller = np.full_like(members[-1], ABSENT)
-                smaller[:, enlarges] = nodes.as_told(sets[enlarges, 1:])
-                supersedes.append(smaller)
-            break
-        except CandidateLimitError as error:
-            skipped.append(error.row)
-            since_row = error.row + 1
+    members, supersedes = [nodes.nobody], [nodes.nobody]
+    for sets, enlarges in nodes.compatible().growths(search.first_new_ref, search.pattern.at_least or 0):
+        search.work.hold(len(sets))
+        members.append(nodes.as_told(sets))
+        smaller = np.full_like(members[-1], ABSENT)
+        smaller[:, enlarges] = nodes.as_told(sets[enlarges, 1:])
+        supersedes.append(smaller)
     told, enlarged = (nodes.table.arranged(np.concatenate(parts, axis=1)) for parts in (members, supersedes))
     if search.pattern.interchange.symmetries:
         first = _first_of_each(told)
         told, enlarged = told.take(first), enlarged.take(first)
-    return MemberSets(told, enlarged, tuple(skipped))
+    return MemberSets(told, enlarged)
 
 
 def find_all_sets(search: Search) -> MemberRefs:
@@ -170,7 +166,8 @@ class _Nodes:
         pattern = self.search.pattern
         judged = pattern.joint_threshold is not None or len(pattern.interchange.groups) < len(pattern.streams)
         holds = self._hold if judged else None
-        return CompatibleEvents.of(self.table.ref[0], self.pairs, holds, pattern.max_candidates)
+        limit, looks_at = pattern.max_candidates, self.search.work.look_at
+        return CompatibleEvents.of(self.table.ref[0], self.pairs, holds, limit, looks_at=looks_at)
 
     @property
     def nobody(self) -> PositionArray:

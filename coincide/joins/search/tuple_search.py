@@ -22,22 +22,23 @@ def find_pairs(search: Search) -> MemberRefs:
     for role, as_first in ((edge.first, True), (edge.second, False)):
         if edge.is_unordered and not as_first:
             break  # one orientation finds every pair
-        parts += map(search.pairs, search.meetings(edge, search.new(role), as_first=as_first, earlier_only=True))
+        for meeting in search.meetings(edge, search.new(role), as_first=as_first, earlier_only=True):
+            search.work.complete(meeting.refs[0])
+            parts.append(search.pairs(meeting))
+    search.work.end()
     pairs = MemberRefs.all_of(parts, 2)
-    return _in_order(search, pairs if edge.first == 0 else pairs.swapped())
+    return _told(search, pairs if edge.first == 0 else pairs.swapped())
 
 
 def find_tuples(search: Search) -> MemberRefs:
     """Find the tuples of any pattern; the last to arrive may play any role, of interchangeable ones the first."""
     parts: list[MemberRefs] = []
     for group in search.pattern.interchange.groups:
-        if len(search.new(group[0])):
-            parts += _tuples_with(search, group[0])
-    tuples = _in_order(search, MemberRefs.all_of(parts, len(search.pattern.streams)))
-    if search.may_meet is not None:
-        for i, j in combinations(range(len(tuples.ref)), 2):
-            tuples = tuples.take(search.may_meet(tuples.ref[i], tuples.ref[j]))
-    threshold = search.pattern.joint_threshold
+        for tuples in _tuples_with(search, group[0]) if len(search.new(group[0])) else ():
+            search.work.complete(tuples.ref.max(axis=0))
+            parts.append(tuples)
+    search.work.end()
+    tuples, threshold = MemberRefs.all_of(parts, len(search.pattern.streams)), search.pattern.joint_threshold
     return tuples if threshold is None else tuples.take(search.at_least_jointly(tuples, threshold))
 
 
@@ -46,8 +47,12 @@ def _tuples_with(search: Search, root: int) -> Iterator[MemberRefs]:
     roles = _roles_near(search, root)
     rules = search.pattern.rules(root, search.since_ref, root_arrived_last=search.meets_new)
     stored = [events.stored for events in roles]
-    for block in Enumeration(roles, search.judges.bounds, rules).tuples(root, roles[root]):
-        yield search.members(stored, block)
+    for block in Enumeration(roles, search.bounds, rules).tuples(root, roles[root]):
+        tuples = _told(search, search.members(stored, block))
+        if search.may_meet is not None:
+            for i, j in combinations(range(len(tuples.ref)), 2):
+                tuples = tuples.take(search.may_meet(tuples.ref[i], tuples.ref[j]))
+        yield tuples
 
 
 def _roles_near(search: Search, root: int) -> list[RoleEvents]:
@@ -57,11 +62,11 @@ def _roles_near(search: Search, root: int) -> list[RoleEvents]:
     for role, source in enumerate(sources):
         if role != root and source not in near:
             alike = [other for other, name in enumerate(sources) if name == source]
-            near[source] = RoleEvents(search.buffer(role).near(new, *search.judges.bounds.reach_us([root], alike)))
+            near[source] = RoleEvents(search.buffer(role).near(new, *search.bounds.reach_us([root], alike)))
     return [RoleEvents(sorted_events(new)) if role == root else near[source] for role, source in enumerate(sources)]
 
 
-def _in_order(search: Search, tuples: MemberRefs) -> MemberRefs:
+def _told(search: Search, tuples: MemberRefs) -> MemberRefs:
     """Give members the roles that they are told in; of tuples that differ by swaps of roles only one stays."""
     interchange = search.pattern.interchange
     if not interchange.swaps or len(tuples) == 0:

@@ -27,6 +27,10 @@ Judge = Callable[[PositionArray], BoolArray]
 MOST_CANDIDATES = 100_000  # of one event: about a second where a joint probability takes 10 us
 
 
+def whatever(candidates: int) -> None:
+    """Let a search go on."""
+
+
 def checked_max_candidates(limit: int) -> int:
     """Return how many candidate sets one row may have, else raise GraphError."""
     if not is_whole(limit) or limit < 1:
@@ -71,6 +75,8 @@ class CompatibleEvents:
         By default every two members are enough.
     max_candidates : int
         How many sets of three and more may be looked at for one row.
+    looks_at : callable, optional
+        Called with the number of candidates that are looked at next; what it raises ends the search.
     """
 
     row: Int64Array
@@ -78,6 +84,7 @@ class CompatibleEvents:
     holds: Judge | None
     max_candidates: int
     block: int = BLOCK_PAIRS
+    looks_at: Callable[[int], None] = whatever
 
     @classmethod
     def of(
@@ -87,11 +94,12 @@ class CompatibleEvents:
         holds: Judge | None,
         max_candidates: int = MOST_CANDIDATES,
         block: int = BLOCK_PAIRS,
+        looks_at: Callable[[int], None] = whatever,
     ) -> CompatibleEvents:
         """Take pairs of positions, shape (2, pairs), in any order and some of them often."""
         keys = np.unique(pairs.max(axis=0) * len(row) + pairs.min(axis=0)) if pairs.size else np.empty(0, np.intp)
         later, earlier = np.divmod(keys, max(1, len(row)))
-        return cls(row, (later, earlier), holds, max_candidates, block)
+        return cls(row, (later, earlier), holds, max_candidates, block, looks_at)
 
     def maximal(self, since_row: int, at_least: int) -> Iterator[PositionArray]:
         """Yield the sets of at least so many members that were maximal when their last event came, (n, size).
@@ -218,6 +226,7 @@ class _Search:
 
     def _count(self, event: PositionArray, candidates: Int64Array) -> None:
         """Add candidates of each event; note the first row that has too many."""
+        self._events.looks_at(int(candidates.sum()))
         row = self._first_of_row[event]
         np.add.at(self._candidates, row, candidates)
         over = row[self._candidates[row] > self._events.max_candidates]

@@ -10,7 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from services.alerting.api.query_models import QueryBody, QueryDocument, QueryHistory, QueryList, Threshold
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
-from services.alerting.queries.edits import Edit
+from services.alerting.queries.edits import Edit, Target
+from services.alerting.queries.judgement import refuse_hopeless, warnings
 from services.alerting.queries.query_changes import Precondition, QueryChanges, entity_tag
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
@@ -83,17 +84,17 @@ MERGE_PATCH = {
 def queries_router(engine: Engine, changes: QueryChanges, streams: Streams) -> APIRouter:
     """Return the routes that read and change queries."""
     router = APIRouter(prefix="/v1/queries", tags=["queries"])
-    _add_reading(router, engine)
+    _add_reading(router, engine, streams)
     _add_changing(router, engine, changes, streams)
     return router
 
 
-def _add_reading(router: APIRouter, engine: Engine) -> None:
+def _add_reading(router: APIRouter, engine: Engine, streams: Streams) -> None:
     @router.get("", summary="Every query")
     def list_queries() -> QueryList:
         with engine.connect() as connection:
             queries, shards = query_rows.read_queries(connection), query_rows.read_status(connection)
-        return QueryList(items=[_state(query, QueryReport.of(shards, query.id)) for query in queries])
+        return QueryList(items=[_state(query, QueryReport.of(shards, query.id), streams) for query in queries])
 
     @router.get("/{id}", responses=problems(404, 422), summary="One query, with its ETag")
     def get_query(id: Id, response: Response) -> QueryBody:  # noqa: A002
@@ -102,7 +103,7 @@ def _add_reading(router: APIRouter, engine: Engine) -> None:
         if query is None:
             raise Problem(404, f"there is no query {id[:100]!r}")
         response.headers["ETag"] = entity_tag(query.version)
-        return _state(query, report)
+        return _state(query, report, streams)
 
     @router.get("/{id}/versions", responses=problems(404, 422), summary="Every version of a query, newest first")
     def list_versions(id: Id) -> QueryHistory:  # noqa: A002
@@ -115,10 +116,16 @@ def _add_reading(router: APIRouter, engine: Engine) -> None:
 
 def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, streams: Streams) -> None:
     async def make(id_: str, edit: Edit, precondition: Precondition, response: Response) -> QueryBody:
+        """Make a change that leaves a query."""
         query, created = await changes.make(id_, edit, precondition)
         response.status_code = 201 if created else 200
         response.headers["ETag"] = entity_tag(query.version)
-        return _state(query, await run_in_threadpool(_report, engine, query.id))
+        return _state(query, await run_in_threadpool(_report, engine, query.id), streams)
+
+    async def make_judged(id_: str, edit: Edit, precondition: Precondition, response: Response) -> QueryBody:
+        """Make a change that says anew what the query looks at."""
+        report = await run_in_threadpool(_report, engine, id_)
+        return await make(id_, _judged(edit, report, streams), precondition, response)
 
     @router.put(
         "/{id}",
@@ -128,12 +135,12 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
     )
     async def put_query(id: Id, document: Body, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
         """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
-        return await make(id, edits.replacement(id, document, streams), precondition, response)
+        return await make_judged(id, edits.replacement(id, document, streams), precondition, response)
 
     @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=MERGE_PATCH, summary="Change parts of a query")
     async def patch_query(id: Id, patch: Body, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
         """Apply a JSON merge patch (RFC 7396) to the query's document."""
-        return await make(id, edits.patched(id, patch, streams), precondition, response)
+        return await make_judged(id, edits.patched(id, patch, streams), precondition, response)
 
     @router.delete("/{id}", status_code=204, responses=CHANGE_PROBLEMS, summary="Remove a query")
     async def delete_query(id: Id, precondition: IfMatch) -> None:  # noqa: A002
@@ -143,7 +150,7 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
     @router.patch("/{id}/threshold", responses=CHANGE_PROBLEMS, summary="Change a threshold of a query")
     async def patch_threshold(id: Id, body: Threshold, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
         """Change one threshold and nothing else: the query goes on, with what it has seen since its activation."""
-        return await make(id, _threshold_edit(id, body, streams), precondition, response)
+        return await make_judged(id, _threshold_edit(id, body, streams), precondition, response)
 
     @router.post("/{id}/pause", responses=CHANGE_PROBLEMS, summary="Pause a query")
     async def pause_query(id: Id, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
@@ -152,6 +159,7 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
 
     @router.post("/{id}/resume", responses=CHANGE_PROBLEMS, summary="Resume a query")
     async def resume_query(id: Id, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
+        """Let a paused or suspended query go on. A suspended one counts detections anew from there."""
         return await make(id, edits.with_pause(id, False, streams), precondition, response)
 
 
@@ -162,11 +170,25 @@ def _threshold_edit(id_: str, body: Threshold, streams: Streams) -> Edit:
     return edits.with_joint_threshold(id_, body.joint_threshold, streams)
 
 
+def _judged(edit: Edit, report: QueryReport, streams: Streams) -> Edit:
+    """Refuse an edit whose query cannot work at the rates reported."""
+
+    def judged(current: QueryVersion | None) -> Target:
+        target = edit(current)
+        if target.query is not None:
+            refuse_hopeless(target.query, report.busiest_hz, streams)
+        return target
+
+    return judged
+
+
 def _report(engine: Engine, id_: str) -> QueryReport:
     with engine.connect() as connection:
         return read_report(connection, id_)
 
 
-def _state(query: QueryVersion, report: QueryReport) -> QueryBody:
+def _state(query: QueryVersion, report: QueryReport, streams: Streams) -> QueryBody:
     now = {name: getattr(query, name) for name in ("id", "version", "paused", "changed_at_us")}
-    return QueryBody(**now, **vars(report), query=query.query or {})
+    document = query.query or {}
+    expected = warnings(document, report.busiest_hz, streams)
+    return QueryBody.model_validate({**now, **vars(report), "query": document, "warnings": expected})

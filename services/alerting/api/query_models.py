@@ -59,6 +59,11 @@ class QueryDocument(BaseModel):
     at_least: int | None = Field(
         None, ge=2, le=15, description="So many members will do, in a clique; a larger match supersedes a smaller."
     )
+    limits: dict[str, int] | None = Field(
+        None,
+        description="max_matches_per_detection, max_candidates_per_detection and max_matches_per_s of this query, in "
+        "place of the fusion job's settings by these names. Beyond one the query is suspended.",
+    )
     equal: str | None = Field(
         None,
         pattern=r"^attributes\..{1,100}$",
@@ -77,6 +82,23 @@ class QueryDocument(BaseModel):
     sensors: str = Field("different", description="different, same or any: the sensors that members may come from.")
 
 
+class SuspensionBody(BaseModel):
+    """A query gives no more matches in an area, or everywhere, until a newer version of it is in force."""
+
+    shard: int = Field(description="Shard of the fusion job that has suspended it.")
+    version: int = Field(description="Version that it has suspended.")
+    everywhere: bool = Field(description="Whether in all areas of the shard, else in `area` alone.")
+    limit: str = Field(
+        description="max_matches_per_detection, max_candidates_per_detection, max_matches_per_s or max_query_s."
+    )
+    allowed: float = Field(description="What the limit allows.")
+    reached: float = Field(description="At least so much was reached; counting ends beyond the limit.")
+    received_at_us: int = Field(description="When ingest received the detection that broke the limit.")
+    area: str | None = Field(description="Area of that detection; null, as are the next two, for max_query_s.")
+    sensor: str | None
+    id: str | None
+
+
 class QueryBody(BaseModel):
     """A query as it is now."""
 
@@ -92,6 +114,12 @@ class QueryBody(BaseModel):
         None,
         description="How the fusion job coalesces, and why: scheme (eager or lazy), reason, eager_cost_s, lazy_cost_s. "
         "Where several shards answer the query, as the first of them says; null where none says so.",
+    )
+    suspended: list[SuspensionBody] = Field(
+        description="Where the fusion job has suspended the query, and why; resume it, or give it another version."
+    )
+    warnings: list[str] = Field(
+        description="What can be expected to break a limit, at the rates of the busiest area and by chance alone."
     )
     query: dict[str, Any] = Field(description="The query as accepted, in the form of QueryDocument.")
 

@@ -82,6 +82,7 @@ class AppliedQuery(msgspec.Struct):
     matches: int = 0
     episodes: int | None = None
     coalescing: dict[str, object] | None = None
+    suspended: dict[str, dict[str, object]] = {}  # by area, "" for everywhere
 
 
 class ShardStatus(msgspec.Struct):
@@ -90,6 +91,7 @@ class ShardStatus(msgspec.Struct):
     v: Literal[1]
     shard: int
     queries: dict[str, AppliedQuery]
+    busiest_hz: dict[str, float] = {}
 
 
 match_decoder = msgspec.json.Decoder(MatchRecord)

@@ -57,10 +57,14 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 @dataclass(frozen=True)
 class Target:
-    """What a query shall become; `query` None removes it."""
+    """What a query shall become; `query` None removes it.
+
+    `lifts_suspension` makes a new version of a query that the fusion job has suspended, even if nothing else changes.
+    """
 
     query: AnyQuery | None
     paused: bool = False
+    lifts_suspension: bool = False
 
 
 #: From the query as it is, None when there is none, to what it shall become; a `Problem` when that cannot be.
@@ -95,8 +99,8 @@ def with_joint_threshold(id_: str, threshold: float, streams: Streams) -> Edit:
 
 
 def with_pause(id_: str, paused: bool, streams: Streams) -> Edit:
-    """Pause or resume the query."""
-    return lambda current: Target(_query(_existing(id_, current).query, streams), paused)
+    """Pause or resume the query; to resume it lifts a suspension, too."""
+    return lambda current: Target(_query(_existing(id_, current).query, streams), paused, lifts_suspension=not paused)
 
 
 def removal(id_: str) -> Edit:

@@ -15,7 +15,7 @@ from services.alerting.kafka.records import QueryChange
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import Edit, Target, changes_nothing
 from services.alerting.store import query_rows
-from services.alerting.store.query_rows import QueryVersion
+from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.problem import Problem
 
 _TAG = re.compile(r'"(\d{1,19})"')
@@ -82,7 +82,7 @@ class QueryChanges:
     async def make(self, id_: str, edit: Edit, precondition: Precondition) -> tuple[QueryVersion, bool]:
         """Apply `edit` to the query `id_`; return the query after it and whether it was created.
 
-        An edit that changes nothing makes no new version.
+        An edit that changes nothing makes no new version, unless it lifts a suspension.
 
         Raises `Problem`: 404, 409, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge in
         time, and then the change may still take effect.
@@ -91,12 +91,13 @@ class QueryChanges:
             if reasons := self.progress.not_ready_because():
                 self.metrics.query_changes.labels("refused").inc()
                 raise _away("queries cannot be changed now: " + "; ".join(reasons))
-            current, greatest, count = await run_in_threadpool(self._state, id_)
+            current, greatest, count, report = await run_in_threadpool(self._state, id_)
             target = edit(current)
             precondition.check(current)
             if current is None and count >= self.queries_max:
                 raise Problem(409, f"there are {count} queries, the most allowed (queries_max); remove one first")
-            if current is not None and changes_nothing(current, target):
+            lifts = current is not None and target.lifts_suspension and report.is_suspended_in(current.version)
+            if current is not None and changes_nothing(current, target) and not lifts:
                 return current, False
             version = max(greatest, self._tried.get(id_, 0)) + 1
             self._tried[id_] = version
@@ -112,10 +113,10 @@ class QueryChanges:
         self.metrics.query_changes.labels("acknowledged").inc()
         return QueryVersion(**{each.name: getattr(record, each.name) for each in fields(QueryVersion)})
 
-    def _state(self, id_: str) -> tuple[QueryVersion | None, int, int]:
+    def _state(self, id_: str) -> tuple[QueryVersion | None, int, int, QueryReport]:
         with self.engine.connect() as connection:
-            current = query_rows.read_query(connection, id_)
-            return current, query_rows.greatest_version(connection, id_), len(query_rows.read_queries(connection))
+            current, count = query_rows.read_query(connection, id_), len(query_rows.read_queries(connection))
+            return current, query_rows.greatest_version(connection, id_), count, read_report(connection, id_)
 
 
 def _record(id_: str, version: int, target: Target) -> QueryChange:

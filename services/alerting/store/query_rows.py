@@ -1,7 +1,7 @@
 """The queries in the database: their state now, every version seen, and what the fusion job reports about them."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -104,21 +104,48 @@ def _version(row: Row[Any]) -> QueryVersion:
 
 @dataclass(frozen=True)
 class QueryReport:
-    """What the shards say of one query, None where they do not: version that all applied, episode records, scheme."""
+    """What the shards say of one query, None where they do not: version that all applied, episode records, scheme.
+
+    `suspended` says where each shard has suspended it, in which version and why. `busiest_hz` is of all queries: the
+    greatest rate of each stream that a shard has seen in one area.
+    """
 
     applied_version: int | None = None
     episodes: int | None = None
     coalescing: dict[str, object] | None = None
+    suspended: list[dict[str, object]] = field(default_factory=list)
+    busiest_hz: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, shards: Sequence[ShardStatus], id_: str) -> "QueryReport":
         """Put together what `shards` say of the query `id_`; how it is coalesced, the first that says so decides."""
-        statuses = [
-            shard.queries[id_] for shard in sorted(shards, key=lambda shard: shard.shard) if id_ in shard.queries
-        ]
+        by_shard = {
+            shard.shard: shard.queries[id_]
+            for shard in sorted(shards, key=lambda shard: shard.shard)
+            if id_ in shard.queries
+        }
+        statuses = list(by_shard.values())
         counts = [each.episodes for each in statuses if each.episodes is not None]
         coalescing = next((each.coalescing for each in statuses if each.coalescing is not None), None)
-        return cls(applied_version(shards, id_), sum(counts) if counts else None, coalescing)
+        suspended = [
+            {"shard": shard, "version": status.version, "everywhere": not area, **why}
+            for shard, status in by_shard.items()
+            for area, why in status.suspended.items()
+        ]
+        return cls(
+            applied_version(shards, id_), sum(counts) if counts else None, coalescing, suspended, _busiest_hz(shards)
+        )
+
+    def is_suspended_in(self, version: int) -> bool:
+        """Whether some shard has suspended that very version."""
+        return any(each["version"] == version for each in self.suspended)
+
+
+def _busiest_hz(shards: Sequence[ShardStatus]) -> dict[str, float]:
+    rates: dict[str, float] = {}
+    for stream, rate_hz in (each for shard in shards for each in shard.busiest_hz.items()):
+        rates[stream] = max(rate_hz, rates.get(stream, 0.0))
+    return rates
 
 
 def read_report(connection: Connection, id_: str) -> QueryReport:

@@ -52,6 +52,19 @@ def test_the_json_of_two_roles_is_as_ever() -> None:
     )
 
 
+def test_limits_of_a_query_are_read_and_written_back_and_keep_its_activation() -> None:
+    query = Query.from_json(intruder(limits={"max_matches_per_s": 7}))
+    assert query.to_json()["limits"] == {"max_matches_per_s": 7}
+    assert Query.from_json(query.to_json()) == query
+    assert query.keeps_activation(Query.from_json(intruder()))
+
+
+@pytest.mark.parametrize("value", [0, 1_000_001, 1.5, True, "7", None])
+def test_a_limit_is_a_whole_number(value: object) -> None:
+    with pytest.raises(QueryError, match=r"limits\.max_matches_per_s"):
+        Query.from_json(intruder(limits={"max_matches_per_s": value}))
+
+
 def valley(**changes: Any) -> dict[str, Any]:
     """Three roles, two of them on one stream."""
     roles, within = {"gate": "gas", "bridge": "gas", "tower": "wind"}, [{"lo_s": 0, "hi_s": 60, "threshold": 0.5}]

@@ -97,7 +97,11 @@ def change_record(id_: str, version: int, **fields: Any) -> Record:
 
 def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record:
     queries = {id_: {"version": version, "paused": False, "matches": 0, **others} for id_, version in versions.items()}
-    return record(TOPICS.status, {"v": 1, "shard": shard, "queries": queries}, key=f"shard-{shard}".encode())
+    return shard_record(shard, queries=queries)
+
+
+def shard_record(shard: int, **fields: Any) -> Record:
+    return record(TOPICS.status, {"v": 1, "shard": shard, "queries": {}, **fields}, key=f"shard-{shard}".encode())
 
 
 ROOM = Room(10**9, 10**12)  # more than any test stores

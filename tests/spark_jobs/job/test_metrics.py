@@ -120,6 +120,21 @@ def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry
     assert [value("coincide_fusion_coalescing_slide_seconds", each) for each in (eager, lazy)] == [0.003, 0.004]
 
 
+def test_what_queries_cost_is_summed(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
+    for shard in range(2):
+        near = {"version": 1, "paused": False, "matches": 3, "episodes": 0, "work": {"seconds": 0.5, "candidates": 7}}
+        metrics.take(f"shard-{shard}".encode(), json.dumps({"queries": {"near": near}}).encode())
+    assert registry.get_sample_value("coincide_fusion_query_seconds_total", {"query": "near"}) == 1
+    assert registry.get_sample_value("coincide_fusion_query_candidates_total", {"query": "near"}) == 14
+
+
+def test_where_a_query_is_suspended_is_counted(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
+    for shard, areas in enumerate((["bay", ""], ["hill"], [])):
+        near = {"version": 1, "paused": False, "matches": 0, "episodes": 0, "suspended": {name: {} for name in areas}}
+        metrics.take(f"shard-{shard}".encode(), json.dumps({"queries": {"near": near}}).encode())
+    assert registry.get_sample_value("coincide_fusion_query_suspensions", {"query": "near"}) == 3
+
+
 def test_a_shard_that_is_no_more_does_not_count(registry: CollectorRegistry, metrics: StatusMetrics) -> None:
     metrics.take(b"shard-0", status(0, accepted=5, matches=1, version=4))
     metrics.take(b"shard-1", status(1, accepted=7, matches=3, version=2))

@@ -1,14 +1,17 @@
 """The stateful operator without a JVM: Spark's own tester holds the state."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from spark_jobs.core.fusion_core import NOBODY
 from spark_jobs.job.batch_parts import BatchParts
+from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import FusionProcessor
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
@@ -27,8 +30,10 @@ class RecordingCore:
 
     values: list[bytes]
     batches: int
+    stopped: list[Mapping[str, int]] = field(default_factory=list)
 
-    def push(self, records: Sequence[InputRecord]) -> Output:
+    def push(self, records: Sequence[InputRecord], stopped: Mapping[str, int] = NOBODY) -> Output:
+        self.stopped.append(stopped)
         ordered = sorted(records, key=lambda record: (record.partition, record.offset))
         self.new = [record.value or b"" for record in ordered]
         self.values += self.new
@@ -49,14 +54,15 @@ class RecordingCore:
 @dataclass
 class RecordingCores:
     restored: list[tuple[int, bytes, list[bytes]]] = field(default_factory=list)
+    stopped: list[Mapping[str, int]] = field(default_factory=list)  # that the cores were told, part by part
 
     def create(self, shard: int) -> RecordingCore:
-        return RecordingCore([], 0)
+        return RecordingCore([], 0, self.stopped)
 
     def restore(self, shard: int, header: bytes, slots: Iterable[bytes]) -> RecordingCore:
         kept = list(slots)
         self.restored.append((shard, header, kept))
-        return RecordingCore([value for slot in kept for value in slot.split(b"+")], int(header))
+        return RecordingCore([value for slot in kept for value in slot.split(b"+")], int(header), self.stopped)
 
 
 @pytest.fixture
@@ -111,6 +117,18 @@ def test_a_batch_of_many_bytes_is_pushed_in_parts_and_tells_its_status_once(
     assert written(second)[-1] == ("s", b"status", status(2))
     assert sorted(tester.peekMapState("slots", 0)) == [(1,), (2,)]
     assert written(tester.testInPandas(0, batch(b"w")))[0][2] == b"x+y+z+w"
+
+
+def test_every_part_of_a_batch_is_told_which_queries_are_stopped_by_now(
+    cores: RecordingCores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda **_: BatchParts(most_part_bytes=1))
+    ahead = Mock(ControlAhead)
+    ahead.stopped.side_effect = [{}, {"near": 2}]
+    processor = FusionProcessor(cores, f"checkpoint-{next(_checkpoints)}", KEY_OF_SHARD, TOPICS, lambda: ahead)
+    TwsTester(processor).testInPandas(0, batch(b"x", b"y"))
+    ahead.begin.assert_called_once()
+    assert cores.stopped == [{}, {"near": 2}]
 
 
 def test_each_shard_has_a_core_that_stays_in_memory_between_batches(tester: TwsTester, cores: RecordingCores) -> None:

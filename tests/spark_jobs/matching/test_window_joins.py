@@ -17,6 +17,8 @@ FOUR_STREAMS = {**STREAMS, "t": Stream("t", max_delay_s=20, longest_template_s=8
 KAMIOKANDE, IMB, BAKSAN = SN1987A
 P, S, T = Row("p1", 1000), Row("s1", 1001, stream="s", sensor="south"), Row("t1", 1002, stream="t", sensor="tower")
 
+WORK = {"seconds": 0.0, "candidates": 1}  # of a core without a clock
+
 
 def valley(window_s: float = 1.5, **more: Any) -> dict[str, Any]:
     """A path of three streams."""
@@ -138,7 +140,9 @@ def test_another_window_starts_anew_and_a_pause_does_not() -> None:
     assert pairs(fused.push([frame(3, [Row("s3", 1001, stream="s", sensor="south")])])) == [("p1", "s3", "t1")]
     output = fused.push([put(3, valley(1.6), 4), frame(4, [Row("s4", 1001, stream="s", sensor="south")])])
     assert pairs(output) == []
-    assert status(output)["queries"] == {"valley": {"version": 4, "paused": False, "matches": 1, "episodes": 0}}
+    assert status(output)["queries"] == {
+        "valley": {"version": 4, "paused": False, "matches": 1, "episodes": 0, "work": WORK}
+    }
 
 
 def test_a_set_that_was_completed_in_a_pause_is_superseded_all_the_same() -> None:

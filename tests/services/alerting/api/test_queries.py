@@ -2,7 +2,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import query, status_record
+from tests.services.alerting.records import query, shard_record, status_record
 
 
 def test_the_life_of_a_query(api: Api) -> None:
@@ -57,6 +57,46 @@ def test_a_change_that_changes_nothing_makes_no_version(api: Api) -> None:
     ):
         assert (response.status_code, response.headers["etag"]) == (200, '"1"')
     assert len(api.kafka.topic) == 1
+
+
+def test_a_suspended_query_says_why_and_to_resume_it_makes_a_new_version(api: Api) -> None:
+    path, seen = "/v1/queries/intruder", {"If-Match": "*"}
+    api.client.put(path, json=query())
+    why = {"limit": "max_matches_per_s", "allowed": 5000, "reached": 5004, "received_at_us": 7}
+    why |= {"area": "bay", "sensor": "geo-1", "id": "d-1"}
+    api.store(status_record(0, {"intruder": 1}), status_record(1, {"intruder": 1}, suspended={"bay": why}))
+    expected = [{"shard": 1, "version": 1, "everywhere": False, **why}]
+    assert api.client.get(path).json()["suspended"] == expected
+    assert api.client.get("/v1/queries").json()["items"][0]["suspended"] == expected
+    assert api.client.put(path, json=query(), headers=seen).headers["etag"] == '"1"'  # not by the way
+    assert api.client.post(f"{path}/resume", headers=seen).headers["etag"] == '"2"'
+    assert api.client.post(f"{path}/resume", headers=seen).headers["etag"] == '"2"'  # on its way
+    api.store(status_record(1, {"intruder": 2}))
+    assert api.client.get(path).json()["suspended"] == []
+
+
+def test_a_query_is_judged_by_the_busiest_area_when_it_is_put(api: Api) -> None:
+    path, seen = "/v1/queries/intruder", {"If-Match": "*"}
+    assert api.client.put(path, json=query()).json()["warnings"] == []
+    api.store(
+        shard_record(0, busiest_hz={"seismic": 900.0, "acoustic": 2.0}), shard_record(1, busiest_hz={"acoustic": 700.0})
+    )
+    [warning] = api.client.get(path).json()["warnings"]
+    assert "up to 2.6e+03 candidates per detection" in warning  # 4 s / 0.6, and 900 * 700 / 1,600 a second
+    assert "max_matches_per_detection is 1000" in warning
+    limited = {**query(), "limits": {"max_matches_per_detection": 20}}
+    refused = api.client.put(path, json=limited, headers=seen)
+    assert (refused.status_code, refused.json()["field"]) == (422, "within")
+    assert api.client.put(path, json={**limited, "equal": "attributes.key"}, headers=seen).json()["warnings"] == []
+    assert api.client.post(f"{path}/pause", headers=seen).status_code == 200  # nothing keeps a person from that
+
+
+def test_sixteen_roles_without_keys_are_refused_before_anything_has_come(api: Api) -> None:
+    roles = {f"r{nth}": "seismic" for nth in range(16)}
+    wide = {"from": roles, "form": "clique", "within": [{"window_s": 60, "threshold": 0.1}]}
+    refused = api.client.put("/v1/queries/wide", json=wide)
+    assert refused.status_code == 422
+    assert "max_candidates_per_detection is 50000" in refused.json()["detail"]
 
 
 def test_nobody_overwrites_what_they_have_not_seen(api: Api) -> None:

@@ -1,0 +1,58 @@
+"""Judgement of a query when it is put: what it would look at by chance, at the rates that fusion has seen."""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from coincide.errors import QueryError
+from coincide.queries import AnyQuery, Query, query_from_json
+from coincide.queries.expected_work import expected_work
+from services.common.problem import Problem
+from services.common.settings import Streams
+
+REFUSED_BEYOND = 100  # times the limit: what is expected is an upper bound, and rates may fall
+MATCHES_PER_DETECTION, CANDIDATES_PER_DETECTION = 1_000, 50_000  # the fusion job's defaults
+
+
+def warnings(document: Mapping[str, Any], rates: Mapping[str, float], streams: Streams) -> list[str]:
+    """Return a sentence where the query can be expected to be suspended by chance matches alone."""
+    try:
+        query = _parsed(json.dumps(document))
+        sentence, beyond = _expectation(query, rates, streams)
+    except (QueryError, KeyError):  # written by a newer version of alerting, or its stream is not declared any more
+        return []
+    return [sentence] if beyond > 1 else []
+
+
+@lru_cache(maxsize=1_000)
+def _parsed(document: str) -> AnyQuery:
+    return query_from_json(json.loads(document))
+
+
+def refuse_hopeless(query: AnyQuery, rates: Mapping[str, float], streams: Streams) -> None:
+    """Raise a Problem, 422, for a query that looks at a hundred times as much as a limit allows."""
+    if isinstance(query, Query) and query.is_filtered:
+        return  # nobody knows how few detections the filters admit
+    sentence, beyond = _expectation(query, rates, streams)
+    if beyond > REFUSED_BEYOND:
+        raise Problem(422, f"within: {sentence}", field="within")
+
+
+def _expectation(query: AnyQuery, rates: Mapping[str, float], streams: Streams) -> tuple[str, float]:
+    """Return what is to be expected, and how many times the limit that is."""
+    if not isinstance(query, Query):
+        return "", 0.0
+    expected = expected_work(query, rates, streams)
+    if expected is None:
+        return "", 0.0
+    limits = query.limits
+    if len(query.roles) == 2:
+        name, most = "max_matches_per_detection", limits.max_matches_per_detection or MATCHES_PER_DETECTION
+    else:
+        name, most = "max_candidates_per_detection", limits.max_candidates_per_detection or CANDIDATES_PER_DETECTION
+    sentence = (
+        f"chance alone may give up to {expected.candidates_per_detection:.2g} candidates per detection at the rates of "
+        f"the busiest area, and {name} is {most}: choose narrower windows, fewer roles, higher thresholds or `equal`"
+    )
+    return sentence, expected.candidates_per_detection / most

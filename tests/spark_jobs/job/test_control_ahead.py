@@ -1,0 +1,97 @@
+"""Looking ahead on the queries topic: when it is read, and what it says of each query."""
+
+import json
+from typing import Any, NamedTuple
+
+from kafka.errors import KafkaError
+
+from spark_jobs.job.control_ahead import ControlAhead
+from spark_jobs.settings import FusionSettings
+
+
+class Record(NamedTuple):
+    partition: int
+    offset: int
+    value: bytes | None
+
+
+class Topic:
+    """A topic of one partition, its reader, and a clock that a read moves on by a tenth of a second."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.now_s = 1000.0
+        self.reads = self.connections = 0
+        self.is_away = False
+
+    def add(self, name: str, version: int, **fields: Any) -> None:
+        value = json.dumps({"v": 1, "id": name, "version": version, **fields}).encode()
+        self.records.append(Record(0, len(self.records), value))
+
+    def ahead(self) -> ControlAhead:
+        return ControlAhead(FusionSettings(), self.connect, lambda: self.now_s)
+
+    def connect(self, _: FusionSettings) -> "Topic":
+        self.connections += 1
+        self.unread = 0
+        return self
+
+    def follow(self, topic: str) -> None:
+        assert topic == "coincide.queries"
+
+    def end_offsets(self, topics: list[str]) -> dict[tuple[str, int], int]:
+        if self.is_away:
+            raise KafkaError("away")
+        self.reads += 1
+        return {(topic, 0): len(self.records) for topic in topics}
+
+    def poll(self, wait_s: float) -> list[Record]:
+        self.now_s += wait_s
+        start, self.unread = self.unread, min(self.unread + 2, len(self.records))
+        return self.records[start : self.unread]
+
+
+def test_before_the_first_batch_it_reads_all_and_the_newest_version_counts() -> None:
+    topic = Topic()
+    for name, version, fields in (
+        ("gone", 1, {}),
+        ("gone", 2, {"removed": True}),
+        ("back", 3, {"paused": True}),
+        ("back", 4, {}),
+        ("paused", 5, {"paused": True}),
+        ("paused", 4, {}),
+    ):
+        topic.add(name, version, **fields)
+    topic.records += [Record(0, 6, None), Record(0, 7, b"no JSON")]
+    ahead = topic.ahead()
+    ahead.begin()
+    assert ahead.stopped() == {"gone": 2, "paused": 5}
+
+
+def test_later_batches_read_only_if_they_last() -> None:
+    topic = Topic()
+    ahead = topic.ahead()
+    for _ in range(3):
+        ahead.begin()
+        assert ahead.stopped() == {}
+        topic.now_s += 0.5
+    assert topic.reads == 1
+    topic.add("near", 2, removed=True)
+    topic.now_s += 0.6
+    assert ahead.stopped() == {"near": 2}
+    assert (topic.reads, topic.connections) == (2, 1)
+
+
+def test_without_kafka_it_knows_what_it_knew_and_tries_again() -> None:
+    topic = Topic()
+    topic.add("near", 2, removed=True)
+    ahead = topic.ahead()
+    assert ahead.stopped() == {"near": 2}
+    topic.is_away = True
+    topic.now_s += 2
+    assert ahead.stopped() == {"near": 2}
+    topic.is_away = False
+    topic.add("far", 1, paused=True)
+    topic.now_s += 2
+    assert ahead.stopped() == {"near": 2, "far": 1}
+    assert topic.connections == 2
