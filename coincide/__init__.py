@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from coincide.coalescing import coalesce as coalesce
     from coincide.coalescing import coalesce_readings as coalesce_readings
     from coincide.coalescing import validity as validity
+    from coincide.constraints import AtLeast as AtLeast
     from coincide.constraints import ConstraintGraph as ConstraintGraph
     from coincide.constraints import Edge as Edge
     from coincide.constraints import Window as Window
@@ -51,7 +52,7 @@ _NAMES = {
     "arrays.changes": "Changes",
     "coalescing": "Bounded Decreasing EagerCoalescing Equal Increasing LazyCoalescing Quantised Runs WindowExtent "
     "coalesce coalesce_readings validity",
-    "constraints": "ConstraintGraph Edge Window",
+    "constraints": "AtLeast ConstraintGraph Edge Window",
     "errors": "CoincideError",
     "joins": "Detections Pairs Tuples timing_join window_join",
     "live": "TimingJoin WindowJoin",

@@ -47,8 +47,10 @@ WIDE = {
     "sensors": "any",
 }
 VALLEY = {**WIDE, "id": "valley", "form": "clique", "at_least": 2}
+HEARD = {**VALLEY, "id": "heard", "at_least": {"of": ["a", "b"], "count": 1}}
 SAME_OBJECT = {**WIDE, "id": "same", "form": "path", "equal": "attributes.object"}
 NARROW = {**QUERY, "id": "narrow", "limits": {"max_matches_per_s": 1}}
+HAND_WRITTEN = (QUERY, VALLEY, HEARD, SAME_OBJECT, NARROW)
 NOON_US = 1_700_000_000_000_000
 SENSORS = {
     "geophone": Sensor("geophone", "bay", {"seismic": Histogram.normal(sigma_s=0.2, buckets=4)}),
@@ -82,7 +84,7 @@ def records() -> dict[str, list[bytes]]:
         "no object",
     )
     late = post(detection("geophone", NOON_US, id="late"))
-    queries = [Query.from_json(query) for query in (QUERY, VALLEY, SAME_OBJECT, NARROW)]
+    queries = [Query.from_json(query) for query in HAND_WRITTEN]
     changes = [QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries]
     changes.append(QueryChange(1, "gone", 2, NOON_US, removed=True))
     inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
@@ -168,7 +170,7 @@ def test_what_is_no_heartbeat_is_refused(change: dict[str, Any], records: dict[s
 
 
 def test_queries_validate_as_they_are_written_by_hand() -> None:
-    assert [faults("query", query) for query in (QUERY, VALLEY, SAME_OBJECT, NARROW)] == [[], [], [], []]
+    assert [faults("query", query) for query in HAND_WRITTEN] == [[]] * len(HAND_WRITTEN)
 
 
 def test_the_scenario_has_matches_of_two_and_three_members(records: dict[str, list[bytes]]) -> None:
@@ -228,6 +230,8 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "one edge for all of any graph": lambda r: r["query"].update(form="graph", within=[LOOSE]),
         "a form that is none": lambda r: r["query"].update(form="ring"),
         "one of so many": lambda r: r["query"].update(at_least=1),
+        "so many of nobody": lambda r: r["query"].update(at_least={"of": [], "count": 1}),
+        "some of these": lambda r: r["query"].update(at_least={"of": ["a"]}),
         "an attribute by another name": lambda r: r["query"].update(equal="object"),
         "a gap that is none": lambda r: r["query"].update(coalesce={"gap_s": -1}),
         "no room for any match": lambda r: r["query"].update(limits={"max_matches_per_s": 0}),

@@ -93,7 +93,7 @@ class ConstraintGraph:
     def __post_init__(self) -> None:
         refuse_bad_roles(self.roles)
         refuse_bad_edges(self.roles, self.edges)
-        apart = self._apart()
+        apart = roles_apart(self, self.roles)
         if apart:
             raise GraphError("edges", sorted(apart), f"chains of edges from every role to {self.roles[0]!r}")
         if (np.diagonal(self.window_bounds_us) < -len(self.edges)).any():  # each window is rounded to a microsecond
@@ -198,18 +198,19 @@ class ConstraintGraph:
             upper[a, b], upper[b, a] = hi_us, -lo_us
         return upper
 
-    def _apart(self) -> set[str]:
-        """Roles that no chain of edges connects with the first one."""
-        reached, waiting = set(), [self.roles[0]]
-        while waiting:
-            role = waiting.pop()
-            if role not in reached:
-                reached.add(role)
-                waiting += self.neighbours(role)
-        return set(self.roles) - reached
-
     def _windows(self) -> list[str]:
         return [f"{edge.a}-{edge.b}: {edge.window.lo_s} to {edge.window.hi_s} s" for edge in self.edges]
+
+
+def roles_apart(graph: ConstraintGraph, roles: Sequence[str]) -> set[str]:
+    """Return those of some roles that no chain of edges between them connects with the first."""
+    reached, waiting = set(), [roles[0]]
+    while waiting:
+        role = waiting.pop()
+        if role not in reached:
+            reached.add(role)
+            waiting += [other for other in graph.neighbours(role) if other in roles]
+    return set(roles) - reached
 
 
 def implied_bounds(upper_us: Int64Array) -> Int64Array:

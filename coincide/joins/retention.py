@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array
-from coincide.constraints.graph import ConstraintGraph, implied_bounds
+from coincide.constraints.graph import UNBOUNDED_US, ConstraintGraph, implied_bounds
 from coincide.constraints.window import Window
+from coincide.joins.tuples.set_plan import SetPlan
 from coincide.stream import Stream
 
 ROUNDING_US = 2  # earliest is rounded down, latest up and the window to the nearest: all that together is below this
@@ -53,11 +54,12 @@ def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Ar
     return _reaches(apart_us, graph, streams)
 
 
-def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
-    """`reaches_us` of a clique whose members may be absent, to know which sets were maximal before an event.
+def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream], plan: SetPlan | None = None) -> Int64Array:
+    """`reaches_us` of a graph whose members may be absent, to know which sets were maximal before an event.
 
-    An event decides about a set that it fits into, and one more event may join that set later. Two edges lie between
-    those two events, which may have the same role. An absent member bounds nothing.
+    In a clique an event decides about a set that it fits into, and one more event may join that set later. Two edges
+    lie between those two events, which may have the same role. An absent member bounds nothing. `plan` says which
+    members are required, if some are.
 
     Examples
     --------
@@ -67,12 +69,34 @@ def set_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int
     >>> reaches_us(graph, declared).tolist(), set_reaches_us(graph, declared).tolist()
     ([-16000004, -13000002, -16000004], [-32000004, -24000004, -32000004])
     """
+    if plan is not None and plan.any_required:
+        return _required_reaches_us(graph, streams, plan)
     edge_us = _latest_bounds_us(graph, streams)
     apart_us, roles = edge_us.copy(), np.arange(len(edge_us))
     for through in roles:
         others = roles[roles != through]
         at = np.ix_(others, others)
         apart_us[at] = np.maximum(apart_us[at], edge_us[others, through, None] + edge_us[through, others])
+    return _reaches(apart_us, graph, streams)
+
+
+def _required_reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream], plan: SetPlan) -> Int64Array:
+    """`set_reaches_us` where some roles are required: as far as the search goes from an event that is on time.
+
+    The search goes along edges by way of required members alone, which no set goes without. It meets every member of
+    a set so, and every event that decides whether the set was maximal without its last member.
+    """
+    edge_us = _latest_bounds_us(graph, streams)
+    apart_us = np.full_like(edge_us, -UNBOUNDED_US)
+    np.fill_diagonal(apart_us, 0)  # its own delay
+    for first, arriving in enumerate(plan.kinds):
+        met = [(first, 0)]  # the kind of each member that is met, and how much later the arriving one may be
+        for place, kind in plan.reaching(first):
+            near, later_us = met[place]
+            one, other = plan.kinds[kind][0], plan.kinds[near][-1]  # of one kind, two different roles
+            met.append((kind, later_us + int(edge_us[one, other])))
+            at = np.ix_(plan.kinds[kind], arriving)
+            apart_us[at] = np.maximum(apart_us[at], met[-1][1])
     return _reaches(apart_us, graph, streams)
 
 

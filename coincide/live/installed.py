@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import CodeArray
+from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import JoinCondition, SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.errors import DetectionsError, GraphError
@@ -44,7 +45,7 @@ class WindowCondition:
     graph: ConstraintGraph
     streams: Mapping[str, str] | None = None
     threshold: float | None = None
-    at_least: int | None = None
+    at_least: int | AtLeast | None = None
     sensors: SensorRule = "different"
     max_candidates: int = MOST_CANDIDATES
 
@@ -155,7 +156,7 @@ class InstalledTuples:
         self.search = InstalledPattern(pattern, buffers, limits, since)
         self._labels, self._buffers = labels, buffers
         self._may_meet = labels.have_equal_keys if labels.is_keyed else None
-        reaches = reaches_us(graph, roles) if condition.at_least is None else set_reaches_us(graph, roles)
+        reaches = reaches_us(graph, roles) if pattern.plan is None else set_reaches_us(graph, roles, pattern.plan)
         self.reach_us = farthest_by_stream(reaches, tuple(stream_of.values()))
 
     def changes(self, new: Mapping[SourceName, Events]) -> tuple[Tuples, Tuples]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy.typing as npt
 
 from coincide.arrays.changes import Changes
+from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.errors import GraphError
@@ -50,9 +51,9 @@ class WindowJoin(LiveJoin[Tuples]):
         `window_join`).
     threshold : float, optional
         In (0, 1]: the least joint probability.
-    at_least : int, optional
-        Cliques only: so many members are enough, at least 2. The answer is then the sets of compatible events that
-        cannot grow; what grows later is retracted.
+    at_least : int or AtLeast, optional
+        As in `window_join`: so many members are enough. The answer is then the sets of compatible events that cannot
+        grow; what grows later is retracted.
     sensors : {"different", "same", "any"}
     keyed : bool
         Whether every batch comes with keys; only events with equal keys meet.
@@ -71,7 +72,8 @@ class WindowJoin(LiveJoin[Tuples]):
     ------
     CoincideError
         Streams that are not the graph's, a threshold, rule or bound that cannot be used, an open window, `at_least`
-        for a graph that is no clique or with more members than it has, or for streams that play several roles.
+        for a graph whose members it would not leave connected, for more members than there are, or for streams that
+        play several roles.
 
     Examples
     --------
@@ -94,7 +96,7 @@ class WindowJoin(LiveJoin[Tuples]):
         graph: ConstraintGraph,
         streams: Iterable[Stream] | Mapping[str, Stream],
         threshold: float | None = None,
-        at_least: int | None = None,
+        at_least: int | AtLeast | None = None,
         sensors: SensorRule = "different",
         *,
         keyed: bool = False,

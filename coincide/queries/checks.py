@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from coincide.constraints.at_least import AtLeast, checked_at_least
 from coincide.constraints.graph import ConstraintGraph
-from coincide.errors import QueryError
+from coincide.errors import GraphError, QueryError
 from coincide.probability.joint.member_links import Links
 from coincide.queries.edges import Within
 from coincide.stream import LONGEST_NAME, NAME
@@ -50,12 +51,12 @@ def refuse_unless_thresholds(within: Sequence[Within], joint_threshold: float | 
             raise QueryError(f"within[{number}].threshold", f"is missing: {allowed}")
 
 
-def refuse_unless_at_least(at_least: object, roles: int, form: str, *, is_clique: bool) -> None:
-    """Refuse a number of members that makes no sense, and forms in which members cannot be left out."""
-    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 2 <= at_least < roles:
-        raise QueryError("at_least", f"is {at_least!r}: a whole number from 2 to less than the {roles} roles")
-    if not is_clique:
-        raise QueryError("at_least", f"needs a clique: in a {form} the members that are left out hold others together")
+def refuse_unless_at_least(at_least: AtLeast, graph: ConstraintGraph) -> None:
+    """Refuse a number of members that makes no sense, and roles that do not leave the others connected."""
+    try:
+        checked_at_least(at_least, graph, all_may_be_needed=False)
+    except GraphError as error:
+        raise QueryError(error.field, error.message) from None
 
 
 def refuse_unless_affordable(graph: ConstraintGraph) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import get_args
+from typing import Any, get_args
 
+from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph, Edge
 from coincide.constraints.interchange import Interchange
@@ -40,8 +42,8 @@ class Query:
         What the edges are to make, checked: a path in the order of the roles, or one edge for every two roles.
     joint_threshold : float, optional
         In (0, 1]: the least probability that all edges hold at once.
-    at_least : int, optional
-        From 2 to less than the number of roles, in a clique: so many members will do.
+    at_least : AtLeast, optional
+        How many members will do, of a clique or beside required roles; fewer than all.
     equal : str, optional
         "attributes." and a name: members have equal values (JSON scalars other than null) of that attribute.
     coalesce : EpisodeRule, optional
@@ -70,6 +72,14 @@ class Query:
     ...     "form": "clique", "within": [{"window_s": 10}], "joint_threshold": 0.04, "at_least": 2})
     >>> len(burst.within), burst.graph.form, burst.interchange.groups
     (3, 'clique', ((0, 1, 2),))
+
+    Two of three microphones and the camera:
+
+    >>> scene = Query.from_json({"id": "scene", "from": {"m1": "shot", "m2": "shot", "m3": "shot", "camera": "flash"},
+    ...     "within": [{"between": ["camera", each], "window_s": 2, "threshold": 0.5} for each in ("m1", "m2", "m3")],
+    ...     "at_least": {"of": ["m1", "m2", "m3"], "count": 2}})
+    >>> scene.required, scene.interchange.groups
+    (('camera',), ((0, 1, 2), (3,)))
     """
 
     id: str
@@ -78,7 +88,7 @@ class Query:
     sensors: SensorRule = "different"
     form: Form | None = None
     joint_threshold: float | None = None
-    at_least: int | None = None
+    at_least: AtLeast | None = None
     equal: str | None = None
     coalesce: EpisodeRule | None = None
     filters: tuple[RoleFilter, ...] = ()
@@ -96,11 +106,10 @@ class Query:
         if self.joint_threshold is not None:
             refuse_unless_probability("joint_threshold", self.joint_threshold)
         checks.refuse_unless_thresholds(self.within, self.joint_threshold)
-        graph = self.graph
-        checks.refuse_unless_affordable(graph)
-        _ = self.interchange  # raises if there are too many ways to swap roles
+        checks.refuse_unless_affordable(self.graph)
         if self.at_least is not None:
-            checks.refuse_unless_at_least(self.at_least, len(names), graph.form, is_clique=graph.is_clique)
+            checks.refuse_unless_at_least(self.at_least, self.graph)
+        _ = self.interchange  # raises if there are too many ways to swap roles
         if self.equal is not None:
             checks.refuse_unless_attribute("equal", self.equal)
         if self.coalesce is not None:
@@ -110,6 +119,12 @@ class Query:
     def streams(self) -> tuple[str, ...]:
         """The stream of each role, in the order of "from"."""
         return tuple(stream for _, stream in self.roles)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The roles that every match has a member of, in the order of "from"."""
+        names = self.graph.roles
+        return names if self.at_least is None else self.at_least.required(names)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -154,8 +169,9 @@ class Query:
         id).
         """
         thresholds = [edge.threshold or 0.0 for edge in self.graph.edges]
+        kinds = [(source, role in self.required) for (role, _), source in zip(self.roles, self.sources, strict=True)]
         try:
-            return Interchange.of(self.graph, thresholds, self.sources)
+            return Interchange.of(self.graph, thresholds, kinds)
         except GraphError as error:
             raise QueryError("from", str(error)) from None
 
@@ -165,7 +181,8 @@ class Query:
 
     def _scope(self) -> tuple[object, ...]:
         bounds_us = self.graph.upper_us((edge.window.lo_us, edge.window.hi_us) for edge in self.graph.edges)
-        return self.roles, self.sources, bounds_us.tobytes(), self.sensors, self.at_least, self.equal
+        count = None if self.at_least is None else self.at_least.count
+        return self.roles, self.sources, bounds_us.tobytes(), self.sensors, self.required, count, self.equal
 
     @classmethod
     def from_json(cls, obj: object) -> Query:
@@ -179,6 +196,8 @@ class Query:
         given |= {"areas": globs("areas", fields), "filters": filters}
         if "joint_threshold" in given:
             given["joint_threshold"] = as_float(given["joint_threshold"])
+        if "at_least" in given:
+            given["at_least"] = at_least_of(given["at_least"])
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
         limits = MatchLimits.from_json(fields.get("limits", {}))
         query = cls(fields["id"], roles, within, fields.get("sensors", "different"), **given, limits=limits)
@@ -196,7 +215,24 @@ class Query:
         written: dict[str, object] = {"id": self.id, "from": roles, "within": within, "sensors": self.sensors}
         written |= {"areas": list(self.areas)} if self.areas else {}
         written |= {name: value for name in OPTIONAL if (value := getattr(self, name)) is not None}
+        written |= {} if self.at_least is None else {"at_least": at_least_to_json(self.at_least)}
         if self.coalesce is not None:
             written["coalesce"] = self.coalesce.to_json()
         limits = self.limits.to_json()
         return {**written, "limits": limits} if limits else written
+
+
+def at_least_of(given: Any) -> AtLeast:
+    """Read how many members will do: of all roles a number, of some an object; the graph says which numbers."""
+    if not isinstance(given, Mapping):
+        return AtLeast(given)
+    fields = given_fields("at_least", given, ("of", "count"), ("of", "count"))
+    of = fields["of"]
+    if not isinstance(of, list) or not all(isinstance(role, str) for role in of):
+        raise QueryError("at_least.of", f"is {of!r}: a list of roles")
+    return AtLeast(fields["count"], of)
+
+
+def at_least_to_json(at_least: AtLeast) -> object:
+    """Return what `at_least_of` reads."""
+    return at_least.count if at_least.of is None else {"of": list(at_least.of), "count": at_least.count}

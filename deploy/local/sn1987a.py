@@ -47,7 +47,8 @@ def expected_matches(query: Query) -> set[frozenset[str]]:
     All edges of `query` have the same window and threshold, as those of the demo's queries have.
     """
     expected: set[frozenset[str]] = set()
-    for members in range(len(query.roles), (query.at_least or len(query.roles)) - 1, -1):
+    roles = query.graph.roles
+    for members in range(len(roles), (query.at_least.fewest(roles) if query.at_least else len(roles)) - 1, -1):
         for detectors in itertools.combinations(DETECTORS, members):
             together = set(_joined(query, detectors))
             expected |= {each for each in together if not any(each < larger for larger in expected)}

@@ -8,6 +8,7 @@ from coincide import Stream
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.joins.lateness import late_by_us
 from coincide.joins.retention import ROUNDING_US, reaches_us, set_reaches_us
+from coincide.joins.tuples.set_plan import SetPlan
 from coincide.queries import Query, ReadingsQuery
 from spark_jobs.core.control import ActiveQuery, ActiveReadings
 from spark_jobs.rows.event_table import EventColumns
@@ -56,6 +57,10 @@ def _reach_us(query: Query | ReadingsQuery, streams: Mapping[str, Stream]) -> In
         reach[codes[query.stream]] -= query.reach_us
         return reach
     played = {role: streams[stream] for role, stream in query.roles}
-    of_roles = reaches_us(query.graph, played) if query.at_least is None else set_reaches_us(query.graph, played)
+    if query.at_least is None:
+        of_roles = reaches_us(query.graph, played)
+    else:
+        plan = SetPlan.of(query.graph, query.at_least, query.interchange.groups)
+        of_roles = set_reaches_us(query.graph, played, plan)
     np.minimum.at(reach, [codes[stream] for stream in query.streams], of_roles)
     return reach

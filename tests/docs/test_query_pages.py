@@ -23,7 +23,14 @@ OF_COALESCING: list[dict[str, Any]] = [json.loads(block) for block in blocks(COA
 QUERIES = {document["id"]: document for document in SHOWN if "id" in document}
 EVENTS = blocks(READ, "text")
 GRAPHS = {"gas-cloud": "gas_cloud", "object": "cameras", "burst": "burst"}
-FORMS = {"intruder": "binary", "loud-shots": "binary", "burst": "clique", "gas-cloud": "path", "object": "graph"}
+FORMS = {
+    "intruder": "binary",
+    "loud-shots": "binary",
+    "burst": "clique",
+    "gas-cloud": "path",
+    "object": "graph",
+    "seen-and-heard": "graph",
+}
 
 
 def test_there_is_a_query_of_every_form() -> None:

@@ -70,7 +70,7 @@ class SlowQuery:
     edges: list[SlowEdge]
     sensors: str
     joint_threshold: float | None
-    at_least: int | None
+    at_least: int | dict[str, Any] | None
     equal: str
     version: int
     paused: bool
@@ -106,14 +106,24 @@ class SlowQuery:
     def completed_by(self, new: SlowRow, rows: Sequence[SlowRow]) -> Iterator[tuple[str, Names, tuple[str, ...]]]:
         """Yield id, members and superseded ids of each match whose last member is `new`, the last of the rows."""
         earlier = [row for row in rows[self.activation : -1] if row.area == new.area]
-        fewest = self.at_least or len(self.roles)
         for players in self._with(new, earlier):
-            if len(players) < fewest or self._grows(players, [*earlier, new]):
+            if not self._is_enough(players) or self._grows(players, [*earlier, new]):
                 continue
             before = self.in_order({role: row for role, row in players.items() if row is not new})
-            was_maximal = len(before) >= fewest and not self._grows(before, earlier)
+            was_maximal = self._is_enough(before) and not self._grows(before, earlier)
             names = tuple((role, *row.name) for role, row in players.items())
-            yield self._id(players), names, (self._id(before),) if self.at_least and was_maximal else ()
+            yield self._id(players), names, (self._id(before),) if was_maximal else ()
+
+    @property
+    def _optional(self) -> list[str]:
+        if isinstance(self.at_least, dict):
+            return list(self.at_least["of"])
+        return [] if self.at_least is None else list(self.roles)
+
+    def _is_enough(self, players: Players) -> bool:
+        count = self.at_least["count"] if isinstance(self.at_least, dict) else self.at_least or 0
+        required = self.roles.keys() - self._optional
+        return required <= players.keys() and len(players.keys() - required) >= count
 
     def candidates(self, new: SlowRow, rows: Sequence[SlowRow]) -> int:
         """Count the candidates that a row completes: tuples before they are judged, or the sets that are looked at."""
@@ -122,10 +132,10 @@ class SlowQuery:
         return SetCandidates(self, new, [row for row in rows[self.activation : -1] if row.area == new.area]).count()
 
     def _with(self, new: SlowRow, earlier: Sequence[SlowRow]) -> list[Players]:
-        """Return every compatible choice that contains the row, each once; without at_least the whole ones do."""
+        """Return every compatible choice that contains the row, each once; required roles are filled first."""
         found = self._distinct([{role: new} for role in self.roles if self.may_play(new, role)])
-        if self.at_least is None:
-            return self._distinct([whole for players in found for whole in self._whole(players, earlier)])
+        if len(self._optional) < len(self.roles):
+            found = self._distinct([whole for players in found for whole in self._whole(players, earlier)])
         for row in earlier:
             found += self._distinct([grown for players in found for grown in self._grown(players, row)])
         return found
@@ -133,7 +143,7 @@ class SlowQuery:
     def _whole(self, players: Players, earlier: Sequence[SlowRow]) -> list[Players]:
         """Fill one role after the other, each beside one that is filled."""
         beside = {role for edge in self.edges if {edge.a, edge.b} & players.keys() for role in (edge.a, edge.b)}
-        missing = [role for role in self.roles if role not in players and role in beside]
+        missing = [role for role in self.roles if role not in players and role in beside - set(self._optional)]
         if not missing:
             return [players]
         tried = ({**players, missing[0]: row} for row in earlier if self.may_play(row, missing[0]))
@@ -143,7 +153,7 @@ class SlowQuery:
     def _grown(self, players: Players, row: SlowRow) -> Iterator[Players]:
         if any(row is other for other in players.values()):
             return
-        for role in self.roles:
+        for role in self._optional:
             if role not in players and self.may_play(row, role):
                 grown = self.in_order({**players, role: row})
                 if self.allows(grown):
@@ -174,6 +184,7 @@ class SlowQuery:
             to
             for to in renamings
             if all(self.roles[role] == self.roles[to[role]] for role in self.roles)
+            and {to[role] for role in self._optional} == set(self._optional)
             and {(to[a], to[b]): kind for (a, b), kind in edges.items()} == edges
         ]
 
@@ -189,7 +200,7 @@ class SlowQuery:
 
     def holds_jointly(self, players: Players) -> bool:
         edges = [(e.a, e.b, e.window) for e in self.edges if {e.a, e.b} <= players.keys()]
-        whole = len(players) == len(self.roles) or self.at_least is not None
+        whole = self._is_enough(players) or len(self._optional) == len(self.roles)
         if self.joint_threshold is None or len(players) < 2 or not whole:
             return True
         graph = ConstraintGraph.graph(edges, list(players))

@@ -37,7 +37,8 @@ class SetCandidates:
             level = [each for each in tried if self._stands((*each, last))]
             standing += level
         maximal = [each for each in standing if not any(set(each) < set(other) for other in standing)]
-        larger = [each for each in maximal if len(each) >= (self.query.at_least or 0)]
+        assert isinstance(self.query.at_least, int), "where some roles are required, candidates are others"
+        larger = [each for each in maximal if len(each) >= self.query.at_least]
         return looked_at + sum(self._rivals(rest) for rest in larger if self._are_judged)
 
     def _rivals(self, rest: Nodes) -> int:

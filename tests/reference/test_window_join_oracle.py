@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import ConstraintGraph, Detections, Histogram, Window
+from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Window
 from tests.reference.compatible_members import ACCURACY
 from tests.reference.constraint_graphs import CLIQUES
 from tests.reference.window_join import (
@@ -174,6 +174,28 @@ def test_a_third_member_supersedes_the_pairs() -> None:
         ({(0, 0, 0), (ABSENT, 0, 1)}, {(0, ABSENT, 0)}),
     ]
     assert members_of_result((ABSENT, 0, 1), TEN_SECONDS) == {"b": 0, "c": 1}
+
+
+SCENE = ConstraintGraph.graph([("camera", name, Window(lo_s=0, hi_s=3)) for name in ("m1", "m2", "m3")])
+HEARD = {"camera": seconds(0, 60), "m1": seconds(1, 61), "m2": seconds(2, 70), "m3": seconds(2.5, 1.5)}
+
+
+def test_two_of_three_microphones_and_the_camera() -> None:
+    mics = ("m1", "m2", "m3")
+    assert at_least_oracle(HEARD, SCENE, AtLeast(2, mics)) == {(0, 0, 0, 0), (0, 0, 0, 1)}
+    assert at_least_oracle(HEARD, SCENE, AtLeast(1, mics)) == {(0, 0, 0, 0), (0, 0, 0, 1), (1, 1, ABSENT, ABSENT)}
+    assert at_least_oracle(HEARD, SCENE, AtLeast(0, ["m3"])) == {(0, 0, 0, 0), (0, 0, 0, 1)}
+
+
+def test_only_an_optional_member_supersedes_a_set_of_required_and_enough_others() -> None:
+    pushed = [("m1", [0]), ("m2", [0]), ("camera", [0]), ("m3", [0]), ("m3", [1])]
+    assert list(supersession_oracle(HEARD, pushed, SCENE, AtLeast(2, ("m1", "m2", "m3")))) == [
+        (set(), set()),
+        (set(), set()),
+        ({(0, 0, 0, ABSENT)}, set()),
+        ({(0, 0, 0, 0)}, {(0, 0, 0, ABSENT)}),
+        ({(0, 0, 0, 1)}, set()),
+    ]
 
 
 @settings(deadline=None, max_examples=20)

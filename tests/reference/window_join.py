@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide import ConstraintGraph, Edge
+from coincide import AtLeast, ConstraintGraph, Edge
 from tests.reference.compatible_members import ACCURACY, Frames, Keys, Member, Rules, members_of
 
 # Position in its frame of each member, in the graph's order of streams; ABSENT where a stream has none.
@@ -48,7 +48,9 @@ def joint_probabilities(frames: Frames, graph: ConstraintGraph, results: Sequenc
     return [rules.joint(_present(members, positions)) for positions in results]
 
 
-def at_least_oracle(frames: Frames, graph: ConstraintGraph, m: int, key: Keys = None, **rules: Any) -> set[Positions]:
+def at_least_oracle(
+    frames: Frames, graph: ConstraintGraph, m: int | AtLeast, key: Keys = None, **rules: Any
+) -> set[Positions]:
     """Maximal compatible member sets of m or more streams' events, at most one a stream."""
     return _maximal_sets(members_of(frames, graph, key), Rules(graph, **rules), m)
 
@@ -68,7 +70,12 @@ def pushes_of(events: Iterable[tuple[str, int]], most_together: int = 1) -> list
 
 
 def supersession_oracle(
-    frames: Frames, pushes: Sequence[Push], graph: ConstraintGraph, m: int | None = None, key: Keys = None, **rules: Any
+    frames: Frames,
+    pushes: Sequence[Push],
+    graph: ConstraintGraph,
+    m: int | AtLeast | None = None,
+    key: Keys = None,
+    **rules: Any,
 ) -> Iterator[Change]:
     """Yield how the whole answer differs before and after each push; `m` None: all streams, any graph."""
     members, asked = members_of(frames, graph, key), Rules(graph, **rules)
@@ -93,8 +100,10 @@ def _results(members: Mapping[str, Sequence[Member]], rules: Rules, where: Predi
     return {each for each in every if where is None or bool(where(np.array([each], dtype=np.int64))[0])}
 
 
-def _maximal_sets(members: Mapping[str, Sequence[Member]], rules: Rules, m: int) -> set[Positions]:
+def _maximal_sets(members: Mapping[str, Sequence[Member]], rules: Rules, m: int | AtLeast) -> set[Positions]:
     """Grow compatible sets stream by stream: each is compatible without its last member too."""
+    if isinstance(m, AtLeast):
+        return _maximal_with_required(members, rules, m)
     compatible: list[dict[str, Member]] = [{}]
     for stream, events in members.items():
         grown = [{**chosen, stream: event} for chosen in compatible for event in events]
@@ -106,3 +115,17 @@ def _maximal_sets(members: Mapping[str, Sequence[Member]], rules: Rules, m: int)
 
     maximal = [chosen for chosen in compatible if len(chosen) >= m and is_maximal(chosen)]
     return {tuple(chosen[name].position if name in chosen else ABSENT for name in members) for chosen in maximal}
+
+
+def _maximal_with_required(members: Mapping[str, Sequence[Member]], rules: Rules, at_least: AtLeast) -> set[Positions]:
+    """Try every choice of an event or nobody for each role; keep those that are in no other one."""
+    optional = [role for role in members if at_least.of is None or role in at_least.of]
+    choices = product(*([*events, None] if role in optional else events for role, events in members.items()))
+    compatible = []
+    for chosen in choices:
+        present = {role: event for role, event in zip(members, chosen, strict=True) if event is not None}
+        enough = sum(role in present for role in optional) >= at_least.count
+        if enough and rules.allow(present):
+            compatible.append({(role, event.position) for role, event in present.items()})
+    maximal = [dict(each) for each in compatible if not any(each < other for other in compatible)]
+    return {tuple(each.get(role, ABSENT) for role in members) for each in maximal}

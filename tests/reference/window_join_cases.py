@@ -3,15 +3,16 @@
 Template edges, windows and times are whole halves of a second, so that joint probabilities can be counted exactly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from coincide import ConstraintGraph, Detections, Histogram
+from coincide import AtLeast, ConstraintGraph, Detections, Histogram
 from coincide.constraints import SensorRule
 from tests.reference.constraint_graphs import EDGE_THRESHOLDS, FORMS, Form, satisfied_graphs
 from tests.reference.window_join import Push, pushes_of
@@ -111,6 +112,27 @@ def window_joins(
 
 def _keys(rows: int) -> st.SearchStrategy[npt.NDArray[np.str_]]:
     return st.lists(st.sampled_from("xxxy"), min_size=rows, max_size=rows).map(lambda key: np.array(key, dtype=np.str_))
+
+
+def partly_required(graph: ConstraintGraph) -> st.SearchStrategy[AtLeast]:
+    """Every way to let some roles be absent that leaves those present connected, whichever they are."""
+    some = [of for size in range(1, len(graph.roles)) for of in combinations(graph.roles, size)]
+    given = [AtLeast(count, of) for of in some for count in range(len(of) + 1) if _is_allowed(graph, count, of)]
+    return st.sampled_from(given)
+
+
+def _is_allowed(graph: ConstraintGraph, count: int, of: tuple[str, ...]) -> bool:
+    required = [role for role in graph.roles if role not in of]
+    tied = all(set(graph.neighbours(role)) & set(required) for role in of)
+    return len(required) + count >= 2 and tied and is_connected(graph, required)
+
+
+def is_connected(graph: ConstraintGraph, roles: Collection[str]) -> bool:
+    """Whether edges between some roles connect them."""
+    reached = set(list(roles)[:1])
+    for _ in roles:
+        reached |= {other for role in reached for other in graph.neighbours(role) if other in roles}
+    return reached == set(roles)
 
 
 @st.composite

@@ -128,12 +128,19 @@ def wide_queries(draw: st.DrawFn, name: str = "near") -> dict[str, Any]:
     if draw(st.booleans()):
         query["equal"] = "attributes.object"
     if (len(query["within"]) > len(roles) and draw(st.booleans())) or draw(st.booleans()):
-        query["at_least"] = 2
+        query["at_least"] = draw(st.just(2) | _partly_required(roles))
     try:
         return Query.from_json(query).to_json()
-    except QueryError:  # windows that contradict each other, at_least in a path
+    except QueryError:  # windows that contradict each other, at_least in a path, roles that are left unconnected
         assume(False)
         raise
+
+
+@st.composite
+def _partly_required(draw: st.DrawFn, roles: str) -> dict[str, Any]:
+    """The first role, at least, is required; in most graphs every other one has an edge to it."""
+    of = sorted(draw(st.sets(st.sampled_from(roles[1:]), min_size=1)))
+    return {"of": of, "count": draw(st.integers(int(len(of) == len(roles) - 1), max(0, len(of) - 1)))}
 
 
 @st.composite
@@ -141,7 +148,9 @@ def _edges(draw: st.DrawFn, roles: str) -> list[dict[str, Any]]:
     kinds = st.sampled_from([edge(window, threshold) for window in WINDOWS[1:] for threshold in THRESHOLDS[:2]])
     uniform = draw(st.sampled_from([edge(3.0, 0.07), edge(3.0, 0.31), edge(1.5, 0.07)]))
     is_uniform = draw(st.booleans())
-    pairs = draw(st.sampled_from([list(pairwise(roles)), list(combinations(roles, 2)), list(combinations(roles, 2))]))
+    star = [(roles[0], other) for other in roles[1:]]
+    clique = list(combinations(roles, 2))
+    pairs = draw(st.sampled_from([list(pairwise(roles)), star, clique, clique]))
     return [{"between": [a, b], **(uniform if is_uniform else draw(kinds))} for a, b in pairs]
 
 

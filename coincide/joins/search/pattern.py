@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from coincide.arrays.numbers import is_whole
+from coincide.constraints.at_least import AtLeast, checked_at_least
 from coincide.constraints.conditions import MemberRules, SensorRule
 from coincide.constraints.graph import ConstraintGraph
 from coincide.constraints.interchange import Interchange
@@ -15,6 +15,7 @@ from coincide.constraints.window import Window, checked_threshold
 from coincide.errors import GraphError
 from coincide.joins.stream_buffers import SourceName
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
+from coincide.joins.tuples.set_plan import SetPlan
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Pattern:
     ----------
     joint_threshold : float or None
         The least joint probability; None if the edges decide alone.
-    at_least : int or None
+    at_least : AtLeast or None
         So many members are enough. The answer is then the largest sets.
     max_candidates : int
         With `at_least`: how many sets of three and more events, the last of them one row, a search may look at.
@@ -54,7 +55,7 @@ class Pattern:
     streams: tuple[SourceName, ...]
     joint_threshold: float | None = None
     sensors: SensorRule = "different"
-    at_least: int | None = None
+    at_least: AtLeast | None = None
     max_candidates: int = MOST_CANDIDATES
 
     @classmethod
@@ -65,7 +66,7 @@ class Pattern:
         exact: Mapping[str, bool],
         joint: float | None,
         sensors: SensorRule,
-        at_least: int | None,
+        at_least: int | AtLeast | None,
         max_candidates: int,
     ) -> Pattern:
         """Return the pattern of a window join; `exact` tells of each role whether all its times are.
@@ -77,13 +78,20 @@ class Pattern:
         """
         thresholds = tuple(with_thresholds(graph, joint, exact))
         decides = len(graph.edges) > 1 and not all(exact.values())
-        least = checked_at_least(at_least, graph, streams)
+        least = least_members(at_least, graph, streams)
         return cls(graph, thresholds, streams, streams, joint if decides else None, sensors, least, max_candidates)
 
     @cached_property
     def interchange(self) -> Interchange:
         """The roles that can be swapped without changing anything."""
-        return Interchange.of(self.graph, self.thresholds, self.sources)
+        required = self.graph.roles if self.at_least is None else self.at_least.required(self.graph.roles)
+        kinds = [(source, role in required) for role, source in zip(self.graph.roles, self.sources, strict=True)]
+        return Interchange.of(self.graph, self.thresholds, kinds)
+
+    @cached_property
+    def plan(self) -> SetPlan | None:
+        """How sets are searched; None where no member may be absent."""
+        return None if self.at_least is None else SetPlan.of(self.graph, self.at_least, self.interchange.groups)
 
     @cached_property
     def edges(self) -> tuple[RoleEdge, ...]:
@@ -125,16 +133,13 @@ def with_thresholds(graph: ConstraintGraph, joint: float | None, exact: Mapping[
     return [threshold or 1.0 for threshold in thresholds]
 
 
-def checked_at_least(at_least: int | None, graph: ConstraintGraph, streams: Sequence[SourceName]) -> int | None:
-    """Return a least number of members that the graph can have, else raise GraphError."""
+def least_members(
+    at_least: int | AtLeast | None, graph: ConstraintGraph, streams: Sequence[SourceName]
+) -> AtLeast | None:
+    """Return how many members are enough in a graph whose roles have streams of their own, else raise GraphError."""
     if at_least is None:
         return None
-    if not graph.is_clique:
-        raise GraphError(
-            "at_least", at_least, f"None for a {graph.form}: only a clique's members are all tied together"
-        )
-    if not is_whole(at_least) or not 2 <= at_least <= len(graph.roles):
-        raise GraphError("at_least", at_least, f"a whole number from 2 to {len(graph.roles)}")
+    given = checked_at_least(at_least, graph)
     if len(set(streams)) < len(streams):
-        raise GraphError("at_least", at_least, "None where one stream has several roles")
-    return at_least
+        raise GraphError("at_least", given.count, "None where one stream has several roles")
+    return given

@@ -95,6 +95,12 @@ class Meeting:
         partners = (stored.ref[at], stored.template[at], stored.codec.time_us(stored.keys[at]))
         return (probing, partners) if self.as_first else (partners, probing)
 
+    @property
+    def sensors(self) -> tuple[CodeArray, CodeArray]:
+        """The sensors of the events at the first end of the edge, and at the second."""
+        probing, partners = self.probe.events.sensor[self.rows], self.probe.stored.sensor[self.at]
+        return (probing, partners) if self.as_first else (partners, probing)
+
     def where(self, keep: BoolArray) -> Meeting:
         """Return the pairs to keep."""
         if keep.all():

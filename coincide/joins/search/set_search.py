@@ -2,7 +2,8 @@
 
 A set is a match when its last member arrives. It enlarges the set of all its other members if that one was maximal
 until then. Events that fit its members and arrived before decide whether it was. So every search finds the pairs of the
-new events, and all pairs of the events that these match; `coincide.joins.tuples.maximal_sets` does the rest.
+new events, and all pairs of the events that these match; `coincide.joins.tuples.maximal_sets` does the rest. Where some
+roles are required, new events meet others by way of required members alone.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from functools import cached_property
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.constraints.conditions import allowed
 from coincide.joins.events import Events
 from coincide.joins.search.pattern import RoleEdge
 from coincide.joins.search.search import NO_EVENTS, Meeting, MemberRefs, MemberSets, Search
 from coincide.joins.stream_buffers import SourceName
+from coincide.joins.tuples.event_pairs import EventKinds
 from coincide.joins.tuples.maximal_sets import CompatibleEvents
 from coincide.joins.tuples.set_order import ABSENT, GoesBefore, absent_last, as_told, in_group_order
+from coincide.joins.tuples.set_plan import SetPlan
 
 
 def find_sets(search: Search) -> MemberSets:
@@ -32,7 +36,7 @@ def find_sets(search: Search) -> MemberSets:
     """
     nodes = _Nodes.of(search, _MeetingEvents(search).of_new())
     members, supersedes = [nodes.nobody], [nodes.nobody]
-    for sets, enlarges in nodes.compatible().growths(search.first_new_ref, search.pattern.at_least or 0):
+    for sets, enlarges in nodes.compatible().growths(search.first_new_ref, nodes.plan.fewest):
         search.work.hold(len(sets))
         members.append(nodes.as_told(sets))
         smaller = np.full_like(members[-1], ABSENT)
@@ -54,11 +58,19 @@ def find_all_sets(search: Search) -> MemberRefs:
         One event has more candidates than allowed.
     """
     nodes = _Nodes.of(search, _MeetingEvents(search).of_new())
-    sets = list(nodes.compatible().maximal(0, search.pattern.at_least or 0))
+    sets = list(nodes.compatible().maximal(0, nodes.plan.fewest))
     smaller = {tuple(each) for larger in sets for each in larger[:, 1:].tolist()}
     final = [each[[(*others, last) not in smaller for last, *others in each.tolist()]] for each in sets]
     told = nodes.table.arranged(np.concatenate([nodes.nobody, *map(nodes.as_told, final)], axis=1))
     return told.take(_first_of_each(told)) if search.pattern.interchange.symmetries else told
+
+
+def plan_of(search: Search) -> SetPlan:
+    """Return how sets are searched, of a pattern whose members may be absent."""
+    plan = search.pattern.plan
+    if plan is None:
+        raise ValueError("no member of the pattern may be absent")
+    return plan
 
 
 def _first_of_each(told: MemberRefs) -> PositionArray:
@@ -74,9 +86,50 @@ class _MeetingEvents:
 
     def of_new(self) -> list[Link]:
         """Return the pairs of new events with earlier ones, and all pairs of those; some come often."""
+        if self._plan.any_required:
+            return list(self._of_met())
         new = [(groups, met) for groups, edge in self._edges.items() for met in self._along(edge)]
         old = self._old_partners([met for _, met in new])
         return new + [(groups, met) for groups, edge in self._edges.items() for met in self._along(edge, old)]
+
+    @property
+    def _plan(self) -> SetPlan:
+        return plan_of(self.search)
+
+    def _of_met(self) -> Iterator[Link]:
+        """Yield the pairs of new events, and of the events that these meet by way of required members."""
+        met: list[list[Events]] = [[] for _ in self._plan.kinds]
+        for first, group in enumerate(self._plan.kinds):
+            new = self._near_required(first, self.search.new(group[0]))
+            for other in np.flatnonzero(self._plan.tied[first]).tolist():
+                yield from self._beside(first, other, new)
+            placed = [(first, new)]
+            for place, kind in self._plan.reaching(first):
+                near, events = placed[place]
+                meetings = [meeting for _, meeting in self._beside(near, kind, events)]
+                placed.append(
+                    (kind, _distinct([each.partners(np.ones(len(each.rows), np.bool_)) for each in meetings]))
+                )
+                met[kind].append(placed[-1][1])
+        for kind, parts in enumerate(met):
+            for other in range(len(met)):
+                if self._plan.is_probed(kind, other):
+                    yield from self._beside(kind, other, _distinct(parts))
+
+    def _near_required(self, kind: int, events: Events) -> Events:
+        """Return the events of a kind that have a partner of each required kind tied to it: others end no set."""
+        for other in np.flatnonzero(self._plan.tied[kind] & (np.array(self._plan.needed) > 0)).tolist():
+            rows = [meeting.rows for _, meeting in self._beside(kind, other, events)]
+            events = events.take(np.unique(np.concatenate([np.empty(0, np.intp), *rows])))
+        return events
+
+    def _beside(self, kind: int, other: int, events: Events) -> Iterator[Link]:
+        """Find the pairs of sorted events of a kind with all partners of another."""
+        groups = (kind, other) if (kind, other) in self._edges else (other, kind)
+        as_first = groups[0] == kind
+        if len(events):
+            meetings = self.search.meetings(self._edges[groups], events, as_first=as_first, earlier_only=False)
+            yield from ((groups, meeting) for meeting in meetings)
 
     @cached_property
     def _edges(self) -> dict[tuple[int, int], RoleEdge]:
@@ -102,7 +155,7 @@ class _MeetingEvents:
 
     def _old_partners(self, meetings: Sequence[Meeting]) -> dict[SourceName, Events]:
         """Return the partners that are no new events, of new ones with enough partners for a set; by source."""
-        first_new, least = self.search.first_new_ref, max(2, (self.search.pattern.at_least or 0) - 1)
+        first_new, least = self.search.first_new_ref, max(2, self._plan.fewest - 1)
         partners = _Counts.of([refs for met in meetings for refs in met.refs], first_new)
         by_source: dict[SourceName, list[Events]] = {}
         for met in meetings:
@@ -134,6 +187,8 @@ Link = tuple[tuple[int, int], Meeting]  # the groups of the two ends of an edge,
 
 def _distinct(parts: Sequence[Events]) -> Events:
     """Return every event once, sorted."""
+    if not parts:
+        return NO_EVENTS
     columns = ((each.area, each.detected_at_us, each.template, each.sensor, each.ref) for each in parts)
     events = Events(*map(np.concatenate, zip(*columns, strict=True)))
     return events.take(np.unique(events.ref, return_index=True)[1]).sorted()
@@ -149,6 +204,7 @@ class _Nodes:
     search: Search
     table: MemberRefs
     group: PositionArray
+    sensor: CodeArray
     pairs: PositionArray  # (2, n)
 
     @classmethod
@@ -159,15 +215,23 @@ class _Nodes:
         count = len(search.pattern.interchange.groups)
         names = members.ref * count + groups.reshape(-1, 2).T
         distinct, first = np.unique(names, return_index=True)
-        return cls(search, members.arranged(first[None]), distinct % count, np.searchsorted(distinct, names))
+        sensor = np.concatenate([np.empty((2, 0), np.int32), *(np.array(met.sensors) for _, met in links)], axis=1)
+        pairs = np.searchsorted(distinct, names)
+        return cls(search, members.arranged(first[None]), distinct % count, sensor.ravel()[first], pairs)
+
+    @property
+    def plan(self) -> SetPlan:
+        """How sets are searched."""
+        return plan_of(self.search)
 
     def compatible(self) -> CompatibleEvents:
         """Return which of them are compatible."""
         pattern = self.search.pattern
         judged = pattern.joint_threshold is not None or len(pattern.interchange.groups) < len(pattern.streams)
         holds = self._hold if judged else None
+        kinds = EventKinds(self.plan, self.group, self._may_meet) if self.plan.any_required else None
         limit, looks_at = pattern.max_candidates, self.search.work.look_at
-        return CompatibleEvents.of(self.table.ref[0], self.pairs, holds, limit, looks_at=looks_at)
+        return CompatibleEvents.of(self.table.ref[0], self.pairs, holds, limit, kinds=kinds, looks_at=looks_at)
 
     @property
     def nobody(self) -> PositionArray:
@@ -177,6 +241,11 @@ class _Nodes:
     def as_told(self, sets: PositionArray) -> PositionArray:
         """Return the node of each role, (k, n), in the roles that they are told in; `ABSENT` where there is none."""
         return as_told(self._by_role(sets), self.search.pattern.interchange, self._goes_before)
+
+    def _may_meet(self, one: PositionArray, other: PositionArray) -> BoolArray:
+        """Whether nodes whose roles have no edge may be in one set: their sensors say so."""
+        may = allowed(self.search.pattern.sensors, self.sensor[one], self.sensor[other])
+        return np.ones(len(one), np.bool_) if may is None else may
 
     def _hold(self, sets: PositionArray) -> BoolArray:
         """Whether there are enough roles for the members, and whether these reach the joint threshold, bool (n,)."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, read_only
+from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import MemberRules, SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.constraints.interchange import Interchange
@@ -22,7 +23,7 @@ from coincide.joins.labels import Keys, effective_rule, keyed_batches
 from coincide.joins.pairs.pair_join import BatchJoin
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.joins.search.installed_pattern import InstalledPattern
-from coincide.joins.search.pattern import Pattern, checked_at_least, with_thresholds
+from coincide.joins.search.pattern import Pattern, least_members, with_thresholds
 from coincide.joins.search.search import columns_of
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
@@ -97,13 +98,13 @@ class BatchTuples:
             threshold=self.joint,
         )
 
-    def maximal(self, where: Where | None, at_least: int, max_candidates: int) -> Tuples:
+    def maximal(self, where: Where | None, at_least: int | AtLeast, max_candidates: int) -> Tuples:
         """Return the maximal compatible sets of at least so many members, sorted."""
         if where is not None:
             raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
         names = [id(self.keyed[role]) for role in self.graph.roles]  # one batch in two roles is one stream
         streams = tuple(self.graph.roles[names.index(name)] for name in names)
-        least, limit = checked_at_least(at_least, self.graph, streams), checked_max_candidates(max_candidates)
+        least, limit = least_members(at_least, self.graph, streams), checked_max_candidates(max_candidates)
         pattern = Pattern(self.graph, tuple(self.thresholds), streams, streams, self.joint, self.sensors, least, limit)
         batches = [self.keyed[role] for role in self.graph.roles]
         first = np.cumsum([0, *map(len, batches)])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Tuples
@@ -24,7 +25,7 @@ def window_join(
     where: Where | None = None,
     sensors: SensorRule = "different",
     *,
-    at_least: int | None = None,
+    at_least: int | AtLeast | None = None,
     max_candidates: int = MOST_CANDIDATES,
 ) -> Tuples:
     """Tuples of one event a role that satisfy every edge of the graph, and all of them at once.
@@ -44,9 +45,10 @@ def window_join(
         Any other condition: takes positions of members, int64 (n, k), returns which to keep, bool (n,).
     sensors : {"different", "same", "any"}
         Which sensors the members may come from. Detections without a sensor differ from all others.
-    at_least : int, optional
-        Cliques only: so many members are enough, at least 2. The answer is then the sets of compatible events, at most
-        one of each role, that cannot grow; `where` is not allowed.
+    at_least : int or AtLeast, optional
+        So many members of a clique are enough, at least 2. With `AtLeast` so many members of some roles are, beside one
+        of each other role. The answer is then the sets of compatible events, at most one of each role, that cannot
+        grow; `where` is not allowed.
     max_candidates : int
         With `at_least`: how many sets of three and more events, the last of them one row, the join may look at.
 

@@ -1,6 +1,6 @@
 """What the API takes and answers about queries."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
@@ -37,6 +37,19 @@ class SourceBody(BaseModel):
     areas: list[str] | None = Field(None, description="Names of areas; * stands for any characters, ? for one.")
 
 
+class AtLeastBody(BaseModel):
+    """So many of some roles will do; all other roles are required."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: list[str] = Field(
+        min_length=1,
+        max_length=16,
+        description="Roles that may be absent. Edges connect the other roles, and tie each of these to one of them.",
+    )
+    count: int = Field(ge=0, le=15, description="How many of them every match has at least.")
+
+
 class QueryDocument(BaseModel):
     """A continuous query over 2 to 16 roles; or over the readings of one stream, with `coalesce.from` and no roles."""
 
@@ -56,8 +69,11 @@ class QueryDocument(BaseModel):
     )
     form: Literal["path", "clique", "graph"] | None = Field(None, description="What the edges are to make, checked.")
     joint_threshold: float | None = Field(None, gt=0, le=1, description="Least probability of all edges at once.")
-    at_least: int | None = Field(
-        None, ge=2, le=15, description="So many members will do, in a clique; a larger match supersedes a smaller."
+    at_least: Annotated[int, Field(ge=2, le=15)] | AtLeastBody | None = Field(
+        None,
+        description="So many members will do: a number, in a clique, or so many of some roles beside all others. "
+        "A larger match supersedes a smaller.",
+        examples=[2, {"of": ["m1", "m2", "m3"], "count": 2}],
     )
     limits: dict[str, int] | None = Field(
         None,

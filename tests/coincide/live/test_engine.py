@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import CoincideError, ConstraintGraph, Detections, Histogram, Pairs, Stream, TimingJoin, Window
+from coincide import AtLeast, CoincideError, ConstraintGraph, Detections, Histogram, Pairs, Stream, TimingJoin, Window
 from coincide.constraints.conditions import JoinCondition
 from coincide.errors import GraphError
 from coincide.joins.lateness import BEFORE_ALL_US
@@ -47,7 +47,13 @@ tuple_conditions = st.builds(
     streams=st.sampled_from([{"a": "x", "b": "y", "c": "x"}, {"a": "x", "b": "x", "c": "x"}]),
     threshold=st.sampled_from([None, 0.2]),
     sensors=st.sampled_from(["different", "any"]),
-) | st.just(WindowCondition(ConstraintGraph.clique("ab", Window(2), 0.3), {"a": "x", "b": "y"}, 0.2, at_least=2))
+) | st.builds(
+    WindowCondition,
+    graph=st.just(ConstraintGraph.clique("ab", Window(2), 0.3)),
+    streams=st.just({"a": "x", "b": "y"}),
+    threshold=st.just(0.2),
+    at_least=st.sampled_from([2, AtLeast(1, "b")]),
+)
 
 
 def runs_of(rows: list[Row], cuts: set[int]) -> list[list[Row]]:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import Detections, Stream, Tuples, WindowJoin
+from coincide import AtLeast, Detections, Stream, Tuples, WindowJoin
 from tests.reference.constraint_graphs import CLIQUES, Form
 from tests.reference.supernova_network import AT_LEAST, supernova_network
 from tests.reference.window_join import Positions, Push, supersession_oracle, window_join_oracle
-from tests.reference.window_join_cases import WindowJoinCase, pushes, self_joins, window_joins
+from tests.reference.window_join_cases import WindowJoinCase, partly_required, pushes, self_joins, window_joins
 
 EXACTLY_JUDGED: tuple[Form, ...] = ("path", "tree", "uniform clique")  # joint thresholds of others: to 1e-3
 
@@ -47,7 +47,15 @@ CASES = {
     "at least m, joint threshold": window_joins(
         ("uniform clique",), fewest=3, most=4, with_joint=True, most_choices=40
     ),
+    "some required, each edge": window_joins(fewest=3, most=5, with_joint=False, most_choices=60),
+    "some required, joint threshold": window_joins(EXACTLY_JUDGED, fewest=3, most=4, with_joint=True, most_choices=40),
 }
+
+
+def least(data: st.DataObject, case: WindowJoinCase, cases: str) -> int | AtLeast | None:
+    if cases.startswith("some required"):
+        return data.draw(partly_required(case.graph))
+    return data.draw(st.integers(2, len(case.graph.roles))) if cases.startswith("at least") else None
 
 
 @pytest.mark.parametrize("cases", CASES)
@@ -55,7 +63,7 @@ CASES = {
 @given(data=st.data())
 def test_every_push_changes_what_the_oracle_says(data: st.DataObject, cases: str) -> None:
     case = data.draw(CASES[cases])
-    m = data.draw(st.integers(2, len(case.graph.roles))) if cases.startswith("at least") else None
+    m = least(data, case, cases)
     pushed = data.draw(pushes(case.frames, most_together=data.draw(st.integers(1, 3))))
     keyed = case.key is not None
     join = WindowJoin(case.graph, declared(case.frames).values(), case.threshold, m, case.sensors, keyed=keyed)

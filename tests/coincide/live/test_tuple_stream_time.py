@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from coincide import CoincideError, ConstraintGraph, Detections, Histogram, Stream, Window, WindowJoin, window_join
+from coincide import (
+    AtLeast,
+    CoincideError,
+    ConstraintGraph,
+    Detections,
+    Histogram,
+    Stream,
+    Window,
+    WindowJoin,
+    window_join,
+)
 from coincide.errors import CandidateLimitError, GraphError
 
 SECOND_US = 1_000_000
@@ -29,9 +39,17 @@ def recorded(seed: int, areas: int) -> Detections:
     return Detections(detected_us, TEMPLATES, rng.integers(0, 2, EVENTS), area=rng.integers(0, areas, EVENTS))
 
 
-@pytest.mark.parametrize(("form", "at_least"), [*((form, None) for form in GRAPHS), *((form, 2) for form in CLIQUES)])
+@pytest.mark.parametrize(
+    ("form", "at_least"),
+    [
+        *((form, None) for form in GRAPHS),
+        *((form, 2) for form in CLIQUES),
+        *((form, AtLeast(1, "ac")) for form in GRAPHS),
+        *((form, AtLeast(0, "c")) for form in GRAPHS),
+    ],
+)
 @pytest.mark.parametrize("areas", [1, 3])
-def test_the_buffers_stay_small_and_nothing_is_missed(form: str, at_least: int | None, areas: int) -> None:
+def test_the_buffers_stay_small_and_nothing_is_missed(form: str, at_least: int | AtLeast | None, areas: int) -> None:
     """Some rows of each stream are pushed in turn."""
     frames = {name: recorded(seed, areas) for seed, name in enumerate("abc")}
     join = WindowJoin(GRAPHS[form], [Stream(name, 90, 2.2) for name in "abc"], at_least=at_least)
@@ -92,6 +110,8 @@ def test_own_templates_are_forgotten_with_their_events() -> None:
         ({"at_least": 4}, "at_least"),
         ({"at_least": True}, "at_least"),
         ({"graph": GRAPHS["path"], "at_least": 2}, "at_least"),
+        ({"graph": GRAPHS["path"], "at_least": AtLeast(0, "b")}, "at_least.of"),
+        ({"graph": GRAPHS["path"], "at_least": AtLeast(3, "ac")}, "at_least.count"),
         ({"streams": {"a": Stream("x"), "b": Stream("x"), "c": Stream("y")}, "at_least": 2}, "at_least"),
         ({"threshold": 0}, "threshold"),
         ({"sensors": "none"}, "sensors"),
@@ -113,15 +133,16 @@ def test_at_least_has_no_other_condition() -> None:
         window_join(frames, GRAPHS["uniform clique"], at_least=2)  # one frame under two names
 
 
-def test_a_row_with_too_many_candidates_is_refused_and_the_join_goes_on() -> None:
+@pytest.mark.parametrize(("at_least", "most"), [(2, 4), (AtLeast(1, "ac"), 12), (AtLeast(0, "c"), 12)])
+def test_a_row_with_too_many_candidates_is_refused_and_the_join_goes_on(at_least: int | AtLeast, most: int) -> None:
     """Which row is refused first does not depend on how rows come together; later pushes answer as ever."""
     frames = {name: recorded(seed, 1).take(np.arange(80)) for seed, name in enumerate("abc")}
-    assert len({_first_refused(frames, together) for together in (1, 5, EVENTS)}) == 1
+    assert len({_first_refused(frames, together, at_least, most) for together in (1, 5, EVENTS)}) == 1
 
 
-def _first_refused(frames: dict[str, Detections], together: int) -> int:
+def _first_refused(frames: dict[str, Detections], together: int, at_least: int | AtLeast, most: int) -> int:
     streams = [Stream(name, 1e6, 2.2) for name in frames]
-    join, free = (WindowJoin(GRAPHS["uniform clique"], streams, 0.3, 2, max_candidates=n) for n in (4, 1000))
+    join, free = (WindowJoin(GRAPHS["uniform clique"], streams, 0.3, at_least, max_candidates=n) for n in (most, 1000))
     refused, answers = list[int](), 0
     for name, frame in frames.items():
         for first in range(0, len(frame), together):

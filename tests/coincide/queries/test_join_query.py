@@ -72,6 +72,11 @@ def valley(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in made.items() if value is not None}
 
 
+def some(count: Any, *of: str) -> dict[str, Any]:
+    """So many of some roles."""
+    return {"of": list(of), "count": count}
+
+
 def between(*pairs: str, **more: Any) -> list[dict[str, Any]]:
     names = {"g": "gate", "b": "bridge", "t": "tower", "x": "nowhere"}
     return [{"between": [names[end] for end in pair], "window_s": 5, "threshold": 0.5, **more} for pair in pairs]
@@ -125,6 +130,23 @@ def test_one_edge_stands_for_all_of_a_clique() -> None:
     assert Query.from_json(query.to_json()) == query
 
 
+def test_two_of_three_microphones_and_the_camera() -> None:
+    roles = {"m1": "shot", "m2": "shot", "m3": "shot", "camera": "flash"}
+    within = [{"between": ["camera", each], "window_s": 2.0, "threshold": 0.5} for each in ("m1", "m2", "m3")]
+    document = {"id": "scene", "from": roles, "within": within, "sensors": "different"}
+    query = Query.from_json({**document, "at_least": some(2, "m1", "m2", "m3")})
+    assert query.to_json() == {**document, "at_least": some(2, "m1", "m2", "m3")}
+    assert Query.from_json(query.to_json()) == query
+    assert query.required == ("camera",)
+    assert Query.from_json(document).required == tuple(roles)
+
+
+def test_a_required_and_an_optional_role_cannot_be_swapped() -> None:
+    bells = {"from": dict.fromkeys("abc", "bell"), "form": "clique", "within": [{"window_s": 5, "threshold": 0.5}]}
+    assert Query.from_json({"id": "q", **bells, "at_least": 2}).interchange.groups == ((0, 1, 2),)
+    assert Query.from_json({"id": "q", **bells, "at_least": some(1, "a", "b")}).interchange.groups == ((0, 1), (2,))
+
+
 def test_edges_make_any_graph_and_a_form_checks_them() -> None:
     wedge = Query.from_json(valley(form=None, within=between("bg", "tb"), equal="attributes.object"))
     assert (wedge.graph.form, wedge.equal) == ("path", "attributes.object")
@@ -166,6 +188,10 @@ def test_roles_of_one_stream_can_be_swapped_where_that_changes_nothing() -> None
         (valley(), valley(equal="attributes.object"), False),
         (valley(), valley(**{"from": {"gate": "gas", "bridge": "wind", "tower": "gas"}}), False),
         (valley(form="clique"), valley(form="clique", at_least=2), False),
+        (valley(form="clique", at_least=2), valley(form="clique", at_least=some(2, "gate", "bridge", "tower")), True),
+        (valley(at_least=some(1, "gate", "tower")), valley(at_least=some(1, "tower", "gate")), True),
+        (valley(at_least=some(1, "gate", "tower")), valley(at_least=some(0, "tower")), False),
+        (valley(form="clique", at_least=some(0, "gate")), valley(form="clique", at_least=some(0, "tower")), False),
     ],
 )
 def test_what_keeps_the_activation(known: dict[str, Any], changed: dict[str, Any], keeps: bool) -> None:
@@ -200,6 +226,19 @@ def test_what_keeps_the_activation(known: dict[str, Any], changed: dict[str, Any
         (valley(form="clique", at_least=2.0), "at_least", "whole number"),
         (valley(form="clique", at_least=True), "at_least", "whole number"),
         (intruder(at_least=2), "at_least", "less than the 2 roles"),
+        (intruder(at_least=some(0, "a")), "at_least.count", "from 1 to less than the one role"),
+        (valley(at_least=some(0, "bridge")), "at_least.of", "without, 'gate' and ['tower'] are apart"),
+        (valley(at_least=some(1, "bridge", "tower")), "at_least.of", "'tower' has none"),
+        (valley(at_least=some(2, "gate", "tower")), "at_least.count", "from 1 to less than the 2 roles"),
+        (valley(at_least=some("1", "gate", "tower")), "at_least.count", "whole number"),
+        (valley(at_least=some(1, "gate", "gate")), "at_least.of", "each once"),
+        (valley(at_least=some(1, "gate", "pier")), "at_least.of", "['gate', 'bridge', 'tower']"),
+        (valley(at_least=some(1)), "at_least.of", "['gate', 'bridge', 'tower']"),
+        (valley(at_least={"of": "gate", "count": 1}), "at_least.of", "a list of roles"),
+        (valley(at_least={"of": ["gate"]}), "at_least.count", "is missing"),
+        (valley(at_least={"count": 1}), "at_least.of", "is missing"),
+        (valley(at_least={"of": ["gate"], "count": 0, "most": 1}), "at_least.most", "is unknown"),
+        (valley(at_least=[2]), "at_least", "whole number"),
         (valley(equal="object"), "equal", "'attributes.'"),
         (valley(equal="attributes."), "equal", "'attributes.'"),
         (valley(equal="attributes." + "x" * 101), "equal", "at most 100"),

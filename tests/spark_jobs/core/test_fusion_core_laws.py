@@ -1,5 +1,6 @@
 """Laws of the fusion core, for two roles and for more, against the slow twin: batching, order, restarts, repetition."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from coincide import Stream
 from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fusion import SlowFusion
 from tests.spark_jobs import outputs
@@ -63,6 +65,24 @@ def test_batching_never_changes_a_match(kind: Kind, data: st.DataObject) -> None
     at_once, core = kind.core(put(0, query)).push(frames), kind.core(put(0, query))
     one_by_one = [match for batch in split(data.draw, frames, 4) for match in core.push(batch).matches]
     assert sorted(one_by_one) == sorted(at_once.matches)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data(), st.integers(1, 4))
+def test_the_same_rows_have_too_many_candidates_however_they_come(data: st.DataObject, most: int) -> None:
+    """Neither batches nor what has been dropped by then change which rows are refused."""
+    frames, query = data.draw(MORE_ROLES.frames), data.draw(MORE_ROLES.queries)
+
+    def answers(limits: Limits, batches: list[list[InputRecord]]) -> tuple[list[str], object]:
+        core = started(put(0, query), streams=MORE_ROLES.streams, limits=limits)
+        outputs = [core.push(batch) for batch in batches]
+        suspended = status(outputs[-1])["queries"][query["id"]].get("suspended", {})
+        event(f"some row is refused: {bool(suspended)}")
+        return sorted(repr(each) for output in outputs for each in matches(output)), suspended
+
+    sweeping = replace(SWEEPING, max_candidates_per_detection=most)
+    expected = answers(Limits(max_candidates_per_detection=most), [frames])
+    assert answers(sweeping, [[each] for each in frames]) == expected
 
 
 @kinds

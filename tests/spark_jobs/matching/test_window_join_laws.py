@@ -1,7 +1,7 @@
 """Queries of more than two roles over dense streams, against the slow twin; its laws are those of the core."""
 
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,25 @@ def test_an_event_that_may_play_two_roles_enlarges_a_set_in_both() -> None:
     assert [match["supersedes"] for match in grown] == [[both["id"]]] * 2
 
 
+def test_the_order_of_arrival_changes_nothing_where_required_roles_can_be_swapped() -> None:
+    """Two shots, and two bells that both roles of the other stream may hear, only one of these optional."""
+    edges = [{"between": [*pair], **edge(3.0, 0.07)} for pair in combinations("abcd", 2)]
+    roles, optional = {"a": "s", "b": "p", "c": "s", "d": "p"}, {"of": ["c"], "count": 0}
+    rows = [Row("p1", 1000), Row("p2", 1000), Row("s1", 1000, stream="s"), Row("s2", 1000, stream="s")]
+    for order in permutations(rows):
+        core = started(put(0, {"id": "q", "from": roles, "within": edges, "sensors": "any", "at_least": optional}))
+        found = [each for nth, row in enumerate(order) for each in matches(core.push([frame(nth, [row])]))]
+        gone = {each for match in found for each in match["supersedes"]}
+        left = [[member["id"] for member in match["members"]] for match in found if match["id"] not in gone]
+        assert sorted(left) == [["s1", "p1", "s2", "p2"], ["s2", "p1", "s1", "p2"]]
+
+
 FORMS: dict[str, tuple[list[str], dict[str, float]]] = {
     "path": (["ab", "bc"], {"window_s": 1.3}),
     "clique": (["ab", "ac", "bc"], {"window_s": 1.3}),
     "ordered clique": (["ab", "bc", "ac"], {"lo_s": 0, "hi_s": 1.9}),
     "ring of four": (["ab", "bc", "cd", "ad"], {"window_s": 1.3}),
+    "star": (["ab", "ac", "ad"], {"window_s": 1.1}),
     "clique of four": (["ab", "ac", "ad", "bc", "bd", "cd"], {"window_s": 3}),
 }
 
@@ -45,6 +59,11 @@ FORMS: dict[str, tuple[list[str], dict[str, float]]] = {
         ("clique", {"at_least": 2}),
         ("ordered clique", {"at_least": 2, "joint_threshold": 0.2}),
         ("clique of four", {"at_least": 3, "joint_threshold": 0.3}),
+        ("star", {"at_least": {"of": ["b", "c", "d"], "count": 2}}),
+        ("star", {"at_least": {"of": ["b", "d"], "count": 0}}),
+        ("path", {"at_least": {"of": ["a", "c"], "count": 1}, "joint_threshold": 0.3}),
+        ("ordered clique", {"at_least": {"of": ["c"], "count": 0}}),
+        ("clique of four", {"at_least": {"of": ["a", "c", "d"], "count": 2}, "joint_threshold": 0.3}),
     ],
 )
 def test_dense_streams_over_a_long_time(form: str, more: dict[str, Any], streams: str) -> None:

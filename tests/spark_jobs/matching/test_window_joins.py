@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from coincide import Histogram, Stream
+from coincide.joins.tuples.maximal_sets import CompatibleEvents
 from coincide.queries import Query
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
+from tests.reference.call_counts import CallCounts
 from tests.spark_jobs.inputs import SN1987A, STREAMS, Row, frame, put, query_json, started
 from tests.spark_jobs.outputs import matches, pairs, status
 
@@ -64,6 +66,52 @@ def test_two_of_three_first_events_and_then_the_third() -> None:
     assert two["probability"] == pytest.approx(20 / 120, abs=1e-12)
     assert (two["supersedes"], three["supersedes"]) == ([], [two["id"]])
     assert [edge["between"] for edge in two["edges"]] == [["one", "two"]]
+
+
+def seen_and_heard() -> FusionCore:
+    """A camera (t) and at least two of three microphones (p) that hear what it sees within 3 s."""
+    within = [{"between": ["camera", mic], "lo_s": 0, "hi_s": 3, "threshold": 0.9} for mic in ("m1", "m2", "m3")]
+    roles = {"camera": "t", "m1": "p", "m2": "p", "m3": "p"}
+    return core({"id": "q", "from": roles, "within": within, "at_least": {"of": ["m1", "m2", "m3"], "count": 2}})
+
+
+HEARD = [Row(f"p{nth}", 1000 + nth, sensor=f"mic-{nth}") for nth in range(1, 4)]
+FLASH = Row("t1", 1000, stream="t", sensor="pole")
+
+
+def test_two_of_three_microphones_and_the_camera() -> None:
+    fused = seen_and_heard()
+    assert matches(fused.push([frame(0, HEARD[:2])])) == []
+    [three] = matches(fused.push([frame(1, [FLASH])]))
+    [four] = matches(fused.push([frame(2, HEARD[2:])]))
+    assert [[(each["role"], each["id"]) for each in match["members"]] for match in (three, four)] == [
+        [("camera", "t1"), ("m1", "p1"), ("m2", "p2")],
+        [("camera", "t1"), ("m1", "p1"), ("m2", "p2"), ("m3", "p3")],
+    ]
+    assert [edge["between"] for edge in three["edges"]] == [["camera", "m1"], ["camera", "m2"]]
+    assert (three["supersedes"], four["supersedes"]) == ([], [three["id"]])
+
+
+def test_a_required_member_that_comes_last_supersedes_nothing() -> None:
+    fused = seen_and_heard()
+    first = matches(fused.push([frame(0, [FLASH, *HEARD])]))
+    [other] = matches(fused.push([frame(1, [Row("t2", 1000.5, stream="t", sensor="pole")])]))
+    assert [len(match["members"]) for match in (*first, other)] == [3, 4, 4]
+    assert other["supersedes"] == []
+
+
+def test_microphones_alone_are_not_even_paired(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = CallCounts(monkeypatch)
+    counts.watch(CompatibleEvents, "of", "pairs", lambda events, *_: len(events.pairs[0]))
+    crowd = [Row(f"p{nth}", 1000 + nth / 100, sensor=f"mic-{nth}") for nth in range(12)]
+    roles = {"camera": "t", "m1": "p", "m2": "p", "m3": "p"}
+    near = {"form": "clique", "within": [{"window_s": 3, "threshold": 0.9}]}
+    two_of_three = {"at_least": {"of": ["m1", "m2", "m3"], "count": 2}}
+    fused = core({"id": "q", "from": roles, **near, **two_of_three})
+    assert matches(fused.push([frame(0, crowd)])) == []
+    assert counts["pairs"] == 0
+    assert matches(fused.push([frame(1, [FLASH])])) != []
+    assert counts["pairs"] > 0
 
 
 def test_where_all_three_are_too_improbable_pairs_are_maximal() -> None:

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from coincide import window_join
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.joins import window_join_blocks
-from tests.reference.constraint_graphs import FORMS
-from tests.reference.window_join import Positions, window_join_oracle
-from tests.reference.window_join_cases import WindowJoinCase, self_joins, window_joins
+from tests.reference.constraint_graphs import FORMS, Form
+from tests.reference.window_join import Positions, at_least_oracle, window_join_oracle
+from tests.reference.window_join_cases import WindowJoinCase, partly_required, self_joins, window_joins
+
+EXACTLY_JUDGED: tuple[Form, ...] = ("path", "tree", "uniform clique")  # joint thresholds of others: to 1e-3
 
 
 def found_in(case: WindowJoinCase) -> set[Positions]:
@@ -37,6 +39,18 @@ CASES = {
 def test_window_join_finds_what_the_oracle_finds(data: st.DataObject, cases: st.SearchStrategy[WindowJoinCase]) -> None:
     case = data.draw(cases)
     assert found_in(case) == window_join_oracle(case.frames, case.graph, **case.asked)
+
+
+@pytest.mark.parametrize("with_joint", [False, True])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_sets_that_some_roles_may_be_absent_from(data: st.DataObject, with_joint: bool) -> None:
+    forms = EXACTLY_JUDGED if with_joint else FORMS
+    case = data.draw(window_joins(forms, 3, 4 if with_joint else 5, with_joint=with_joint, most_choices=100))
+    at_least = data.draw(partly_required(case.graph))
+    expected = at_least_oracle(case.frames, case.graph, at_least, **case.asked)
+    members = window_join(case.frames, case.graph, at_least=at_least, **case.asked).members
+    assert list(map(tuple, members.tolist())) == sorted(expected)
 
 
 @settings(max_examples=10)

@@ -1,5 +1,6 @@
 """Maximal sets against the whole answer, found anew before and after every arrival; test_tuple_stream.py has more."""
 
+from contextlib import nullcontext
 from itertools import combinations
 
 import numpy as np
@@ -7,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide import ConstraintGraph, Detections, Histogram, Window, window_join
+from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Window, window_join
 from coincide.errors import CandidateLimitError
 from coincide.joins.tuples.maximal_sets import CompatibleEvents
 from coincide.joins.tuples.members import MemberColumns
+from coincide.joins.tuples.required_members import CandidateCounts
 from tests.reference.call_counts import CallCounts
 
 EVENTS = 7
@@ -82,6 +84,16 @@ def test_a_row_with_too_many_candidates_is_named_whatever_the_block() -> None:
         assert found == list(range(max(since, 1), 4))
 
 
+def test_a_row_with_too_many_candidates_completes_no_small_sets_either() -> None:
+    """The last event has a pair of its own, and five partners that all fit: 15 + 10 + 5 + 1 candidates."""
+    pairs = [pair for pair in PAIRS if 0 not in pair or pair == (0, 6)]
+    for most, refused in [(31, False), (30, True), (25, True), (15, True), (5, True)]:
+        growing, found = events_of(pairs, most=most).growths(6, 2), list[list[int]]()
+        with pytest.raises(CandidateLimitError) if refused else nullcontext():
+            found.extend(each for sets, _ in growing for each in sets.tolist())
+        assert sorted(found) == ([] if refused else [[6, 0], [6, 1, 2, 3, 4, 5]])
+
+
 def batches(events: int) -> dict[str, Detections]:
     rng, templates = np.random.default_rng(1), [Histogram.uniform(-2, 0)]
     return {role: Detections(rng.integers(0, 1_800_000 * events, events), templates) for role in "abc"}
@@ -96,6 +108,19 @@ def test_sets_are_judged_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(sets) > 1500
     assert counts["sets"] > 500
     assert counts["calls"] == 1
+
+
+def test_optional_members_alone_are_never_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of shots within one window and no camera: without it three microphones would make 27 million sets."""
+    counts = CallCounts(monkeypatch)
+    counts.watch(CandidateCounts, "add", "candidates", lambda _, __, ___, candidates: int(candidates.sum()))
+    names = ("camera", "m1", "m2", "m3")
+    graph = ConstraintGraph.clique(names, Window(5), 0.3)
+    shots = {name: Detections(np.arange(300) * 1000, [Histogram.uniform(-2, 0)]) for name in names[1:]}
+    pictures = Detections([3_600_000_000], [Histogram.uniform(-2, 0)])
+    heard = AtLeast(2, of=names[1:])
+    assert len(window_join({"camera": pictures, **shots}, graph, at_least=heard)) == 0
+    assert counts["candidates"] == 0
 
 
 def test_a_join_refuses_more_candidates_than_it_may_look_at() -> None:

@@ -40,6 +40,15 @@ def test_a_form_is_accepted_and_shown_edge_by_edge(api: Api) -> None:
         assert (again.status_code, again.headers["etag"]) == (200, '"1"')
 
 
+def test_required_and_optional_roles_are_accepted_and_shown(api: Api) -> None:
+    heard = {**BURST, "at_least": {"of": ["a", "b"], "count": 1}}
+    assert api.client.put(PATH, json=heard).status_code == 201
+    assert api.client.get(PATH).json()["query"]["at_least"] == heard["at_least"]
+    patched = api.client.patch(PATH, json={"at_least": {"count": 0}}, headers={"If-Match": "*"})
+    assert patched.status_code == 422
+    assert "at_least.count: is 0: a whole number from 1" in patched.json()["detail"]
+
+
 def test_each_way_to_change_a_threshold(api: Api) -> None:
     api.client.put(PATH, json=BURST)
     assert thresholds(patch(api, threshold=0.3)) == [0.3, 0.3, 0.3]
@@ -94,9 +103,11 @@ BAD_QUERIES: list[tuple[Any, str]] = [  # what is refused, and how the sentence 
     ({**query(), "sensors": "both"}, "sensors"),
     ({**query(), "within": [{"between": ["s", "a"], "window_s": 2, "threshold": 0}]}, "within[0].threshold"),
     ({**query(), "within": [{"between": ["s", "a"], "window_s": -2, "threshold": 0.5}]}, "within[0].window_s"),
-    ({**BURST, "form": "path"}, "at_least: needs a clique"),
+    ({**BURST, "form": "path"}, "at_least: is 2: only for a clique"),
     ({**BURST, "form": "ring"}, "form"),
     ({**BURST, "at_least": 3}, "at_least"),
+    ({**BURST, "at_least": {"of": ["a", "d"], "count": 1}}, "at_least.of: is ['a', 'd']: some of the roles"),
+    ({**BURST, "at_least": {"of": ["a", "b"]}}, "at_least.count"),
     ({**BURST, "equal": "object"}, "equal"),
     ({**BURST, "joint_threshold": 2}, "joint_threshold"),
     ({**BURST, "from": {"a": "seismic", "b": "gravity", "c": "acoustic"}}, "from.b: names the stream 'gravity'"),
