@@ -46,10 +46,15 @@ class Link:
 
     def between(self, ts_us: Int64Array, value: npt.NDArray[Any], kept: BoolArray) -> BoolArray:
         """Return `goes_on` for each reading but the first and the one before it, bool (n - 1,)."""
-        linked = self.equivalence.link(value[:-1], value[1:])
-        if self.hold_us is not None:
-            linked = linked & (np.diff(ts_us) <= self.hold_us)
+        linked = self.link(ts_us[:-1], value[:-1], ts_us[1:], value[1:])
         return linked if kept.all() else linked & kept[:-1] & kept[1:]
+
+    def link(
+        self, previous_us: Int64Array, previous: npt.NDArray[Any], ts_us: Int64Array, value: npt.NDArray[Any]
+    ) -> BoolArray:
+        """Return `goes_on` row by row for readings that no filter leaves out, bool (n,)."""
+        linked = self.equivalence.link(previous, value)
+        return linked if self.hold_us is None else linked & (ts_us - previous_us <= self.hold_us)
 
     def ends(self, ts_us: Int64Array, next_us: Int64Array) -> Int64Array:
         """Return `held_until` row by row, int64 (n,)."""

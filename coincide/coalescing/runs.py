@@ -128,8 +128,10 @@ def with_plain_values(runs: Runs) -> Runs:
     return replace(runs, value=value_column(runs.value.tolist()))
 
 
-def label_column(labels: Sequence[Label]) -> LabelArray:
-    """Return groups or ids as a column of int64 or str."""
+def label_column(labels: Sequence[Any]) -> LabelArray:
+    """Return groups or ids as a column of int64 or str; of objects where the ids are tuples."""
+    if labels and isinstance(labels[0], tuple):
+        return np.fromiter(labels, object, len(labels))
     return np.array(labels) if labels else np.empty(0, np.int64)
 
 
@@ -178,11 +180,29 @@ class RunChanges:
         if self.inserted.pop(key, None) is None:
             self.retracted[key] = run
 
+    def include(self, later: Changes[Runs]) -> None:
+        """Add what changed after that, in columns."""
+        for run in later.retract:
+            self.retract(run)
+        for run in later.insert:
+            self.insert(run)
+
     def changes(self, late: Sequence[tuple[int, int]]) -> Changes[Runs]:
         """Return them in columns, by group and start, with (row, by how much) of those that came too late."""
         rows, late_by_us = np.array(late, np.int64).reshape(-1, 2).T
         inserted, retracted = ([runs[key] for key in sorted(runs)] for runs in (self.inserted, self.retracted))
         return Changes(Runs.of(inserted), Runs.of(retracted), rows, late_by_us)
+
+
+class _Unwatched(RunChanges):
+    """Changes that nobody asks for."""
+
+    def alter(self, run: CoalescedRun, to: CoalescedRun) -> None: ...
+    def insert(self, run: CoalescedRun) -> None: ...
+    def retract(self, run: CoalescedRun) -> None: ...
+
+
+UNWATCHED = _Unwatched()
 
 
 def difference(before: Runs, after: Runs) -> tuple[Runs, Runs]:

@@ -53,12 +53,12 @@ class SlidingCosts:
 
 
 TYPICAL = SlidingCosts(
-    insert_run=2.5e-6,
-    merge=1.1e-6,
-    drop=1.3e-6,
+    insert_run=3.1e-6,
+    merge=1.6e-6,
+    drop=1.5e-6,
     insert_late=1.5e-6,
-    scan_eager=25e-6,
-    read_run=0.6e-6,
+    scan_eager=38e-6,
+    read_run=0.7e-6,
     insert=0.1e-6,
     scan_lazy=130e-6,
     read=0.07e-6,

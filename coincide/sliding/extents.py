@@ -10,13 +10,17 @@ import numpy as np
 
 from coincide.arrays.order import group_starts
 from coincide.coalescing.batch import coalesce, validity
-from coincide.coalescing.links import Link
-from coincide.coalescing.runs import CoalescedRun, RunChanges
+from coincide.coalescing.columns import FARTHEST_US
+from coincide.coalescing.runs import UNWATCHED
+from coincide.coalescing.streams.extent import WindowExtent
+from coincide.coalescing.streams.reading_streams import EagerCoalescing
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.sliding.counts import RunReadings, Scan, SlidingExtent
-from coincide.sliding.readings import GroupReadings, Readings, Ref
+from coincide.sliding.readings import Readings, Ref
 from coincide.sliding.rules import RunRule
 from coincide.temporal.facts import Facts
+
+UNBOUNDED = WindowExtent(duration_us=FARTHEST_US, per_group=True)
 
 
 class EagerExtent:
@@ -24,59 +28,35 @@ class EagerExtent:
 
     def __init__(self, rule: RunRule) -> None:
         self._rule = rule
-        self._link = Link(rule, rule.hold_us)
-        self._groups: dict[int, GroupReadings] = {}
+        self._coalescing = EagerCoalescing(UNBOUNDED, rule, rule.hold_us)
 
     def add(self, readings: Readings) -> None:
         """Take readings in any order."""
-        columns = (readings.group, readings.ts_us, readings.value, readings.refs)
-        for group, ts, value, ref in zip(*(column.tolist() for column in columns), strict=True):
-            runs = self._groups.get(group)
-            if runs is None:
-                runs = self._groups[group] = GroupReadings(group, self._link)
-            runs.add(ts, ref, value, UNWATCHED)
+        columns, add = (readings.ts_us, readings.group, readings.value, readings.refs), self._coalescing.add
+        for ts, group, value, ref in zip(*(column.tolist() for column in columns), strict=True):
+            add(ts, group, value, ref, UNWATCHED)
 
     def drop_before(self, us: int) -> None:
         """Forget the readings before an instant."""
-        for group, runs in list(self._groups.items()):
-            while runs.first_us < us:
-                if not runs.drop_oldest(UNWATCHED):
-                    del self._groups[group]
-                    break
+        self._coalescing.drop_before(us, UNWATCHED)
 
     def scan(self) -> Scan:
         """Return the runs that interest, by (group, start)."""
-        runs = [run for group in sorted(self._groups) for run in self._groups[group].runs()]
-        start_us = np.array([run.start_us for run in runs], np.int64)
-        end_us = np.array([run.end_us + run.is_open * self._rule.hold_us for run in runs], np.int64)
-        group, value = np.array([run.group for run in runs], np.int64), np.array([run.value for run in runs], float)
-        facts = Facts(start_us, end_us, group, value)
-        readings = sum(map(len, self._groups.values()))
-        return Scan(facts.where(self._rule.interests(facts.value)), readings, len(self._groups), len(runs))
+        runs = self._coalescing.scan()
+        value = np.array(runs.value, np.float64)
+        facts = Facts(runs.start_us, runs.end_us + runs.is_open * self._rule.hold_us, runs.group, value)
+        groups = len(group_starts(runs.group))
+        return Scan(facts.where(self._rule.interests(value)), int(runs.count.sum()), groups, len(runs))
 
     def counted(self) -> Readings:
         """Return the readings that count at their instant, by (group, ts)."""
-        parts = []
-        for group in sorted(self._groups):
-            ts, value, refs = self._groups[group].counted()
-            parts.append(Readings.of(ts, [group] * len(ts), value, cast("list[Ref]", refs)))
-        return Readings.joined(parts)
+        ts, group, value, ref, _ = self._coalescing.readings()
+        return Readings(ts, group, value.astype(np.float64), ref).counted()
 
     def readings_in(self, group: int, start_us: int, end_us: int) -> RunReadings:
         """Return the readings of a group that hold in an interval inside one of its runs."""
-        readings, value, newest = self._groups[group].readings_in(start_us, end_us)
+        readings, value, newest = self._coalescing.readings_in(group, start_us, end_us)
         return RunReadings(readings, value, cast("Ref", newest))
-
-
-class _Unwatched(RunChanges):
-    """Changes that nobody asks for."""
-
-    def alter(self, run: CoalescedRun, to: CoalescedRun) -> None: ...
-    def insert(self, run: CoalescedRun) -> None: ...
-    def retract(self, run: CoalescedRun) -> None: ...
-
-
-UNWATCHED = _Unwatched()
 
 
 class SharedReadings:

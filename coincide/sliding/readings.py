@@ -1,4 +1,4 @@
-"""Readings: what was read, of which group and when; and the runs of one group."""
+"""Readings: what was read, of which group and when."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import FloatArray, Int64Array
-from coincide.coalescing.runs import Label
-from coincide.coalescing.streams.group_runs import GroupRuns
 
 
 class Ref(NamedTuple):
@@ -63,24 +61,3 @@ class Readings:
             if self.refs[order[place]] < self.refs[counted[instant]]:
                 counted[instant] = order[place]
         return self.where(counted)
-
-
-class GroupReadings(GroupRuns):
-    """The runs of a group, whose readings can be asked for."""
-
-    __slots__ = ()
-
-    def __len__(self) -> int:
-        return len(self._reading)
-
-    def counted(self) -> tuple[list[int], list[Any], list[Label]]:
-        """Return times, values and ids of the readings that count at their instant, in order of time."""
-        times = list(self._times)
-        readings = [self._reading[ts] for ts in times]
-        return times, [value for _, value in readings], [ref for ref, _ in readings]
-
-    def readings_in(self, start_us: int, end_us: int) -> tuple[int, Any, Label]:
-        """Return how many readings hold in an interval inside a run, the first one's value and the last one's id."""
-        first = self._times.at_or_before(start_us)
-        last = self._times.at_or_before(end_us - 1)
-        return self._times.count(first, end_us), self._reading[first][1], self._reading[last][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
@@ -50,7 +51,20 @@ class GroupRuns:
 
     def readings(self) -> list[tuple[int, Label, Any]]:
         """Return (ts, id, value) of all, by ts and id."""
-        return [(ts, *reading) for ts in self._times for reading in (self._reading[ts], *self._ties.get(ts, ()))]
+        return self._readings_at(self._times)
+
+    def readings_after(self, after_us: int | None, count: int) -> list[tuple[int, Label, Any]]:
+        """Return `readings` of the first so many instants after one; of the first of all if none is given."""
+        return self._readings_at(self._times.after(after_us, count))
+
+    def readings_in(self, start_us: int, end_us: int) -> tuple[int, Any, Label]:
+        """Return how many readings hold in an interval inside a run, the first one's value and the last one's id."""
+        first = self._times.at_or_before(start_us)
+        last = self._times.at_or_before(end_us - 1)
+        return self._times.count(first, end_us), self._reading[first][1], self._reading[last][0]
+
+    def _readings_at(self, times: Iterable[int]) -> list[tuple[int, Label, Any]]:
+        return [(ts, *reading) for ts in times for reading in (self._reading[ts], *self._ties.get(ts, ()))]
 
     def add(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> bool:
         """Add a reading; return False if it was there already."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
 BLOCK = 256  # a longer block is halved
 
@@ -31,6 +31,15 @@ class OrderedTimes:
     def last(self) -> int:
         """The latest; there must be one."""
         return self._blocks[-1][-1]
+
+    def after(self, ts_us: int | None, count: int) -> list[int]:
+        """Return the first so many after a time; the first of all if none is given."""
+        if ts_us is None or not self._blocks:
+            return list(islice(self, count))
+        number = max(bisect_right(self._firsts, ts_us) - 1, 0)
+        block = self._blocks[number]
+        rest = chain.from_iterable(self._blocks[at] for at in range(number + 1, len(self._blocks)))
+        return list(islice(chain(block[bisect_right(block, ts_us) :], rest), count))
 
     def append(self, ts_us: int) -> None:
         """Add one that is later than all."""

@@ -13,9 +13,10 @@ from coincide.coalescing.batch import EQUAL, coalesce, validity
 from coincide.coalescing.columns import duration_of
 from coincide.coalescing.equivalences import Equivalence, checked_equivalence
 from coincide.coalescing.links import LEFT_OUT, Link
-from coincide.coalescing.runs import Label, RunChanges, Runs, with_plain_values
+from coincide.coalescing.runs import UNWATCHED, Label, RunChanges, Runs, with_plain_values
 from coincide.coalescing.streams.columnar import ColumnarExtent, ColumnarReadings
-from coincide.coalescing.streams.extent import ReadingChecks, WindowExtent, batch_of, checked_extent
+from coincide.coalescing.streams.extent import ReadingBatch, ReadingChecks, WindowExtent, batch_of, checked_extent
+from coincide.coalescing.streams.form_change import FormChange
 from coincide.coalescing.streams.single import SingleExtent
 
 
@@ -33,7 +34,8 @@ class EagerCoalescing(_ReadingStream):
 
     Merges and splits runs as readings arrive, in any order; a scan reads the runs. At every scan they are those of
     `LazyCoalescing` and of `coalesce` over the readings in the extent. Readings and runs are kept in lists while they
-    come one by one, in columns while they come in batches.
+    come one by one, in columns while they come in batches. One form gives way to the other little by little, so that
+    no push touches all of them.
 
     A CoalescingError names the argument or column, the value and what is allowed.
 
@@ -65,6 +67,13 @@ class EagerCoalescing(_ReadingStream):
         super().__init__(extent, equivalence, hold_us)
         self._form: SingleExtent | ColumnarExtent = SingleExtent(self._extent, self._link)
         self._wasted = 0  # readings' worth of work that the other form would have saved
+        self._change: FormChange[SingleExtent | ColumnarExtent] | None = None
+
+    def __len__(self) -> int:
+        return len(self._form)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_change": None}  # it begins anew
 
     def push(
         self,
@@ -99,7 +108,10 @@ class EagerCoalescing(_ReadingStream):
             came too late to count.
         """
         batch = self._checks.batch(ts_us, group, value, id, where)
-        return self._suited(len(batch.ts_us)).push(batch)
+        self._weigh(len(batch.ts_us))
+        if self._change is not None:
+            self._change.new.fill(batch)
+        return self._form.push(batch)
 
     def add(
         self, ts_us: int, group: Label, value: Any, ref: Label, changes: RunChanges, where: bool = True
@@ -113,33 +125,54 @@ class EagerCoalescing(_ReadingStream):
         int or None
             By how many microseconds it is too late to count; None where it counts.
         """
-        form = self._suited(1) if self._wasted or isinstance(self._form, ColumnarExtent) else self._form
-        if isinstance(form, SingleExtent):
-            return form.add(ts_us, group, value if where else LEFT_OUT, ref, changes)
-        made = form.push(batch_of([(ts_us, group, value if where else LEFT_OUT, ref)]))
-        for run in made.retract:
-            changes.retract(run)
-        for run in made.insert:
-            changes.insert(run)
+        reading = ts_us, group, value if where else LEFT_OUT, ref
+        if not self._wasted and isinstance(self._form, SingleExtent):
+            return self._form.add(*reading, changes)
+        self._weigh(1)
+        if self._change is not None:
+            self._change.new.fill(batch_of([reading]))
+        if isinstance(self._form, SingleExtent):
+            return self._form.add(*reading, changes)
+        made = self._form.push(batch_of([reading]))
+        changes.include(made)
         return int(made.late_by_us[0]) if len(made.late) else None
+
+    def drop_before(self, us: int, changes: RunChanges) -> None:
+        """Drop the readings before an instant; say in `changes` what it changes.
+
+        Meant for extents that drop nothing by themselves: without its latest reading a scope of time begins anew.
+        """
+        if self._change is not None:
+            self._change.new.drop_before(us, UNWATCHED)
+        self._form.drop_before(us, changes)
+
+    def readings(self) -> ReadingBatch:
+        """Return the readings of the extent as it is now, by (group, ts, id)."""
+        return self._form.readings()
+
+    def readings_in(self, group: Label, start_us: int, end_us: int) -> tuple[int, Any, Label]:
+        """Return how many readings hold in an interval inside a run, the first one's value and the last one's id."""
+        return self._form.readings_in(group, start_us, end_us)
 
     def scan(self) -> Runs:
         """Return the runs of the extent as it is now, by group and start; first and last are ids."""
         return self._form.scan()
 
-    def _suited(self, rows: int) -> SingleExtent | ColumnarExtent:
-        """Return the runs in the form that seems best for batches of so many rows.
+    def _weigh(self, rows: int) -> None:
+        """Change the form little by little if the other one seems better for batches of so many rows.
 
-        The extent takes the other form once it would have saved as many readings as it holds: so many are moved.
+        That begins once the other form would have saved as many readings as the extent holds: so many are moved.
         """
         is_single = isinstance(self._form, SingleExtent)
         saved = rows - self._even_rows if is_single else self._even_rows - rows
         self._wasted = max(0, self._wasted + saved)
-        if self._wasted > len(self._form):
-            other = ColumnarExtent(self._extent, self._link) if is_single else SingleExtent(self._extent, self._link)
-            other.push(self._form.readings())
-            self._form, self._wasted = other, 0
-        return self._form
+        if not self._wasted:
+            self._change = None
+        elif self._change is None and self._wasted > len(self._form):
+            other = ColumnarExtent if is_single else SingleExtent
+            self._change = FormChange(self._form, other(self._extent, self._link))
+        if self._change is not None and self._change.step():
+            self._form, self._change, self._wasted = self._change.new, None, 0
 
 
 class LazyCoalescing(_ReadingStream):
@@ -159,7 +192,7 @@ class LazyCoalescing(_ReadingStream):
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
         super().__init__(extent, equivalence, hold_us)
-        self._readings = ColumnarReadings(self._extent)
+        self._readings = ColumnarReadings(self._extent, self._link)
 
     def push(
         self,

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray, PositionArray
-from coincide.arrays.order import group_starts, stable_order, stable_order_by
+from coincide.arrays.order import group_starts, stable_order
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.columns import BEYOND_US
 from coincide.coalescing.streams.extent import Key, ReadingBatch
-from coincide.coalescing.streams.segments import MergedBatch, Segments, merged_batch
-
-NOTHING_YET = -BEYOND_US  # before any time
+from coincide.coalescing.streams.sections import NOTHING_YET, Part, Section, Sections
+from coincide.coalescing.streams.segments import Segments
 
 
 def behind_time_scope(ts_us: Int64Array, latest_us: int, duration_us: int) -> Int64Array:
@@ -51,66 +50,10 @@ def behind_tuple_scope(
     return late
 
 
-class ExpiryQueue:
-    """Readings of all groups by (ts, group), so that a new extent says how many of each group have left.
-
-    To add readings touches those after the earliest of them alone.
-    """
-
-    def __init__(self) -> None:
-        self._ts = np.empty(0, np.int64)
-        self._code = np.empty(0, np.int64)
-        self._head = self._tail = 0
-
-    def __len__(self) -> int:
-        return self._tail - self._head
-
-    def add(self, merged: MergedBatch) -> None:
-        """Put the new readings of a batch in."""
-        ts_us, code = merged.readings.ts_us[merged.is_new], merged.readings.group[merged.is_new]
-        if len(ts_us) == 0:
-            return
-        since = self._head + int(np.searchsorted(self._ts[self._head : self._tail], ts_us.min()))
-        ts = np.concatenate([self._ts[since : self._tail], ts_us])
-        codes = np.concatenate([self._code[since : self._tail], code])
-        order = stable_order_by(ts, codes)
-        since = self._with_room(since, len(ts))
-        self._tail = since + len(ts)
-        self._ts[since : self._tail] = ts[order]
-        self._code[since : self._tail] = codes[order]
-
-    def pop(self, count: int, groups: int) -> Int64Array:
-        """Take the `count` first; return how many of each group they were, int64 (groups,)."""
-        popped = self._code[self._head : self._head + count]
-        self._head += count
-        return np.bincount(popped, minlength=groups)
-
-    def pop_before(self, ts_us: int, groups: int) -> Int64Array:
-        """Take those before an instant; return as `pop`."""
-        return self.pop(int(np.searchsorted(self._ts[self._head : self._tail], ts_us)), groups)
-
-    def recode(self, codes: PositionArray) -> None:
-        """Give each group the new code at its old one; their order stays."""
-        self._code = codes[self._code]
-
-    def _with_room(self, since: int, more: int) -> int:
-        """Make room behind `since` for so many; return where it is now."""
-        if since + more <= len(self._ts):
-            return since
-        rows = since - self._head
-        for name in ("_ts", "_code"):
-            column = np.zeros(2 * (rows + more), np.int64)
-            column[:rows] = getattr(self, name)[self._head : since]
-            setattr(self, name, column)
-        self._head = 0
-        return rows
-
-
 class Admission(NamedTuple):
-    """Which rows of a batch come too late, and which readings leave for the others."""
+    """What a push does to each section that it touches, in their order, and which rows come too late."""
 
-    merged: MergedBatch
-    leaving: Int64Array  # how many of each group, the oldest of the merged ones, shape (G,)
+    parts: list[Part[Any]]
     late: Int64Array  # rows of the batch that came too late, shape (l,)
     late_by_us: Int64Array
 
@@ -127,58 +70,92 @@ def rows_of_groups(code: Int64Array) -> Iterator[tuple[int, PositionArray]]:
 NONE = np.empty(0, np.int64)
 
 
+def with_leavers(sections: Sections[Any], parts: list[Part[Any]], counts: Iterable[int]) -> list[Part[Any]]:
+    """Let so many of each section leave, section by section until none does; return the parts of all."""
+    part_of = {id(part.section): part for part in parts}
+    for section, count in zip(sections, counts, strict=False):
+        if not count:
+            break
+        part = part_of[id(section)] = part_of.get(id(section)) or Part.without_rows(section)
+        part.leaving = section.expiry.pop(count, len(part.leaving))
+    return [part_of[id(section)] for section in sections if id(section) in part_of]
+
+
 class TupleScope:
-    """Judges batches for a tuple-based extent; `expiry` is None where each group has its own."""
+    """Judges batches for a tuple-based extent."""
 
     def __init__(self, size: int, per_group: bool) -> None:
         self._size = size
-        self.expiry = None if per_group else ExpiryQueue()
+        self._per_group = per_group
 
-    def admit(self, segments: Segments, batch: ReadingBatch) -> Admission:
-        """Judge a batch; its groups are codes."""
-        merged = merged_batch(segments, batch)
-        if self.expiry is None:
-            leaving = np.maximum(merged.tail - segments.head - self._size, 0)
+    def admit(self, sections: Sections[Any], batch: ReadingBatch) -> Admission:
+        """Judge a batch."""
+        parts = sections.parts(batch)
+        if self._per_group:
+            for part in parts:
+                part.leaving = np.maximum(part.merged.tail - part.section.segments.head - self._size, 0)
         else:
-            self.expiry.add(merged)
-            leaving = self.expiry.pop(max(0, len(self.expiry) - self._size), len(segments.labels))
-        leaves = merged.at < (segments.head + leaving)[merged.readings.group]
-        if merged.of_row.all() and not (leaves & merged.is_new).any():  # all are new and none leaves
-            return Admission(merged, leaving, NONE, NONE)
-        fronts = _Fronts(segments, merged, leaving)
-        late = [row for scope in self._early(batch, fronts) for row in self._late(batch, fronts, *scope)]
+            parts = with_leavers(sections, parts, self._surplus(sections))
+        if not any(part.has_new_that_leave() for part in parts):
+            return Admission(parts, NONE, NONE)
+        late = self._late_of_groups(parts[0]) if self._per_group else self._late_of_all(sections, batch, parts)
         rows, late_by_us = np.array(sorted(late), np.int64).reshape(-1, 2).T
-        return Admission(merged, leaving, rows, late_by_us)
+        return Admission(parts, rows, late_by_us)
 
-    def _early(self, batch: ReadingBatch, fronts: _Fronts) -> Iterator[tuple[PositionArray, PositionArray]]:
-        """Yield the rows and groups of each full extent to which a row comes that may be before its oldest reading."""
-        if self.expiry is None:
-            full = fronts.sizes[batch.group] == self._size
-            for code, _ in rows_of_groups(batch.group[full & (batch.ts_us <= fronts.oldest_us[batch.group])]):
-                yield np.flatnonzero(batch.group == code), np.array([code])
-        elif len(batch.ts_us) and len(self.expiry) == self._size and batch.ts_us.min() <= fronts.oldest_us.min():
-            yield np.arange(len(batch.ts_us)), np.arange(len(fronts.sizes))
+    def _surplus(self, sections: Sections[Any]) -> Iterator[int]:
+        """Yield how many readings of each section are too many."""
+        surplus = max(0, sections.count - self._size)
+        for section in sections:
+            leaving = min(surplus, len(section))
+            surplus -= leaving
+            yield leaving
 
-    def _late(
-        self, batch: ReadingBatch, fronts: _Fronts, rows: PositionArray, groups: PositionArray
+    def _late_of_groups(self, part: Part[Any]) -> Iterator[tuple[int, int]]:
+        """Yield which rows are late, and by how much, of each full extent to which an early row comes."""
+        fronts, batch = _Fronts(part), part.batch
+        full = fronts.sizes[batch.group] == self._size
+        for code, _ in rows_of_groups(batch.group[full & (batch.ts_us <= fronts.oldest_us[batch.group])]):
+            rows = np.flatnonzero(batch.group == code)
+            free = self._size - int(part.section.segments.sizes[code])
+            arrivals = _arrivals(rows, batch.take(rows), part.merged.of_row[rows])
+            yield from behind_tuple_scope(arrivals, fronts.left(np.array([code])), fronts.oldest(code), free)
+
+    def _late_of_all(
+        self, sections: Sections[Any], batch: ReadingBatch, parts: list[Part[Any]]
     ) -> list[tuple[int, int]]:
-        """Return which rows of one extent are late, and by how much."""
-        columns = (batch.ts_us[rows], batch.group[rows], batch.ref[rows])
-        keys = zip(*(column.tolist() for column in columns), strict=True)
-        arrivals = zip(rows.tolist(), keys, fronts.merged.of_row[rows].tolist(), strict=True)
-        free = self._size - int(fronts.segments.sizes[groups].sum())
-        oldest = groups[np.argmin(fronts.oldest_us[groups])]
-        return behind_tuple_scope(arrivals, fronts.left(groups), fronts.oldest(oldest), free)
+        """Return which rows are late, and by how much; of one instant all are in one section, and have its codes."""
+        if sections.count < self._size:
+            return []
+        part_of = {id(part.section): part for part in parts}
+        of_sections = (_Fronts(part_of.get(id(section)) or Part.without_rows(section)) for section in sections)
+        front = next(fronts for fronts in of_sections if fronts.sizes.any())
+        oldest = front.oldest(int(np.argmin(front.oldest_us)))
+        if batch.ts_us.min() > oldest[0]:
+            return []
+        code, is_new = np.empty(len(batch.ts_us), np.int64), np.empty(len(batch.ts_us), np.bool_)
+        left = list[Key]()
+        for part in parts:
+            code[part.rows], is_new[part.rows] = part.batch.group, part.merged.of_row
+            left += _Fronts(part).left(np.arange(len(part.leaving)))
+        left_in_all = sum(int(part.leaving.sum()) for part in parts)
+        free = self._size - (sections.count + left_in_all - int(np.count_nonzero(is_new)))
+        arrivals = _arrivals(np.arange(len(code)), batch._replace(group=code), is_new)
+        return behind_tuple_scope(arrivals, left, oldest, free)
+
+
+def _arrivals(rows: PositionArray, batch: ReadingBatch, is_new: BoolArray) -> Iterator[tuple[int, Key, bool]]:
+    """Return (row, key, is_new) of each row."""
+    keys = zip(batch.ts_us.tolist(), batch.group.tolist(), batch.ref.tolist(), strict=True)
+    return zip(rows.tolist(), keys, is_new.tolist(), strict=True)
 
 
 class _Fronts:
     """Where each group's readings begin once those that leave have gone, before the merged ones are written."""
 
-    def __init__(self, segments: Segments, merged: MergedBatch, leaving: Int64Array) -> None:
-        self.segments, self.merged = segments, merged
-        self._head = segments.head + leaving
-        self.sizes = merged.tail - self._head
-        self.oldest_us = np.full(len(leaving), BEYOND_US)
+    def __init__(self, part: Part[Any]) -> None:
+        self.segments, self.merged, self._head = part.section.segments, part.merged, part.head
+        self.sizes = part.merged.tail - self._head
+        self.oldest_us = np.full(len(part.leaving), BEYOND_US)
         filled = np.flatnonzero(self.sizes)
         self.oldest_us[filled] = self._column("ts_us", "ts", self._head[filled])
 
@@ -214,45 +191,39 @@ class _Fronts:
 
 
 class TimeScope:
-    """Judges batches for a time-based extent; `expiry` is None where each group has its own."""
+    """Judges batches for a time-based extent."""
 
     def __init__(self, duration_us: int, per_group: bool) -> None:
         self._duration_us = duration_us
-        self.expiry = None if per_group else ExpiryQueue()
+        self._per_group = per_group
 
-    def admit(self, segments: Segments, batch: ReadingBatch) -> Admission:
-        """Judge a batch; its groups are codes."""
-        latest = self._latest(segments)
-        behind = np.empty(len(batch.ts_us), np.int64)
-        if self.expiry is None:
-            for code, rows in rows_of_groups(batch.group):
-                behind[rows] = behind_time_scope(batch.ts_us[rows], int(latest[code]), self._duration_us)
-            np.maximum.at(latest, batch.group, batch.ts_us)
-        elif len(behind):
-            behind = behind_time_scope(batch.ts_us, int(latest[0]), self._duration_us)
-            np.maximum(latest, batch.ts_us.max(), out=latest)
-        return self._admitted(segments, batch, behind, latest - self._duration_us)
+    def admit(self, sections: Sections[Any], batch: ReadingBatch) -> Admission:
+        """Judge a batch."""
+        return self._of_groups(sections.first, batch) if self._per_group else self._of_all(sections, batch)
 
-    def _latest(self, segments: Segments) -> Int64Array:
-        """Return the latest ts that arrived for each group, int64 (G,); of all groups where they share an extent."""
+    def _of_all(self, sections: Sections[Any], batch: ReadingBatch) -> Admission:
+        latest_us = sections.last.latest_us
+        behind = behind_time_scope(batch.ts_us, latest_us, self._duration_us)
+        since_us = max(latest_us, int(batch.ts_us.max(initial=NOTHING_YET))) - self._duration_us
+        late, stays = np.flatnonzero(behind > 0), batch.ts_us >= since_us  # others leave with a later row of the batch
+        parts = sections.parts(batch if stays.all() else batch.take(stays))
+        leaving = (section.expiry.before(since_us) for section in sections)
+        return Admission(with_leavers(sections, parts, leaving), late, behind[late])
+
+    def _of_groups(self, section: Section, batch: ReadingBatch) -> Admission:
+        batch = section.with_codes(batch)
+        segments, behind = section.segments, np.empty(len(batch.ts_us), np.int64)
         filled = segments.tail > segments.head
         latest = np.full(len(filled), NOTHING_YET)
         latest[filled] = segments.ts[segments.tail[filled] - 1]
-        if self.expiry is not None:
-            latest[:] = latest.max(initial=NOTHING_YET)
-        return latest
-
-    def _admitted(self, segments: Segments, batch: ReadingBatch, behind: Int64Array, since_us: Int64Array) -> Admission:
-        late = np.flatnonzero(behind > 0)
-        stays = batch.ts_us >= since_us[batch.group]  # others are late, or leave with a later row of the batch
-        if not stays.all():
-            batch = batch.take(stays)
-        merged = merged_batch(segments, batch)
-        if self.expiry is None:
-            return Admission(merged, _before(segments, since_us), late, behind[late])
-        self.expiry.add(merged)
-        leaving = self.expiry.pop_before(since_us.max(initial=NOTHING_YET), len(since_us))
-        return Admission(merged, leaving, late, behind[late])
+        for code, rows in rows_of_groups(batch.group):
+            behind[rows] = behind_time_scope(batch.ts_us[rows], int(latest[code]), self._duration_us)
+        np.maximum.at(latest, batch.group, batch.ts_us)
+        since_us = latest - self._duration_us
+        late, stays = np.flatnonzero(behind > 0), batch.ts_us >= since_us[batch.group]
+        part = Part.of(section, batch if stays.all() else batch.take(stays), np.flatnonzero(stays))
+        part.leaving = _before(segments, since_us)
+        return Admission([part], late, behind[late])
 
 
 def _before(segments: Segments, since_us: Int64Array) -> Int64Array:
@@ -262,3 +233,12 @@ def _before(segments: Segments, since_us: Int64Array) -> Int64Array:
     some = some[segments.ts[segments.head[some]] < since_us[some]]
     leaving[some] = np.array(segments.first_from(since_us, some), np.int64) - segments.head[some]
     return leaving
+
+
+def parts_before(sections: Sections[Any], us: int) -> list[Part[Any]]:
+    """Return what it does to the sections if all readings before an instant leave."""
+    if sections.first.expiry is not None:
+        return with_leavers(sections, [], (section.expiry.before(us) for section in sections))
+    part = Part.without_rows(sections.first)
+    part.leaving = _before(sections.first.segments, np.full(len(part.leaving), us))
+    return [part]

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coincide import Changes, EagerCoalescing, LazyCoalescing, Runs, WindowExtent
-from coincide.coalescing import Bounded, CoalescedRun, Equal, Predicate
+from coincide.coalescing import Bounded, CoalescedRun, Equal, Predicate, RunChanges
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import value_column
 from coincide.coalescing.streams.columnar import ColumnarExtent
@@ -53,9 +53,10 @@ def held(arrived: list[Reading], extent: WindowExtent) -> list[Reading]:
 
 @pytest.fixture(autouse=True, scope="module")
 def little_room() -> Iterator[None]:
-    """A few readings already fill blocks and segments."""
+    """A few readings already fill blocks, segments and sections."""
     streams = "coincide.coalescing.streams"
-    with patch(f"{streams}.ordered_times.BLOCK", 4), patch(f"{streams}.segments.ROOM", 1):
+    few = patch(f"{streams}.ordered_times.BLOCK", 4), patch(f"{streams}.segments.ROOM", 1)
+    with few[0], few[1], patch(f"{streams}.sections.FULL", 3), patch(f"{streams}.form_change.SLICE", 2):
         yield
 
 
@@ -150,6 +151,41 @@ def test_late_ones_are_those_outside_when_they_arrive(
     assert late.late_by_us.tolist() == also_late.late_by_us.tolist()
     assert (late.late_by_us >= 0).all()
     assert (len(also_late.insert), len(also_late.retract)) == (0, 0)
+
+
+@given(ways, readings, st.integers(0, 25), extents, links)
+def test_both_forms_drop_and_read_the_same(
+    way: Way, listed: list[Reading], before_us: int, extent: WindowExtent, link: Link
+) -> None:
+    eager, changes = way(extent, link), RunChanges()
+    pushed(eager, listed)
+    live = set(eager.scan())
+    eager.drop_before(before_us, changes)
+    rest = [reading for reading in held(listed, extent) if reading.ts_us >= before_us]
+    expected = coalesced_readings(rest, link.equivalence, link.hold_us)
+    assert list(eager.scan()) == expected
+    assert (live - set(changes.retracted.values())) | set(changes.inserted.values()) == set(expected)
+    assert sorted(zip(*(eager.readings()[column].tolist() for column in (0, 1, 3)), strict=True)) == sorted(
+        {(reading.ts_us, reading.group, reading.id) for reading in rest}
+    )
+    for run in expected:
+        if not run.is_open:
+            assert eager.readings_in(run.group, run.start_us, run.end_us) == (run.count, run.value, run.last)
+
+
+@given(readings, cuts, st.integers(0, 30), extents, links)
+def test_a_restart_changes_nothing_while_the_form_changes(
+    listed: list[Reading], cuts: list[int], restart: int, extent: WindowExtent, link: Link
+) -> None:
+    one = other = SoonChanging(extent, link)
+    for number, part in enumerate(parts(listed, cuts)):
+        if number == restart % (len(cuts) + 1):
+            other = pickle.loads(pickle.dumps(one))
+        changes = pushed(one, part)
+        if other is not one:
+            again = pushed(other, part)
+            assert (list(changes.insert), list(changes.retract)) == (list(again.insert), list(again.retract))
+    assert list(one.scan()) == list(other.scan())
 
 
 @pytest.mark.parametrize("readings_a_run", [1, 7])
