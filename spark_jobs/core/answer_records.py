@@ -17,7 +17,7 @@ from spark_jobs.matching.chance_rates import ChanceJudge
 from spark_jobs.matching.match_verdicts import MatchTuples, Verdicts
 from spark_jobs.matching.pair_verdicts import PairJudge
 from spark_jobs.matching.row_limits import RowLimits, forget_past_seconds
-from spark_jobs.matching.search_work import Deadline, OutOfTimeError, QueryWork
+from spark_jobs.matching.search_work import Deadline, GuardedWork, OutOfTimeError
 from spark_jobs.matching.tuple_verdicts import TupleJudge
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id
@@ -117,7 +117,7 @@ def _match_records(
 ) -> Iterator[tuple[FusedMatch, int]]:
     """Yield each match and the sequence number of its newest member."""
     limits = RowLimits(active, state.limits, state.areas, accepted, len(state.table) - len(accepted.rows))
-    tuples = limits.matches(lambda seqs, count: state.finder.find(active, state.table, seqs, QueryWork(count, check)))
+    tuples = limits.matches(lambda seqs, count: state.finder.find(active, state.table, seqs, GuardedWork(count, check)))
     verdicts = _verdicts(state, active, tuples, accepted, check)
     for at in blocks(len(tuples.members), RECORDS_AT_ONCE, check):
         yield from _records(state, active, tuples.take(at), verdicts.take(at))

@@ -7,6 +7,7 @@ a query would wait until the batch at work has ended, however long that takes. T
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from kafka.errors import KafkaError
@@ -51,7 +52,7 @@ class ControlAhead:
             try:
                 self._read()
             except KafkaError as error:
-                self._reader = None
+                self._leave()
                 logger.warning("cannot look ahead for paused and removed queries (%s)", error)
             self._looks_at_s = self._clock_s() + PATIENCE_S
         return {id_: newest.version for id_, newest in self._newest.items() if newest.paused or newest.removed}
@@ -65,6 +66,13 @@ class ControlAhead:
         ends = self._reader.end_offsets([self._topic])
         while any(self._next.get(at, 0) < end for (_, at), end in ends.items()) and self._clock_s() < deadline_s:
             self._take(self._reader.poll(0.1))
+
+    def _leave(self) -> None:
+        """Close the connection; the next look makes another."""
+        if self._reader is not None:
+            with suppress(KafkaError):
+                self._reader.__exit__()
+        self._reader = None
 
     def _take(self, records: Iterable[Any]) -> None:
         for record in records:

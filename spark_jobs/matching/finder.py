@@ -18,7 +18,7 @@ from coincide.queries import Query
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.matching.match_verdicts import MatchTuples
 from spark_jobs.matching.row_buffers import RowBuffers, places_of
-from spark_jobs.matching.search_work import QueryWork, TooManyCandidatesError
+from spark_jobs.matching.search_work import GuardedWork, TooManyCandidatesError
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns, EventTable, VerifiedTemplates
 
@@ -65,7 +65,7 @@ class Finder:
             total = total.plus(search.look_ups)
         return total
 
-    def find(self, active: ActiveQuery, table: EventTable, new_seqs: Int64Array, work: QueryWork) -> MatchTuples:
+    def find(self, active: ActiveQuery, table: EventTable, new_seqs: Int64Array, work: GuardedWork) -> MatchTuples:
         """Find the matches whose last member is among these rows, rising, of the last insert.
 
         OutOfTimeError and TooManyCandidatesError are those of the work.

@@ -95,11 +95,6 @@ def alike_tuples(
         yield AlikeTuples(at, graph, roles, _columns_of(members[at][present].reshape(roles.shape), rows, templates))
 
 
-def judged_at_once(query: Query) -> int:
-    """Return how many tuples of a query can be judged within a second at most."""
-    return 8_192 // len(query.roles) if query.has_onset else 128
-
-
 def _columns_of(members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> MemberColumns:
     codes, index = np.unique(rows.template[members], return_inverse=True)
     histograms = [templates.histogram(code) for code in codes.tolist()]

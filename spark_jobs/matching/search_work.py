@@ -80,7 +80,7 @@ class CandidateCount:
 
 
 @dataclass(frozen=True, eq=False)
-class QueryWork(SearchWork):
+class GuardedWork(SearchWork):
     """Bounds a search by its candidates and by the clock."""
 
     candidates: CandidateCount
@@ -94,6 +94,7 @@ class QueryWork(SearchWork):
 
     def complete(self, last: Int64Array) -> None:
         """Count candidates."""
+        self.check()
         self.candidates.add(last)
 
     def look_at(self, candidates: int) -> None:
@@ -103,6 +104,7 @@ class QueryWork(SearchWork):
 
     def hold(self, count: int) -> None:
         """Count what memory holds."""
+        self.check()
         self.candidates.hold(count)
 
     def end(self) -> None:

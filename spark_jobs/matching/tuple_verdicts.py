@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, PositionArray
+from coincide.joins.search.search import judged_at_once
 from coincide.joins.search.work import blocks
 from coincide.probability import JointProbability, occurrence_columns
 from coincide.queries import Query
@@ -17,7 +18,6 @@ from spark_jobs.matching.match_verdicts import (
     alike_tuples,
     as_recorded,
     hold_for_certain,
-    judged_at_once,
 )
 from spark_jobs.records.match_records import GRAPH, EdgeRecord, JointRecord, OccurrenceRecord, unknown_because
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
@@ -41,7 +41,7 @@ class TupleJudge:
         occurred: list[OccurrenceRecord | None] = [None] * len(members)
         edges: list[list[EdgeRecord]] = [[]] * len(members)
         joint = [NOTHING] * len(members)
-        for block in blocks(len(members), judged_at_once(self.query), self.check):
+        for block in blocks(len(members), judged_at_once(self.query.graph), self.check):
             for alike in alike_tuples(self.query, members[block], self.rows, self.templates):
                 of_all, when = _of_all(alike, self.query.joint_threshold)
                 of_edges = self._edges(alike)

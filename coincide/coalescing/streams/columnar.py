@@ -17,7 +17,7 @@ from coincide.coalescing.streams.borders import around, changed_runs, joined_col
 from coincide.coalescing.streams.extent import ReadingBatch, WindowExtent
 from coincide.coalescing.streams.linked_section import LinkedSection
 from coincide.coalescing.streams.scopes import NONE, TimeScope, TupleScope, parts_before
-from coincide.coalescing.streams.sections import NOTHING_YET, AnySection, Part, Section, Sections
+from coincide.coalescing.streams.sections import NOTHING_YET, AnySection, Section, SectionPart, Sections
 
 
 class _Columns(Generic[AnySection]):
@@ -106,7 +106,7 @@ class ColumnarExtent(_Columns[LinkedSection]):
         runs = run_parts(self._sections, labels, inner=True).stitched(self._link)
         return with_plain_values(replace(runs, group=labels[runs.group]))
 
-    def _update(self, parts: list[Part[LinkedSection]]) -> tuple[Runs, Runs]:
+    def _update(self, parts: list[SectionPart[LinkedSection]]) -> tuple[Runs, Runs]:
         """Write the readings, drop those that leave; return the runs inserted and retracted."""
         if len(self._sections) == 1:
             (part,) = parts
@@ -123,13 +123,13 @@ class ColumnarExtent(_Columns[LinkedSection]):
         inserted, retracted = (runs.take(stable_order_by(runs.group, runs.start_us)) for runs in changes)
         return replace(inserted, group=labels[inserted.group]), replace(retracted, group=labels[retracted.group])
 
-    def _keeps_borders(self, part: Part[LinkedSection]) -> bool:
+    def _keeps_borders(self, part: SectionPart[LinkedSection]) -> bool:
         section = part.section
         is_first, is_last = section is self._sections.first, section is self._sections.last
         return section.keeps_borders(part.merged, part.leaving, is_first=is_first, is_last=is_last)
 
     @staticmethod
-    def _local_changes(parts: list[Part[LinkedSection]], labels: LabelArray) -> tuple[Runs, Runs]:
+    def _local_changes(parts: list[SectionPart[LinkedSection]], labels: LabelArray) -> tuple[Runs, Runs]:
         """Write into each section; return the runs inserted and retracted there; groups are positions in `labels`."""
         inserted, retracted = [Runs.of([])], [Runs.of([])]
         for part in parts:

@@ -10,7 +10,7 @@ from coincide.coalescing.streams.extent import ReadingBatch
 SLICE = 1024  # readings that one push moves
 
 
-class Form(Protocol):
+class ReadingForm(Protocol):
     """How an extent keeps its readings."""
 
     def slices(self, rows: int) -> Iterator[ReadingBatch]:
@@ -20,7 +20,7 @@ class Form(Protocol):
         """Take readings; nobody asks what they change."""
 
 
-New = TypeVar("New", bound=Form)
+New = TypeVar("New", bound=ReadingForm)
 
 
 class FormChange(Generic[New]):
@@ -30,7 +30,7 @@ class FormChange(Generic[New]):
     pushed meanwhile, too. Once it has had every reading of the old form as well, both are the same.
     """
 
-    def __init__(self, old: Form, new: New) -> None:
+    def __init__(self, old: ReadingForm, new: New) -> None:
         self._slices = old.slices(SLICE)
         self.new = new
 

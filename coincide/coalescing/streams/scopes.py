@@ -13,7 +13,7 @@ from coincide.arrays.order import group_starts, stable_order
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.columns import BEYOND_US
 from coincide.coalescing.streams.extent import Key, ReadingBatch
-from coincide.coalescing.streams.sections import NOTHING_YET, Part, Section, Sections
+from coincide.coalescing.streams.sections import NOTHING_YET, Section, SectionPart, Sections
 from coincide.coalescing.streams.segments import Segments
 
 
@@ -53,7 +53,7 @@ def behind_tuple_scope(
 class Admission(NamedTuple):
     """What a push does to each section that it touches, in their order, and which rows come too late."""
 
-    parts: list[Part[Any]]
+    parts: list[SectionPart[Any]]
     late: Int64Array  # rows of the batch that came too late, shape (l,)
     late_by_us: Int64Array
 
@@ -70,13 +70,15 @@ def rows_of_groups(code: Int64Array) -> Iterator[tuple[int, PositionArray]]:
 NONE = np.empty(0, np.int64)
 
 
-def with_leavers(sections: Sections[Any], parts: list[Part[Any]], counts: Iterable[int]) -> list[Part[Any]]:
+def with_leavers(
+    sections: Sections[Any], parts: list[SectionPart[Any]], counts: Iterable[int]
+) -> list[SectionPart[Any]]:
     """Let so many of each section leave, section by section until none does; return the parts of all."""
     part_of = {id(part.section): part for part in parts}
     for section, count in zip(sections, counts, strict=False):
         if not count:
             break
-        part = part_of[id(section)] = part_of.get(id(section)) or Part.without_rows(section)
+        part = part_of[id(section)] = part_of.get(id(section)) or SectionPart.without_rows(section)
         part.leaving = section.expiry.pop(count, len(part.leaving))
     return [part_of[id(section)] for section in sections if id(section) in part_of]
 
@@ -110,7 +112,7 @@ class TupleScope:
             surplus -= leaving
             yield leaving
 
-    def _late_of_groups(self, part: Part[Any]) -> Iterator[tuple[int, int]]:
+    def _late_of_groups(self, part: SectionPart[Any]) -> Iterator[tuple[int, int]]:
         """Yield which rows are late, and by how much, of each full extent to which an early row comes."""
         fronts, batch = _Fronts(part), part.batch
         full = fronts.sizes[batch.group] == self._size
@@ -121,13 +123,13 @@ class TupleScope:
             yield from behind_tuple_scope(arrivals, fronts.left(np.array([code])), fronts.oldest(code), free)
 
     def _late_of_all(
-        self, sections: Sections[Any], batch: ReadingBatch, parts: list[Part[Any]]
+        self, sections: Sections[Any], batch: ReadingBatch, parts: list[SectionPart[Any]]
     ) -> list[tuple[int, int]]:
         """Return which rows are late, and by how much; of one instant all are in one section, and have its codes."""
         if sections.count < self._size:
             return []
         part_of = {id(part.section): part for part in parts}
-        of_sections = (_Fronts(part_of.get(id(section)) or Part.without_rows(section)) for section in sections)
+        of_sections = (_Fronts(part_of.get(id(section)) or SectionPart.without_rows(section)) for section in sections)
         front = next(fronts for fronts in of_sections if fronts.sizes.any())
         oldest = front.oldest(int(np.argmin(front.oldest_us)))
         if batch.ts_us.min() > oldest[0]:
@@ -152,7 +154,7 @@ def _arrivals(rows: PositionArray, batch: ReadingBatch, is_new: BoolArray) -> It
 class _Fronts:
     """Where each group's readings begin once those that leave have gone, before the merged ones are written."""
 
-    def __init__(self, part: Part[Any]) -> None:
+    def __init__(self, part: SectionPart[Any]) -> None:
         self.segments, self.merged, self._head = part.section.segments, part.merged, part.head
         self.sizes = part.merged.tail - self._head
         self.oldest_us = np.full(len(part.leaving), BEYOND_US)
@@ -221,7 +223,7 @@ class TimeScope:
         np.maximum.at(latest, batch.group, batch.ts_us)
         since_us = latest - self._duration_us
         late, stays = np.flatnonzero(behind > 0), batch.ts_us >= since_us[batch.group]
-        part = Part.of(section, batch if stays.all() else batch.take(stays), np.flatnonzero(stays))
+        part = SectionPart.of(section, batch if stays.all() else batch.take(stays), np.flatnonzero(stays))
         part.leaving = _before(segments, since_us)
         return Admission([part], late, behind[late])
 
@@ -235,10 +237,10 @@ def _before(segments: Segments, since_us: Int64Array) -> Int64Array:
     return leaving
 
 
-def parts_before(sections: Sections[Any], us: int) -> list[Part[Any]]:
+def parts_before(sections: Sections[Any], us: int) -> list[SectionPart[Any]]:
     """Return what it does to the sections if all readings before an instant leave."""
     if sections.first.expiry is not None:
         return with_leavers(sections, [], (section.expiry.before(us) for section in sections))
-    part = Part.without_rows(sections.first)
+    part = SectionPart.without_rows(sections.first)
     part.leaving = _before(sections.first.segments, np.full(len(part.leaving), us))
     return [part]

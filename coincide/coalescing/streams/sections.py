@@ -13,7 +13,7 @@ from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.columns import BEYOND_US
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import Label
-from coincide.coalescing.streams.expiry import ExpiryQueue
+from coincide.coalescing.streams.expiry_queue import ExpiryQueue
 from coincide.coalescing.streams.extent import ReadingBatch
 from coincide.coalescing.streams.segments import MergedBatch, Segments, joined, merged_batch
 
@@ -103,7 +103,7 @@ AnySection = TypeVar("AnySection", bound=Section)
 
 
 @dataclass
-class Part(Generic[AnySection]):
+class SectionPart(Generic[AnySection]):
     """What a push does to one section: these rows come, and so many of each group's oldest readings leave."""
 
     section: AnySection
@@ -113,7 +113,7 @@ class Part(Generic[AnySection]):
     leaving: Int64Array
 
     @classmethod
-    def of(cls, section: AnySection, coded: ReadingBatch, rows: PositionArray) -> Part[AnySection]:
+    def of(cls, section: AnySection, coded: ReadingBatch, rows: PositionArray) -> SectionPart[AnySection]:
         """Return what these rows do to a section, whose queue takes them; their groups are its codes."""
         merged = merged_batch(section.segments, coded)
         if section.expiry is not None:
@@ -121,7 +121,7 @@ class Part(Generic[AnySection]):
         return cls(section, rows, coded, merged, np.zeros(len(merged.since), np.int64))
 
     @classmethod
-    def without_rows(cls, section: AnySection) -> Part[AnySection]:
+    def without_rows(cls, section: AnySection) -> SectionPart[AnySection]:
         """Return what no rows do to a section."""
         columns, none = section.segments, np.empty(0, np.int64)
         return cls.of(section, ReadingBatch(none, none, columns.value[:0], columns.ref[:0], columns.kept[:0]), none)
@@ -169,18 +169,18 @@ class Sections(Generic[AnySection]):
         """The latest section."""
         return self._listed[-1]
 
-    def parts(self, batch: ReadingBatch) -> list[Part[AnySection]]:
+    def parts(self, batch: ReadingBatch) -> list[SectionPart[AnySection]]:
         """Return what the rows of a batch do to the sections, by section."""
         last = self._listed[-1]
         if last.expiry is not None and len(last) + len(batch.ts_us) > FULL:
             self._lengthen(batch.ts_us)
         if len(self._listed) == 1:
-            return [Part.of(last, last.with_codes(batch), np.arange(len(batch.ts_us)))]
+            return [SectionPart.of(last, last.with_codes(batch), np.arange(len(batch.ts_us)))]
         number = np.searchsorted([section.from_us for section in self._listed[1:]], batch.ts_us, side="right")
         parts = []
         for each in np.unique(number).tolist():
             section, rows = self._listed[each], np.flatnonzero(number == each)
-            parts.append(Part.of(section, section.with_codes(batch.take(rows)), rows))
+            parts.append(SectionPart.of(section, section.with_codes(batch.take(rows)), rows))
         return parts
 
     def some_after(self, us: int) -> ReadingBatch:
@@ -192,7 +192,7 @@ class Sections(Generic[AnySection]):
                 break
         return readings.take(later)
 
-    def tidy(self, parts: list[Part[AnySection]]) -> None:
+    def tidy(self, parts: list[SectionPart[AnySection]]) -> None:
         """Forget sections that a push has emptied, and divide those that it has made too long."""
         for part in parts:
             section = part.section
@@ -222,7 +222,9 @@ def _divided(section: AnySection) -> list[AnySection]:
     number, made = np.searchsorted(cuts, readings.ts_us, side="right"), []
     for each, from_us in enumerate([section.from_us, *cuts.tolist()]):
         piece: AnySection = section.empty_from(from_us)  # type: ignore[assignment]  # its own kind
-        part = Part.of(piece, piece.with_codes(readings.take(np.flatnonzero(number == each))), np.empty(0, np.intp))
+        part = SectionPart.of(
+            piece, piece.with_codes(readings.take(np.flatnonzero(number == each))), np.empty(0, np.intp)
+        )
         piece.write(part.merged, part.leaving)
         made.append(piece)
     return made

@@ -70,7 +70,7 @@ class MemberRefs:
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class EdgePairs:
     """Pairs along an edge: the `rows` of probing events beside the stored ones `at` some positions.
 
     The probing events are those of the edge's first end if they probe `as_first`.
@@ -101,13 +101,17 @@ class Meeting:
         probing, partners = self.probe.events.sensor[self.rows], self.probe.stored.sensor[self.at]
         return (probing, partners) if self.as_first else (partners, probing)
 
-    def where(self, keep: BoolArray) -> Meeting:
+    def where(self, keep: BoolArray) -> EdgePairs:
         """Return the pairs to keep."""
         if keep.all():
             return self
         return replace(self, rows=self.rows[keep], at=self.at[keep])
 
-    def partners(self, which: BoolArray) -> Events:
+    def all_partners(self) -> Events:
+        """Return the stored events, some of them often."""
+        return self.partners(slice(None))
+
+    def partners(self, which: BoolArray | slice) -> Events:
         """Return the stored events of some of the pairs."""
         at = self.at[which]
         stored, codec = self.probe.stored.take(at), self.probe.stored.codec
@@ -199,7 +203,9 @@ class Search:
         edges = self.judges.bounds.edges
         return RoleBounds({ends: self._guarded(edge) for ends, edge in edges.items()}, self.judges.bounds.implied_us)
 
-    def meetings(self, edge: RoleEdge, probing: Events, *, as_first: bool, earlier_only: bool) -> Iterator[Meeting]:
+    def pairs_along(
+        self, edge: RoleEdge, probing: Events, *, as_first: bool, earlier_only: bool
+    ) -> Iterator[EdgePairs]:
         """Yield blocks of pairs along an edge, of events of one end with partners at the other.
 
         `earlier_only` asks for partners that came before.
@@ -209,19 +215,18 @@ class Search:
         arguments = partners, probing, bounds, self.pattern.sensors, self.since_ref
         probe = Probe.into(*arguments, earlier_only=earlier_only and self.meets_new)
         for rows, at in matching_pairs(probe):
-            meeting = Meeting(edge, as_first, probe, rows, at)
+            pairs = EdgePairs(edge, as_first, probe, rows, at)
             if not earlier_only:
-                one, other = meeting.refs
-                meeting = meeting.where((one != other) & (other <= self._last_new_ref))
+                one, other = pairs.refs
+                pairs = pairs.where((one != other) & (other <= self._last_new_ref))
             if self.may_meet is not None:
-                meeting = meeting.where(self.may_meet(*meeting.refs))
-            self.work.hold(len(meeting.rows))
-            yield meeting
+                pairs = pairs.where(self.may_meet(*pairs.refs))
+            yield pairs
 
-    def pairs(self, meeting: Meeting) -> MemberRefs:
-        """Return the pairs of a meeting, the member at the first end of its edge before the other."""
-        edge, ends = meeting.edge, []
-        for role, events in zip((edge.first, edge.second), meeting.ends, strict=True):
+    def members_of(self, pairs: EdgePairs) -> MemberRefs:
+        """Return pairs as tuples of two, the member at the first end of the edge before the other."""
+        ends = []
+        for role, events in zip((pairs.edge.first, pairs.edge.second), pairs.ends, strict=True):
             ends.append((*events[:2], events[2] - self._earliest_us(role)[events[1]]))
         return MemberRefs(*(np.array(column) for column in zip(*ends, strict=True)))
 
@@ -299,8 +304,9 @@ def columns_of(
 
 
 def judged_at_once(graph: ConstraintGraph) -> int:
-    """Return how many tuples' joint probability can be judged within a second at most."""
-    return 128 if graph.uniform_window is None else 8_192 // len(graph.roles)
+    """Return how many tuples can be judged all together within about a second."""
+    is_quick = len(graph.roles) == 2 or graph.uniform_window is not None
+    return 8_192 // len(graph.roles) if is_quick else 128
 
 
 OFFSETS_AT_ONCE = 4_096  # a pair of templates of 64 buckets that has never met takes up to 0.2 ms

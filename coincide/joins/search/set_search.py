@@ -18,7 +18,7 @@ from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArra
 from coincide.constraints.conditions import allowed
 from coincide.joins.events import Events
 from coincide.joins.search.pattern import RoleEdge
-from coincide.joins.search.search import NO_EVENTS, Meeting, MemberRefs, MemberSets, Search
+from coincide.joins.search.search import NO_EVENTS, EdgePairs, MemberRefs, MemberSets, Search
 from coincide.joins.stream_buffers import SourceName
 from coincide.joins.tuples.event_pairs import EventKinds
 from coincide.joins.tuples.maximal_sets import CompatibleEvents
@@ -34,7 +34,7 @@ def find_sets(search: Search) -> MemberSets:
     CandidateLimitError
         One event has more candidates than allowed.
     """
-    nodes = _Nodes.of(search, _MeetingEvents(search).of_new())
+    nodes = _Nodes.of(search, _CompatiblePairs(search).of_new())
     members, supersedes = [nodes.nobody], [nodes.nobody]
     for sets, enlarges in nodes.compatible().growths(search.first_new_ref, nodes.plan.fewest):
         search.work.hold(len(sets))
@@ -57,7 +57,7 @@ def find_all_sets(search: Search) -> MemberRefs:
     CandidateLimitError
         One event has more candidates than allowed.
     """
-    nodes = _Nodes.of(search, _MeetingEvents(search).of_new())
+    nodes = _Nodes.of(search, _CompatiblePairs(search).of_new())
     sets = list(nodes.compatible().maximal(0, nodes.plan.fewest))
     smaller = {tuple(each) for larger in sets for each in larger[:, 1:].tolist()}
     final = [each[[(*others, last) not in smaller for last, *others in each.tolist()]] for each in sets]
@@ -79,7 +79,7 @@ def _first_of_each(told: MemberRefs) -> PositionArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _MeetingEvents:
+class _CompatiblePairs:
     """Finds which events are compatible pairwise, as far as one search must know."""
 
     search: Search
@@ -106,10 +106,8 @@ class _MeetingEvents:
             placed = [(first, new)]
             for place, kind in self._plan.reaching(first):
                 near, events = placed[place]
-                meetings = [meeting for _, meeting in self._beside(near, kind, events)]
-                placed.append(
-                    (kind, _distinct([each.partners(np.ones(len(each.rows), np.bool_)) for each in meetings]))
-                )
+                beside = [pairs.all_partners() for _, pairs in self._beside(near, kind, events)]
+                placed.append((kind, _distinct(beside)))
                 met[kind].append(placed[-1][1])
         for kind, parts in enumerate(met):
             for other in range(len(met)):
@@ -119,7 +117,7 @@ class _MeetingEvents:
     def _near_required(self, kind: int, events: Events) -> Events:
         """Return the events of a kind that have a partner of each required kind tied to it: others end no set."""
         for other in np.flatnonzero(self._plan.tied[kind] & (np.array(self._plan.needed) > 0)).tolist():
-            rows = [meeting.rows for _, meeting in self._beside(kind, other, events)]
+            rows = [pairs.rows for _, pairs in self._beside(kind, other, events)]
             events = events.take(np.unique(np.concatenate([np.empty(0, np.intp), *rows])))
         return events
 
@@ -128,8 +126,9 @@ class _MeetingEvents:
         groups = (kind, other) if (kind, other) in self._edges else (other, kind)
         as_first = groups[0] == kind
         if len(events):
-            meetings = self.search.meetings(self._edges[groups], events, as_first=as_first, earlier_only=False)
-            yield from ((groups, meeting) for meeting in meetings)
+            for pairs in self.search.pairs_along(self._edges[groups], events, as_first=as_first, earlier_only=False):
+                self.search.work.hold(len(pairs.rows))
+                yield groups, pairs
 
     @cached_property
     def _edges(self) -> dict[tuple[int, int], RoleEdge]:
@@ -143,7 +142,7 @@ class _MeetingEvents:
                 edges[groups] = edge
         return edges
 
-    def _along(self, edge: RoleEdge, old: Mapping[SourceName, Events] | None = None) -> Iterator[Meeting]:
+    def _along(self, edge: RoleEdge, old: Mapping[SourceName, Events] | None = None) -> Iterator[EdgePairs]:
         """Find pairs along an edge: of the new events with earlier ones, or of old events with all."""
         search = self.search
         for role, as_first in ((edge.first, True), (edge.second, False)):
@@ -151,14 +150,16 @@ class _MeetingEvents:
                 break  # one orientation finds every pair
             probing = search.new(role) if old is None else old.get(search.pattern.sources[role], NO_EVENTS)
             if len(probing):
-                yield from search.meetings(edge, probing, as_first=as_first, earlier_only=old is None)
+                for pairs in search.pairs_along(edge, probing, as_first=as_first, earlier_only=old is None):
+                    search.work.hold(len(pairs.rows))
+                    yield pairs
 
-    def _old_partners(self, meetings: Sequence[Meeting]) -> dict[SourceName, Events]:
+    def _old_partners(self, pairs_of_edges: Sequence[EdgePairs]) -> dict[SourceName, Events]:
         """Return the partners that are no new events, of new ones with enough partners for a set; by source."""
         first_new, least = self.search.first_new_ref, max(2, self._plan.fewest - 1)
-        partners = _Counts.of([refs for met in meetings for refs in met.refs], first_new)
+        partners = _Counts.of([refs for met in pairs_of_edges for refs in met.refs], first_new)
         by_source: dict[SourceName, list[Events]] = {}
-        for met in meetings:
+        for met in pairs_of_edges:
             new, stored = met.refs
             source = self.search.pattern.sources[met.edge.second if met.as_first else met.edge.first]
             old = met.partners((stored < first_new) & (partners.of_each(new) >= least))
@@ -182,7 +183,7 @@ class _Counts:
         return self.counts[refs - self.first]
 
 
-Link = tuple[tuple[int, int], Meeting]  # the groups of the two ends of an edge, and pairs along it
+Link = tuple[tuple[int, int], EdgePairs]  # the groups of the two ends of an edge, and pairs along it
 
 
 def _distinct(parts: Sequence[Events]) -> Events:
@@ -209,8 +210,8 @@ class _Nodes:
 
     @classmethod
     def of(cls, search: Search, links: Sequence[Link]) -> _Nodes:
-        """Give each event of some meetings a node for each of its groups."""
-        members = MemberRefs.all_of([search.pairs(met) for _, met in links], 2)
+        """Give each event of some pairs_of_edges a node for each of its groups."""
+        members = MemberRefs.all_of([search.members_of(met) for _, met in links], 2)
         groups = np.repeat([each for each, _ in links], [len(met.rows) for _, met in links], axis=0)
         count = len(search.pattern.interchange.groups)
         names = members.ref * count + groups.reshape(-1, 2).T

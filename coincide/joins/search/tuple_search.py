@@ -22,9 +22,9 @@ def find_pairs(search: Search) -> MemberRefs:
     for role, as_first in ((edge.first, True), (edge.second, False)):
         if edge.is_unordered and not as_first:
             break  # one orientation finds every pair
-        for meeting in search.meetings(edge, search.new(role), as_first=as_first, earlier_only=True):
-            search.work.complete(meeting.refs[0])
-            parts.append(search.pairs(meeting))
+        for each in search.pairs_along(edge, search.new(role), as_first=as_first, earlier_only=True):
+            search.work.complete(each.refs[0])
+            parts.append(search.members_of(each))
     search.work.end()
     pairs = MemberRefs.all_of(parts, 2)
     return _told(search, pairs if edge.first == 0 else pairs.swapped())

@@ -21,7 +21,7 @@ class Topic:
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.now_s = 1000.0
-        self.reads = self.connections = 0
+        self.reads = self.connections = self.closed = 0
         self.is_away = False
 
     def add(self, name: str, version: int, **fields: Any) -> None:
@@ -35,6 +35,9 @@ class Topic:
         self.connections += 1
         self.unread = 0
         return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closed += 1
 
     def follow(self, topic: str) -> None:
         assert topic == "coincide.queries"
@@ -94,4 +97,4 @@ def test_without_kafka_it_knows_what_it_knew_and_tries_again() -> None:
     topic.add("far", 1, paused=True)
     topic.now_s += 2
     assert ahead.stopped() == {"near": 2, "far": 1}
-    assert topic.connections == 2
+    assert (topic.connections, topic.closed) == (2, 1)
