@@ -2,5 +2,6 @@
 
 A `Pattern` says what a query asks of events, and `InstalledPattern` finds it. `edge_judges` knows which offsets qualify
 along its edges. `tuple_search` finds tuples with a member in every role, `set_search` the largest sets of at least so
-many members. The streaming joins and the fusion job search alike.
+many members. A `SearchWork` is told what a search does, and may end it. The streaming joins and the fusion job search
+alike.
 """
