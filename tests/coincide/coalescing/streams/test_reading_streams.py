@@ -169,7 +169,7 @@ def test_both_forms_drop_and_read_the_same(
         {(reading.ts_us, reading.group, reading.id) for reading in rest}
     )
     for run in expected:
-        if not run.is_open:
+        if not run.is_open and run.start_us < run.end_us:  # an empty interval has no readings in it
             assert eager.readings_in(run.group, run.start_us, run.end_us) == (run.count, run.value, run.last)
 
 
