@@ -94,8 +94,7 @@ class EdgeJudge:
             unchanged = np.arange(max(len(self._us), len(self._vs)), dtype=np.int32)
             self._judge.recode(unchanged if u_code is None else u_code, unchanged if v_code is None else v_code)
         else:
-            templates = self._us.templates, self._vs.templates
-            self._judge = SatisfactionTable.build(*templates, self._window, self._threshold)
+            self._judge = judge_of(self._window, self._threshold, self._us, self._vs, self._limits)
         self._set_bounds()
 
     def _set_bounds(self) -> None:

@@ -33,6 +33,16 @@ def test_a_template_that_is_an_hour_late_does_not_widen_the_search_of_others(lim
         assert (bounds.outer_hi_us - bounds.outer_lo_us <= 15_000_000).all()
 
 
+def test_a_change_of_codes_makes_no_table_beyond_its_limit_even_before_the_first_search() -> None:
+    registry = TemplateRegistry()
+    judge = EdgeJudge(Window(5), 0.5, registry, registry, CACHE, is_unordered=False)
+    registry.codes([PROMPT, LATE])
+    judge.recode(None, None)
+    one = np.zeros(1, np.int32)
+    assert judge.as_first.qualify(one, one, np.array([4_000_000])).all()
+    assert judge.look_ups.pairs == 1
+
+
 @pytest.mark.parametrize("limits", [USUAL_LIMITS, CACHE])
 @pytest.mark.parametrize("is_unordered", [False, True])
 @given(
