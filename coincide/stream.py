@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coincide.errors import StreamError
+from coincide.templates.histogram import Histogram
 
 LONGEST_DELAY_S = 1e8  # about 3 years, far from the ends of int64 microseconds
 LONGEST_NAME = 100
@@ -25,6 +27,9 @@ class Stream:
         D: a detection whose latest possible occurrence is before its area's watermark minus D is late. At least 0.
     longest_template_s : float
         The longest template (latest minus earliest edge) its detections may have. At least 0. Retention follows it.
+    templates : sequence of Histogram, optional
+        All templates that its detections may have; `longest_template_s` then follows from them, whatever is given.
+        Where both streams of a join declare theirs, it keeps events only as long as these templates can match.
 
     Raises
     ------
@@ -35,16 +40,23 @@ class Stream:
     --------
     >>> Stream("neutrino", longest_template_s=300).max_delay_us
     120000000
+    >>> Stream("neutrino", templates=[Histogram.point(), Histogram.uniform(-2, 1)]).longest_template_s
+    3.0
     """
 
     name: str
     max_delay_s: float = 120.0
     longest_template_s: float = 300.0
+    templates: Sequence[Histogram] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or len(self.name) > LONGEST_NAME or not NAME.fullmatch(self.name):
             raise StreamError("name", self.name, "1 to 100 letters, digits, '.', '_' or '-', not starting with a mark")
         _refuse_unless_duration("max_delay_s", self.max_delay_s)
+        if self.templates is not None:
+            templates = _checked_templates(self.templates)
+            object.__setattr__(self, "templates", templates)
+            object.__setattr__(self, "longest_template_s", max(template.length_s for template in templates))
         _refuse_unless_duration("longest_template_s", self.longest_template_s)
 
     @property
@@ -61,6 +73,13 @@ class Stream:
 def _refuse_unless_duration(field: str, seconds: object) -> None:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_DELAY_S:
         raise StreamError(field, seconds, f"a number of seconds from 0 to {LONGEST_DELAY_S:g}")
+
+
+def _checked_templates(templates: object) -> tuple[Histogram, ...]:
+    given = tuple(templates) if isinstance(templates, Sequence) else ()
+    if not given or not all(isinstance(each, Histogram) for each in given):
+        raise StreamError("templates", templates, "a sequence of Histograms, at least one, or None")
+    return tuple(dict.fromkeys(given))
 
 
 def checked_stream(field: str, stream: object) -> Stream:

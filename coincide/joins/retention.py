@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -10,34 +11,45 @@ from coincide.arrays.kinds import Int64Array
 from coincide.constraints.graph import UNBOUNDED_US, ConstraintGraph, implied_bounds
 from coincide.constraints.window import Window
 from coincide.joins.tuples.set_plan import SetPlan
+from coincide.offsets.pair_work import TABLE_WORK, table_work
+from coincide.offsets.satisfaction_table import SatisfactionTable
 from coincide.stream import Stream
+from coincide.templates.codes import TemplatesInOrder
+from coincide.templates.histogram import Histogram
 
 ROUNDING_US = 2  # earliest is rounded down, latest up and the window to the nearest: all that together is below this
 
 
-def latest_apart_us(a: Stream, b: Stream, window: Window) -> tuple[int, int]:
-    """Least and greatest latest_b - latest_a of a pair: latest_b - pi_b <= X_b <= X_a + hi <= latest_a + hi."""
-    return (
+def latest_apart_us(a: Stream, b: Stream, window: Window, threshold: float | None = None) -> tuple[int, int]:
+    """Least and greatest latest_b - latest_a of a pair: latest_b - pi_b <= X_b <= X_a + hi <= latest_a + hi.
+
+    Where both streams declare their templates, no pair of these satisfies the threshold beyond its satisfaction
+    offsets. These bounds are those of PTJoin (Theorem 4). A pair of streams whose offsets would take too long to
+    compute, or that never match, keeps to the window.
+    """
+    lo_us, hi_us = (
         window.lo_us - a.longest_template_us - ROUNDING_US,
         window.hi_us + b.longest_template_us + ROUNDING_US,
     )
+    if threshold is None or a.templates is None or b.templates is None:
+        return lo_us, hi_us
+    hull_us = _satisfying_us(tuple(a.templates), tuple(b.templates), window, threshold)
+    return (lo_us, hi_us) if hull_us is None else (max(lo_us, hull_us[0]), min(hi_us, hull_us[1]))
 
 
-def reach_us(stream: Stream, streams: Mapping[str, Stream], joins: Iterable[tuple[str, str, Window]]) -> int:
-    """How far behind the watermark events of a stream are needed: keep while ``latest >= watermark + this``.
-
-    An event of the partner that is on time has latest >= watermark - its delay. So the farthest of all joins (names
-    of a and b, window) that name the stream counts. It is never nearer than the stream's own delay, within which a
-    repeated detection must still be known as one.
-    """
-    reaches = [-stream.max_delay_us]
-    for a, b, window in joins:
-        lo_us, hi_us = latest_apart_us(streams[a], streams[b], window)
-        if a == stream.name:
-            reaches.append(-streams[b].max_delay_us - hi_us)
-        if b == stream.name:
-            reaches.append(-streams[a].max_delay_us + lo_us)
-    return min(reaches)
+@lru_cache(maxsize=256)  # many edges of a graph often ask the same
+def _satisfying_us(
+    us: tuple[Histogram, ...], vs: tuple[Histogram, ...], window: Window, threshold: float
+) -> tuple[int, int] | None:
+    """Least and greatest latest_v - latest_u at which templates match; None if none do, or it is too much work."""
+    if table_work(us, vs, window) > TABLE_WORK:
+        return None
+    table = SatisfactionTable.build(us, vs, window, threshold)
+    matches = table.lo_us <= table.hi_us
+    if not matches.any():
+        return None
+    to_latest_us = TemplatesInOrder(vs).latest_us - TemplatesInOrder(us).latest_us[:, None]
+    return int((table.lo_us + to_latest_us)[matches].min()), int((table.hi_us + to_latest_us)[matches].max())
 
 
 def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
@@ -48,6 +60,18 @@ def reaches_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Ar
     An event of role j that is on time has latest >= W - D_j, and the edges on any chain from i to j bound
     latest_j - latest_i: such an event may still complete a tuple with one of i. The reach is never nearer than the
     role's own delay, within which a repeated detection must still be known as one.
+
+    Examples
+    --------
+    Two streams of clocks that are 1 s wrong at most, and pairs that are within 5 s for sure: the offset is 3 s at most.
+
+    >>> from coincide.constraints.window import Window
+    >>> graph = ConstraintGraph.binary("a", "b", Window(5), 1.0)
+    >>> clocks = [Histogram.uniform(-1, 1)]
+    >>> reaches_us(graph, {name: Stream(name, 10, 2) for name in "ab"}).tolist()
+    [-17000002, -17000002]
+    >>> reaches_us(graph, {name: Stream(name, 10, templates=clocks) for name in "ab"}).tolist()
+    [-13000000, -13000000]
     """
     apart_us = implied_bounds(_latest_bounds_us(graph, streams))
     np.fill_diagonal(apart_us, 0)  # its own delay
@@ -110,7 +134,9 @@ def farthest_by_stream(reach_us: Int64Array, streams: Sequence[str]) -> dict[str
 
 def _latest_bounds_us(graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:
     """Greatest latest_j - latest_i of every two roles, by each edge alone."""
-    return graph.upper_us(latest_apart_us(streams[edge.a], streams[edge.b], edge.window) for edge in graph.edges)
+    return graph.upper_us(
+        latest_apart_us(streams[edge.a], streams[edge.b], edge.window, edge.threshold) for edge in graph.edges
+    )
 
 
 def _reaches(apart_us: Int64Array, graph: ConstraintGraph, streams: Mapping[str, Stream]) -> Int64Array:

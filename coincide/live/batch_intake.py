@@ -53,6 +53,9 @@ class BatchIntake:
     def __init__(self, streams: Mapping[str, Stream], labels: RowLabels) -> None:
         self._streams = streams
         self._checked: dict[str, Sequence[Histogram]] = {}
+        self._allowed = {
+            name: frozenset(each.templates) for name, each in streams.items() if each.templates is not None
+        }
         self._rows_at_eviction = 0
         self.labels = labels
         self.watermark = Watermark()
@@ -115,7 +118,11 @@ class BatchIntake:
         self.labels.check(detections)
         if self._checked.get(stream.name) is detections.templates:
             return
+        declared = self._allowed.get(stream.name)
         for template in detections.templates:
+            if declared is not None and template not in declared:
+                allowed = f"one of the {len(declared)} templates that stream {stream.name!r} declares"
+                raise DetectionsError("templates", template, allowed)
             if template.latest_us - template.earliest_us > stream.longest_template_us + ROUNDING_US:
                 allowed = f"at most {stream.longest_template_s} s long, as stream {stream.name!r} declares"
                 raise DetectionsError("templates", template, allowed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 
@@ -18,7 +18,8 @@ from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.row_labels import RowLabels
 from coincide.joins.stream_buffers import BuffersState, SourceName, StreamBuffers
-from coincide.live.batch_intake import BatchIntake, IntakeState
+from coincide.live.answer_blocks import AnswerBlocks
+from coincide.live.batch_intake import AcceptedRows, BatchIntake, IntakeState
 from coincide.live.installed import (
     Answer,
     InstalledPairs,
@@ -112,12 +113,14 @@ class Engine:
         self._limits, self._max_buffered = checked_pair_limits(pair_limits), max_buffered
         self._in_force: dict[str, QueryState] = {}
         self._queries: dict[str, InstalledQuery] = {}
+        self._has_unread = False
         self.dropped = 0
         self.suspended: dict[str, CandidateLimitError] = {}
 
     @property
     def state(self) -> EngineState:
         """A copy of all that the later answers depend on: of the events that are buffered, and of the queries."""
+        self._refuse_unread()
         queries = {name: copy(query) for name, query in self._in_force.items()}
         bounds = self._max_buffered, self._limits
         return EngineState(
@@ -192,12 +195,64 @@ class Engine:
             A stream not named at the start, a template longer than its stream declares, labels of another kind than
             before, keys missing or in vain, sensors missing where the rule is "same". Nothing has been taken in then.
         """
+        accepted, new = self._taken_in(stream, detections, key)
+        changed = {name: self._changes(name, query, new) for name, query in self._queries.items()}
+        self._make_room(stream)
+        return {name: Changes(*changes, accepted.late, accepted.late_by_us) for name, changes in changed.items()}
+
+    def push_blocks(
+        self, stream: str, detections: Detections, key: npt.ArrayLike | None = None
+    ) -> AnswerBlocks[tuple[str, Changes[Answer]]]:
+        """`push` in parts, for answers that need not fit in memory: blocks of one query after the other, by its name.
+
+        The batch is taken in at once. Each query has a block at least, and the rows that came late are in its first. A
+        block has about 64k candidates, or as many as one event makes. Until all are read or the iterator is closed or
+        dropped, the engine refuses whatever would change its buffers. A query that is suspended has no further blocks.
+        """
+        accepted, new = self._taken_in(stream, detections, key)
+        self._has_unread = True
+
+        def end() -> None:
+            self._has_unread = False
+            self._make_room(stream)
+
+        return AnswerBlocks(self._blocks(accepted, new), end)
+
+    def _blocks(
+        self, accepted: AcceptedRows, new: Mapping[SourceName, Events]
+    ) -> Iterator[tuple[str, Changes[Answer]]]:
+        for name, query in list(self._queries.items()):
+            late = accepted.late, accepted.late_by_us
+            for changes in self._change_blocks(name, query, new):
+                yield name, Changes(*changes, *late)
+                late = accepted.late[:0], accepted.late_by_us[:0]
+
+    def _change_blocks(
+        self, name: str, query: InstalledQuery, new: Mapping[SourceName, Events]
+    ) -> Iterator[tuple[Answer, Answer]]:
+        is_first = True
+        if name in self._in_force and not self._in_force[name].is_paused:
+            try:
+                for changes in query.change_blocks(new):
+                    yield changes
+                    is_first = False
+            except CandidateLimitError as error:
+                self._in_force[name].is_paused, self.suspended[name] = True, error
+        if is_first:
+            yield query.nothing(), query.nothing()
+
+    def _taken_in(
+        self, stream: str, detections: Detections, key: npt.ArrayLike | None
+    ) -> tuple[AcceptedRows, Mapping[SourceName, Events]]:
+        self._refuse_unread()
         accepted = self._intake.take(stream, detections, key, needs_sensors=self._needs_sensors)
         batch = self._buffers.coded(stream, accepted.on_time, detections.templates)
         self._buffers.insert(stream, batch)
-        changed = {name: self._changes(name, query, {stream: batch}) for name, query in self._queries.items()}
-        self._make_room(stream)
-        return {name: Changes(*changes, accepted.late, accepted.late_by_us) for name, changes in changed.items()}
+        return accepted, {stream: batch}
+
+    def _refuse_unread(self) -> None:
+        if self._has_unread:
+            raise StreamError("blocks", "unread", "read to the end, or closed, before the streams go on")
 
     def advance(self, watermark_us: npt.ArrayLike, area: npt.ArrayLike | None = None) -> int:
         """Let time come to `watermark_us` though no event came, and drop what nothing on time can match any more.
@@ -215,6 +270,7 @@ class Engine:
         int
             How many events were dropped. Each call looks at all events once: name many areas in one call.
         """
+        self._refuse_unread()
         times_us = np.atleast_1d(np.asarray(watermark_us, np.int64))
         for code, time_us in zip(self._codes_of(area, len(times_us)), times_us.tolist(), strict=True):
             if code is not None and time_us > self._intake.watermark.us(code) > BEFORE_ALL_US:
@@ -226,6 +282,7 @@ class Engine:
 
     def forget(self, area: npt.ArrayLike) -> int:
         """Drop all events of some areas, whatever may still come; return how many. Such an area begins anew."""
+        self._refuse_unread()
         codes = [code for code in self._codes_of(area, None) if code is not None]
         refs = self._buffers.drop_areas(np.array(codes, np.int32))
         for code in codes:
@@ -235,6 +292,7 @@ class Engine:
 
     def flush(self) -> int:
         """Drop all events, as nothing will come that could match them; return how many. Watermarks stay."""
+        self._refuse_unread()
         held = len(self._buffers)
         for name in self._streams:
             self._buffers.buffer(name).evict_oldest(held)

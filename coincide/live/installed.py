@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -18,11 +18,11 @@ from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.errors import DetectionsError, GraphError
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.events import Events
-from coincide.joins.retention import farthest_by_stream, reach_us, reaches_us, set_reaches_us
+from coincide.joins.retention import farthest_by_stream, reaches_us, set_reaches_us
 from coincide.joins.row_labels import RowLabels
 from coincide.joins.search.installed_pattern import InstalledPattern
 from coincide.joins.search.pattern import Pattern
-from coincide.joins.search.search import MemberRefs, columns_of
+from coincide.joins.search.search import MemberRefs, MemberSets, columns_of
 from coincide.joins.stream_buffers import SourceName, StreamBuffers
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.members import MemberColumns
@@ -76,6 +76,9 @@ class InstalledQuery(Protocol):
     def changes(self, new: Mapping[SourceName, Events]) -> tuple[Answer, Answer]:
         """Return what new events of one of its streams bring, and what that retracts."""
 
+    def change_blocks(self, new: Mapping[SourceName, Events]) -> Iterator[tuple[Answer, Answer]]:
+        """Yield `changes` in blocks."""
+
     def nothing(self) -> Answer:
         """Return an answer without rows."""
 
@@ -93,18 +96,23 @@ class InstalledPairs:
         since: int,
     ) -> None:
         names = (condition.a, condition.b)
-        for name in names:
-            _declared(name, streams)
+        roles = {role: _declared(name, streams) for role, name in zip("ab", names, strict=True)}
         graph = ConstraintGraph.binary("a", "b", condition.window, condition.threshold)
         pattern = Pattern(graph, (condition.threshold,), names, names, sensors=condition.sensors)
         self.search = InstalledPattern(pattern, buffers, limits, since)
         self._window, self._labels, self._buffers = condition.window, labels, buffers
-        join = (*names, condition.window)
-        self.reach_us = {name: reach_us(streams[name], streams, [join]) for name in names}
+        self.reach_us = farthest_by_stream(reaches_us(graph, roles), names)
 
     def changes(self, new: Mapping[SourceName, Events]) -> tuple[Pairs, Pairs]:
         """Return the pairs that new events complete, and none that they retract."""
-        members = self.search.changes(new, self._labels.goes_first, are_of_one_stream=True).members
+        return self._answer(self.search.changes(new, self._labels.goes_first, are_of_one_stream=True))
+
+    def change_blocks(self, new: Mapping[SourceName, Events]) -> Iterator[tuple[Pairs, Pairs]]:
+        """Yield `changes` in blocks."""
+        return map(self._answer, self.search.change_blocks(new, self._labels.goes_first, are_of_one_stream=True))
+
+    def _answer(self, sets: MemberSets) -> tuple[Pairs, Pairs]:
+        members = sets.members
         if len(members) == 0:
             return self._labels.named(Pairs.none()), Pairs.none()
         (us, u_index), (vs, v_index) = map(_named, self._registries, members.template)
@@ -156,7 +164,8 @@ class InstalledTuples:
         self.search = InstalledPattern(pattern, buffers, limits, since)
         self._labels, self._buffers = labels, buffers
         self._may_meet = labels.have_equal_keys if labels.is_keyed else None
-        reaches = reaches_us(graph, roles) if pattern.plan is None else set_reaches_us(graph, roles, pattern.plan)
+        judged, plan = pattern.judged_graph, pattern.plan
+        reaches = reaches_us(judged, roles) if plan is None else set_reaches_us(judged, roles, plan)
         self.reach_us = farthest_by_stream(reaches, tuple(stream_of.values()))
 
     def changes(self, new: Mapping[SourceName, Events]) -> tuple[Tuples, Tuples]:
@@ -167,7 +176,15 @@ class InstalledTuples:
         CandidateLimitError
             A row has too many candidate sets.
         """
-        sets = self.search.changes(new, self._labels.goes_first, self._may_meet, are_of_one_stream=True)
+        arguments = new, self._labels.goes_first, self._may_meet
+        return self._answer(self.search.changes(*arguments, are_of_one_stream=True))
+
+    def change_blocks(self, new: Mapping[SourceName, Events]) -> Iterator[tuple[Tuples, Tuples]]:
+        """Yield `changes` in blocks; the error comes in place of the next one."""
+        arguments = new, self._labels.goes_first, self._may_meet
+        return map(self._answer, self.search.change_blocks(*arguments, are_of_one_stream=True))
+
+    def _answer(self, sets: MemberSets) -> tuple[Tuples, Tuples]:
         if sets.supersedes is None:
             return self._complete(sets.members), self.nothing()
         retracted = sets.supersedes.take((sets.supersedes.ref != ABSENT).any(axis=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar, cast
 
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from coincide.arrays.changes import Changes
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.detections import Detections
+from coincide.live.answer_blocks import AnswerBlocks
 from coincide.live.engine import Condition, Engine
 from coincide.offsets.cache import LookUps
 from coincide.offsets.pair_work import PairLimits
@@ -44,6 +45,20 @@ class LiveJoin(Generic[Rows]):
             self._engine.resume(ONLY)
             raise error
         return cast("Changes[Rows]", changes)
+
+    def _pushed_blocks(
+        self, stream: str, detections: Detections, key: npt.ArrayLike | None = None
+    ) -> AnswerBlocks[Changes[Rows]]:
+        blocks = self._engine.push_blocks(stream, detections, key)
+
+        def only() -> Iterator[Changes[Rows]]:
+            for _, changes in blocks:
+                yield cast("Changes[Rows]", changes)
+            if error := self._engine.suspended.get(ONLY):
+                self._engine.resume(ONLY)
+                raise error
+
+        return AnswerBlocks(only(), blocks.close)
 
     @property
     def dropped(self) -> int:

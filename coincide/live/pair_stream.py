@@ -8,6 +8,7 @@ from coincide.constraints.window import Window
 from coincide.errors import DetectionsError
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
+from coincide.live.answer_blocks import AnswerBlocks
 from coincide.live.live_join import LiveJoin
 from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits
 from coincide.stream import Stream, checked_stream
@@ -95,3 +96,12 @@ class TimingJoin(LiveJoin[Pairs]):
             than before, sensors missing where the rule is "same". Nothing of the batch has been taken in then.
         """
         return self._pushed(stream, detections)
+
+    def push_blocks(self, stream: str, detections: Detections) -> AnswerBlocks[Changes[Pairs]]:
+        """`push` in parts, for answers that need not fit in memory.
+
+        The batch is taken in at once, and the first block says which rows came late. A block has about 64k candidates,
+        or as many as one event makes. Until all are read, or the iterator is closed or dropped, the join refuses
+        another push.
+        """
+        return self._pushed_blocks(stream, detections)

@@ -14,6 +14,7 @@ from coincide.errors import GraphError
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES, checked_max_candidates
+from coincide.live.answer_blocks import AnswerBlocks
 from coincide.live.installed import WindowCondition
 from coincide.live.live_join import LiveJoin
 from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits
@@ -140,3 +141,25 @@ class WindowJoin(LiveJoin[Tuples]):
             One row has more candidate sets than `max_candidates`. The batch has been taken in, but has no answer.
         """
         return self._pushed(stream, detections, key)
+
+    def push_blocks(
+        self, stream: str, detections: Detections, key: npt.ArrayLike | None = None
+    ) -> AnswerBlocks[Changes[Tuples]]:
+        """`push` in parts, for answers that need not fit in memory.
+
+        The batch is taken in at once, and the first block says which rows came late. A block has about 64k candidates,
+        or as many as one event makes. Until all are read, or the iterator is closed or dropped, the join refuses
+        another push. With `at_least` the positions of all sets are known before the first block. One row with too many
+        candidates raises CandidateLimitError after the blocks of the rows before it.
+
+        Examples
+        --------
+        >>> from coincide.constraints.window import Window
+        >>> from coincide.templates.histogram import Histogram
+        >>> join = WindowJoin(ConstraintGraph.binary("a", "b", Window(9), 1.0), [Stream("a"), Stream("b")])
+        >>> clock = [Histogram.point()]
+        >>> changes = join.push("a", Detections(range(1000), clock))
+        >>> [len(block.insert) for block in join.push_blocks("b", Detections(range(100), clock))]
+        [66000, 34000]
+        """
+        return self._pushed_blocks(stream, detections, key)

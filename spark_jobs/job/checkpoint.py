@@ -12,7 +12,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,10 @@ class Declared:
 
     def to_json(self) -> dict[str, Any]:
         """Return what is written into the checkpoint."""
-        streams = {name: asdict(stream) for name, stream in sorted(self.streams.items())}
+        fields = ("name", "max_delay_s", "longest_template_s")
+        streams = {
+            name: {each: getattr(stream, each) for each in fields} for name, stream in sorted(self.streams.items())
+        }
         return {"state_format": self.state_format, "shards": self.shards, "streams": streams}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from coincide.arrays.kinds import CodeArray
 from coincide.joins.events import Events
@@ -45,7 +45,28 @@ class InstalledPattern:
         *,
         are_of_one_stream: bool = False,
     ) -> MemberSets:
-        """Return the tuples that new events complete, which are in the buffers already, and what these supersede.
+        """Return the blocks of `change_blocks` as one.
+
+        Raises
+        ------
+        CandidateLimitError
+            With `at_least`: one event has more candidates than allowed.
+        """
+        parts = self.change_blocks(new, goes_first, may_meet, work, are_of_one_stream=are_of_one_stream)
+        return MemberSets.all_of(list(parts), len(self.pattern.sources))
+
+    def change_blocks(
+        self,
+        new: Mapping[SourceName, Events],
+        goes_first: RefTest,
+        may_meet: RefTest | None = None,
+        work: SearchWork = WHATEVER_IT_TAKES,
+        *,
+        are_of_one_stream: bool = False,
+    ) -> Iterator[MemberSets]:
+        """Yield the tuples that new events complete, which are in the buffers already, and what these supersede.
+
+        A block has about 64k candidates, or as many as one event makes. The buffers may not change before the last one.
 
         `goes_first` and `may_meet` are those of a `Search`. New events of one stream meet each other only if it has
         several roles. `work` is told what the search does, and may end it.
@@ -57,14 +78,13 @@ class InstalledPattern:
         """
         pattern = self.pattern
         if not any(len(new.get(source, ())) for source in pattern.sources):
-            return MemberSets.nothing(len(pattern.sources))
+            return
         meets_new = not are_of_one_stream or bool(pattern.twins)
         search = self._search(new, goes_first, may_meet, work, meets_new=meets_new)
         if pattern.at_least is not None:
-            return find_sets(search)
-        if len(pattern.sources) == 2:
-            return MemberSets(find_pairs(search))
-        return MemberSets(find_tuples(search))
+            yield from find_sets(search)
+        else:
+            yield from map(MemberSets, find_pairs(search) if len(pattern.sources) == 2 else find_tuples(search))
 
     def all_sets(self, events: Mapping[SourceName, Events], goes_first: RefTest) -> MemberRefs:
         """Return the largest sets of all events, which are in the buffers already.

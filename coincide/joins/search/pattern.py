@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -103,6 +103,12 @@ class Pattern:
             RoleEdge(first, second, window, threshold, frozenset((first, second)) in alike)
             for (first, second, window), threshold in zip(ends, self.thresholds, strict=True)
         )
+
+    @property
+    def judged_graph(self) -> ConstraintGraph:
+        """The graph, each edge with the threshold that it is judged by."""
+        pairs = zip(self.graph.edges, self.thresholds, strict=True)
+        return ConstraintGraph(self.graph.roles, tuple(replace(edge, threshold=least) for edge, least in pairs))
 
     @cached_property
     def twins(self) -> tuple[tuple[int, int], ...]:

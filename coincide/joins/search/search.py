@@ -136,6 +136,17 @@ class MemberSets:
         """Return no tuples."""
         return cls(MemberRefs.all_of([], roles))
 
+    @classmethod
+    def all_of(cls, parts: Sequence[MemberSets], roles: int) -> MemberSets:
+        """Return the tuples of all parts."""
+        smaller = [part.supersedes for part in parts if part.supersedes is not None]
+        members = MemberRefs.all_of([part.members for part in parts], roles)
+        return cls(members, MemberRefs.all_of(smaller, roles) if smaller else None)
+
+    def take(self, at: PositionArray) -> MemberSets:
+        """Return the given tuples."""
+        return MemberSets(self.members.take(at), None if self.supersedes is None else self.supersedes.take(at))
+
 
 class EventBuffers(Protocol):
     """Buffers of events by source, each under its earliest time, and the registries of their templates."""

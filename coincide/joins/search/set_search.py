@@ -26,8 +26,8 @@ from coincide.joins.tuples.set_order import ABSENT, GoesBefore, absent_last, as_
 from coincide.joins.tuples.set_plan import SetPlan
 
 
-def find_sets(search: Search) -> MemberSets:
-    """Find the largest sets that the new events complete, and what they supersede.
+def find_sets(search: Search) -> Iterator[MemberSets]:
+    """Find the largest sets that the new events complete, and what they supersede, in blocks.
 
     Raises
     ------
@@ -35,18 +35,20 @@ def find_sets(search: Search) -> MemberSets:
         One event has more candidates than allowed.
     """
     nodes = _Nodes.of(search, _CompatiblePairs(search).of_new())
-    members, supersedes = [nodes.nobody], [nodes.nobody]
+    if not search.pattern.interchange.symmetries:
+        yield from _growths(search, nodes)
+        return
+    sets = MemberSets.all_of(list(_growths(search, nodes)), len(search.pattern.sources))
+    yield sets.take(_first_of_each(sets.members))
+
+
+def _growths(search: Search, nodes: _Nodes) -> Iterator[MemberSets]:
     for sets, enlarges in nodes.compatible().growths(search.first_new_ref, nodes.plan.fewest):
         search.work.hold(len(sets))
-        members.append(nodes.as_told(sets))
-        smaller = np.full_like(members[-1], ABSENT)
+        told = nodes.as_told(sets)
+        smaller = np.full_like(told, ABSENT)
         smaller[:, enlarges] = nodes.as_told(sets[enlarges, 1:])
-        supersedes.append(smaller)
-    told, enlarged = (nodes.table.arranged(np.concatenate(parts, axis=1)) for parts in (members, supersedes))
-    if search.pattern.interchange.symmetries:
-        first = _first_of_each(told)
-        told, enlarged = told.take(first), enlarged.take(first)
-    return MemberSets(told, enlarged)
+        yield MemberSets(nodes.table.arranged(told), nodes.table.arranged(smaller))
 
 
 def find_all_sets(search: Search) -> MemberRefs:

@@ -15,31 +15,45 @@ from coincide.joins.tuples.enumeration import Enumeration
 from coincide.joins.tuples.set_order import are_told, in_group_order
 
 
-def find_pairs(search: Search) -> MemberRefs:
-    """Find the pairs of a pattern of two roles."""
+def find_pairs(search: Search) -> Iterator[MemberRefs]:
+    """Find the pairs of a pattern of two roles, in blocks."""
+    for pairs in _counted(search, _pairs(search)):
+        yield _told(search, pairs)
+
+
+def find_tuples(search: Search) -> Iterator[MemberRefs]:
+    """Find the tuples of any pattern, in blocks."""
+    threshold = search.pattern.joint_threshold
+    for tuples in _counted(search, _tuples(search)):
+        yield tuples if threshold is None else tuples.take(search.at_least_jointly(tuples, threshold))
+
+
+def _counted(search: Search, parts: Iterator[MemberRefs]) -> Iterator[MemberRefs]:
+    """Pass candidates on; all at once where work is bounded, since none may be judged before all are counted."""
+    if search.work.is_bounded:
+        parts = iter([MemberRefs.all_of(list(parts), len(search.pattern.streams))])
+        search.work.end()
+    yield from parts
+
+
+def _pairs(search: Search) -> Iterator[MemberRefs]:
+    """Find pairs before they are told."""
     [edge] = search.pattern.edges
-    parts: list[MemberRefs] = []
     for role, as_first in ((edge.first, True), (edge.second, False)):
         if edge.is_unordered and not as_first:
             break  # one orientation finds every pair
         for each in search.pairs_along(edge, search.new(role), as_first=as_first, earlier_only=True):
             search.work.complete(each.refs[0])
-            parts.append(search.members_of(each))
-    search.work.end()
-    pairs = MemberRefs.all_of(parts, 2)
-    return _told(search, pairs if edge.first == 0 else pairs.swapped())
+            pairs = search.members_of(each)
+            yield pairs if edge.first == 0 else pairs.swapped()
 
 
-def find_tuples(search: Search) -> MemberRefs:
-    """Find the tuples of any pattern; the last to arrive may play any role, of interchangeable ones the first."""
-    parts: list[MemberRefs] = []
+def _tuples(search: Search) -> Iterator[MemberRefs]:
+    """Find tuples before they are judged; the last to arrive may play any role, of interchangeable ones the first."""
     for group in search.pattern.interchange.groups:
         for tuples in _tuples_with(search, group[0]) if len(search.new(group[0])) else ():
             search.work.complete(tuples.ref.max(axis=0))
-            parts.append(tuples)
-    search.work.end()
-    tuples, threshold = MemberRefs.all_of(parts, len(search.pattern.streams)), search.pattern.joint_threshold
-    return tuples if threshold is None else tuples.take(search.at_least_jointly(tuples, threshold))
+            yield tuples
 
 
 def _tuples_with(search: Search, root: int) -> Iterator[MemberRefs]:

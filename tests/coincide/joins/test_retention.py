@@ -6,10 +6,12 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coincide import ConstraintGraph, Stream, Window
+from coincide import ConstraintGraph, Histogram, Stream, Window
 from coincide.arrays.kinds import Int64Array
 from coincide.errors import GraphError
-from coincide.joins.retention import ROUNDING_US, reach_us, reaches_us, set_reaches_us
+from coincide.joins.retention import ROUNDING_US, latest_apart_us, reaches_us, set_reaches_us
+from coincide.papers.ptjoin.partition_bounds import InstalledCondition
+from tests.reference.window_join_cases import EXACT, UNCERTAIN
 
 SECOND_US = 1_000_000
 NAMES = "abcd"
@@ -85,8 +87,41 @@ def test_sets_reach_over_one_member_to_the_next(graph: ConstraintGraph, streams:
 
 @settings(max_examples=100, deadline=None)
 @given(windows, declared(), st.booleans())
-def test_of_two_roles_it_is_the_timing_join_s(window: Window, streams: dict[str, Stream], swapped: bool) -> None:
-    a, b = "ba" if swapped else "ab"
-    graph = ConstraintGraph.graph([(a, b, window, 0.5)], ["a", "b"])
-    wanted = [reach_us(streams[name], streams, [(a, b, window)]) for name in "ab"]
-    assert reaches_us(graph, streams).tolist() == wanted
+def test_of_two_roles_it_follows_from_the_window_and_the_partner(
+    window: Window, streams: dict[str, Stream], swapped: bool
+) -> None:
+    names = "ba" if swapped else "ab"
+    a, b = (streams[name] for name in names)
+    reach = dict(
+        zip("ab", reaches_us(ConstraintGraph.graph([(*names, window, 0.5)], ["a", "b"]), streams), strict=True)
+    )
+    of_a = -b.max_delay_us - window.hi_us - b.longest_template_us - ROUNDING_US
+    of_b = -a.max_delay_us + window.lo_us - a.longest_template_us - ROUNDING_US
+    assert (reach[a.name], reach[b.name]) == (min(-a.max_delay_us, of_a), min(-b.max_delay_us, of_b))
+
+
+some_templates = st.lists(st.sampled_from([*EXACT, *UNCERTAIN]), min_size=1, max_size=4, unique=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(windows, some_templates, some_templates, st.sampled_from([0.05, 0.5, 1.0]))
+def test_declared_templates_bound_pairs_as_theorem_4_does(
+    window: Window, us: list[Histogram], vs: list[Histogram], threshold: float
+) -> None:
+    a, b = Stream("a", templates=us), Stream("b", templates=vs)
+    condition = InstalledCondition.install(us, vs, window, threshold)
+    matches = condition.earliest_us <= condition.latest_us
+    by_window = latest_apart_us(a, b, window)
+    if not matches.any():
+        assert latest_apart_us(a, b, window, threshold) == by_window
+        return
+    lo_us, hi_us = int(condition.earliest_us[matches].min()), int(condition.latest_us[matches].max())
+    assert latest_apart_us(a, b, window, threshold) == (lo_us, hi_us)
+    assert by_window[0] <= lo_us
+    assert hi_us <= by_window[1]
+
+
+def test_templates_that_take_too_long_to_compare_keep_to_the_window() -> None:
+    many = [Histogram.normal(1 + nth * 1e-3, 64) for nth in range(60)]
+    a, b = Stream("a", templates=many), Stream("b", templates=many)
+    assert latest_apart_us(a, b, Window(5), 0.5) == latest_apart_us(a, b, Window(5))
