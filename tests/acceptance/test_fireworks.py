@@ -194,7 +194,7 @@ def test_fireworks_take_nothing_from_the_queries_beside_them(system: System) -> 
         [why] = suspensions(system)
         assert why["limit"] in LIMITS
         assert why["reached"] > why["allowed"]
-        time.sleep(5)
+        time.sleep(2 * DELAY_S + 5)  # so that several pairs were posted long enough before the kill
         killed_s = time.monotonic()
         before_s = alive.delays_s(begin_s, killed_s - 2 * DELAY_S)
 
