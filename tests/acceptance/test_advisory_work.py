@@ -21,7 +21,7 @@ BEGIN_US = 1_476_500_000_000_000
 WATCHED_FOR_S = 180
 DETECTIONS, BUCKETS, SPAN_S, TEMPLATE_S = 1_000, 64, 444, 2.0
 MATCHES = 40_000
-OTHERS_WITHIN_S = 6.0  # mostly 2 to 3 s, 3.9 at most, on two cores with a load of 8: a batch of the flood goes before
+OTHERS_WITHIN_S = 3.0  # 1.8 at most on two quiet cores, 3.9 with a load of 8
 BELLS_FOR_S = 20.0
 WIDE = {
     "from": {"one": "p_own", "other": "p_own"},
