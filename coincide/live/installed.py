@@ -105,11 +105,14 @@ class InstalledPairs:
 
     def changes(self, new: Mapping[SourceName, Events]) -> tuple[Pairs, Pairs]:
         """Return the pairs that new events complete, and none that they retract."""
-        return self._answer(self.search.changes(new, self._labels.goes_first, are_of_one_stream=True))
+        return self._answer(self.search.joined(self._sets(new)))
 
     def change_blocks(self, new: Mapping[SourceName, Events]) -> Iterator[tuple[Pairs, Pairs]]:
         """Yield `changes` in blocks."""
-        return map(self._answer, self.search.change_blocks(new, self._labels.goes_first, are_of_one_stream=True))
+        return map(self._answer, self._sets(new))
+
+    def _sets(self, new: Mapping[SourceName, Events]) -> Iterator[MemberSets]:
+        return self.search.change_blocks(new, self._labels.goes_first, are_of_one_stream=True)
 
     def _answer(self, sets: MemberSets) -> tuple[Pairs, Pairs]:
         members = sets.members
@@ -176,13 +179,15 @@ class InstalledTuples:
         CandidateLimitError
             A row has too many candidate sets.
         """
-        arguments = new, self._labels.goes_first, self._may_meet
-        return self._answer(self.search.changes(*arguments, are_of_one_stream=True))
+        return self._answer(self.search.joined(self._sets(new)))
 
     def change_blocks(self, new: Mapping[SourceName, Events]) -> Iterator[tuple[Tuples, Tuples]]:
         """Yield `changes` in blocks; the error comes in place of the next one."""
+        return map(self._answer, self._sets(new))
+
+    def _sets(self, new: Mapping[SourceName, Events]) -> Iterator[MemberSets]:
         arguments = new, self._labels.goes_first, self._may_meet
-        return map(self._answer, self.search.change_blocks(*arguments, are_of_one_stream=True))
+        return self.search.change_blocks(*arguments, are_of_one_stream=True)
 
     def _answer(self, sets: MemberSets) -> tuple[Tuples, Tuples]:
         if sets.supersedes is None:

@@ -73,9 +73,8 @@ class Finder:
         search = self._search_of(active.query)
         search.since_ref = active.activation_seq
         try:
-            matches = search.changes(
-                self._buffers.new_among(new_seqs), RowOrder(table, self._areas).goes_first, None, work
-            )
+            new, order = self._buffers.new_among(new_seqs), RowOrder(table, self._areas)
+            matches = search.joined(search.change_blocks(new, order.goes_first, None, work))
         except CandidateLimitError as error:
             raise TooManyCandidatesError from error
         supersedes = None if matches.supersedes is None else _positions(matches.supersedes, table)

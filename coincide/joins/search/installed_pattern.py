@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from coincide.arrays.kinds import CodeArray
 from coincide.joins.events import Events
@@ -36,23 +36,8 @@ class InstalledPattern:
         """Follow a change of template codes: the new ones by old code, of each source where they changed."""
         self._judges.recode(new_codes)
 
-    def changes(
-        self,
-        new: Mapping[SourceName, Events],
-        goes_first: RefTest,
-        may_meet: RefTest | None = None,
-        work: SearchWork = WHATEVER_IT_TAKES,
-        *,
-        are_of_one_stream: bool = False,
-    ) -> MemberSets:
-        """Return the blocks of `change_blocks` as one.
-
-        Raises
-        ------
-        CandidateLimitError
-            With `at_least`: one event has more candidates than allowed.
-        """
-        parts = self.change_blocks(new, goes_first, may_meet, work, are_of_one_stream=are_of_one_stream)
+    def joined(self, parts: Iterable[MemberSets]) -> MemberSets:
+        """Return the blocks of `change_blocks` as one."""
         return MemberSets.all_of(list(parts), len(self.pattern.sources))
 
     def change_blocks(

@@ -113,16 +113,14 @@ class Pattern:
     @cached_property
     def twins(self) -> tuple[tuple[int, int], ...]:
         """Pairs of roles that one stream plays, the first before the second."""
-        return tuple(pair for pair in combinations(range(len(self.streams)), 2) if len({*self._streams_of(pair)}) == 1)
+        numbered = enumerate(self.streams)
+        return tuple((i, j) for (i, one), (j, other) in combinations(numbered, 2) if one == other)
 
     def rules(self, root: int, since_ref: int, *, root_arrived_last: bool) -> MemberRules:
         """Return the rules for members where `root` arrives last: it differs from the others, whose order counts."""
         twins = tuple(pair for pair in self.twins if root not in pair)
         in_order = tuple(pair for pair in self.interchange.pairs if root not in pair)
         return MemberRules(self.sensors, since_ref, twins, in_order, root_arrived_last)
-
-    def _streams_of(self, roles: tuple[int, int]) -> tuple[SourceName, SourceName]:
-        return self.streams[roles[0]], self.streams[roles[1]]
 
 
 def with_thresholds(graph: ConstraintGraph, joint: float | None, exact: Mapping[str, bool]) -> list[float]:

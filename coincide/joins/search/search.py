@@ -132,11 +132,6 @@ class MemberSets:
     supersedes: MemberRefs | None = None
 
     @classmethod
-    def nothing(cls, roles: int) -> MemberSets:
-        """Return no tuples."""
-        return cls(MemberRefs.all_of([], roles))
-
-    @classmethod
     def all_of(cls, parts: Sequence[MemberSets], roles: int) -> MemberSets:
         """Return the tuples of all parts."""
         smaller = [part.supersedes for part in parts if part.supersedes is not None]
@@ -300,18 +295,17 @@ def columns_of(
     """Return tuples with what their probability depends on; `templates` are the registries by source."""
     registries = [templates[source] for source in pattern.sources]
     distinct = list({id(each): each for each in registries}.values())  # several sources may share one
-    first_code = dict(zip(map(id, distinct), np.cumsum([0, *map(len, distinct)]).tolist(), strict=False))
-    every = [template for registry in distinct for template in registry.templates]
-    firsts = np.array([first_code[id(registry)] for registry in registries])[:, None]
+    firsts = np.cumsum([0, *map(len, distinct)])[:-1]  # numbers the templates of all registries through
+    first_of = dict(zip(map(id, distinct), firsts.tolist(), strict=True))
+    of_role = np.array([first_of[id(registry)] for registry in registries])[:, None]
     present = members.ref != ABSENT
-    used, at = np.unique(np.where(present, members.template + firsts, ABSENT), return_inverse=True)
-    return PartialColumns(
-        pattern.graph,
-        [every[code] if code != ABSENT else NOBODY for code in used.tolist()],
-        present,
-        at.reshape(present.shape),
-        members.detected_at_us,
-    )
+    used, at = np.unique(np.where(present, members.template + of_role, ABSENT), return_inverse=True)
+    home = np.searchsorted(firsts, used, side="right") - 1
+    named = [
+        NOBODY if code == ABSENT else distinct[nth].histogram(code - int(firsts[nth]))
+        for code, nth in zip(used.tolist(), home.tolist(), strict=True)
+    ]
+    return PartialColumns(pattern.graph, named, present, at.reshape(present.shape), members.detected_at_us)
 
 
 def judged_at_once(graph: ConstraintGraph) -> int:
