@@ -54,7 +54,7 @@ def test_it_is_the_exact_probability(u: Histogram, v: Histogram, x_us: int) -> N
     by_pairs, slope = Trapezoids.of(columns_of(u), columns_of(v)).at_most_and_density(x)
     assert abs(Fraction(float(probability[0])) - exact) < 1e-14
     assert probability == pytest.approx(by_pairs, abs=1e-14)
-    assert density == pytest.approx(slope, rel=1e-9, abs=1e-12)
+    assert density == pytest.approx(slope, rel=1e-8, abs=1e-12)  # 2 us beside 8 s leave the slope nine digits
 
 
 def test_many_buckets_add_up_alike_for_one_pair_and_for_several_beside_some_with_atoms() -> None:
