@@ -1,4 +1,4 @@
-"""The command ``coincide`` (``join``, ``coalesce``): the one part of the package that reads and writes files.
+"""The command ``coincide`` (``join``, ``coalesce``, ``replay``): the one part of the package with input and output.
 
 Nothing imports it but ``python -m coincide``. What the user can put right is a `CommandError` or an error of the
 library; `main` turns both into one sentence and an exit status.

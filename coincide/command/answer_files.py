@@ -175,7 +175,7 @@ def check_paths(out: Path | None, inputs: Sequence[Path]) -> None:
 @contextmanager
 def opened_answer(out: Path | None, schema: pa.Schema) -> Iterator[TextAnswer | ParquetAnswer]:
     """Yield the file of the answer; it gets its name when all is written: there is never half an answer."""
-    with _sink(out) as sink:
+    with opened_sink(out) as sink:
         form = format_of_answer(out)
         text = CsvFormat() if form == "csv" else NdjsonFormat()
         answer = ParquetAnswer(sink, schema) if form == "parquet" else TextAnswer(sink, schema, text)
@@ -184,7 +184,8 @@ def opened_answer(out: Path | None, schema: pa.Schema) -> Iterator[TextAnswer | 
 
 
 @contextmanager
-def _sink(out: Path | None) -> Iterator[IO[bytes]]:
+def opened_sink(out: Path | None) -> Iterator[IO[bytes]]:
+    """Yield where the bytes of an answer go: standard output, a pipe, or a file that has its name when all is there."""
     if out is None:
         if sys.stdout is None:
             raise CommandError("standard output is closed: --out names a file")

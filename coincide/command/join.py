@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
+from coincide.command.chance_note import note_chance
 from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
 from coincide.command.input.chosen_templates import (
     Assignment,
@@ -24,6 +25,7 @@ from coincide.command.input.file_events import FileEvents, read_events, without_
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import is_rounded
 from coincide.command.join_arguments import InputFile, JoinRequest
+from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
 from coincide.joins.pairs.pair_join import timing_join_blocks
@@ -126,6 +128,9 @@ def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | N
             if place is not None and len(pairs):
                 advance(float(place[pairs.left[-1]]))
     advance(1.0)
+    graph = ConstraintGraph.binary("a", "b", request.window, request.threshold)
+    sources = {"a": "a", "b": "b" if others else "a"}
+    note_chance(count, {"a": a, "b": others[0] if others else a}, graph, None, request.sensors, sources)
     return count
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from coincide.command.options import Commands, add_command, add_file_options, filled, real
+from coincide.command.options import Commands, ReadOptions, add_command, add_file_options, filled, real
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.window import Window
 from coincide.errors import WindowError
@@ -33,6 +33,14 @@ says it at all, times are exact.
 """
 
 EPILOG = """\
+With --query any number of files is joined as a query document says, the JSON object of PUT /v1/queries/{id}: its roles,
+windows, thresholds, at_least, equal and filters. A file holds detections of the stream in its column stream, else of
+--stream, else of the only stream that the query names, else of the stream with the name of the file. Filters and equal
+read columns attributes.NAME; in NDJSON and Parquet also the field NAME inside attributes. The answer has these columns
+for each role, and the probability that the query has a threshold for. Its rows come in any order.
+
+If the files are long beside the windows, the command says how many matches chance alone would give.
+
 The templates file is JSON: distributions of (when it happened - when it was reported), in seconds, by name:
   {"imb": {"uniform": [-0.05, 0.05]},            every time between is equally likely
    "gps": {"normal": {"sigma_s": 1.5, "buckets": 64}},   a Gaussian error; by default in 8 buckets
@@ -47,9 +55,10 @@ and 0.001. More buckets make the join slower.
 The answer has, for each pair, id (or row), detected_at and sensor of both, offset_s (b - a, as reported) and the
 probability. Pairs come in the order of A's area and time.
 
-example:
+examples:
   coincide join imb.csv baksan.csv --window 10 --threshold 0.3 \\
     --uncertainty-a uniform:-0.05,0.05 --uncertainty-b uniform:-54,2 --out pairs.csv
+  coincide join --query burst.json kamiokande.csv imb.csv baksan.csv --templates clocks.json --out bursts.csv
 
 """
 
@@ -77,11 +86,21 @@ class JoinRequest:
     assume_utc: bool
 
 
+@dataclass(frozen=True)
+class QueryJoinRequest:
+    """What the user asks for with a query document."""
+
+    query: Path
+    inputs: Sequence[Path]
+    reading: ReadOptions
+    out: Path | None
+
+
 def add_join(commands: Commands) -> argparse.ArgumentParser:
     """Add ``join`` to the commands; return its parser."""
     join = add_command(commands, "join", "join two files of events, or one with itself", DESCRIPTION, EPILOG)
-    join.add_argument("a", type=Path, metavar="A", help="the first file")
-    join.add_argument("b", type=Path, metavar="B", nargs="?", help="the second file; left out: A with itself")
+    files = "A, and B; left out: A with itself. With --query any number"
+    join.add_argument("files", type=Path, nargs="+", metavar="FILE", help=files)
     _add_question(join)
     forms = "for events that have none: a name in FILE, uniform:LO,HI, normal:SIGMA, normal:SIGMA,BUCKETS or point"
     for option, what in (("time", "the column with the times"), ("uncertainty", forms)):
@@ -90,33 +109,57 @@ def add_join(commands: Commands) -> argparse.ArgumentParser:
         for side in "ab":
             only = f"the same for {side.upper()} only"
             join.add_argument(f"--{option}-{side}", type=filled, metavar=metavar, help=only)
+    stream = "with --query: the stream of events that name none"
+    join.add_argument("--stream", type=filled, metavar="NAME", help=stream)
     add_file_options(join)
     return join
 
 
 def _add_question(join: argparse.ArgumentParser) -> None:
+    join.add_argument("--query", type=Path, metavar="QUERY.json", help="the question, in place of the next three")
     window = "seconds: 5 is 5 s either way; -1:9 is from 1 s before a to 9 s after; 2: is 2 s after or later"
-    join.add_argument("--window", type=_window, required=True, metavar="S", help=window)
+    join.add_argument("--window", type=_window, metavar="S", help=window)
     least = "least probability, above 0, at most 1"
-    join.add_argument("--threshold", type=_threshold, required=True, metavar="P", help=least)
+    join.add_argument("--threshold", type=_threshold, metavar="P", help=least)
     rules = get_args(SensorRule)
-    join.add_argument("--sensors", choices=rules, default=rules[0], help="which sensors may make a pair (different)")
+    join.add_argument("--sensors", choices=rules, help="which sensors may make a pair (different)")
     join.add_argument("--templates", type=Path, metavar="FILE", help="templates by name, JSON (see below)")
 
 
-def join_request(options: argparse.Namespace, join: argparse.ArgumentParser) -> JoinRequest:
-    """Return what the user asks for; refuse, as argparse does, what is said of a file B that is not there."""
-    for option in ("uncertainty_b", "time_b"):
-        if options.b is None and getattr(options, option) is not None:
-            join.error(f"argument --{option.replace('_', '-')}: there is no file B")
-    inputs = [_input_file(options, side) for side in "ab" if getattr(options, side) is not None]
+def join_request(options: argparse.Namespace, join: argparse.ArgumentParser) -> JoinRequest | QueryJoinRequest:
+    """Return what the user asks for; refuse, as argparse does, what does not fit together."""
+    missing = [f"--{name}" for name in ("window", "threshold") if getattr(options, name) is None]
+    if options.query is None and missing:
+        join.error(f"the following arguments are required: {', '.join(missing)}; or --query")
+    for option, why in _misfits(options):
+        join.error(f"argument {option}: {why}")
+    if options.query is not None:
+        return QueryJoinRequest(options.query, options.files, ReadOptions.of(options), options.out)
+    inputs = [_input_file(options, path, side) for path, side in zip(options.files, "ab", strict=False)]
     choices = (options.templates, options.out, options.skip_bad, options.assume_utc)
-    return JoinRequest(inputs, options.window, options.threshold, options.sensors, *choices)
+    return JoinRequest(inputs, options.window, options.threshold, options.sensors or "different", *choices)
 
 
-def _input_file(options: argparse.Namespace, side: str) -> InputFile:
+def _misfits(options: argparse.Namespace) -> list[tuple[str, str]]:
+    of_sides = [f"{name}_{side}" for side in "ab" for name in ("time", "uncertainty")]
+    if options.query is not None:
+        given = [name for name in ("window", "threshold", "sensors", *of_sides) if getattr(options, name) is not None]
+        return [(_option(name), "the files and --query say it") for name in given]
+    lacks_b = [name for name in of_sides[2:] if len(options.files) == 1 and getattr(options, name) is not None]
+    return [
+        *((_option(name), "there is no file B") for name in lacks_b),
+        *((("FILE", "two at most without --query"),) if len(options.files) > len("ab") else ()),
+        *((("--stream", "of --query, which is not given"),) if options.stream is not None else ()),
+    ]
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _input_file(options: argparse.Namespace, path: Path, side: str) -> InputFile:
     named = (getattr(options, f"{name}_{side}") or getattr(options, name) for name in ("time", "uncertainty"))
-    return InputFile(getattr(options, side), *named)
+    return InputFile(path, *named)
 
 
 def with_joined_windows(argv: Sequence[str]) -> list[str]:

@@ -19,17 +19,22 @@ from importlib.util import find_spec
 from coincide import __version__
 from coincide.command.coalesce_arguments import CoalesceRequest, add_coalesce, coalesce_request
 from coincide.command.faults import CommandError
-from coincide.command.join_arguments import JoinRequest, add_join, join_request, with_joined_windows
+from coincide.command.join_arguments import JoinRequest, QueryJoinRequest, add_join, join_request, with_joined_windows
+from coincide.command.replay_arguments import ReplayRequest, add_replay, replay_request
 from coincide.errors import CoincideError
 
+Request = JoinRequest | QueryJoinRequest | CoalesceRequest | ReplayRequest
 
-def request_of(argv: Sequence[str]) -> JoinRequest | CoalesceRequest:
+
+def request_of(argv: Sequence[str]) -> Request:
     """Return what the user asks for; print help, the version or what is wrong, and exit, as argparse does."""
     parser = argparse.ArgumentParser(prog="coincide", description="Which things happened together, and for how long.")
     parser.add_argument("--version", action="version", version=f"coincide {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
-    join, coalesce = add_join(commands), add_coalesce(commands)
+    join, coalesce, replay = add_join(commands), add_coalesce(commands), add_replay(commands)
     options = parser.parse_args(with_joined_windows(argv))
+    if options.command == "replay":
+        return replay_request(options, replay)
     return join_request(options, join) if options.command == "join" else coalesce_request(options, coalesce)
 
 
@@ -44,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if missing:
         return _fail(f"the command needs {' and '.join(missing)}: pip install 'coincide[cli]'", MISUSED)
     try:
-        with _ended_by_sigterm(), _no_garbage_collection():
+        with _ended_by_sigterm():
             _run(request)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -62,15 +67,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     return DONE
 
 
-def _run(request: JoinRequest | CoalesceRequest) -> None:
-    if isinstance(request, JoinRequest):
+def _run(request: Request) -> None:
+    if isinstance(request, ReplayRequest):
+        from coincide.command.replay import run_replay  # noqa: PLC0415 - needs the extra
+
+        run_replay(request)
+    elif isinstance(request, JoinRequest):
         from coincide.command.join import run_join  # noqa: PLC0415 - needs the extra
 
-        run_join(request)
+        with _no_garbage_collection():
+            run_join(request)
+    elif isinstance(request, QueryJoinRequest):
+        from coincide.command.query_join import run_query_join  # noqa: PLC0415 - needs the extra
+
+        with _no_garbage_collection():
+            run_query_join(request)
     else:
         from coincide.command.coalesce import run_coalesce  # noqa: PLC0415 - needs the extra
 
-        run_coalesce(request)
+        with _no_garbage_collection():
+            run_coalesce(request)
 
 
 class _Terminated(KeyboardInterrupt):

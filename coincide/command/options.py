@@ -4,8 +4,28 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How events of a query are read; `stream` is that of events which name none."""
+
+    stream: str | None
+    time_column: str | None
+    uncertainty: str | None
+    templates: Path | None
+    skip_bad: bool
+    assume_utc: bool
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> ReadOptions:
+        """Return what the user says."""
+        named = (options.stream, options.time, options.uncertainty, options.templates)
+        return cls(*named, options.skip_bad, options.assume_utc)
+
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -73,9 +93,21 @@ def add_command(commands: Commands, name: str, summary: str, description: str, e
     )
 
 
-def add_file_options(command: argparse.ArgumentParser) -> None:
+def add_stream_options(command: argparse.ArgumentParser) -> None:
+    """Add what says of which stream events are, when they were and how uncertain that is."""
+    stream = "the stream of events that name none (the only one of the queries, or the name of the file)"
+    command.add_argument("--stream", type=filled, metavar="NAME", help=stream)
+    command.add_argument("--time", type=filled, metavar="COLUMN", help="the column with the times")
+    forms = "for events that have none: a name in the templates, uniform:LO,HI, normal:SIGMA, normal:SIGMA,N or point"
+    command.add_argument("--uncertainty", type=filled, metavar="U", help=forms)
+    named = "templates by name or sensor, JSON: see coincide join --help"
+    command.add_argument("--templates", type=Path, metavar="FILE", help=named)
+
+
+def add_file_options(
+    command: argparse.ArgumentParser, out: str = "where to: its suffix is its format (standard output: CSV)"
+) -> None:
     """Add what every command that reads rows and writes an answer takes."""
-    out = "where to: its suffix is its format (standard output: CSV)"
     command.add_argument("--out", type=out_path, metavar="FILE", help=out)
     command.add_argument("--assume-utc", action="store_true", help="take times without an offset as UTC")
     command.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be used, and count them")

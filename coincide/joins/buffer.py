@@ -97,6 +97,12 @@ class Buffer:
         goes[np.argsort(time_us, kind="stable")[:count]] = True
         return self._drop(np.split(goes, np.cumsum([len(run) for run in self._runs])[:-1]))
 
+    def drop(self, refs: Int64Array) -> None:
+        """Drop the events that have one of these refs."""
+        goes = [np.isin(run.columns[3], refs) for run in self._runs]
+        if any(map(np.any, goes)):
+            self._drop(goes)
+
     def drop_areas(self, areas: CodeArray) -> Int64Array:
         """Drop all events of some areas; return their refs."""
         goes = [np.isin(self._codec.area(run.columns[0]), areas) for run in self._runs]

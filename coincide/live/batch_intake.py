@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays.kinds import Int64Array
+from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.errors import DetectionsError, SensorRuleError
-from coincide.joins.detections import Detections, checked_batch
+from coincide.joins.detections import Detections, checked_batch, checked_labels
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US, Watermark, late_by_us
 from coincide.joins.retention import ROUNDING_US
@@ -24,12 +24,13 @@ EVICT_EVERY = 8  # evict once an eighth of what is buffered has come in anew
 
 @dataclass(frozen=True, eq=False)
 class AcceptedRows:
-    """The rows of a batch that are on time, numbered through over all batches, and those that are not.
+    """The rows of a batch that are on time, by stream and numbered through over all batches, and those that are not.
 
-    `late` are positions in the batch, `late_by_us` says by how much; both of shape (l,).
+    The batch begins with row `first`. `late` are positions in it, `late_by_us` says by how much; both of shape (l,).
     """
 
-    on_time: Events
+    first: int
+    on_time: Mapping[str, Events]
     late: Int64Array
     late_by_us: Int64Array
 
@@ -75,22 +76,27 @@ class BatchIntake:
         return intake
 
     def take(
-        self, stream: str, detections: Detections, key: npt.ArrayLike | None, *, needs_sensors: bool
+        self, stream: str | npt.ArrayLike, detections: Detections, key: npt.ArrayLike | None, *, needs_sensors: bool
     ) -> AcceptedRows:
-        """Take a batch in; if it raises a CoincideError, nothing of it has been."""
-        declared = self._declared(stream)
-        self._check(declared, checked_batch("detections", detections), needs_sensors=needs_sensors)
-        keys = self.labels.checked_keys(stream, detections, key)
+        """Take a batch of one stream in, or of a stream for each row; if it raises a CoincideError, nothing of it."""
+        by_stream = _rows_by_stream(stream, checked_batch("detections", detections))
+        declared = {name: self._declared(name) for name in by_stream}
+        for each in declared.values():
+            self._check(each, detections, needs_sensors=needs_sensors)
+        keys = self.labels.checked_keys(", ".join(declared), detections, key)
         area, sensor = self.labels.append(detections, keys)
-        refs = np.arange(self.rows, self.rows + len(detections))
-        self.rows += len(detections)
+        first, self.rows = self.rows, self.rows + len(detections)
         watermark_us = self.watermark.advance(area, detections.latest_us, detections.received_at_us)
-        behind_us = late_by_us(watermark_us, detections.latest_us, declared.max_delay_us)
+        delay_us = np.empty(len(detections), np.int64)
+        for name, at in by_stream.items():
+            delay_us[at] = declared[name].max_delay_us
+        behind_us = late_by_us(watermark_us, detections.latest_us, delay_us)
         late = np.flatnonzero(behind_us > 0)
+        refs = np.arange(first, self.rows)
         rows = Events(area, detections.detected_at_us, detections.template_index, sensor, refs)
         if len(late):
-            rows = rows.take(np.flatnonzero(behind_us <= 0))
-        return AcceptedRows(rows, late, behind_us[late])
+            by_stream = {name: refs[at][behind_us[at] <= 0] - first for name, at in by_stream.items()}
+        return AcceptedRows(first, {name: rows.take(at) for name, at in by_stream.items()}, late, behind_us[late])
 
     def is_eviction_due(self, buffered: int) -> bool:
         """Whether so many rows are new, beside the buffered ones, that looking for what can go costs little."""
@@ -127,3 +133,14 @@ class BatchIntake:
                 allowed = f"at most {stream.longest_template_s} s long, as stream {stream.name!r} declares"
                 raise DetectionsError("templates", template, allowed)
         self._checked[stream.name] = detections.templates
+
+
+def _rows_by_stream(stream: str | npt.ArrayLike, detections: Detections) -> dict[str, PositionArray | slice]:
+    """Return which rows are of each stream that has some; those of a single stream are not copied."""
+    if isinstance(stream, str):
+        return {stream: slice(None)}
+    labels = checked_labels("stream", stream, len(detections))
+    names, code = np.unique(labels, return_inverse=True)
+    if len(names) == 1:
+        return {str(names[0]): slice(None)}
+    return {str(name): np.flatnonzero(code == nth) for nth, name in enumerate(names)}

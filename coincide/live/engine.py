@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.changes import Changes
+from coincide.arrays.kinds import BoolArray
 from coincide.arrays.numbers import is_whole
 from coincide.constraints.conditions import JoinCondition
 from coincide.errors import CandidateLimitError, CoincideError, DetectionsError, StreamError
-from coincide.joins.detections import Detections
+from coincide.joins.detections import Detections, checked_batch
 from coincide.joins.events import Events
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.row_labels import RowLabels
@@ -33,6 +35,7 @@ from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, checked_pair_li
 from coincide.stream import Stream, checked_stream
 
 Condition = JoinCondition | WindowCondition
+RowsOfSources = Mapping[str, npt.ArrayLike]
 
 
 @dataclass
@@ -49,6 +52,7 @@ class EngineState:
     """What an engine saves."""
 
     streams: Mapping[str, Stream]
+    sources: Mapping[str, str]
     max_buffered: int | None
     pair_limits: PairLimits
     intake: IntakeState
@@ -67,6 +71,9 @@ class Engine:
     Parameters
     ----------
     streams : iterable of Stream
+    sources : mapping of str to str, optional
+        Names of parts of streams, and the stream of each. A query may name a source in place of a stream; each batch
+        then says which of its rows are of the source. Sources of one stream may overlap.
     keyed : bool
         Whether every batch comes with keys; then only events with equal keys meet in a window join.
     max_buffered : int, optional
@@ -100,6 +107,7 @@ class Engine:
         self,
         streams: Iterable[Stream],
         *,
+        sources: Mapping[str, str] | None = None,
         keyed: bool = False,
         max_buffered: int | None = None,
         pair_limits: PairLimits = USUAL_LIMITS,
@@ -109,7 +117,9 @@ class Engine:
             raise StreamError("max_buffered", max_buffered, "a whole number of events, at least 1, or None")
         self._streams = {checked_stream("streams", stream).name: stream for stream in streams}
         self._intake = BatchIntake(self._streams, RowLabels(orders_ties=orders_ties, is_keyed=keyed))
-        self._buffers = StreamBuffers(self._streams)
+        self._sources = dict(sources or {})
+        self._places = self._streams | {name: self._stream_of(name) for name in self._sources}  # what has a buffer
+        self._buffers = StreamBuffers(self._places)
         self._limits, self._max_buffered = checked_pair_limits(pair_limits), max_buffered
         self._in_force: dict[str, QueryState] = {}
         self._queries: dict[str, InstalledQuery] = {}
@@ -122,16 +132,14 @@ class Engine:
         """A copy of all that the later answers depend on: of the events that are buffered, and of the queries."""
         self._refuse_unread()
         queries = {name: copy(query) for name, query in self._in_force.items()}
-        bounds = self._max_buffered, self._limits
-        return EngineState(
-            self._streams, *bounds, self._intake.state, self._buffers.state, queries, self.dropped, dict(self.suspended)
-        )
+        fixed = self._streams, self._sources, self._max_buffered, self._limits
+        return EngineState(*fixed, self._intake.state, self._buffers.state, queries, self.dropped, dict(self.suspended))
 
     @classmethod
     def restore(cls, state: EngineState) -> Engine:
         """Return an engine that goes on from a state: each later answer is the same, bit for bit."""
-        streams, bounds = state.streams.values(), {"max_buffered": state.max_buffered, "pair_limits": state.pair_limits}
-        engine = cls(streams, **bounds)  # type: ignore[arg-type]
+        bounds: dict[str, Any] = {"max_buffered": state.max_buffered, "pair_limits": state.pair_limits}
+        engine = cls(state.streams.values(), sources=state.sources, **bounds)
         engine._intake = BatchIntake.restore(engine._streams, state.intake)
         engine._buffers = StreamBuffers.restore(state.buffers)
         engine.dropped = state.dropped
@@ -172,16 +180,26 @@ class Engine:
         """Names of the installed queries."""
         return tuple(self._queries)
 
-    def push(self, stream: str, detections: Detections, key: npt.ArrayLike | None = None) -> dict[str, Changes[Answer]]:
-        """Take a batch of one stream in; return what it changes in the answer of each query.
+    def push(
+        self,
+        stream: str | npt.ArrayLike,
+        detections: Detections,
+        key: npt.ArrayLike | None = None,
+        sources: RowsOfSources | None = None,
+    ) -> dict[str, Changes[Answer]]:
+        """Take a batch in; return what it changes in the answer of each query.
 
         Parameters
         ----------
-        stream : str
+        stream : str, or array_like of str, shape (n,)
+            The stream of all rows, or of each. Time goes on row by row, whatever their streams.
         detections : Detections
             Rows in the order of arrival. All batches give ids (unique ones), or none does.
         key : array_like, shape (n,), optional
             One label a row, integers or strings, if the engine is keyed.
+        sources : mapping of str to array_like of bool, shape (n,), optional
+            Which rows are of each source; those of another stream than the source's do not count. No row is of a source
+            that is left out.
 
         Returns
         -------
@@ -195,13 +213,17 @@ class Engine:
             A stream not named at the start, a template longer than its stream declares, labels of another kind than
             before, keys missing or in vain, sensors missing where the rule is "same". Nothing has been taken in then.
         """
-        accepted, new = self._taken_in(stream, detections, key)
+        accepted, new = self._taken_in(stream, detections, key, sources)
         changed = {name: self._changes(name, query, new) for name, query in self._queries.items()}
-        self._make_room(stream)
+        self._make_room(new)
         return {name: Changes(*changes, accepted.late, accepted.late_by_us) for name, changes in changed.items()}
 
     def push_blocks(
-        self, stream: str, detections: Detections, key: npt.ArrayLike | None = None
+        self,
+        stream: str | npt.ArrayLike,
+        detections: Detections,
+        key: npt.ArrayLike | None = None,
+        sources: RowsOfSources | None = None,
     ) -> AnswerBlocks[tuple[str, Changes[Answer]]]:
         """`push` in parts, for answers that need not fit in memory: blocks of one query after the other, by its name.
 
@@ -209,12 +231,12 @@ class Engine:
         block has about 64k candidates, or as many as one event makes. Until all are read or the iterator is closed or
         dropped, the engine refuses whatever would change its buffers. A query that is suspended has no further blocks.
         """
-        accepted, new = self._taken_in(stream, detections, key)
+        accepted, new = self._taken_in(stream, detections, key, sources)
         self._has_unread = True
 
         def end() -> None:
             self._has_unread = False
-            self._make_room(stream)
+            self._make_room(new)
 
         return AnswerBlocks(self._blocks(accepted, new), end)
 
@@ -242,13 +264,40 @@ class Engine:
             yield query.nothing(), query.nothing()
 
     def _taken_in(
-        self, stream: str, detections: Detections, key: npt.ArrayLike | None
+        self,
+        stream: str | npt.ArrayLike,
+        detections: Detections,
+        key: npt.ArrayLike | None,
+        sources: RowsOfSources | None,
     ) -> tuple[AcceptedRows, Mapping[SourceName, Events]]:
         self._refuse_unread()
+        masks = self._checked_sources(sources or {}, len(checked_batch("detections", detections)))
         accepted = self._intake.take(stream, detections, key, needs_sensors=self._needs_sensors)
-        batch = self._buffers.coded(stream, accepted.on_time, detections.templates)
-        self._buffers.insert(stream, batch)
-        return accepted, {stream: batch}
+        rows = dict(accepted.on_time)
+        for name, mask in masks.items():
+            if (whole := accepted.on_time.get(self._sources[name])) is not None:
+                rows[name] = whole.take(np.flatnonzero(mask[whole.ref - accepted.first]))
+        new = {name: self._buffers.coded(name, events, detections.templates) for name, events in rows.items()}
+        for name, events in new.items():
+            self._buffers.insert(name, events)
+        return accepted, new
+
+    def _checked_sources(self, sources: RowsOfSources, rows: int) -> dict[str, BoolArray]:
+        masks = {name: np.asarray(mask) for name, mask in sources.items()}
+        for name, mask in masks.items():
+            if name not in self._sources:
+                raise DetectionsError("sources", name, f"one of {sorted(self._sources)}")
+            if mask.shape != (rows,) or mask.dtype != np.bool_:
+                what = f"an array of {mask.dtype} with shape {mask.shape}"
+                raise DetectionsError(f"sources[{name!r}]", what, f"bool for each of the {rows} rows")
+        return masks
+
+    def _stream_of(self, source: str) -> Stream:
+        stream = self._sources[source]
+        if stream not in self._streams or source in self._streams:
+            allowed = f"a name of its own, and one of the streams {sorted(self._streams)}"
+            raise StreamError("sources", {source: stream}, allowed)
+        return self._streams[stream]
 
     def _refuse_unread(self) -> None:
         if self._has_unread:
@@ -294,7 +343,7 @@ class Engine:
         """Drop all events, as nothing will come that could match them; return how many. Watermarks stay."""
         self._refuse_unread()
         held = len(self._buffers)
-        for name in self._streams:
+        for name in self._places:
             self._buffers.buffer(name).evict_oldest(held)
         self._intake.forget_labels(self._buffers)
         return held
@@ -327,7 +376,7 @@ class Engine:
         return query.nothing(), query.nothing()
 
     def _put(self, name: str, query: QueryState) -> None:
-        arguments = self._streams, self._limits, self._intake.labels, self._buffers, query.since
+        arguments = self._places, self._limits, self._intake.labels, self._buffers, query.since
         condition = query.condition
         installed: InstalledQuery
         if isinstance(condition, JoinCondition):
@@ -354,19 +403,20 @@ class Engine:
             raise DetectionsError("area", areas, f"{count} areas, one for each watermark")
         return [self._intake.labels.area_code(each) for each in areas]
 
-    def _make_room(self, pushed: str) -> None:
+    def _make_room(self, pushed: Iterable[str]) -> None:
         """Drop events after a push: those that nothing on time can match, then the earliest beyond the hard bound."""
-        if self._max_buffered is not None and self.buffered(pushed) > self._max_buffered:
-            self._evict()
-            oldest = self._buffers.buffer(pushed).evict_oldest(self.buffered(pushed) - self._max_buffered)
-            self.dropped += len(oldest)
+        for name in pushed:
+            if self._max_buffered is not None and self.buffered(name) > self._max_buffered:
+                self._evict()
+                oldest = self._buffers.buffer(name).evict_oldest(self.buffered(name) - self._max_buffered)
+                self.dropped += len(oldest)
         if self._intake.is_eviction_due(len(self._buffers)):
             self._evict()
             self._intake.forget_labels(self._buffers)
 
     def _evict(self) -> None:
         """Drop events that nothing on time can match any more, and templates that none is left of."""
-        reach_us = farthest_us(self._streams, self._queries.values())
+        reach_us = farthest_us(self._places, self._queries.values())
         self._buffers.evict(self._intake.watermark.state_us, reach_us)
         new_codes = self._buffers.forget_templates()
         for query in self._queries.values() if new_codes else ():

@@ -39,7 +39,7 @@ Answer = Pairs | Tuples
 class WindowCondition:
     """Tuples of one event a role that satisfy every edge of a graph; the fields are those of `WindowJoin`.
 
-    `streams` names the stream of each role; by default each role is a stream of its own name.
+    `streams` names the stream, or the source, of each role; by default each role is a stream of its own name.
     """
 
     graph: ConstraintGraph
@@ -55,7 +55,7 @@ class WindowCondition:
 
     @property
     def stream_of(self) -> dict[str, str]:
-        """The name of the stream of each role, in the order of the roles."""
+        """The name of the stream or source of each role, in the order of the roles."""
         named = {role: role for role in self.graph.roles} if self.streams is None else self.streams
         if not isinstance(named, Mapping) or set(named) != set(self.graph.roles):
             raise GraphError("streams", named, f"one for each role of the graph: {list(self.graph.roles)}")
@@ -98,7 +98,8 @@ class InstalledPairs:
         names = (condition.a, condition.b)
         roles = {role: _declared(name, streams) for role, name in zip("ab", names, strict=True)}
         graph = ConstraintGraph.binary("a", "b", condition.window, condition.threshold)
-        pattern = Pattern(graph, (condition.threshold,), names, names, sensors=condition.sensors)
+        streams_of = tuple(stream.name for stream in roles.values())
+        pattern = Pattern(graph, (condition.threshold,), names, streams_of, sensors=condition.sensors)
         self.search = InstalledPattern(pattern, buffers, limits, since)
         self._window, self._labels, self._buffers = condition.window, labels, buffers
         self.reach_us = farthest_by_stream(reaches_us(graph, roles), names)
@@ -112,7 +113,7 @@ class InstalledPairs:
         return map(self._answer, self._sets(new))
 
     def _sets(self, new: Mapping[SourceName, Events]) -> Iterator[MemberSets]:
-        return self.search.change_blocks(new, self._labels.goes_first, are_of_one_stream=True)
+        return self.search.change_blocks(new, self._labels.goes_first, are_of_one_stream=len(new) == 1)
 
     def _answer(self, sets: MemberSets) -> tuple[Pairs, Pairs]:
         members = sets.members
@@ -158,6 +159,7 @@ class InstalledTuples:
         pattern = Pattern.of(
             graph,
             tuple(stream_of.values()),
+            tuple(stream.name for stream in roles.values()),
             exact,
             condition.threshold,
             condition.sensors,
@@ -179,21 +181,24 @@ class InstalledTuples:
         CandidateLimitError
             A row has too many candidate sets.
         """
-        return self._answer(self.search.joined(self._sets(new)))
+        return self._answer(self.search.joined(self._sets(new)), new)
 
     def change_blocks(self, new: Mapping[SourceName, Events]) -> Iterator[tuple[Tuples, Tuples]]:
-        """Yield `changes` in blocks; the error comes in place of the next one."""
-        return map(self._answer, self._sets(new))
+        """Yield `changes` in blocks, each after those before it; the error comes in place of the next one."""
+        return (self._answer(sets, new) for sets in self._sets(new))
 
     def _sets(self, new: Mapping[SourceName, Events]) -> Iterator[MemberSets]:
         arguments = new, self._labels.goes_first, self._may_meet
-        return self.search.change_blocks(*arguments, are_of_one_stream=True)
+        return self.search.change_blocks(*arguments, are_of_one_stream=len(new) == 1)
 
-    def _answer(self, sets: MemberSets) -> tuple[Tuples, Tuples]:
-        if sets.supersedes is None:
-            return self._complete(sets.members), self.nothing()
-        retracted = sets.supersedes.take((sets.supersedes.ref != ABSENT).any(axis=0))
-        return self._partial(sets.members), self._partial(retracted)
+    def _answer(self, sets: MemberSets, new: Mapping[SourceName, Events]) -> tuple[Tuples, Tuples]:
+        inserted, superseded = sets.members, sets.supersedes
+        if superseded is None:
+            return self._complete(inserted), self.nothing()
+        superseded = superseded.take((superseded.ref != ABSENT).any(axis=0))
+        if len(new) > 1 or self.search.pattern.twins:  # else no set has two new members
+            inserted, superseded = net(inserted, superseded)
+        return self._partial(inserted), self._partial(superseded)
 
     def nothing(self) -> Tuples:
         """Return no tuples."""
@@ -215,6 +220,14 @@ class InstalledTuples:
         pattern = self.search.pattern
         columns, names = columns_of(pattern, self._buffers.templates, members), self._labels.names(members.ref.T)
         return columns.tuples(names, pattern.joint_threshold)
+
+
+def net(inserted: MemberRefs, superseded: MemberRefs) -> tuple[MemberRefs, MemberRefs]:
+    """Return what is inserted and what is retracted without the sets that are both: new events grew them further."""
+    every = np.concatenate((inserted.ref, superseded.ref), axis=1)
+    _, number = np.unique(every, axis=1, return_inverse=True)
+    born, gone = np.split(number.ravel(), [inserted.ref.shape[1]])
+    return inserted.take(~np.isin(born, gone)), superseded.take(~np.isin(gone, born))
 
 
 def farthest_us(streams: Mapping[str, Stream], queries: Iterable[InstalledQuery]) -> dict[str, int]:

@@ -73,8 +73,7 @@ class WindowJoin(LiveJoin[Tuples]):
     ------
     CoincideError
         Streams that are not the graph's, a threshold, rule or bound that cannot be used, an open window, `at_least`
-        for a graph whose members it would not leave connected, for more members than there are, or for streams that
-        play several roles.
+        for a graph whose members it would not leave connected, or for more members than there are.
 
     Examples
     --------

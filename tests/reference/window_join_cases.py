@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from coincide import AtLeast, ConstraintGraph, Detections, Histogram
+from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Window
 from coincide.constraints import SensorRule
 from tests.reference.constraint_graphs import EDGE_THRESHOLDS, FORMS, Form, satisfied_graphs
 from tests.reference.window_join import Push, pushes_of
@@ -142,6 +142,18 @@ def self_joins(draw: st.DrawFn, most_rows: int = 6) -> WindowJoinCase:
     both = [draw(detections(EXACT, most_rows, sensors=("s1", "s2", "s3", "s4"))) for _ in range(2)]
     frames = {name: both[draw(st.sampled_from([0, 0, 1]))] for name in graph.roles}
     return WindowJoinCase(frames, graph, None, None, draw(st.sampled_from([rule for rule, _ in SENSORS])))
+
+
+@st.composite
+def sets_of_one_stream(draw: st.DrawFn) -> WindowJoinCase:
+    """One frame in all 3 or 4 roles of a clique that can all be swapped, so that a match is a set of its events."""
+    roles = "abcd"[: draw(st.integers(3, 4))]
+    frame = draw(detections(most_rows=7, areas=("bay", "bay", "bay", "sea"), sensors=("s1", "s2", "s3", "s4")))
+    graph = ConstraintGraph.clique(roles, Window(draw(st.sampled_from([0.5, 1, 3]))), draw(st.sampled_from([0.3, 0.9])))
+    threshold = draw(st.sampled_from([None, None, *JOINT_THRESHOLDS]))
+    return WindowJoinCase(
+        dict.fromkeys(roles, frame), graph, None, threshold, draw(st.sampled_from(["different", "any"]))
+    )
 
 
 @st.composite

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.faults import CommandError, RowFaults, shown
 from coincide.command.input.file_events import FileEvents
-from coincide.command.input.own_uncertainty import spread_templates
+from coincide.command.input.own_uncertainty import MOST_SPREADS, spread_templates
 from coincide.errors import HistogramError
 from coincide.templates.histogram import Histogram, histogram_of_form
 
@@ -92,8 +92,13 @@ def has_no_uncertainty(events: FileEvents, named: Templates, default: Histogram 
     return default is None and not named and not bool(events.own.given.any()) and "template" not in events.labels
 
 
-def assign_templates(events: FileEvents, named: Templates, default: Histogram | None, faults: RowFaults) -> Assignment:
-    """Give each event its own uncertainty, else the template it names, else its sensor's, else `default`."""
+def assign_templates(
+    events: FileEvents, named: Templates, default: Histogram | None, faults: RowFaults, most_own: float = MOST_SPREADS
+) -> Assignment:
+    """Give each event its own uncertainty, else the template it names, else its sensor's, else `default`.
+
+    Of their own uncertainties more than `most_own` different ones are rounded.
+    """
     templates = [*named.values()]
     index = np.full(len(events), -1, np.int64)
     if default is not None:
@@ -102,7 +107,7 @@ def assign_templates(events: FileEvents, named: Templates, default: Histogram | 
     positions = {name: position for position, name in enumerate(named)}
     _choose(index, events.labels.get("sensor"), positions)
     unknown = _choose(index, events.labels.get("template"), positions)
-    own, own_index, shift_us = spread_templates(events.own)
+    own, own_index, shift_us = spread_templates(events.own, most_own)
     index = np.where(own_index >= 0, own_index + len(templates), index)
     for row in np.flatnonzero(unknown & (own_index < 0)).tolist():
         faults.add(row, f"template: {shown(events.labels['template'][row].as_py())}: no template of that name is given")

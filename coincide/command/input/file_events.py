@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pyarrow as pa
 
 from coincide.arrays.kinds import Int64Array
 from coincide.command.faults import BadRows, CommandError, RowFaults
-from coincide.command.input.chunks import Advance, Chunk
+from coincide.command.input.chunks import Advance, Chunk, listed
 from coincide.command.input.file_columns import (
     LABEL_COLUMNS,
     TIME_COLUMNS,
@@ -20,9 +23,10 @@ from coincide.command.input.file_columns import (
     read_labels,
     time_column_of,
 )
-from coincide.command.input.file_times import read_instants_us
-from coincide.command.input.formats import read_chunks
+from coincide.command.input.file_times import read_instants_us, read_optional_instants_us
+from coincide.command.input.formats import format_of, read_chunks
 from coincide.command.input.own_uncertainty import OwnUncertainty, read_own_uncertainty
+from coincide.joins.keys import LATEST_TIME_US
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,46 +37,107 @@ class FileEvents:
     row: Int64Array  # (n,): number of each row in the file
     place: Int64Array  # (n,): where a person finds it
     detected_at_us: Int64Array  # (n,)
+    received_at_us: Int64Array  # (n,): `UNKNOWN_US` where the file does not tell
     own: OwnUncertainty
-    labels: dict[str, pa.Array]  # of LABEL_COLUMNS those that the file has: int64 or large_string, null where empty
+    labels: dict[str, pa.Array]  # those that the file has: int64 or large_string, null where empty
+    attributes: dict[str, list[Any]]  # of those asked for, as the file has them
 
     def __len__(self) -> int:
         return len(self.row)
 
     def take(self, rows: np.ndarray[Any, Any]) -> FileEvents:
-        """Return the events of the given rows (positions or a mask)."""
-        kept = {name: column.filter(pa.array(rows)) for name, column in self.labels.items()}
-        time_us = self.detected_at_us[rows]
-        return FileEvents(self.path, self.row[rows], self.place[rows], time_us, self.own.take(rows), kept)
+        """Return the events of a mask."""
+        labels = {name: column.filter(pa.array(rows)) for name, column in self.labels.items()}
+        attributes = {name: list(compress(values, rows)) for name, values in self.attributes.items()}
+        row, place, time_us, received_us = (
+            each[rows] for each in (self.row, self.place, self.detected_at_us, self.received_at_us)
+        )
+        return FileEvents(self.path, row, place, time_us, received_us, self.own.take(rows), labels, attributes)
 
 
-def read_events(path: Path, time_column: str | None, bad: BadRows, advance: Advance, *, assume_utc: bool) -> FileEvents:
-    """Read the events of `path`; rows that cannot be used go to `bad`. Without a name times are TIME_COLUMNS."""
-    times = TIME_COLUMNS if time_column is None else (time_column,)
-    wanted = tuple(dict.fromkeys((*times, *LABEL_COLUMNS, *UNCERTAINTY_COLUMNS)))
-    parts: list[FileEvents] = []
-    decided = None
-    for chunk in read_chunks(path, wanted, bad, advance):
-        chosen = decided or time_column_of(path, chunk, times)
-        parts.append(_events(path, chunk, chosen, bad, assume_utc))
-        decided = chosen if len(chunk.row) else None  # the first rows decide for the whole file
-    return _joined_events(parts) if parts else _no_events(path)
+UNKNOWN_US = LATEST_TIME_US
+RECEIVED_COLUMNS = ("received_at", "received_at_us")
 
 
-def _no_events(path: Path) -> FileEvents:
-    none = np.empty(0, np.int64)
-    return FileEvents(path, none, none, none, OwnUncertainty(np.empty(0), none, none), {})
+class EventReader:
+    """Turns chunks of a file into events; what the first rows decide holds for the whole file.
+
+    Without a name times are TIME_COLUMNS. For a query also the stream and the time of reception are read, and the
+    `attributes` that it names.
+    """
+
+    def __init__(
+        self, path: Path, time_column: str | None, attributes: Sequence[str] | None = None, *, assume_utc: bool
+    ) -> None:
+        self._path, self._assume_utc = path, assume_utc
+        self._times = TIME_COLUMNS if time_column is None else (time_column,)
+        self._labels = LABEL_COLUMNS if attributes is None else (*LABEL_COLUMNS, "stream")
+        self._attributes = attributes or ()
+        received = () if attributes is None else RECEIVED_COLUMNS
+        self.wanted = tuple(
+            dict.fromkeys((*self._times, *self._labels, *UNCERTAINTY_COLUMNS, *received, *self._attributes))
+        )
+        self._time_column: str | None = None
+
+    def events(self, chunk: Chunk, bad: BadRows) -> FileEvents:
+        """Return the events of a chunk; rows that cannot be used go to `bad`."""
+        chosen = self._time_column or time_column_of(self._path, chunk, self._times)
+        self._time_column = chosen if len(chunk.row) else None
+        faults, options = RowFaults(), {"assume_utc": self._assume_utc}
+        try:
+            time_us = read_instants_us(chunk.column(chosen), chosen, faults, **options)
+            own = read_own_uncertainty(chunk, faults, **options)
+            received_us = self._received_at_us(chunk, faults)
+        except CommandError as error:
+            raise CommandError(f"{self._path}: {error}") from None
+        there = [name for name in self._labels if name in chunk.columns]
+        labels = {name: read_labels(chunk.columns[name], name, faults) for name in there}
+        is_csv = bool(self._attributes) and format_of(self._path) == "csv"
+        attributes = {name: _values(chunk, name, is_csv=is_csv) for name in self._attributes}
+        rows = FileEvents(self._path, chunk.row, chunk.place, time_us, received_us, own, labels, attributes)
+        return without_faulty(rows, faults, bad)
+
+    def _received_at_us(self, chunk: Chunk, faults: RowFaults) -> Int64Array:
+        name = next((name for name in RECEIVED_COLUMNS if name in self.wanted and name in chunk.columns), "")
+        values, rows = chunk.columns.get(name), len(chunk.row)
+        times_us, given = read_optional_instants_us(values, name, rows, faults, assume_utc=self._assume_utc)
+        return np.where(given, times_us, UNKNOWN_US)
 
 
-def _events(path: Path, chunk: Chunk, time_column: str, bad: BadRows, assume_utc: bool) -> FileEvents:
-    faults = RowFaults()
+def _values(chunk: Chunk, name: str, *, is_csv: bool) -> list[Any]:
+    """Return the values of an attribute; in CSV what looks like a number is one."""
+    values = listed(chunk.column(name))
+    return [_number_or_text(cell) for cell in values] if is_csv else values
+
+
+def _number_or_text(cell: str | None) -> float | str | None:
     try:
-        time_us = read_instants_us(chunk.column(time_column), time_column, faults, assume_utc=assume_utc)
-        own = read_own_uncertainty(chunk, faults, assume_utc=assume_utc)
-    except CommandError as error:
-        raise CommandError(f"{path}: {error}") from None
-    labels = {name: read_labels(chunk.columns[name], name, faults) for name in LABEL_COLUMNS if name in chunk.columns}
-    return without_faulty(FileEvents(path, chunk.row, chunk.place, time_us, own, labels), faults, bad)
+        number = float(cell or "nan")
+    except ValueError:
+        return cell
+    return number if math.isfinite(number) else cell or None
+
+
+def read_events(
+    path: Path,
+    time_column: str | None,
+    bad: BadRows,
+    advance: Advance,
+    attributes: Sequence[str] | None = None,
+    *,
+    assume_utc: bool,
+) -> FileEvents:
+    """Read the events of `path`, as an `EventReader` does."""
+    reader = EventReader(path, time_column, attributes, assume_utc=assume_utc)
+    parts = [reader.events(chunk, bad) for chunk in read_chunks(path, reader.wanted, bad, advance)]
+    return _joined_events(parts) if parts else no_events(path, attributes or ())
+
+
+def no_events(path: Path, attributes: Sequence[str]) -> FileEvents:
+    """Return no events of a file."""
+    none = np.empty(0, np.int64)
+    own = OwnUncertainty(np.empty(0), none, none)
+    return FileEvents(path, none, none, none, none, own, {}, {name: [] for name in attributes})
 
 
 def without_faulty(events: FileEvents, faults: RowFaults, bad: BadRows) -> FileEvents:
@@ -83,12 +148,14 @@ def without_faulty(events: FileEvents, faults: RowFaults, bad: BadRows) -> FileE
 
 def _joined_events(parts: list[FileEvents]) -> FileEvents:
     """Join the parts of a file; a column of labels that is empty throughout counts as not there."""
-    row, place, time_us = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "place", "detected_at_us")
+    row, place, time_us, received_us = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("row", "place", "detected_at_us", "received_at_us")
     )
     fields = ("sigma_s", "earliest_us", "length_us")
     own = OwnUncertainty(*(np.concatenate([getattr(part.own, field) for part in parts]) for field in fields))
-    names = [name for name in LABEL_COLUMNS if any(name in part.labels for part in parts)]
-    columns = {name: joined_labels([part.labels.get(name, pa.nulls(len(part))) for part in parts]) for name in names}
-    labels = {name: column for name, column in columns.items() if column.null_count < max(len(column), 1)}
-    return FileEvents(parts[0].path, row, place, time_us, own, labels)
+    names = dict.fromkeys(name for part in parts for name in part.labels)
+    every = {name: joined_labels([part.labels.get(name, pa.nulls(len(part))) for part in parts]) for name in names}
+    labels = {name: column for name, column in every.items() if column.null_count < max(len(column), 1)}
+    attributes = {name: list(chain(*(part.attributes[name] for part in parts))) for name in parts[0].attributes}
+    return FileEvents(parts[0].path, row, place, time_us, received_us, own, labels, attributes)

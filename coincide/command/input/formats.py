@@ -15,16 +15,19 @@ import pyarrow.parquet as pq
 from coincide.command.faults import BadRows, CommandError
 from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.csv_rows import csv_chunks
-from coincide.command.input.ndjson_rows import ndjson_chunks
+from coincide.command.input.ndjson_rows import arriving_chunks, ndjson_chunks
 
 Format = Literal["csv", "ndjson", "parquet"]
 
 _TEXTS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson"}
 SUFFIXES: dict[str, Format] = {**_TEXTS, ".parquet": "parquet"}
+STDIN = Path("standard input")  # holds NDJSON; no name of a file, as it has no suffix
 
 
 def format_of(path: Path) -> Format:
     """Return the format that the name of `path` says."""
+    if path == STDIN:
+        return "ndjson"
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
@@ -43,7 +46,9 @@ def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advanc
     """Yield the rows of `path`."""
     form = format_of(path)
     try:
-        if form == "parquet":
+        if path == STDIN:
+            yield from arriving_chunks(path, wanted, bad)
+        elif form == "parquet":
             yield from parquet_chunks(path, wanted, advance)
         else:
             yield from (csv_chunks if form == "csv" else ndjson_chunks)(path, wanted, bad, advance)

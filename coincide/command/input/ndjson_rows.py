@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from coincide.command.faults import BadRows, ValueRefused, shown
+from coincide.command.faults import BadRows, CommandError, ValueRefused, shown
 from coincide.command.input.chunks import Advance, Chunk, opened_text
 
 ROWS = 65_536
@@ -33,6 +35,32 @@ def ndjson_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Adva
             advance(share_read())
 
 
+LONGEST_LINE = 1 << 20
+
+
+def arriving_chunks(path: Path, wanted: Sequence[str], bad: BadRows) -> Iterator[Chunk]:
+    """Yield the rows of standard input as they come: all lines that are whole make a chunk, however few they are."""
+    if sys.stdin is None:
+        raise CommandError(f"{path} is closed")
+    row, line, rest = 1, 1, b""
+    source = cast("BufferedReader", sys.stdin.buffer)
+    while arrived := source.read1(LONGEST_LINE):
+        *whole, rest = (rest + arrived).split(b"\n")
+        if len(rest) > LONGEST_LINE:
+            raise CommandError(f"{path} line {line + len(whole)}: longer than {LONGEST_LINE} bytes")
+        yield from _arrived(whole, row, line, wanted, bad)
+        row, line = row + sum(map(bool, map(bytes.strip, whole))), line + len(whole)
+    yield from _arrived([rest], row, line, wanted, bad)
+
+
+def _arrived(lines: list[bytes], row: int, line: int, wanted: Sequence[str], bad: BadRows) -> Iterator[Chunk]:
+    texts = ((at, content.decode(errors="surrogateescape")) for at, content in enumerate(lines, line))
+    filled = [(at, text.removeprefix("\ufeff") if at == 1 else text) for at, text in texts if text.strip()]
+    chunk = _chunk(filled, row, wanted, bad)
+    if len(chunk.row):
+        yield chunk
+
+
 def _chunk(lines: list[tuple[int, str]], first: int, wanted: Sequence[str], bad: BadRows) -> Chunk:
     objects, rows, places = [], [], []
     for row, (line, content) in enumerate(lines, first):
@@ -43,7 +71,7 @@ def _chunk(lines: list[tuple[int, str]], first: int, wanted: Sequence[str], bad:
             continue
         rows.append(row)
         places.append(line)
-    there = set().union(*objects)
+    there = set[str]().union(*objects)
     columns = {name: [each.get(name) for each in objects] for name in wanted if name in there}
     for name in wanted:
         if name not in there and "." in name:

@@ -75,16 +75,19 @@ def _sigma(values: Column | None, rows: int, faults: RowFaults) -> FloatArray:
     return sigma_s
 
 
-def spread_templates(own: OwnUncertainty) -> tuple[list[Histogram], Int64Array, Int64Array]:
-    """Return templates, which of them each row has (-1: none), and how far earliest is moved to anchor it."""
+def spread_templates(own: OwnUncertainty, most: float = MOST_SPREADS) -> tuple[list[Histogram], Int64Array, Int64Array]:
+    """Return templates, which of them each row has (-1: none), and how far earliest is moved to anchor it.
+
+    More than `most` of one kind are rounded.
+    """
     index = np.full(len(own.sigma_s), -1, np.int64)
     shift_us = np.zeros(len(index), np.int64)
     by_sigma, by_length = ~np.isnan(own.sigma_s), own.length_us >= 0
-    sigmas = _rounded(own.sigma_s[by_sigma], SHORTEST_SIGMA_S, LONGEST_SIGMA_S)
+    sigmas = _rounded(own.sigma_s[by_sigma], SHORTEST_SIGMA_S, LONGEST_SIGMA_S, most)
     sigmas, which = np.unique(sigmas, return_inverse=True)
     index[by_sigma] = which
     lengths = own.length_us[by_length]
-    few = np.round(_rounded(lengths.astype(np.float64), 1, LONGEST_US)).astype(np.int64)
+    few = np.round(_rounded(lengths.astype(np.float64), 1, LONGEST_US, most)).astype(np.int64)
     shift_us[by_length] = (lengths - few) // 2  # a rounded interval keeps its centre
     few, which = np.unique(few, return_inverse=True)
     index[by_length] = which + len(sigmas)
@@ -98,10 +101,10 @@ def is_rounded(own: OwnUncertainty) -> bool:
     return any(len(np.unique(spreads)) > MOST_SPREADS for spreads in given)
 
 
-def _rounded(spread: FloatArray, least: float, most: float) -> FloatArray:
-    """Return the spreads, if they are many rounded to a scale of few, from `least` to `most`; zero stays zero."""
-    if len(np.unique(spread)) <= MOST_SPREADS:
+def _rounded(spread: FloatArray, shortest: float, longest: float, most: float) -> FloatArray:
+    """Return the spreads; more than `most` are rounded to a scale from `shortest` to `longest`; zero stays zero."""
+    if len(np.unique(spread)) <= most:
         return spread
     with np.errstate(divide="ignore"):
         on_scale: FloatArray = STEP ** np.round(np.log(spread) / np.log(STEP))
-    return np.where(spread > 0, np.clip(on_scale, least, most), spread)
+    return np.where(spread > 0, np.clip(on_scale, shortest, longest), spread)

@@ -79,6 +79,8 @@ class InstalledPattern:
         CandidateLimitError
             One event has more candidates than allowed.
         """
+        if not any(map(len, events.values())):
+            return MemberRefs.all_of([], len(self.pattern.sources))
         return find_all_sets(self._search(events, goes_first, None, WHATEVER_IT_TAKES, meets_new=True))
 
     def _search(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -62,10 +62,11 @@ class Pattern:
     def of(
         cls,
         graph: ConstraintGraph,
+        sources: tuple[SourceName, ...],
         streams: tuple[SourceName, ...],
         exact: Mapping[str, bool],
         joint: float | None,
-        sensors: SensorRule,
+        rule: SensorRule,
         at_least: int | AtLeast | None,
         max_candidates: int,
     ) -> Pattern:
@@ -78,8 +79,8 @@ class Pattern:
         """
         thresholds = tuple(with_thresholds(graph, joint, exact))
         decides = len(graph.edges) > 1 and not all(exact.values())
-        least = least_members(at_least, graph, streams)
-        return cls(graph, thresholds, streams, streams, joint if decides else None, sensors, least, max_candidates)
+        least = None if at_least is None else checked_at_least(at_least, graph)
+        return cls(graph, thresholds, sources, streams, joint if decides else None, rule, least, max_candidates)
 
     @cached_property
     def interchange(self) -> Interchange:
@@ -135,15 +136,3 @@ def with_thresholds(graph: ConstraintGraph, joint: float | None, exact: Mapping[
             between = f"edge {edge.a!r} - {edge.b!r}"
             raise GraphError("threshold", None, f"one for {between} or for all of them, since its times are not exact")
     return [threshold or 1.0 for threshold in thresholds]
-
-
-def least_members(
-    at_least: int | AtLeast | None, graph: ConstraintGraph, streams: Sequence[SourceName]
-) -> AtLeast | None:
-    """Return how many members are enough in a graph whose roles have streams of their own, else raise GraphError."""
-    if at_least is None:
-        return None
-    given = checked_at_least(at_least, graph)
-    if len(set(streams)) < len(streams):
-        raise GraphError("at_least", given.count, "None where one stream has several roles")
-    return given

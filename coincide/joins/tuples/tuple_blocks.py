@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, read_only
-from coincide.constraints.at_least import AtLeast
+from coincide.constraints.at_least import AtLeast, checked_at_least
 from coincide.constraints.conditions import MemberRules, SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.constraints.interchange import Interchange
@@ -23,7 +23,7 @@ from coincide.joins.labels import Keys, effective_rule, keyed_batches
 from coincide.joins.pairs.pair_join import BatchJoin
 from coincide.joins.probe_bounds import ProbeBounds
 from coincide.joins.search.installed_pattern import InstalledPattern
-from coincide.joins.search.pattern import Pattern, least_members, with_thresholds
+from coincide.joins.search.pattern import Pattern, with_thresholds
 from coincide.joins.search.search import columns_of
 from coincide.joins.stream_buffers import StreamBuffers
 from coincide.joins.tuples.candidates import RoleBounds, RoleEvents
@@ -102,21 +102,27 @@ class BatchTuples:
         """Return the maximal compatible sets of at least so many members, sorted."""
         if where is not None:
             raise DetectionsError("where", where, "None with at_least: it could not tell which sets may grow")
-        names = [id(self.keyed[role]) for role in self.graph.roles]  # one batch in two roles is one stream
-        streams = tuple(self.graph.roles[names.index(name)] for name in names)
-        least, limit = least_members(at_least, self.graph, streams), checked_max_candidates(max_candidates)
+        least, limit = checked_at_least(at_least, self.graph), checked_max_candidates(max_candidates)
+        names = [id(self.keyed[role]) for role in self.graph.roles]
+        streams = tuple(self.graph.roles[names.index(name)] for name in names)  # one batch in two roles is one stream
         pattern = Pattern(self.graph, tuple(self.thresholds), streams, streams, self.joint, self.sensors, least, limit)
-        batches = [self.keyed[role] for role in self.graph.roles]
-        first = np.cumsum([0, *map(len, batches)])
-        buffers, new = StreamBuffers(streams), {}
-        for role, batch, events, ref in zip(streams, batches, events_of(batches), first[:-1], strict=True):
-            numbered = replace(events, ref=np.arange(ref, ref + len(batch)))
-            new[role] = buffers.coded(role, numbered, batch.templates)
+        batches = {role: self.keyed[role] for role in dict.fromkeys(streams)}
+        buffers, new, positions = StreamBuffers(batches), {}, np.empty(0, np.int64)
+        for (role, batch), events in zip(batches.items(), events_of(list(batches.values())), strict=True):
+            order = np.lexsort(
+                (*(() if batch.id is None else (batch.id,)), events.sensor)
+            )  # refs tell which goes first
+            refs = np.arange(len(positions), len(positions) + len(batch))
+            new[role] = buffers.coded(role, replace(events.take(order), ref=refs), batch.templates)
             buffers.insert(role, new[role])
+            positions = np.append(positions, order)
         sets = InstalledPattern(pattern, buffers, USUAL_LIMITS).all_sets(new, np.less)
-        sets = sets.take(np.lexsort(sets.ref[::-1]))
-        positions = np.where(sets.ref == ABSENT, ABSENT, sets.ref - first[:-1, None]).T
-        return columns_of(pattern, buffers.templates, sets).tuples(positions, self.joint)
+        if len(sets) == 0:
+            return columns_of(pattern, buffers.templates, sets).tuples(sets.ref.T, self.joint)
+        members = np.where(sets.ref == ABSENT, ABSENT, positions[sets.ref])
+        in_order = np.lexsort(members[::-1])
+        sets = sets.take(in_order)
+        return columns_of(pattern, buffers.templates, sets).tuples(members[:, in_order].T, self.joint)
 
     def _pairs(self) -> Iterator[MemberBlock]:
         """One edge is a timing join."""

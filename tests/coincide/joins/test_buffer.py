@@ -142,3 +142,10 @@ def test_a_sliding_buffer_takes_no_more_than_a_quarter_beyond_its_24_bytes() -> 
     assert len(buffer) == held
     assert size / held < 24 * 1.25 + 2
     assert buffer.rows().ref.tolist() == list(range(4 * held, 5 * held))
+
+
+@given(batches, st.sets(st.integers(0, 80)))
+def test_drops_exactly_the_events_of_the_given_refs(parts: list[list[tuple[int, int]]], refs: set[int]) -> None:
+    buffer, held = filled(parts)
+    buffer.drop(np.array(sorted(refs), np.int64))
+    assert contents(buffer) == sorted(row for row in held if row[2] not in refs)

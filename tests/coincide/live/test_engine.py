@@ -2,7 +2,8 @@
 
 import pickle
 from collections import defaultdict
-from itertools import groupby
+from collections.abc import Callable
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import AtLeast, CoincideError, ConstraintGraph, Detections, Histogram, Pairs, Stream, TimingJoin, Window
-from coincide.constraints.conditions import JoinCondition
+from coincide.constraints.conditions import JoinCondition, SensorRule
 from coincide.errors import GraphError
 from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.live import Engine, WindowCondition
@@ -101,6 +102,90 @@ def test_each_query_answers_as_if_it_were_alone_while_it_is_in_force(
             and last not in paused[name]
         }
         assert sorted(found[name]) == sorted(expected)
+
+
+@settings(max_examples=60)
+@given(rows_of_x_and_y, st.sets(st.integers(0, 24)), pair_conditions, tuple_conditions)
+def test_a_batch_of_several_streams_is_taken_row_by_row(
+    rows: list[Row], cuts: set[int], pairs: JoinCondition, tuples: WindowCondition
+) -> None:
+    mixed, single = Engine(STREAMS.values()), Engine(STREAMS.values())
+    for engine in (mixed, single):
+        engine.install("pairs", pairs)
+        engine.install("tuples", tuples)
+    late: list[int] = []
+    expected: dict[str, list[Any]] = {"pairs": [], "tuples": []}
+    for row in rows:
+        changes = single.push(row.stream, detections_of([row], TEMPLATES))
+        late += [row.id] * len(changes["pairs"].late)
+        for name in expected:
+            expected[name] += members_of(changes[name])
+    found: dict[str, list[Any]] = {"pairs": [], "tuples": []}
+    found_late: list[int] = []
+    for first, last in pairwise(sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})):
+        batch = rows[first:last]
+        changes = mixed.push([row.stream for row in batch], detections_of(batch, TEMPLATES))
+        found_late += [batch[at].id for at in changes["pairs"].late.tolist()]
+        for name in found:
+            found[name] += members_of(changes[name])
+    assert {name: sorted(told) for name, told in found.items()} == {
+        name: sorted(told) for name, told in expected.items()
+    }
+    assert found_late == late
+
+
+def test_each_row_of_a_batch_is_judged_by_the_delay_of_its_own_stream() -> None:
+    engine = Engine(STREAMS.values())  # x may be 3 s late, y 1 s
+    engine.install("q", JoinCondition("x", "y", Window(9), 1.0))
+    times_us = [10 * SECOND, 8 * SECOND, 8 * SECOND, 6 * SECOND]
+    changes = engine.push(["y", "x", "y", "x"], Detections(times_us, [Histogram.point()]))["q"]
+    assert (changes.late.tolist(), changes.late_by_us.tolist()) == ([2, 3], [SECOND, SECOND])
+    assert members_of(changes) == [(1, 0)]
+
+
+def members_of(changes: Any) -> list[Any]:
+    assert len(changes.retract) == 0
+    answer = changes.insert
+    return couples(answer) if isinstance(answer, Pairs) else list(map(tuple, answer.members.tolist()))
+
+
+@settings(max_examples=60)
+@given(rows_of_x_and_y, st.sets(st.integers(0, 24)), st.sampled_from(["different", "any"]))
+def test_a_source_is_a_part_of_its_stream(rows: list[Row], cuts: set[int], sensors: SensorRule) -> None:
+    engine = Engine(STREAMS.values(), sources={"part": "x"})
+    engine.install("q", JoinCondition("part", "x", Window(2.0), 0.4, sensors))
+    found: list[tuple[int, int]] = []
+    for first, last in pairwise(sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})):
+        batch = rows[first:last]
+        if first % 3 == 1:
+            engine = Engine.restore(pickle.loads(pickle.dumps(engine.state)))
+        mask = [row.sensor != "s1" for row in batch]
+        changes = engine.push([row.stream for row in batch], detections_of(batch, TEMPLATES), sources={"part": mask})
+        found += members_of(changes["q"])
+    whole = timing_join(on_time(rows, DELAY_US), "x", "x", Window(2.0), 0.4, sensors)
+    admitted = {row.id for row in rows if row.sensor != "s1"}
+    assert sorted(found) == sorted(
+        pair for one, other in whole for pair in ((one, other), (other, one)) if pair[0] in admitted
+    )
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda engine, batch: engine.push("x", batch, sources={"whole": [True]}),
+        lambda engine, batch: engine.push("x", batch, sources={"part": [True, False]}),
+        lambda engine, batch: engine.push("x", batch, sources={"part": [1]}),
+        lambda engine, batch: engine.push(["z"], batch),
+        lambda engine, batch: engine.push(["x", "x"], batch),
+        lambda _, __: Engine(STREAMS.values(), sources={"part": "z"}),
+        lambda _, __: Engine(STREAMS.values(), sources={"y": "x"}),
+    ],
+)
+def test_sources_and_streams_that_do_not_fit_are_refused(refused: Callable[[Engine, Detections], object]) -> None:
+    engine = Engine(STREAMS.values(), sources={"part": "x"})
+    with pytest.raises(CoincideError):
+        refused(engine, Detections([0], [Histogram.point()]))
+    assert engine.buffered("x") == engine.buffered("part") == 0
 
 
 @settings(max_examples=40)

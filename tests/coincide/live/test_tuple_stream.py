@@ -7,11 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import AtLeast, Detections, Stream, Tuples, WindowJoin
+from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Stream, Tuples, Window, WindowJoin
 from tests.reference.constraint_graphs import CLIQUES, Form
 from tests.reference.supernova_network import AT_LEAST, supernova_network
-from tests.reference.window_join import Positions, Push, supersession_oracle, window_join_oracle
-from tests.reference.window_join_cases import WindowJoinCase, partly_required, pushes, self_joins, window_joins
+from tests.reference.window_join import Positions, Push, at_least_oracle, supersession_oracle, window_join_oracle
+from tests.reference.window_join_cases import (
+    WindowJoinCase,
+    partly_required,
+    pushes,
+    self_joins,
+    sets_of_one_stream,
+    window_joins,
+)
 
 EXACTLY_JUDGED: tuple[Form, ...] = ("path", "tree", "uniform clique")  # joint thresholds of others: to 1e-3
 
@@ -86,6 +93,31 @@ def test_one_stream_in_several_roles(data: st.DataObject, case: WindowJoinCase) 
         assert not retracted
         found |= inserted
     assert found == window_join_oracle(case.frames, case.graph, **case.asked)
+
+
+@settings(max_examples=25)
+@given(data=st.data(), case=sets_of_one_stream())
+def test_at_least_so_many_events_of_one_stream(data: st.DataObject, case: WindowJoinCase) -> None:
+    [frame], m = set(case.frames.values()), data.draw(st.integers(2, len(case.graph.roles)))
+    longest_s = max(template.length_s for template in frame.templates)
+    stream = Stream("x", max_delay_s=1e6, longest_template_s=longest_s)
+    join = WindowJoin(case.graph, dict.fromkeys(case.graph.roles, stream), case.threshold, m, case.sensors)
+    alive = set[Positions]()
+    for pushed in data.draw(pushes({"x": frame}, most_together=data.draw(st.integers(1, 4)))):
+        inserted, retracted = push(join, {"x": frame}, pushed)
+        assert retracted <= alive
+        assert not inserted & alive
+        alive = (alive - retracted) | inserted
+    expected = at_least_oracle(case.frames, case.graph, m, **case.asked)
+    assert sorted(tuple(sorted(each)) for each in alive) == sorted({tuple(sorted(each)) for each in expected})
+
+
+def test_a_set_that_its_own_push_enlarges_is_not_told() -> None:
+    graph = ConstraintGraph.clique("abc", Window(1.0), 0.5)
+    join = WindowJoin(graph, dict.fromkeys("abc", Stream("x", 10.0, 0.0)), at_least=2)
+    frame = {"x": Detections([0, 1, 2, 9_000_000, 9_000_001], [Histogram.uniform(0, 0)])}
+    assert push(join, frame, ("x", [0, 1, 2, 3])) == ({(0, 1, 2)}, set())
+    assert push(join, frame, ("x", [4])) == ({(3, 4, -1)}, set())
 
 
 @pytest.mark.parametrize("uncertain", [False, True])

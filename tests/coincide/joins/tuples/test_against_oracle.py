@@ -10,7 +10,13 @@ from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.joins import window_join_blocks
 from tests.reference.constraint_graphs import FORMS, Form
 from tests.reference.window_join import Positions, at_least_oracle, window_join_oracle
-from tests.reference.window_join_cases import WindowJoinCase, partly_required, self_joins, window_joins
+from tests.reference.window_join_cases import (
+    WindowJoinCase,
+    partly_required,
+    self_joins,
+    sets_of_one_stream,
+    window_joins,
+)
 
 EXACTLY_JUDGED: tuple[Form, ...] = ("path", "tree", "uniform clique")  # joint thresholds of others: to 1e-3
 
@@ -51,6 +57,16 @@ def test_sets_that_some_roles_may_be_absent_from(data: st.DataObject, with_joint
     expected = at_least_oracle(case.frames, case.graph, at_least, **case.asked)
     members = window_join(case.frames, case.graph, at_least=at_least, **case.asked).members
     assert list(map(tuple, members.tolist())) == sorted(expected)
+
+
+@settings(max_examples=25)
+@given(data=st.data(), case=sets_of_one_stream())
+def test_at_least_so_many_events_of_one_batch(data: st.DataObject, case: WindowJoinCase) -> None:
+    at_least = data.draw(st.integers(2, len(case.graph.roles)))
+    expected = at_least_oracle(case.frames, case.graph, at_least, **case.asked)
+    members = list(map(tuple, window_join(case.frames, case.graph, at_least=at_least, **case.asked).members.tolist()))
+    assert members == sorted(members)
+    assert sorted(tuple(sorted(each)) for each in members) == sorted({tuple(sorted(each)) for each in expected})
 
 
 @settings(max_examples=10)

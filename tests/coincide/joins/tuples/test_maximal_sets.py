@@ -127,3 +127,9 @@ def test_a_join_refuses_more_candidates_than_it_may_look_at() -> None:
     graph = ConstraintGraph.clique("abc", Window(1))
     with pytest.raises(CandidateLimitError, match="max_candidates is 2"):
         window_join(batches(500), graph, threshold=0.4, at_least=2, max_candidates=2)
+
+
+def test_frameswithout_events_have_no_sets() -> None:
+    nobody = Detections([], [Histogram.point()])
+    for frames in (dict.fromkeys("abc", nobody), {role: Detections([], [Histogram.point()]) for role in "abc"}):
+        assert len(window_join(frames, ConstraintGraph.clique("abc", Window(1), 0.5), at_least=2)) == 0

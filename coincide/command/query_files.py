@@ -1,0 +1,41 @@
+"""Query documents: the JSON objects that ``PUT /v1/queries/{id}`` takes, read from files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from coincide.command.faults import CommandError, note
+from coincide.errors import QueryError
+from coincide.queries import Query, ReadingsQuery, query_from_json
+
+
+def read_queries(paths: Sequence[Path]) -> list[Query]:
+    """Read a query from each file; one without an id is called as its file is."""
+    queries = [_read_query(path) for path in paths]
+    names = [query.id for query in queries]
+    for path, name in zip(paths, names, strict=True):
+        if names.count(name) > 1:
+            raise CommandError(f"{path}: another file has a query of the id {name!r}, too")
+    return queries
+
+
+def _read_query(path: Path) -> Query:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{path}: no JSON: {error}") from None
+    if isinstance(document, dict):
+        document = {"id": path.stem, **document}
+    try:
+        query = query_from_json(document)
+    except QueryError as error:
+        raise CommandError(f"{path}: {error}") from None
+    if isinstance(query, ReadingsQuery):
+        raise CommandError(f"{path}: query {query.id} is over readings; a join of streams was expected")
+    if query.coalesce is not None:
+        note(f"query {query.id}: its matches are written, not the episodes that coalesce makes of them")
+    return query

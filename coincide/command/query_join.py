@@ -1,0 +1,201 @@
+"""``coincide join --query``: from files to the file of the tuples that match a query document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
+from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
+from coincide.command.chance_note import note_chance
+from coincide.command.faults import CommandError, report_bad_rows
+from coincide.command.input.arrivals import ArrivalReader, Arrivals
+from coincide.command.input.formats import bad_rows_of
+from coincide.command.input.own_uncertainty import MOST_SPREADS
+from coincide.command.input.played_roles import KeyedSource, keyed_sources_of
+from coincide.command.join_arguments import QueryJoinRequest
+from coincide.command.query_files import read_queries
+from coincide.command.replay import DIGITS, thresholded
+from coincide.joins.answers import Tuples
+from coincide.joins.detections import Detections
+from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
+from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
+from coincide.queries import Query
+
+TIME = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedRoles:
+    """The rows of all files that may play each role of a query; a source of two roles is one batch."""
+
+    query: Query
+    arrivals: Arrivals
+
+    @cached_property
+    def rows(self) -> dict[KeyedSource, PositionArray]:
+        """The rows of each source."""
+        return {keyed: np.flatnonzero(self._mask(keyed)) for keyed in keyed_sources_of(self.query)}
+
+    @cached_property
+    def of_role(self) -> dict[str, PositionArray]:
+        """The rows of each role."""
+        return {role: self.rows[keyed] for role, keyed in self._keyed.items()}
+
+    @cached_property
+    def batches(self) -> dict[str, Detections]:
+        """The detections of each role."""
+        whole = self._whole
+        by_source = {keyed: whole.take(rows) for keyed, rows in self.rows.items()}
+        return {role: by_source[keyed] for role, keyed in self._keyed.items()}
+
+    @property
+    def keys(self) -> dict[str, Int64Array] | None:
+        """The keys of each role's detections, where the query asks for equal values."""
+        if self.query.equal is None:
+            return None
+        codes = _codes(self.arrivals.rows["equal", self.query.equal])
+        return {role: codes[rows] for role, rows in self.of_role.items()}
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """A name for the source of each role."""
+        names = {keyed: str(nth) for nth, keyed in enumerate(self.rows)}
+        return {role: names[keyed] for role, keyed in self._keyed.items()}
+
+    def differ(self, members: Int64Array) -> BoolArray:
+        """Whether no row plays two roles, for tuples of positions, bool (n,)."""
+        rows = self.rows_of(members)
+        different: BoolArray = np.ones(len(rows), np.bool_)
+        for one, other in combinations(range(rows.shape[1]), 2):
+            different &= rows[:, one] != rows[:, other]
+        return different
+
+    @cached_property
+    def may_meet_themselves(self) -> bool:
+        """Whether some row is of two different sources."""
+        return any(len(np.intersect1d(one, other)) for one, other in combinations(self.rows.values(), 2))
+
+    def rows_of(self, members: Int64Array) -> Int64Array:
+        """Return the rows of tuples of positions, (n, roles); -1 where a member is absent."""
+        rows = np.full(members.shape, -1)
+        for nth, of_role in enumerate(self.of_role.values()):
+            present = members[:, nth] >= 0
+            rows[present, nth] = of_role[members[present, nth]]
+        return rows
+
+    @property
+    def _keyed(self) -> dict[str, KeyedSource]:
+        return dict(zip(self.query.graph.roles, keyed_sources_of(self.query), strict=True))
+
+    @cached_property
+    def _whole(self) -> Detections:
+        rows = self.arrivals.rows
+        sensor, unknown = _codes(rows["sensor"]), np.flatnonzero(rows["sensor"] == "")
+        sensor[unknown] = len(sensor) + unknown  # each a sensor of its own
+        known = None if len(unknown) == len(sensor) else sensor
+        area, name = _codes(rows["area"]), _codes(rows["id"])
+        return Detections(rows["anchor_us"], self.arrivals.templates, rows["template"], area, known, id=name)
+
+    def _mask(self, keyed: KeyedSource) -> BoolArray:
+        if not keyed.is_whole:
+            return self.arrivals.rows[keyed]
+        mask: BoolArray = np.asarray(self.arrivals.rows["stream"] == keyed.source.stream, dtype=np.bool_)
+        return mask
+
+
+def _codes(labels: npt.NDArray[np.object_]) -> Int64Array:
+    """Return positions of labels in the sorted list of them."""
+    column = pa.array(labels, pa.large_string())
+    positions = pc.index_in(column, value_set=pc.unique(column).sort())
+    codes: Int64Array = positions.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def run_query_join(request: QueryJoinRequest) -> int:
+    """Read, join and write; return the number of tuples."""
+    check_paths(request.out, [request.query, *request.inputs])
+    [query] = read_queries([request.query])
+    reader = ArrivalReader(request.reading, [query], most_own=MOST_SPREADS)
+    with shown_stages(request.out) as stages:
+        bad = [bad_rows_of(path) for path in request.inputs]
+        parts = chain(*(reader.read(each, advance_of(stages, f"reading {each.path.name}")) for each in bad))
+        arrivals = Arrivals.all_of([reader.nothing(), *parts])
+        report_bad_rows(bad, skip=True)
+        reader.tell_others()
+        return _write_tuples(request, PlayedRoles(query, arrivals), stages)
+
+
+def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages | None) -> int:
+    advance, count = advance_of(stages, "joining"), 0
+    blocks = _blocks(played)
+    shown = AnswerColumns.of(played, shows_file=len(request.inputs) > 1)
+    with opened_answer(
+        request.out, shown.table(np.empty((0, len(played.of_role)), np.int64), np.empty(0)).schema
+    ) as answer:
+        for tuples in blocks:
+            table = shown.table(played.rows_of(tuples.members), thresholded(played.query, tuples))
+            answer.write(answer.part(table))
+            count += len(tuples)
+    advance(1.0)
+    if played.query.at_least is None and played.query.equal is None:
+        graph, joint = played.query.graph, played.query.joint_threshold
+        note_chance(count, played.batches, graph, joint, played.query.sensors, played.sources)
+    return count
+
+
+def _blocks(played: PlayedRoles) -> Iterator[Tuples]:
+    query, arguments = played.query, (played.batches, played.query.graph, played.keys, played.query.joint_threshold)
+    if query.at_least is None:
+        where = played.differ if played.may_meet_themselves else None
+        return window_join_blocks(*arguments, where, query.sensors)
+    if played.may_meet_themselves:
+        raise CommandError(f"query {query.id}: at_least with filters that overlap: coincide replay answers it")
+    limit = query.limits.max_candidates_per_detection or MOST_CANDIDATES
+    sets = window_join(*arguments, None, query.sensors, at_least=query.at_least, max_candidates=limit)
+    return iter([sets])
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerColumns:
+    """What the answer shows of each row of the files, by column."""
+
+    roles: Sequence[str]
+    columns: Mapping[str, pa.Array]
+    area: pa.Array | None
+
+    @classmethod
+    def of(cls, played: PlayedRoles, *, shows_file: bool) -> AnswerColumns:
+        """Choose the columns: rows that have no ids are shown by their number and file."""
+        rows = played.arrivals.rows
+        text = {name: _text_or_null(rows[name]) for name in ("id", "sensor", "area")}
+        has = {name: column.null_count < len(column) for name, column in text.items()}
+        row = {"row": pa.array(rows["row"])}
+        numbered = {"file": pa.array(rows["file"], pa.large_string()), **row} if shows_file else row
+        columns = {
+            **({"id": text["id"]} if has["id"] else {}),
+            **(numbered if text["id"].null_count or not has["id"] else {}),
+            "detected_at": pa.array(rows["detected_at_us"]).cast(TIME),
+            **({"sensor": text["sensor"]} if has["sensor"] else {}),
+        }
+        return cls(list(played.of_role), columns, text["area"] if has["area"] else None)
+
+    def table(self, members: Int64Array, probability: npt.NDArray[np.float64]) -> pa.Table:
+        """Return tuples of rows; what is absent is null."""
+        columns = {} if self.area is None else {"area": self.area.take(pa.array(members.max(axis=1, initial=0)))}
+        for nth, role in enumerate(self.roles):
+            at = pa.array(members[:, nth], mask=members[:, nth] < 0)
+            columns |= {f"{name}_{role}": column.take(at) for name, column in self.columns.items()}
+        return pa.table({**columns, "probability": pa.array(np.round(probability, DIGITS))})
+
+
+def _text_or_null(labels: npt.NDArray[np.object_]) -> pa.Array:
+    texts = pa.array(labels, pa.large_string())
+    return pc.if_else(pc.equal(texts, ""), None, texts)
