@@ -52,18 +52,32 @@ def stable_sort(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], P
 
 def stable_order_by(first: IntegerArray, second: IntegerArray) -> PositionArray:
     """Return the stable order by `first`, then by `second`: ``np.lexsort((second, first))``."""
-    if len(first) == 0:
-        return np.empty(0, np.intp)
-    least, second_bits = int(second.min()), (int(second.max()) - int(second.min())).bit_length()
-    if (int(first.max()) - int(first.min())).bit_length() + second_bits + len(first).bit_length() > SPARE_BITS:
+    keys = _packed_keys(first, second, len(first).bit_length())
+    if keys is None:
         by_second = stable_order(second)
         return by_second.take(stable_order(first.take(by_second)))
+    return stable_order(keys)
+
+
+def merged_order_by(first: IntegerArray, second: IntegerArray) -> PositionArray:
+    """Return the same of rows that are in a few ascending pieces: in time linear in the rows, by numpy's timsort."""
+    keys = _packed_keys(first, second, 0)
+    return np.lexsort((second, first)) if keys is None else np.argsort(keys, kind="stable")
+
+
+def _packed_keys(first: IntegerArray, second: IntegerArray, spare_bits: int) -> npt.NDArray[np.int64] | None:
+    """Return integers from 0 in the order by `first`, then by `second`; None if they leave fewer bits than these."""
+    if len(first) == 0:
+        return np.empty(0, np.int64)
+    least, second_bits = int(second.min()), (int(second.max()) - int(second.min())).bit_length()
+    if (int(first.max()) - int(first.min())).bit_length() + second_bits + spare_bits > SPARE_BITS:
+        return None
     keys = first.astype(np.int64)
     keys -= int(first.min())
     keys <<= second_bits
     keys += second
     keys -= least
-    return stable_order(keys)
+    return keys
 
 
 def group_starts(values: npt.NDArray[Any]) -> PositionArray:

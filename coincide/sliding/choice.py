@@ -66,9 +66,8 @@ TYPICAL = SlidingCosts(
 )
 """As ``python -m benchmarks sliding_unit_costs`` measures them on one core of a small server, rounded.
 
-They have nothing of `coalescing.PAPER`, which was fitted to printed choices. They are fixed, not measured where the
-job runs, so that the choice is the same wherever it is made: between machines their ratios differ less than what
-decides, which is how often slides come and how much coalesces.
+They have nothing of `coalescing.PAPER`, which was fitted to printed choices. Cores go by them that nobody gave others;
+the fusion job measures its own with `measure_sliding_costs` when it starts. No answer depends on either.
 """
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import FloatArray, Int64Array
 
+Ref = tuple[str, str, int]
+"""Which reading it is: (sensor, id, received_at_us); of readings of a group at one instant the smallest counts.
 
-class Ref(NamedTuple):
-    """Which reading it is; of readings of a group at one instant the smallest (sensor, id) counts."""
-
-    sensor: str
-    id: str
-    received_at_us: int
+A plain tuple, for there are millions: the garbage collector soon stops walking these, and never named ones.
+"""
 
 
 @dataclass(frozen=True)

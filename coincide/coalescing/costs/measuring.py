@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from coincide.coalescing.streams.reading_streams import EagerCoalescing, LazyCoa
 
 Clock = Callable[[], float]
 Coalescing = EagerCoalescing | LazyCoalescing
+T = TypeVar("T")
 
 
 def measure_costs(clock: Clock, w: int = 10_000, rounds: int = 5, rows_a_push: int = 1_000) -> UnitCosts:
@@ -42,10 +43,10 @@ def measure_costs(clock: Clock, w: int = 10_000, rounds: int = 5, rows_a_push: i
             extent.push(at[begin : begin + rows_a_push], value=value[begin : begin + rows_a_push])
 
     def push_us(coalescing: Callable[[], Coalescing], at: Int64Array, value: Int64Array) -> float:
-        return _shortest_us(clock, rounds, coalescing, lambda extent: push(extent, at, value)) / len(at)
+        return 1e6 * shortest_s(clock, rounds, coalescing, lambda extent: push(extent, at, value)) / len(at)
 
     def scan_us(kind: type[Coalescing], value: Int64Array) -> float:
-        return _shortest_us(clock, rounds, lambda: filled(kind, value), lambda extent: extent.scan())
+        return 1e6 * shortest_s(clock, rounds, lambda: filled(kind, value), lambda extent: extent.scan())
 
     def filled(kind: type[Coalescing], value: Int64Array, size: int = w) -> Coalescing:
         extent = kind(WindowExtent(size=size))
@@ -84,14 +85,15 @@ def _beyond(whole_us: float, part_us: float) -> float:
     return max(0.0, whole_us - part_us)
 
 
-def _shortest_us(clock: Clock, rounds: int, prepare: Callable[[], Coalescing], work: Callable[..., Any]) -> float:
+def shortest_s(clock: Clock, rounds: int, prepare: Callable[[], T], work: Callable[[T], object]) -> float:
+    """Return the shortest time that a piece of work takes on what is prepared for it anew each round."""
     times = []
     for _ in range(rounds):
         prepared = prepare()
         begun = clock()
         work(prepared)
         times.append(clock() - begun)
-    return min(times) * 1e6
+    return min(times)
 
 
 def _kept_bytes(make: Callable[[], Coalescing]) -> int:

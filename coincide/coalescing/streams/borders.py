@@ -151,4 +151,6 @@ def joined_runs(parts: Sequence[Runs]) -> Runs:
 
 def joined_columns(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Return one column after the other, of a type that holds all."""
+    if len({column.dtype for column in columns}) == 1:
+        return np.concatenate(columns)
     return reduce(joined, columns)

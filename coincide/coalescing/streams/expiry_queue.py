@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.arrays.kinds import Int64Array, PositionArray
-from coincide.arrays.order import stable_order_by
+from coincide.arrays.order import merged_order_by, stable_order_by
 from coincide.coalescing.streams.segments import MergedBatch
 
 
@@ -29,13 +29,17 @@ class ExpiryQueue:
         if len(ts_us) == 0:
             return
         since = self._head + int(np.searchsorted(self._ts[self._head : self._tail], ts_us.min()))
-        ts = np.concatenate([self._ts[since : self._tail], ts_us])
-        codes = np.concatenate([self._code[since : self._tail], code])
-        order = stable_order_by(ts, codes)
+        order = stable_order_by(ts_us, code)
+        ts, codes = ts_us[order], code[order]
+        if since < self._tail:
+            ts = np.concatenate([self._ts[since : self._tail], ts])
+            codes = np.concatenate([self._code[since : self._tail], codes])
+            order = merged_order_by(ts, codes)
+            ts, codes = ts[order], codes[order]
         since = self._with_room(since, len(ts))
         self._tail = since + len(ts)
-        self._ts[since : self._tail] = ts[order]
-        self._code[since : self._tail] = codes[order]
+        self._ts[since : self._tail] = ts
+        self._code[since : self._tail] = codes
 
     def pop(self, count: int, groups: int) -> Int64Array:
         """Take the `count` first; return how many of each group they were, int64 (groups,)."""

@@ -12,6 +12,7 @@ from coincide.coalescing.runs import CoalescedRun, Label, RunChanges
 from coincide.coalescing.streams.ordered_times import OrderedTimes
 
 Reading = tuple[Label, Any]  # (id, value) of a reading at an instant
+RunColumns = tuple[Any, ...]  # those of a CoalescedRun
 
 
 _new = tuple.__new__  # half the time of calling CoalescedRun
@@ -36,7 +37,7 @@ class GroupRuns:
         self._times = OrderedTimes()
         self._reading: dict[int, Reading] = {}  # the reading that counts at an instant
         self._starts = OrderedTimes()
-        self._run_of: dict[int, CoalescedRun] = {}
+        self._run_of: dict[int, RunColumns] = {}  # plain tuples: the garbage collector leaves them alone
         self._ties: dict[int, list[Reading]] = {}  # those that wait at an instant, by id
         self.first_us = self._last_us = 0  # of the oldest and the newest reading, if there are any
 
@@ -47,7 +48,7 @@ class GroupRuns:
 
     def runs(self) -> list[CoalescedRun]:
         """Return all runs, by start."""
-        return [run for run in map(self._run_of.__getitem__, self._starts) if run.value is not LEFT_OUT]
+        return [run for run in map(self._run, self._starts) if run.value is not LEFT_OUT]
 
     def readings(self) -> list[tuple[int, Label, Any]]:
         """Return (ts, id, value) of all, by ts and id."""
@@ -93,7 +94,7 @@ class GroupRuns:
             return True
         self._times.pop_first()
         del self._reading[ts]
-        run = self._run_of[ts]
+        run = self._run(ts)
         self._retract(run, changes)
         if run.count == 1:
             self._starts.pop_first()
@@ -107,16 +108,17 @@ class GroupRuns:
     def _append(self, ts_us: int, ref: Label, value: Any, changes: RunChanges) -> None:
         if self._reading:
             newest, before = self._run_of[self._starts.last], self._last_us
+            group, start_us, _, first_value, count, first, last, _ = newest
             if self._link.goes_on(before, self._reading[before][1], ts_us, value):
-                grown = _grown(newest, ts_us, ref)
                 self._extend(ts_us, ref, value)
-                self._run_of[newest.start_us] = grown
-                changes.alter(newest, grown)
+                grown = group, start_us, ts_us, first_value, count + 1, first, ref, True
+                self._run_of[start_us] = grown
+                changes.alter(_new(CoalescedRun, newest), _new(CoalescedRun, grown))
                 return
-            ended = newest.until(self._link.held_until(before, ts_us))
-            self._run_of[newest.start_us] = ended
-            if newest.value is not LEFT_OUT:
-                changes.alter(newest, ended)
+            ended = group, start_us, self._link.held_until(before, ts_us), first_value, count, first, last, False
+            self._run_of[start_us] = ended
+            if first_value is not LEFT_OUT:
+                changes.alter(_new(CoalescedRun, newest), _new(CoalescedRun, ended))
         self._extend(ts_us, ref, value)
         self._starts.append(ts_us)
         self._insert(_new(CoalescedRun, (self._group, ts_us, ts_us, value, 1, ref, ref, True)), changes)
@@ -147,7 +149,8 @@ class GroupRuns:
         if not link.goes_on(ts_us, value, after, reading[after][1]):
             return False
         run = self._run_at(before)
-        self._run_of[run.start_us] = larger = _earlier_part(run, run.last, run.count + 1)
+        larger = _earlier_part(run, run.last, run.count + 1)
+        self._run_of[run.start_us] = tuple(larger)
         changes.alter(run, larger)
         return True
 
@@ -183,22 +186,27 @@ class GroupRuns:
         before, after = around
         left = None if before is None else self._run_at(before)
         own = self._run_at(ts_us) if ts_us in self._reading else None
-        right: MaybeRun = None if after is None else self._run_of.get(after, own or left)
+        right: MaybeRun = own or left
+        if after is None or after in self._run_of:
+            right = None if after is None else self._run(after)
         old = {run.start_us: run for run in (left, own, right) if run is not None}
         whole_left, here = left, own is not None
-        if left is not None and before is not None and (left is own or left is right):
-            count = self._times.count(left.start_us, ts_us) if left is right else left.count - here
+        if left is not None and before is not None and left in (own, right):
+            count = self._times.count(left.start_us, ts_us) if left == right else left.count - here
             left = _earlier_part(left, self._reading[before][0], count)
-        if right is not None and after is not None and (right is own or right is whole_left):
-            count = right.count - here - (left.count if left is not None and right is whole_left else 0)
+        if right is not None and after is not None and right in (own, whole_left):
+            count = right.count - here - (left.count if left is not None and right == whole_left else 0)
             right = _later_part(right, after, self._reading[after], count)
         return old, left, right
 
     def _run_at(self, ts_us: int) -> CoalescedRun:
-        return self._run_of.get(ts_us) or self._run_of[self._starts.at_or_before(ts_us)]
+        return self._run(ts_us if ts_us in self._run_of else self._starts.at_or_before(ts_us))
+
+    def _run(self, start_us: int) -> CoalescedRun:
+        return _new(CoalescedRun, self._run_of[start_us])
 
     def _insert(self, run: CoalescedRun, changes: RunChanges) -> None:
-        self._run_of[run.start_us] = run
+        self._run_of[run.start_us] = tuple(run)
         if run.value is not LEFT_OUT:
             changes.insert(run)
 

@@ -7,12 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray, PositionArray
-from coincide.arrays.order import group_starts
+from coincide.arrays.order import group_starts, stable_order_by
 from coincide.arrays.range_expansion import expanded_ranges
+from coincide.coalescing.columns import BEYOND_US
 from coincide.coalescing.links import Link
 from coincide.coalescing.runs import Runs, difference
 from coincide.coalescing.streams.sections import Section
 from coincide.coalescing.streams.segments import LinkedSegments, MergedBatch
+
+NONE = np.empty(0, np.intp)
+SPARSE = 8  # where so many readings are written anew for each one that comes, runs are compared around it alone
 
 
 class LinkedSection(Section):
@@ -32,11 +36,16 @@ class LinkedSection(Section):
         """Do as `write`; return the runs inserted and retracted, whose groups are codes."""
         head = self.segments.head + leaving
         since = self._changed_since(merged, head)
-        changed = since < merged.tail
         touched = np.flatnonzero((merged.tail > merged.since) | (leaving > 0))
-        before = self._runs(touched, head, changed, np.minimum(since, merged.since))
+        is_sparse = _is_sparse(merged, since)
+        again = np.where((since < merged.tail) & ~is_sparse, since, BEYOND_US)
+        few = np.flatnonzero(merged.is_new & is_sparse[merged.readings.group]) if is_sparse.any() else NONE
+        group, place, ts_us = merged.readings.group[few], merged.at[few], merged.readings.ts_us[few]
+        moved = np.arange(len(few)) - np.searchsorted(group, group)  # by those of its group that come before it
+        again_before = np.where(again < BEYOND_US, merged.since, BEYOND_US)
+        before = self._runs(touched, head, again_before, (group, place - moved, ts_us))
         self._write(merged, leaving, since)
-        return difference(before, self._runs(touched, head, changed, since))
+        return difference(before, self._runs(touched, head, again, (group, place, ts_us)))
 
     def runs(self) -> Runs:
         """Return all runs, by group and start; groups are codes."""
@@ -90,14 +99,33 @@ class LinkedSection(Section):
         since[waited] = head[waited]
         return since
 
-    def _runs(self, groups: PositionArray, head: Int64Array, changed: BoolArray, since: Int64Array) -> Runs:
-        """Return the runs up to the new head, its own included; of changed groups those from `since` on, too."""
-        segments = self.segments
+    def _runs(self, groups: PositionArray, head: Int64Array, again: Int64Array, few: tuple[PositionArray, ...]) -> Runs:
+        """Return the runs up to the new head, its own included; those from a place on; and those around a `few` places.
+
+        `few` are groups, places in them and the times of what comes there, in order.
+        """
+        segments, (group, place, ts_us) = self.segments, few
         begin, tail = segments.head[groups], segments.tail[groups]
         end = np.minimum(head[groups] + 1, tail)
-        again = np.where(changed[groups], np.clip(since[groups] - 1, end, tail), tail)
-        ranges = np.column_stack([begin, again]).ravel(), np.column_stack([end, tail]).ravel()
-        return runs_between(segments, *ranges, np.repeat(groups, 2))
+        again = np.clip(again[groups] - 1, end, tail)
+        begin, end = np.column_stack([begin, again]).ravel(), np.column_stack([end, tail]).ravel()
+        groups = np.repeat(groups, 2)
+        if len(group):
+            some = np.flatnonzero(begin < end)
+            after = np.minimum(segments.first_after(ts_us, place, group) + 1, segments.tail[group])
+            begin = np.append(begin[some], np.maximum(place - 1, segments.head[group]))
+            groups, end = np.append(groups[some], group), np.append(end[some], after)
+            order = stable_order_by(groups, end)
+            groups, begin, end = groups[order], begin[order], end[order]
+            begin[1:] = np.maximum(begin[1:], np.where(groups[1:] == groups[:-1], end[:-1], begin[1:]))
+        return runs_between(segments, begin, end, groups)
+
+
+def _is_sparse(merged: MergedBatch, since: Int64Array) -> BoolArray:
+    """Whether so few of the readings that a group's segment gets anew are new that only runs around these change."""
+    coming = np.bincount(merged.readings.group[merged.is_new], minlength=len(since))
+    is_sparse: BoolArray = (since == merged.since) & (merged.tail - since > SPARSE * coming)
+    return is_sparse
 
 
 def relink(segments: LinkedSegments, group: PositionArray, since: Int64Array, link: Link) -> None:

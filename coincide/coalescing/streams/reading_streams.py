@@ -16,7 +16,6 @@ from coincide.coalescing.links import LEFT_OUT, Link
 from coincide.coalescing.runs import UNWATCHED, Label, RunChanges, Runs, with_plain_values
 from coincide.coalescing.streams.columnar import ColumnarExtent, ColumnarReadings
 from coincide.coalescing.streams.extent import ReadingBatch, ReadingChecks, WindowExtent, batch_of, checked_extent
-from coincide.coalescing.streams.form_change import FormChange
 from coincide.coalescing.streams.single import SingleExtent
 
 
@@ -27,6 +26,30 @@ class _ReadingStream:
         hold = None if hold_us is None else duration_of("hold_us", hold_us)
         self._extent, self._link = checked_extent(extent), Link(checked_equivalence(equivalence), hold)
         self._checks = ReadingChecks(equivalence)
+
+
+SLICE = 1024  # readings that one push moves to another form
+Form = SingleExtent | ColumnarExtent
+
+
+class _FormChange:
+    """Moves the readings of an extent to another form, some with each push.
+
+    Which readings an extent holds depends on those that came, never on their order. So the new form takes what is
+    pushed meanwhile, too. Once it has had every reading of the old form as well, both are the same.
+    """
+
+    def __init__(self, old: Form, new: Form) -> None:
+        self._slices = old.slices(SLICE)
+        self.new = new
+
+    def step(self) -> bool:
+        """Move some more readings; return whether all have moved."""
+        for part in self._slices:
+            self.new.fill(part)
+            if len(part.ts_us) >= SLICE:
+                return False
+        return True
 
 
 class EagerCoalescing(_ReadingStream):
@@ -65,9 +88,9 @@ class EagerCoalescing(_ReadingStream):
 
     def __init__(self, extent: WindowExtent, equivalence: Equivalence = EQUAL, hold_us: int | None = None) -> None:
         super().__init__(extent, equivalence, hold_us)
-        self._form: SingleExtent | ColumnarExtent = SingleExtent(self._extent, self._link)
+        self._form: Form = SingleExtent(self._extent, self._link)
         self._wasted = 0  # readings' worth of work that the other form would have saved
-        self._change: FormChange[SingleExtent | ColumnarExtent] | None = None
+        self._change: _FormChange | None = None
 
     def __len__(self) -> int:
         return len(self._form)
@@ -170,7 +193,7 @@ class EagerCoalescing(_ReadingStream):
             self._change = None
         elif self._change is None and self._wasted > len(self._form):
             other = ColumnarExtent if is_single else SingleExtent
-            self._change = FormChange(self._form, other(self._extent, self._link))
+            self._change = _FormChange(self._form, other(self._extent, self._link))
         if self._change is not None and self._change.step():
             self._form, self._change, self._wasted = self._change.new, None, 0
 

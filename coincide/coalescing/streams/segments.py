@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray, PositionArray
-from coincide.arrays.order import stable_order_by
+from coincide.arrays.order import merged_order_by, stable_order_by
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.coalescing.columns import BEYOND_US
 from coincide.coalescing.streams.extent import ReadingBatch
@@ -63,6 +63,12 @@ class Segments:
         bounds = (column[groups].tolist() for column in (ts_us, self.head, self.tail))
         times = self.ts.data
         return [bisect_left(times, *bound) for bound in zip(*bounds, strict=True)]
+
+    def first_after(self, ts_us: Int64Array, since: PositionArray, groups: PositionArray) -> Int64Array:
+        """Return where some groups have their first reading after a time, from a place on; else their ends."""
+        bounds = (column.tolist() for column in (ts_us, since, self.tail[groups]))
+        times = self.ts.data
+        return np.array([bisect_right(times, *bound) for bound in zip(*bounds, strict=True)], np.int64)
 
     def write(self, at: PositionArray, readings: ReadingBatch, tail: Int64Array) -> None:
         """Set readings, and where each group's end then; a column is widened where it cannot take the new ones."""
@@ -137,20 +143,25 @@ def merged_batch(segments: Segments, batch: ReadingBatch) -> MergedBatch:
     groups = len(segments.labels)
     since, reached = _since(segments, batch)
     row, old = expanded_ranges(since[reached], segments.tail[reached])
+    of_batch, new = np.arange(len(batch.ts_us)), batch
+    if len(old):  # then the two pieces are merged, in linear time
+        of_batch = stable_order_by(batch.group, batch.ts_us)
+        new = batch.take(of_batch)
     both = ReadingBatch(
-        np.concatenate([segments.ts[old], batch.ts_us]),
-        np.concatenate([reached[row], batch.group]),
-        joined(segments.value[old], batch.value),
-        joined(segments.ref[old], batch.ref),
-        np.concatenate([segments.kept[old], batch.kept]),
+        np.concatenate([segments.ts[old], new.ts_us]),
+        np.concatenate([reached[row], new.group]),
+        joined(segments.value[old], new.value),
+        joined(segments.ref[old], new.ref),
+        np.concatenate([segments.kept[old], new.kept]),
     )
-    order = _distinct_in_order(both)
+    order_by = merged_order_by if len(old) else stable_order_by
+    order = _distinct(both, order_by(both.group, both.ts_us))
     readings = both.take(order)
     sizes = np.bincount(readings.group, minlength=groups)
     at = np.arange(len(order)) + (since - np.cumsum(sizes) + sizes)[readings.group]
     is_new = order >= len(old)
     of_row = np.zeros(len(batch.ts_us), np.bool_)
-    of_row[order[is_new] - len(old)] = True
+    of_row[of_batch[order[is_new] - len(old)]] = True
     return MergedBatch(readings, at, is_new, of_row, since, since + sizes)
 
 
@@ -165,9 +176,8 @@ def _since(segments: Segments, batch: ReadingBatch) -> tuple[Int64Array, Positio
     return since, reached
 
 
-def _distinct_in_order(readings: ReadingBatch) -> PositionArray:
-    """Return the order by (group, ts, id); of the same reading again the first is left."""
-    order = stable_order_by(readings.group, readings.ts_us)
+def _distinct(readings: ReadingBatch, order: PositionArray) -> PositionArray:
+    """Return the order by (group, ts, id), given that by (group, ts); of the same reading again the first is left."""
     group, ts = readings.group[order], readings.ts_us[order]
     tied = (group[1:] == group[:-1]) & (ts[1:] == ts[:-1])
     if not tied.any():

@@ -9,7 +9,7 @@ from coincide import Bounded, Decreasing, Equal, Increasing, Quantised
 from coincide.coalescing import Equivalence
 from coincide.sliding.counts import RunReadings, Scan, SlidingExtent
 from coincide.sliding.extents import EagerExtent, LazyExtent, SharedExtents, SharedReadings
-from coincide.sliding.readings import Readings, Ref
+from coincide.sliding.readings import Readings
 from coincide.sliding.rules import RunRule
 from coincide.sliding.value_limits import ValueLimits
 
@@ -43,7 +43,7 @@ def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tupl
     numbers = iter(range(100))
     for added, dropped_before in pushes:
         ts, group, value, sensor = zip(*added, strict=True) if added else [()] * 4
-        readings = Readings.of(ts, group, value, [Ref(str(each), f"{next(numbers):02}", 0) for each in sensor])
+        readings = Readings.of(ts, group, value, [(str(each), f"{next(numbers):02}", 0) for each in sensor])
         for extent in (eager, lazy):
             extent.add(readings)
             extent.drop_before(dropped_before)
@@ -53,7 +53,7 @@ def test_eager_and_lazy_say_the_same(rule: RunRule, pushes: list[tuple[list[tupl
 
 def test_what_does_not_interest_ends_a_run_and_makes_few_runs() -> None:
     hot = EagerExtent(RunRule(hold_us=100, limits=ValueLimits(above=1), equivalence=Equal()))
-    hot.add(Readings.of([0, 10, 20, 30, 40], [0] * 5, [2, 0, 1, 3, 3], [Ref("s", str(n), n) for n in range(5)]))
+    hot.add(Readings.of([0, 10, 20, 30, 40], [0] * 5, [2, 0, 1, 3, 3], [("s", str(n), n) for n in range(5)]))
     assert [(start, end) for _, start, end, _, _ in runs(hot)] == [(0, 10), (30, 140)]
     assert counts(hot.scan()) == (5, 1, 3)
 
@@ -61,14 +61,14 @@ def test_what_does_not_interest_ends_a_run_and_makes_few_runs() -> None:
 def test_of_one_instant_the_smallest_counts_in_either() -> None:
     for extent in (EagerExtent(RunRule(hold_us=5)), LazyExtent(RunRule(hold_us=5), SharedReadings())):
         for sensor, value in (("b", 2.0), ("c", 3.0), ("a", 1.0)):
-            extent.add(Readings.of([0], [0], [value], [Ref(sensor, "x", 7)]))
-        assert runs(extent) == [(0, 0, 5, 1.0, RunReadings(1, 1.0, Ref("a", "x", 7)))]
+            extent.add(Readings.of([0], [0], [value], [(sensor, "x", 7)]))
+        assert runs(extent) == [(0, 0, 5, 1.0, RunReadings(1, 1.0, ("a", "x", 7)))]
 
 
 def test_rules_share_what_is_lazy_and_count_what_came_out_of_order() -> None:
     steady, any_value = RunRule(hold_us=50, equivalence=Equal()), RunRule(hold_us=50)
     shared = SharedExtents({steady: True, any_value: False})
-    refs = [Ref("s", str(number), 0) for number in range(4)]
+    refs = [("s", str(number), 0) for number in range(4)]
     assert shared.add(Readings.of([0, 30, 10, 40], [0, 0, 0, 0], [1, 1, 2, 2], refs)) == 1
     assert isinstance(shared.of(steady), EagerExtent)
     assert isinstance(shared.of(any_value), LazyExtent)

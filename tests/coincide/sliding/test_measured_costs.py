@@ -2,8 +2,8 @@
 
 from itertools import count
 
-from benchmarks.coalescing.unit_costs import measure_sliding_costs
 from coincide.sliding.choice import SlidingCosts
+from coincide.sliding.measured_costs import ROUNDS, measure_sliding_costs
 
 
 def test_each_cost_is_that_of_one_reading_or_one_scan() -> None:
@@ -12,3 +12,4 @@ def test_each_cost_is_that_of_one_reading_or_one_scan() -> None:
     a_scan = {"scan_eager": 1.0, "scan_lazy": 1.0, "read_run": 0.0, "read": 0.0, "coalesce_run": 0.0}
     costs = SlidingCosts(insert_late=0.0, **a_reading, **a_scan)  # a late one costs no more than one in order
     assert measure_sliding_costs(lambda: float(next(ticks)), readings=20) == costs
+    assert next(ticks) == 2 * 10 * ROUNDS  # the work is the same on every machine, so a start takes no longer

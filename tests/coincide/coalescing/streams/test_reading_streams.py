@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import pairwise
 from operator import eq
 from random import Random
@@ -54,9 +55,11 @@ def held(arrived: list[Reading], extent: WindowExtent) -> list[Reading]:
 @pytest.fixture(autouse=True, scope="module")
 def little_room() -> Iterator[None]:
     """A few readings already fill blocks, segments and sections."""
-    streams = "coincide.coalescing.streams"
-    few = patch(f"{streams}.ordered_times.BLOCK", 4), patch(f"{streams}.segments.ROOM", 1)
-    with few[0], few[1], patch(f"{streams}.sections.FULL", 3), patch(f"{streams}.form_change.SLICE", 2):
+    sizes = {"ordered_times.BLOCK": 4, "segments.ROOM": 1, "sections.FULL": 3}
+    sizes |= {"linked_section.SPARSE": 1, "reading_streams.SLICE": 2}
+    with ExitStack() as stack:
+        for name, size in sizes.items():
+            stack.enter_context(patch(f"coincide.coalescing.streams.{name}", size))
         yield
 
 
@@ -94,6 +97,13 @@ def parts(listed: list[Reading], cuts: list[int]) -> Iterator[list[Reading]]:
     [Reading(5, 0, 1, 0), Reading(5, 0, 0, 1), Reading(6, 0, 0, 0)],
     [1, 2],
     WindowExtent(size=2),
+    Link(Equal(), None),
+)
+@example(
+    SingleExtent,
+    [Reading(0, 0, 0, 0), Reading(1, 0, 1, 0), Reading(1, 0, 0, 0), Reading(2, 0, 1, 0), Reading(2, 0, 0, 0)],
+    [2],
+    WindowExtent(size=9),
     Link(Equal(), None),
 )
 def test_every_scan_is_the_definition_and_the_changes_until_then(
