@@ -13,9 +13,10 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 import coincide
+from coincide.sliding.choice import TYPICAL
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.server import build_app as build_alerting
-from services.alerting.settings import Settings as AlertingSettings
+from services.alerting.settings import AlertingSettings
 from services.common.kafka import create_producer
 from services.common.settings import load_streams
 from services.common.topics import load_topics
@@ -23,10 +24,10 @@ from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
-from services.ingest.settings import Settings as IngestSettings
+from services.ingest.settings import IngestSettings
 from services.ingest.stamping.verdicts import Reason
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
-from spark_jobs.job.core_metrics import StatusMetrics
+from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
 from spark_jobs.settings import FusionSettings
 
 ROOT = Path(__file__).parent.parent
@@ -71,6 +72,7 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     AlertingMetrics(registries["alerting"])
     BatchMetrics(registries["fusion"])
     Lag(registries["fusion"])
+    export_unit_costs(TYPICAL, registries["fusion"])
     status = StatusMetrics()
     status.take(b"shard-0", json.dumps(STATUS_EXAMPLE).encode())
     registries["fusion"].register(status)
@@ -157,8 +159,43 @@ def _topics_page() -> str:
     return (
         f"# Topics\n\n{NOTICE}\n\nDeclared in `config/topics.yaml`, created by "
         "`python -m services.common.topics`. The records' JSON Schemas are in `docs/contracts/`.\n\n"
-        f"| topic | partitions | settings |\n|---|---|---|{rows}\n"
+        f"| topic | partitions | settings |\n|---|---|---|{rows}\n\n{_frames_section()}"
     )
+
+
+#: Reads frames and writes a line for each detection; heartbeats have none.
+JQ_LINES = """. as {$area, $stamps, detections: $of} | range($of.id | length) as $n
+  | {$area} + $stamps[$of.stamp[$n]]
+  + {id: $of.id[$n], detected_at_us: $of.detected_at_us[$n], attributes: ($of.attributes[$n] // {})}"""
+
+
+def _frames_section() -> str:
+    schema = json.loads((ROOT / "docs/contracts/detections.schema.json").read_text(encoding="utf-8"))
+    return f"""## Detections, in columns
+
+A record of `coincide.detections` is a *frame*: the detections of one POST that share an area. Its `stamps` say what
+detections share: sensor, stream and template. Its columns in `detections` have one length, and the entries at one
+position are one detection. The entry of `stamp` is a position in `stamps`. There is no column `attributes` if no
+detection of the frame has any. `templates` holds each template that a stamp names. The record's key is the area. A
+record without a key is a heartbeat.
+
+```json
+{_frame_text(schema["examples"][0])}
+```
+
+kcat reads the topic, and jq writes a line for each detection:
+
+```sh
+kcat -b 127.0.0.1:9092 -C -t coincide.detections -e -f '%s\\n' | jq -c '
+  {JQ_LINES}'
+```
+"""
+
+
+def _frame_text(frame: dict[str, Any]) -> str:
+    members = [f'"{name}": {json.dumps(value)}' for name, value in frame.items() if name != "detections"]
+    columns = [f'"{name}": {json.dumps(column)}' for name, column in frame["detections"].items()]
+    return "{" + ",\n ".join([*members, '"detections": {\n  ' + ",\n  ".join(columns) + "}}"])
 
 
 def _configs(configs: dict[str, str]) -> str:

@@ -6,11 +6,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from coincide import Stream
+from coincide.sliding.choice import SlidingCosts
+from coincide.sliding.measured_costs import measure_sliding_costs
 from services.common.settings import SettingsError, load_settings, load_streams
 from spark_jobs.core.limits import Limits
 from spark_jobs.job.checkpoint import CheckpointError, LockError
@@ -22,6 +25,8 @@ from spark_jobs.settings import FusionSettings
 DEFAULT_CONFIG = Path("config/fusion.yaml")
 REFUSED = 78  # EX_CONFIG of sysexits.h: a person must change something, so a process runner need not try again
 
+
+logger = logging.getLogger("spark_jobs.fusion")  # as a module that is run it has another name
 
 CoresOf = Callable[[FusionSettings, Mapping[str, Stream]], CoreFactory]
 
@@ -55,7 +60,15 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
 def _fusion_cores(settings: FusionSettings, streams: Mapping[str, Stream]) -> CoreFactory:
     same = settings.model_dump(include={field.name for field in fields(Limits)})
     limits = Limits(**same, max_advisory_work_of_frame=10 * settings.max_advisory_work)
-    return FusionCores(streams, limits)
+    return FusionCores(streams, limits, _unit_costs())
+
+
+def _unit_costs() -> SlidingCosts:
+    """Measure once what coalescing costs where the driver runs: all shards go by it until the job starts again."""
+    costs = measure_sliding_costs(time.process_time)
+    listed = ", ".join(f"{operation} {1e6 * seconds:.2g}" for operation, seconds in asdict(costs).items())
+    logger.info("unit costs of coalescing readings, in microseconds: %s", listed)
+    return costs
 
 
 def _parser() -> argparse.ArgumentParser:

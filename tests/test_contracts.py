@@ -25,6 +25,7 @@ from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.job.processor import deferral_record
 from spark_jobs.records.kafka_records import InputRecord
+from tests.reference.frames import rows_of
 from tests.reference.fused import assert_occurred
 from tests.services.alerting.records import TOPICS as ALERTING
 from tests.services.alerting.records import record, state_of
@@ -64,7 +65,7 @@ def detection(sensor: str, at_us: int, **more: object) -> dict[str, object]:
 
 def post(*items: object) -> KeepingPublisher:
     registry = Registry(STREAMS)
-    registry.replace(SENSORS)
+    registry.replace([SENSORS])
     ingest = Ingest(registry=registry, clock_us=system_clock_us)
     ingest.post_items(*items)
     return ingest.publisher
@@ -142,6 +143,20 @@ def test_what_the_code_writes_validates(topic: str, records: dict[str, list[byte
         assert faults(topic, json.loads(value)) == [], value
 
 
+def test_the_examples_of_detections_are_a_frame_and_a_heartbeat_as_ingest_writes_them() -> None:
+    frame, beat = json.loads((CONTRACTS / "detections.schema.json").read_text(encoding="utf-8"))["examples"]
+    assert [faults("detections", example) for example in (frame, beat)] == [[], []]
+    assert json.loads(heartbeat(beat["received_at_us"])) == beat
+    said = ("sensor", "stream", "id", "attributes")
+    items = [{**{name: each[name] for name in said}, "detected_at": each["detected_at_us"]} for each in rows_of(frame)]
+    template = Histogram.from_json(frame["templates"][frame["stamps"][0]["template"]])
+    registry = Registry(STREAMS)
+    registry.replace([{each["sensor"]: Sensor(each["sensor"], "quay", {"seismic": template}) for each in items}])
+    ingest = Ingest(registry=registry, clock_us=lambda: frame["received_at_us"])
+    assert ingest.post_items(*items).status_code == 202
+    assert [json.loads(each.value) for each in ingest.publisher.frames] == [frame]
+
+
 def test_a_match_of_three_with_its_chance_rate_validates() -> None:
     query = {**WIDE, "id": "three", "form": "clique", "from": {"a": "p", "b": "p", "c": "s"}}
     unsure = Histogram.uniform(-1, 1)
@@ -161,7 +176,7 @@ def test_the_scenario_has_every_kind_of_dead_letter_worth_having(records: dict[s
 
 
 @pytest.mark.parametrize(
-    "change", [{"received_at_us": None}, {"heartbeat": False}, {"v": 2}, {"area": "bay"}, {"detections": []}], ids=str
+    "change", [{"received_at_us": None}, {"heartbeat": False}, {"v": 1}, {"area": "bay"}, {"detections": []}], ids=str
 )
 def test_what_is_no_heartbeat_is_refused(change: dict[str, Any], records: dict[str, list[bytes]]) -> None:
     heartbeat = json.loads(records["detections"][-1])
@@ -208,11 +223,15 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "replaced by a match": lambda r: r.update(retracted=True, replaced_by=["m-" + "0" * 32]),
     },
     "detections": {
-        "another format version": lambda r: r.update(v=2),
-        "no detection": lambda r: r.update(detections=[]),
-        "too many detections": lambda r: r.update(detections=r["detections"] * 501),
-        "a misspelt member": lambda r: r["detections"][0].update(detected_at=1),
-        "seconds as a fraction": lambda r: r["detections"][0].update(detected_at_us=1.5),
+        "the format of rows": lambda r: r.update(v=1),
+        "no detection": lambda r: r["detections"].update(stamp=[], detected_at_us=[], id=[]),
+        "too many detections": lambda r: r["detections"].update(id=["x"] * 501),
+        "a misspelt column": lambda r: r["detections"].update(detected_at=r["detections"].pop("detected_at_us")),
+        "seconds as a fraction": lambda r: r["detections"]["detected_at_us"].append(1.5),
+        "attributes of nothing": lambda r: r["detections"].update(attributes=[None]),
+        "a stamp before the first": lambda r: r["detections"]["stamp"].append(-1),
+        "a stamp without its stream": lambda r: r["stamps"][0].pop("stream"),
+        "a stamp with an area": lambda r: r["stamps"][0].update(area="bay"),
         "a template without its mass": lambda r: next(iter(r["templates"].values())).pop("mass"),
         "a template by another name": lambda r: r["templates"].update(mine=next(iter(r["templates"].values()))),
         "more than 64 bits": lambda r: r.update(received_at_us=2**63),

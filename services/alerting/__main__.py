@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.alerting.server import build_app, serve
-from services.alerting.settings import Settings
+from services.alerting.settings import AlertingSettings
 from services.common.operations import configure_logs
 from services.common.settings import SettingsError, load_settings
 
@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m services.alerting", description=__doc__)
     parser.add_argument("--config", type=Path, default=Path("config/alerting.yaml"), help="settings (YAML)")
     try:
-        settings = load_settings(Settings, parser.parse_args(arguments).config, os.environ)
+        settings = load_settings(AlertingSettings, parser.parse_args(arguments).config, os.environ)
         app = build_app(settings)
     except (SettingsError, SQLAlchemyError, ValueError, OSError) as error:
         print(f"alerting cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs

@@ -12,13 +12,13 @@ from services.alerting.kafka.projection import Progress
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics, RequestTimes
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.settings import Settings
+from services.alerting.settings import AlertingSettings
 from services.common.operations import install_operations
 from services.common.settings import Streams
 
 
 def create_app(
-    settings: Settings,
+    settings: AlertingSettings,
     streams: Streams,
     engine: Engine,
     metrics: Metrics,

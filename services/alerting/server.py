@@ -21,7 +21,7 @@ from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.settings import Settings
+from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import migrate, open_engine
 from services.alerting.store.episode_rows import newest_sequence
 from services.alerting.store.expiry import Expiry, Room
@@ -30,7 +30,7 @@ from services.common.settings import load_streams
 GRACE_S = 5
 
 
-def build_app(settings: Settings) -> FastAPI:
+def build_app(settings: AlertingSettings) -> FastAPI:
     """Return the application, which connects when it starts; a `SettingsError` or `ValueError` says what is wrong."""
     streams = load_streams(settings.streams_path)
     queries = load_queries(settings.queries_path, streams)
@@ -82,7 +82,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def serve(app: FastAPI, settings: Settings) -> None:
+def serve(app: FastAPI, settings: AlertingSettings) -> None:
     """Serve until SIGTERM or SIGINT."""
     config = uvicorn.Config(
         app, settings.host, settings.port, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S

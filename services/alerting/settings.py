@@ -12,7 +12,7 @@ DAY_S = 86_400.0
 Seconds = Annotated[float, Field(gt=0, le=10 * 365 * DAY_S)]
 
 
-class Settings(ComponentSettings):
+class AlertingSettings(ComponentSettings):
     """Every setting of alerting; each can be given in the file or as `COINCIDE_ALERTING_<FIELD>`."""
 
     PREFIX: ClassVar[str] = "COINCIDE_ALERTING_"

@@ -4,9 +4,11 @@ import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 YEAR_1980_US = 315_532_800_000_000
+CACHED_SECONDS = 4096
 LAST_US = 253_402_300_799_999_999  # the end of the year 9999
 Clock = Callable[[], int]
 
@@ -22,6 +24,16 @@ _has_form = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]
 
 def rfc_3339_us(text: str) -> int | None:
     """Return microseconds since 1970 UTC, cut off; None where it is not RFC 3339, a `ValueError` for a month 13."""
+    # Most texts are a second that was just read, a fraction and Z: these take a third of the time.
+    fraction = text[20:-1]
+    if text[19:20] == "." and text[-1] == "Z" and fraction.isascii() and fraction.isdecimal():
+        second_us = _read_us(text[:19] + "Z")
+        return None if second_us is None else second_us + int(fraction[:6].ljust(6, "0"))
+    return _read_us(text)
+
+
+@lru_cache(CACHED_SECONDS)
+def _read_us(text: str) -> int | None:
     if not _has_form(text):
         return None
     since = datetime.fromisoformat(text.upper()) - EPOCH

@@ -9,7 +9,7 @@ from pathlib import Path
 from services.common.operations import configure_logs
 from services.common.settings import SettingsError, load_settings
 from services.ingest.server import serve
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     # uvicorn raises the signal once more when everything has been finished: then that is a success
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        settings = load_settings(Settings, parser.parse_args(arguments).config, os.environ)
+        settings = load_settings(IngestSettings, parser.parse_args(arguments).config, os.environ)
         configure_logs(settings.log_level)
         serve(settings)
     except SettingsError as error:

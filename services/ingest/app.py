@@ -13,12 +13,12 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 from services.ingest.stamping.intake import Intake
 
 
 def create_app(
-    settings: Settings,
+    settings: IngestSettings,
     registry: Registry,
     publisher: KafkaPublisher,
     metrics: IngestMetrics,

@@ -19,12 +19,12 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors_topic import RegistryFollower
 from services.ingest.registry.snapshot import Registry
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 
 LONGEST_BLOCK_MS = 500  # of send() on the event loop, should a topic's metadata have got lost
 
 
-def build_app(settings: Settings) -> FastAPI:
+def build_app(settings: IngestSettings) -> FastAPI:
     """Return the application wired to Kafka; raises SettingsError when config/streams.yaml cannot be used."""
     metrics = IngestMetrics(CollectorRegistry())
     registry = Registry(load_streams(settings.streams_path))
@@ -63,7 +63,7 @@ def build_app(settings: Settings) -> FastAPI:
     )
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: IngestSettings) -> None:
     """Serve until SIGTERM or SIGINT; POSTs in work are finished first."""
     uvicorn.run(
         build_app(settings),

@@ -8,7 +8,7 @@ from pydantic import Field
 from services.common.settings import ComponentSettings, Port
 
 
-class Settings(ComponentSettings):
+class IngestSettings(ComponentSettings):
     """Settings of ingest: config/ingest.yaml, each field overridable as COINCIDE_INGEST_<FIELD>."""
 
     PREFIX: ClassVar[str] = "COINCIDE_INGEST_"

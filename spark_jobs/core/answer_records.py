@@ -1,16 +1,18 @@
 """Answers: the accepted rows of a batch to match records, episode records and answers of windows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from msgspec import UNSET, Raw, UnsetType
+import numpy as np
+from msgspec import UNSET, UnsetType
 
 from coincide.arrays.kinds import Int64Array
+from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
-from coincide.queries import Query
 from spark_jobs.core.control import EVERYWHERE, ActiveQuery, ActiveReadings, QueryInForce
+from spark_jobs.core.match_members import MatchMembers
 from spark_jobs.core.shard import ShardState
 from spark_jobs.matching.advisory_work import AdvisoryBudget
 from spark_jobs.matching.chance_rates import ChanceJudge
@@ -20,7 +22,7 @@ from spark_jobs.matching.row_limits import RowLimits, forget_past_seconds
 from spark_jobs.matching.search_work import Deadline, GuardedWork, OutOfTimeError
 from spark_jobs.matching.tuple_verdicts import TupleJudge
 from spark_jobs.records.kafka_records import OutputRecord
-from spark_jobs.records.match_records import FusedMatch, RecordMember, match_id
+from spark_jobs.records.match_records import FusedMatch, match_id
 from spark_jobs.records.status import Coalescing, Suspension
 from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns
@@ -141,20 +143,28 @@ def _records(
 ) -> Iterator[tuple[FusedMatch, int]]:
     rows, query = state.table.columns, active.query
     is_pair = len(query.roles) == 2
-    superseded = [()] * len(tuples.members) if tuples.supersedes is None else tuples.supersedes.tolist()
-    for nth, at in enumerate(tuples.members.tolist()):
-        members = _members(state, query, rows, at)
-        smaller = _members(state, query, rows, superseded[nth])
-        present = [each for each in at if each != ABSENT]
+    of_matches = MatchMembers(query, rows, state.areas, state.templates)
+    newest = tuples.members.max(axis=1)
+    received_at_us = np.where(tuples.members == ABSENT, BEFORE_ALL_US, rows.received_at_us[tuples.members]).max(axis=1)
+    columns = zip(
+        of_matches.members(tuples.members),
+        [()] * len(newest) if tuples.supersedes is None else of_matches.members(tuples.supersedes),
+        *of_matches.spans_us(tuples.members),
+        received_at_us.tolist(),
+        rows.area[newest].tolist(),
+        rows.seq[newest].tolist(),
+        strict=True,
+    )
+    for nth, (members, smaller, earliest_us, latest_us, received_us, area, newest_seq) in enumerate(columns):
         match = FusedMatch(
             id=match_id(query.id, members),
             query=query.id,
             query_version=active.version,
-            area=state.areas.area_of(rows.area[present[0]]).name,
+            area=state.areas.area_of(area).name,
             probability=verdicts.probability[nth],
-            earliest_us=min(member.earliest_us for member in members),
-            latest_us=max(member.latest_us for member in members),
-            received_at_us=int(max(rows.received_at_us[each] for each in present)),
+            earliest_us=earliest_us,
+            latest_us=latest_us,
+            received_at_us=received_us,
             occurred=verdicts.occurred[nth],
             chance_rate_hz=verdicts.chance_rate_hz[nth],
             chance_rate_error_hz=verdicts.chance_rate_error_hz[nth],
@@ -164,28 +174,4 @@ def _records(
             edges=UNSET if is_pair else verdicts.edges[nth],
             supersedes=UNSET if is_pair else [match_id(query.id, smaller)] if smaller else [],
         )
-        yield match, int(rows.seq[max(present)])
-
-
-def _members(state: ShardState, query: Query, rows: EventColumns, at: Sequence[int]) -> tuple[RecordMember, ...]:
-    """Return the members of a match, given one position for each role; no position at all gives no members."""
-    return tuple(
-        _member(state, rows, role, stream, each)
-        for (role, stream), each in zip(query.roles, at, strict=False)
-        if each != ABSENT
-    )
-
-
-def _member(state: ShardState, rows: EventColumns, role: str, stream: str, at: int) -> RecordMember:
-    code, detected_at_us = rows.template[at], int(rows.detected_at_us[at])
-    return RecordMember(
-        role=role,
-        sensor=state.areas.sensor_of(rows.sensor[at]).name,
-        id=rows.ids[at],
-        stream=stream,
-        detected_at_us=detected_at_us,
-        earliest_us=detected_at_us + int(state.templates.earliest_us[code]),
-        latest_us=int(rows.latest_us[at]),
-        template=state.templates.histogram(code).id,
-        attributes=Raw(rows.attributes[at]),
-    )
+        yield match, newest_seq

@@ -13,7 +13,7 @@ from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
 from spark_jobs.records.status import QueryWork, Suspension
-from spark_jobs.rows.decoding import UNREADABLE, Microseconds, Name
+from spark_jobs.rows.fields import UNREADABLE, Microseconds, Name
 
 REMEMBERED_REMOVALS = 10_000
 EVERYWHERE = ""  # no area has this name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
 from msgspec import UNSET
 
 from coincide import Stream
@@ -71,6 +72,7 @@ class FusionCore:
         episodes += window_answers(self._state, accepted.rows, before_us)
         self._write_journal(accepted.rows)
         self._drop_needless()
+        self._state.area_slots.write()
         letters += admission.letters_in_order()
         return Output(self._status().to_record(), matches, episodes, [letter.to_record() for letter in letters])
 
@@ -79,16 +81,16 @@ class FusionCore:
         return header_of(self._state).encode()
 
     def journal(self) -> dict[int, bytes]:
-        """Return the slots that the last push wrote, by number: accepted rows, merged slots and changed episodes."""
-        return self._journal | self._state.episodes.slots.written
+        """Return the slots that the last push wrote, by number: accepted rows, changed areas and episodes."""
+        return self._journal | self._state.episodes.slots.written | self._state.area_slots.written
 
     def dropped_slots(self) -> list[int]:
         """Return the slots, by number, that were needed before the last push and are not any more."""
-        return self._dropped + self._state.episodes.slots.dropped
+        return self._dropped + self._state.episodes.slots.dropped + self._state.area_slots.dropped
 
     def live_slots(self) -> frozenset[int]:
         """Return every slot number that `restore` still needs."""
-        return frozenset(self._state.live_slots | self._state.episodes.slots.live)
+        return frozenset(self._state.live_slots.keys() | self._state.episodes.slots.live | self._state.area_slots.live)
 
     @classmethod
     def restore(
@@ -98,11 +100,12 @@ class FusionCore:
         shard: int,
         header: bytes,
         slots: Iterable[bytes],
+        choose: Choose = CHEAPEST,
         clock_s: ClockS = NO_CLOCK,
     ) -> FusionCore:
         """Rebuild the core from its header and live slots, in any order; StateError if they are unusable."""
         core = cls.__new__(cls)
-        core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots), clock_s)
+        core._adopt(restored_state(streams, limits, Header.decode(header, shard), slots, choose), clock_s)
         return core
 
     def _apply_control(self, records: Sequence[InputRecord]) -> list[Refusal]:
@@ -119,12 +122,12 @@ class FusionCore:
         table = state.table.columns
         first = len(table) - len(accepted)
         for part in self._slots.split(accepted):
-            self._journal[state.next_slot] = self._slots.encode(state.next_slot, accepted, part)
+            content = self._journal[state.next_slot] = self._slots.encode(state.next_slot, accepted, part)
             table.slot[first + part.start : first + part.stop] = state.next_slot
-            state.live_slots.add(state.next_slot)
+            state.live_slots[state.next_slot] = len(content) / (part.stop - part.start)
             state.next_slot += 1
-        for stream in accepted.stream.tolist():
-            state.buffered[stream] += 1
+        came = np.bincount(accepted.stream, minlength=len(state.buffered)).tolist()
+        state.buffered = [before + more for before, more in zip(state.buffered, came, strict=True)]
 
     def _drop_needless(self) -> None:
         """Sweep if it is due; a slot that one push both writes and drops never leaves it."""
@@ -133,14 +136,15 @@ class FusionCore:
             sweep(self._state)
             self._journal |= merge_sparse_slots(self._state, self._slots)
         forget_spare_templates(self._state)
-        gone = before - self._state.live_slots
+        gone = before - self._state.live_slots.keys()
         self._dropped = sorted(gone - self._journal.keys())
         self._journal = {number: slot for number, slot in self._journal.items() if number not in gone}
 
     def _status(self) -> StatusRecord:
         state = self._state
         look_ups = state.finder.look_ups
-        watermarks = [us for area in state.areas if (us := state.areas.watermark.us(area.code)) != BEFORE_ALL_US]
+        reached_us = state.areas.watermark.state_us
+        reached_us = reached_us[reached_us != BEFORE_ALL_US]
         return StatusRecord(
             shard=state.shard,
             queries={
@@ -159,6 +163,8 @@ class FusionCore:
             buffered=dict(zip(state.streams, state.buffered, strict=True)),
             busiest_hz=state.busiest_hz,
             template_pairs=PairCounts(look_ups.hits, look_ups.misses, look_ups.pairs),
-            watermark_us=WatermarkRange(min(watermarks, default=None), max(watermarks, default=None)),
+            watermark_us=WatermarkRange(*(int(us) for us in (reached_us.min(), reached_us.max())))
+            if len(reached_us)
+            else WatermarkRange(None, None),
             control_offset=state.control.offset,
         )

@@ -1,11 +1,12 @@
 """Retention: which accepted detections a query may still need (the law is in coincide/joins/retention.py)."""
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 import numpy as np
 
 from coincide import Stream
-from coincide.arrays.kinds import BoolArray, Int64Array
+from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.joins.lateness import late_by_us
 from coincide.joins.retention import ROUNDING_US, reaches_us, set_reaches_us
 from coincide.joins.tuples.set_plan import SetPlan
@@ -23,20 +24,32 @@ def needed(
     """Whether each row may still match something on time, hold in a window to come, or be remembered by its id.
 
     Only queries, paused ones too, whose activation is not after a row need it. So the answer depends on the row, the
-    watermark of its area, shape (n,), and the queries alone, and a row that is not needed never becomes needed again.
+    watermark of its area, which are given by area code, and the queries alone, and a row that is not needed never
+    becomes needed again.
     """
     by_activation = sorted(queries, key=lambda active: active.activation_seq)
     reach = np.minimum.accumulate([-delays_us(streams), *(_reach_us(each.query, streams) for each in by_activation)])
-    activations = np.array([active.activation_seq for active in by_activation], np.int64)
-    of_queries = np.searchsorted(activations, rows.seq, side="right")
-    keep: BoolArray = rows.latest_us >= watermark_us + reach[of_queries, rows.stream]
+    activated = np.searchsorted(rows.seq, [active.activation_seq for active in by_activation]).tolist()  # seq rises
+    kind = _kinds(rows, streams)
+    keep: BoolArray = np.empty(len(rows), np.bool_)
+    for reach_us, (start, stop) in zip(reach, pairwise([0, *activated, len(rows)]), strict=True):
+        bound_us = (watermark_us[:, None] + reach_us).ravel()
+        keep[start:stop] = rows.latest_us[start:stop] >= bound_us[kind[start:stop]]
     return keep
 
 
 def late_by_now(rows: EventColumns, watermark_us: Int64Array, streams: Mapping[str, Stream]) -> BoolArray:
     """Whether each row would be late if it came now, so that its id need not be remembered."""
-    late: BoolArray = late_by_us(watermark_us, rows.latest_us, delays_us(streams)[rows.stream]) > 0
+    last_us = np.zeros((len(watermark_us), len(streams)), np.int64)
+    beyond_us = late_by_us(watermark_us[:, None], last_us, delays_us(streams)).ravel()
+    late: BoolArray = rows.latest_us < beyond_us[_kinds(rows, streams)]
     return late
+
+
+def _kinds(rows: EventColumns, streams: Mapping[str, Stream]) -> CodeArray:
+    """Return a code of each row's area and stream."""
+    kinds: CodeArray = rows.area * np.int32(len(streams)) + rows.stream
+    return kinds
 
 
 def delays_us(streams: Mapping[str, Stream]) -> Int64Array:

@@ -12,12 +12,14 @@ from spark_jobs.episodes.shard_episodes import Episodes
 from spark_jobs.matching.chance_rates import RivalVolumes
 from spark_jobs.matching.finder import Finder
 from spark_jobs.matching.search_work import NO_CLOCK, ClockS
-from spark_jobs.readings.sliding_queries import CHEAPEST, SlidingQueries
+from spark_jobs.readings.sliding_queries import SlidingQueries
 from spark_jobs.readings.source import Choose
 from spark_jobs.records.status import Totals
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventTable, VerifiedTemplates
 from spark_jobs.rows.rates import Background
+from spark_jobs.rows.stamps import StampTables
+from spark_jobs.saving.area_slots import AreaSlots
 
 
 @dataclass
@@ -29,11 +31,13 @@ class ShardState:
     shard: int
     areas: Areas
     templates: VerifiedTemplates
+    stamps: StampTables  # not saved
     table: EventTable
     finder: Finder
     sliding: SlidingQueries
     control: Control
     episodes: Episodes
+    area_slots: AreaSlots
     stream_codes: dict[str, int]
     buffered: list[int]  # rows kept, by stream code: those that the last sweep left and those accepted since
     rivals: RivalVolumes = field(default_factory=RivalVolumes)  # not saved
@@ -41,7 +45,7 @@ class ShardState:
     next_seq: int = 0
     next_slot: int = 0
     first_seq: int = 0  # rows before it have been evicted by the cap
-    live_slots: set[int] = field(default_factory=set)  # with a row that the last sweep left, or written since
+    live_slots: dict[int, float] = field(default_factory=dict)  # bytes a row of those that a row is in since a sweep
     swept_rows: int = 0  # how many the last sweep left
     swept_areas: int = 0
     busiest_hz: dict[str, float] = field(default_factory=dict)  # by stream, not saved
@@ -61,7 +65,7 @@ class ShardState:
         return not (active.paused or active.is_suspended or is_stopped)
 
     @classmethod
-    def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose = CHEAPEST) -> ShardState:
+    def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose) -> ShardState:
         """Return the state before the first push; `choose` is that of `SlidingQueries`."""
         codes = {name: code for code, name in enumerate(streams)}
         areas, templates = Areas(), VerifiedTemplates(limits.max_template_buckets)
@@ -71,11 +75,13 @@ class ShardState:
             shard=shard,
             areas=areas,
             templates=templates,
+            stamps=StampTables(streams, templates),
             table=EventTable(),
             finder=Finder(codes, areas, templates, limits.max_cached_pairs, limits.max_candidates_per_detection),
             sliding=SlidingQueries(streams, areas, choose),
             control=Control(streams, limits),
             episodes=Episodes(streams, areas),
+            area_slots=AreaSlots(areas, list(streams), limits),
             stream_codes=codes,
             buffered=[0] * len(codes),
         )

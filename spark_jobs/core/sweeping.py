@@ -3,6 +3,7 @@
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray
+from coincide.arrays.order import group_starts
 from spark_jobs.core.query_retention import late_by_now, needed
 from spark_jobs.core.shard import ShardState
 from spark_jobs.rows.areas import Area, Areas
@@ -11,7 +12,6 @@ from spark_jobs.saving.journal import SlotWriter
 
 SWEEP_SHARE = 8  # sweep once the rows accepted since are an eighth of those kept: a bounded cost for each row
 ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict
-TYPICAL_ROW_BYTES = 100
 SPARSE_BELOW = 1 / 4  # of a full slot
 
 
@@ -30,9 +30,11 @@ def sweep(state: ShardState) -> None:
     evicted = state.totals.evicted
     keep = _kept_rows(state)
     rows = state.table.columns
-    watermark_us = state.areas.watermark.state_us[rows.area]
-    _forget_ids(rows, ~keep | late_by_now(rows, watermark_us, state.streams), state.areas)
-    state.table.keep(keep)
+    _forget_ids(rows, ~keep | late_by_now(rows, state.areas.watermark.state_us, state.streams), state.areas)
+    if not keep.all():
+        gone = rows.seq[~keep]
+        state.table.keep(keep)
+        state.finder.drop(gone, state.table.columns, state.control.active.values())
     _forget_templates(state)
     rows = state.table.columns
     if state.totals.evicted > evicted or _idle_areas(state):
@@ -41,8 +43,9 @@ def sweep(state: ShardState) -> None:
         state.sliding.drop_before_windows(rows, state.control.sliding.values())
     for area in _idle_areas(state):
         state.areas.forget(area)
-    state.areas.keep_sensors(rows.sensor)
-    state.live_slots = set(np.unique(rows.slot).tolist())
+    if state.areas.keep_sensors(rows.sensor):
+        state.stamps.forget_sensors()
+    state.live_slots = {slot: state.live_slots[slot] for slot in rows.slot[group_starts(rows.slot)].tolist()}
     state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()
     state.swept_rows, state.swept_areas = len(rows), len(state.areas)
 
@@ -61,7 +64,8 @@ def merge_sparse_slots(state: ShardState, writer: SlotWriter) -> dict[int, bytes
     """
     column = state.table.columns.slot
     slots, rows_left = np.unique(column, return_counts=True)
-    sparse = slots[rows_left * TYPICAL_ROW_BYTES < SPARSE_BELOW * state.limits.max_slot_bytes]
+    bytes_left = rows_left * [state.live_slots[slot] for slot in slots.tolist()]
+    sparse = slots[bytes_left < SPARSE_BELOW * state.limits.max_slot_bytes]
     if len(sparse) < state.limits.merge_slots_from:
         return {}
     moving = np.isin(column, sparse)
@@ -70,19 +74,22 @@ def merge_sparse_slots(state: ShardState, writer: SlotWriter) -> dict[int, bytes
     for part in writer.split(rows):
         written[state.next_slot] = writer.encode(state.next_slot, rows, part)
         target[part] = state.next_slot
+        state.live_slots[state.next_slot] = len(written[state.next_slot]) / (part.stop - part.start)
         state.next_slot += 1
     column[moving] = target
-    state.live_slots = state.live_slots - set(sparse.tolist()) | written.keys()
+    for slot in sparse.tolist():
+        del state.live_slots[slot]
     return written
 
 
 def _kept_rows(state: ShardState) -> BoolArray:
     """Which rows stay; those beyond the cap are counted as evicted."""
     rows = state.table.columns
-    watermark_us = state.areas.watermark.state_us[rows.area]
     queries = [active for active in state.control.in_force() if not active.is_suspended]  # these begin anew when lifted
-    keep = needed(rows, watermark_us, state.streams, queries)
-    keep &= ~np.isin(rows.area, [area.code for area in _idle_areas(state)]) & (rows.seq >= state.first_seq)
+    keep = needed(rows, state.areas.watermark.state_us, state.streams, queries)
+    keep[: np.searchsorted(rows.seq, state.first_seq)] = False
+    if idle := _idle_areas(state):
+        keep &= ~np.isin(rows.area, [area.code for area in idle])
     beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
     if beyond > 0:
         beyond += state.limits.max_buffered // ROOM_SHARE
@@ -100,16 +107,19 @@ def _idle_areas(state: ShardState) -> list[Area]:
 def _forget_templates(state: ShardState) -> None:
     """Give the templates of the rows that are left new codes, and buffer the rows under these."""
     rows = state.table.columns
-    used, position = np.unique(rows.template, return_inverse=True)
-    state.finder.recode(state.templates.keep_only(used), state.control.active)
-    rows.template[:] = position
+    used = np.flatnonzero(np.bincount(rows.template, minlength=len(state.templates)))
+    if len(used) == len(state.templates):
+        return
+    new_code = state.templates.keep_only(used.astype(np.int32))
+    state.stamps.recode(new_code)
+    state.finder.recode(new_code, state.control.active)
+    rows.template[:] = new_code[rows.template]
     state.finder.rebuild(rows, state.control.active.values())
 
 
 def _forget_ids(rows: EventColumns, gone: BoolArray, areas: Areas) -> None:
     """Let the sensors forget the ids of the rows that are `gone` (and still remembered)."""
-    for position in np.flatnonzero(gone & rows.remembered).tolist():
-        remembered = areas.sensor_of(rows.sensor[position]).remembered
-        if remembered.get(rows.ids[position]) == rows.seq[position]:  # else a later row has taken the id over
-            del remembered[rows.ids[position]]
+    at = np.flatnonzero(gone & rows.remembered)
+    for sensor, position in zip(rows.sensor[at].tolist(), at.tolist(), strict=True):
+        del areas.sensor_of(sensor).remembered[rows.ids[position]]
     rows.remembered[gone] = False

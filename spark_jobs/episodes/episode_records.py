@@ -10,7 +10,7 @@ from coincide.queries.episode_rule import EpisodeInterval
 from services.common.content_ids import content_id
 from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.records.match_records import FusedMatch
-from spark_jobs.rows.decoding import Scalar
+from spark_jobs.rows.attributes import Scalar
 
 MOST_MEMBERS = 200
 

@@ -17,7 +17,7 @@ from spark_jobs.episodes.episode_slots import EpisodeSlots
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.episodes.live_episode import LiveEpisode, Phase
 from spark_jobs.records.match_records import FusedMatch, RecordMember
-from spark_jobs.rows.decoding import Scalar, as_read, attribute, attributes_of
+from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
 
 
 def labels_of(by: Sequence[str], members: Sequence[RecordMember]) -> bytes:

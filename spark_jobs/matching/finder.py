@@ -50,6 +50,13 @@ class Finder:
         self._buffers.clear()
         self.insert(rows, queries)
 
+    def drop(self, gone: Int64Array, kept: EventColumns, queries: Iterable[ActiveQuery]) -> None:
+        """Drop the rows of these sequence numbers; all others are kept."""
+        if self._buffers.are_grouped_by_value:  # whose codes would never be freed
+            self.rebuild(kept, queries)
+        else:
+            self._buffers.drop(gone)
+
     def recode(self, new_code: CodeArray, queries: Iterable[str]) -> None:
         """Follow new template codes by old code (-1: forgotten), and forget all but these queries; then `rebuild`."""
         for query in self._searches.keys() - set(queries):

@@ -12,7 +12,7 @@ from coincide.queries import Query
 from coincide.queries.role_filter import Source
 from coincide.templates.codes import TemplateRegistry
 from spark_jobs.rows.areas import Areas
-from spark_jobs.rows.decoding import Scalar, attribute, attributes_of
+from spark_jobs.rows.attributes import Scalar, attribute, attributes_of
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 
 Equal = str | None  # the attribute that a query asks to be equal
@@ -75,6 +75,16 @@ class RowBuffers:
         self._inserted = len(rows)
         for place, buffer in self._buffers.items():
             buffer.insert(self.new[place])
+
+    @property
+    def are_grouped_by_value(self) -> bool:
+        """Whether a query asks for an attribute to be equal."""
+        return bool(self._groups)
+
+    def drop(self, seqs: Int64Array) -> None:
+        """Drop the rows that have one of these sequence numbers."""
+        for buffer in self._buffers.values():
+            buffer.drop(seqs)
 
     def clear(self) -> None:
         """Forget all rows."""

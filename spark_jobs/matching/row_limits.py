@@ -146,5 +146,5 @@ def forget_past_seconds(active: ActiveQuery, areas: Areas) -> None:
     active.match_counts = {
         name: count
         for name, count, area in known
-        if area is not None and areas.clocks[area.partition].seconds[0] == count.listened_s
+        if area is not None and areas.clock_of(area).seconds[0] == count.listened_s
     }

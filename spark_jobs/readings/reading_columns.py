@@ -6,9 +6,9 @@ from typing import TypeVar
 from coincide.arrays.kinds import PositionArray
 from coincide.arrays.numbers import is_number
 from coincide.queries.readings_query import SENSOR
-from coincide.sliding.readings import Readings, Ref
+from coincide.sliding.readings import Readings
 from spark_jobs.rows.areas import Areas
-from spark_jobs.rows.decoding import Scalar, as_read, attribute, attributes_of
+from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
 from spark_jobs.rows.event_table import EventColumns
 
 T = TypeVar("T", bound=Hashable)
@@ -37,7 +37,7 @@ class ReadingColumns:
                 ts.append(rows.latest_us[row])
                 groups.append(read[0])
                 values.append(read[1])
-                refs.append(Ref(sensor, rows.ids[row], int(rows.received_at_us[row])))
+                refs.append((sensor, rows.ids[row], int(rows.received_at_us[row])))
         return Readings.of(ts, groups, values, refs)
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from coincide import Stream
 from coincide.arrays.kinds import Int64Array
 from coincide.joins.lateness import BEFORE_ALL_US
-from coincide.sliding.choice import TYPICAL, SchemeChoice, choose_schemes
+from coincide.sliding.choice import TYPICAL, SchemeChoice, SlidingCosts, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
 from spark_jobs.core.control import ActiveReadings
 from spark_jobs.readings.source import Choose, ReadingSource, SourceKey
@@ -16,7 +16,13 @@ from spark_jobs.readings.window_records import AnswerWriter, WindowAnswer
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns
 
-CHEAPEST: Choose = partial(choose_schemes, costs=TYPICAL)
+
+def cheapest_by(costs: SlidingCosts) -> Choose:
+    """Return the choice that goes by these unit costs."""
+    return partial(choose_schemes, costs=costs)
+
+
+CHEAPEST = cheapest_by(TYPICAL)
 
 
 class SlidingQueries:

@@ -13,7 +13,7 @@ from services.common.content_ids import content_id
 from spark_jobs.core.control import ActiveReadings
 from spark_jobs.readings.reading_columns import ReadingColumns
 from spark_jobs.records.kafka_records import OutputRecord
-from spark_jobs.rows.decoding import Scalar
+from spark_jobs.rows.attributes import Scalar
 
 
 class AnsweredWindow(Struct, frozen=True):
@@ -108,7 +108,7 @@ class AnswerWriter:
             start_us=start_us,
             end_us=end_us,
             count=sum(side.held.readings for side in sides),
-            received_at_us=max(side.held.newest.received_at_us for side in sides),
+            received_at_us=max(received_at_us for _, _, received_at_us in (side.held.newest for side in sides)),
             window=AnsweredWindow(window_end_us - query.time_us, window_end_us),
             value=values[0] if len(sides) == 1 else dict(zip(SIDES, values, strict=True)),
         )

@@ -1,19 +1,24 @@
 """From records of the detections topic to accepted rows; the rest goes to the dead letters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
+from msgspec import Raw, json
 
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.joins.lateness import late_by_us
 from spark_jobs.core.query_retention import delays_us
 from spark_jobs.core.shard import ShardState
 from spark_jobs.records.kafka_records import InputRecord, Refusal
-from spark_jobs.rows.areas import AreaSensor, Silence
+from spark_jobs.rows.areas import Silence
 from spark_jobs.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, count_detections, faults
-from spark_jobs.rows.decoding import DetectionRow, FrameError, decode_frame, heartbeat_us, malformed_frame, refused_row
-from spark_jobs.rows.event_table import EventColumns, EventTable
+from spark_jobs.rows.decoding import decode_frame, heartbeat_us, malformed_frame
+from spark_jobs.rows.elements import refused_row
+from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.fields import FrameError
+from spark_jobs.rows.first_arrivals import ArrivedRows, first_arrivals
 
 NO_ROW = -1  # a letter about a whole frame, or a row that could not be decoded, comes before those about its rows
 
@@ -38,7 +43,7 @@ class RowAdmission:
         """Return what was accepted of records in (partition, offset) order; it is in the table already."""
         batch = self._decode(records)
         taken = self._accept(batch, records)
-        self.state.areas.watermark.move_on(*self.silence.moved())
+        self.silence.settle()
         return taken
 
     def letters_in_order(self) -> list[Refusal]:
@@ -46,7 +51,7 @@ class RowAdmission:
         return [letter for _, _, letter in sorted(self.letters, key=lambda entry: entry[:2])]
 
     def _decode(self, records: Sequence[InputRecord]) -> BatchRows:
-        builder = BatchRowsBuilder(self.state.stream_codes, self.state.templates)
+        builder = BatchRowsBuilder()
         for position, record in enumerate(records):
             try:
                 self._take(builder, position, record)
@@ -64,9 +69,9 @@ class RowAdmission:
             totals.heartbeats += 1
             self.silence.heartbeat(record.partition, beat_us)
             return
-        frame = decode_frame(record, state.limits)
+        frame = decode_frame(record, state.limits, state.stamps)
         totals.frames += 1
-        totals.detections += len(frame.detections) + len(frame.refused)
+        totals.detections += len(frame) + len(frame.refused)
         totals.malformed += len(frame.refused)
         self.letters += ((position, NO_ROW, letter) for letter in frame.refused)
         area = state.areas.area(frame.area, state.next_seq)
@@ -80,16 +85,16 @@ class RowAdmission:
         backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
         offset = np.array([record.offset for record in records], np.int64)
         frame = batch.frame[on_time[accepted]]
-        clock_s = np.array([self._clock_s[each] for each in frame.tolist()], np.int64).reshape(-1, 2)
-        return AcceptedBatch(new, backgrounds, offset[frame], frame, clock_s)
+        clock_s = np.array([self._clock_s.get(each, (0, 0)) for each in range(len(records))], np.int64).reshape(-1, 2)
+        return AcceptedBatch(new, backgrounds, offset[frame], frame, clock_s[frame])
 
     def _refuse_faulty(self, batch: BatchRows) -> PositionArray:
-        reasons = faults(batch, self.state.templates, list(self.state.streams.values()))
-        for row, (reason, detail) in reasons.items():
+        refused = faults(batch)
+        for row, (reason, detail) in refused.items():
             self._refuse(batch, row, reason, detail)
-        self.state.totals.malformed += len(reasons)
+        self.state.totals.malformed += len(refused)
         usable = np.ones(len(batch), np.bool_)
-        usable[list(reasons)] = False
+        usable[list(refused)] = False
         return np.flatnonzero(usable)
 
     def _refuse_late(self, batch: BatchRows, rows: PositionArray) -> tuple[PositionArray, Int64Array]:
@@ -111,116 +116,69 @@ class RowAdmission:
 
     def _accept_new(
         self, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array
-    ) -> tuple[EventColumns, list[int]]:
+    ) -> tuple[EventColumns, PositionArray]:
         """Return the rows whose id is new, and which of `rows` they are."""
-        state = self.state
-        at = rows.tolist()
-        sensors = [state.areas.sensor(batch.areas[row], batch.rows[row].sensor) for row in at]
-        ids = [batch.rows[row].id for row in at]
-        known = _FirstRows(state, batch, rows, watermark_us)
-        accepted, repeated = _first_arrivals(sensors, ids, state.next_seq, known.would_be_late)
-        new = self._columns(batch, rows[accepted], [sensors[position] for position in accepted])
+        state, stamp = self.state, batch.stamp[rows]
+        batch.stamps.name_sensors(np.flatnonzero(np.bincount(stamp)), state.areas)
+        sensor, delays = batch.stamps.sensor[stamp], delays_us(state.streams)
+        stands_until_us = batch.latest_us[rows] + delays[batch.stream[rows]]
+        arrivals = ArrivedRows(_taken(batch.ids, rows), sensor, watermark_us, stands_until_us)
+        first = first_arrivals(arrivals, state.areas, state.table, delays, state.next_seq)
+        new = self._columns(batch, rows[first.accepted], sensor[first.accepted], first.is_remembered)
         state.table.append(new)
         state.next_seq += len(new)
         state.totals.accepted += len(new)
-        if repeated:
-            self._count_repeated(batch, rows, repeated)
-        return new, accepted
+        if len(first.repeated):
+            self._count_repeated(batch, rows[first.repeated], first.first_seq)
+        return new, first.accepted
 
-    def _columns(self, batch: BatchRows, rows: PositionArray, sensors: Sequence[AreaSensor]) -> EventColumns:
-        chosen = [batch.rows[row] for row in rows.tolist()]
+    def _columns(
+        self, batch: BatchRows, rows: PositionArray, sensor: CodeArray, is_remembered: BoolArray
+    ) -> EventColumns:
         return EventColumns(
-            ids=[row.id for row in chosen],
-            attributes=[bytes(row.attributes) for row in chosen],
+            ids=_taken(batch.ids, rows),
+            attributes=_taken(batch.attributes, rows),
             seq=self.state.next_seq + np.arange(len(rows)),
             detected_at_us=batch.detected_at_us[rows],
             latest_us=batch.latest_us[rows],
             received_at_us=batch.received_at_us[rows],
             area=batch.area[rows],
-            sensor=np.array([sensor.code for sensor in sensors], np.int32),
+            sensor=sensor,
             template=batch.template[rows],
             stream=batch.stream[rows],
             slot=np.zeros(len(rows), np.int32),
-            remembered=np.ones(len(rows), np.bool_),
+            remembered=is_remembered,
         )
 
-    def _count_repeated(self, batch: BatchRows, rows: PositionArray, repeated: list[tuple[int, int]]) -> None:
-        at = rows[[position for position, _ in repeated]]
-        seq = np.array([first for _, first in repeated], np.int64)
-        again = [batch.rows[row] for row in at.tolist()]
-        conflicts = _conflicting(again, batch.template[at], batch.stream[at], seq, self.state.table)
-        for row in at[conflicts].tolist():
+    def _count_repeated(self, batch: BatchRows, rows: PositionArray, first_seq: Int64Array) -> None:
+        """Count rows that repeat those with the given numbers, and refuse those that say something else."""
+        known, first = self.state.table.columns, self.state.table.positions(first_seq)
+        differs = (
+            (known.detected_at_us[first] != batch.detected_at_us[rows])
+            | (known.template[first] != batch.template[rows])
+            | (known.stream[first] != batch.stream[rows])
+        )
+        pairs = zip(first.tolist(), rows.tolist(), strict=True)
+        differs |= np.array([known.attributes[at] != batch.attributes[row] for at, row in pairs], np.bool_)
+        for row in rows[differs].tolist():
             self._refuse(batch, row, "conflict", "the sensor has sent another detection by this id; it stands")
-        self.state.totals.conflicts += int(conflicts.sum())
-        self.state.totals.duplicates += int((~conflicts).sum())
+        self.state.totals.conflicts += int(differs.sum())
+        self.state.totals.duplicates += int((~differs).sum())
 
     def _refuse(self, batch: BatchRows, row: int, reason: str, detail: str, late_by_us: int | None = None) -> None:
-        received_at_us = int(batch.received_at_us[row])
-        letter = refused_row(reason, detail, batch.areas[row].name, received_at_us, batch.rows[row], late_by_us)
+        shown = (
+            Raw(json.encode(batch.ids[row])),
+            Raw(b"%d" % batch.detected_at_us[row]),
+            Raw(batch.attributes[row]),
+        )
+        area, stamp = self.state.areas.area_of(batch.area[row]).name, batch.stamps.stamp(int(batch.stamp[row]))
+        letter = refused_row(reason, detail, area, int(batch.received_at_us[row]), stamp, shown, late_by_us)
         self.letters.append((int(batch.frame[row]), row, letter))
 
 
-class _FirstRows:
-    """Tells whether an id may be taken over, because the first row that had it would be late by now."""
-
-    def __init__(self, state: ShardState, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array) -> None:
-        self._table = state.table
-        self._known = state.table.columns
-        self._batch = batch
-        self._rows = rows
-        self._watermark_us = watermark_us
-        self._delays_us = delays_us(state.streams)
-
-    def would_be_late(self, seq: int, first_position: int | None, position: int) -> bool:
-        """Whether the row with that sequence number would be late at the position (both among `rows`)."""
-        if first_position is None:
-            at, rows = self._table.positions(np.array([seq])), self._known
-            latest_us, stream = rows.latest_us[at], rows.stream[at]
-        else:
-            at = self._rows[[first_position]]
-            latest_us, stream = self._batch.latest_us[at], self._batch.stream[at]
-        return bool(late_by_us(self._watermark_us[[position]], latest_us, self._delays_us[stream])[0] > 0)
+T = TypeVar("T")
 
 
-def _first_arrivals(
-    sensors: Sequence[AreaSensor],
-    ids: Sequence[str],
-    next_seq: int,
-    would_be_late: Callable[[int, int | None, int], bool],
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Let sensors remember the ids that are new to them; return the new rows and the repeated ones, as positions.
-
-    The i-th new row has the sequence number ``next_seq + i``; a repeated row comes with that of its first. If the first
-    (by number, and position if of this batch) `would_be_late` at the position of another, its id is forgotten.
-    """
-    before = next_seq
-    accepted: list[int] = []
-    repeated: list[tuple[int, int]] = []
-    for position, (sensor, detection_id) in enumerate(zip(sensors, ids, strict=True)):
-        first = sensor.remembered.setdefault(detection_id, next_seq)
-        if first != next_seq:
-            first_position = accepted[first - before] if first >= before else None
-            if not would_be_late(first, first_position, position):
-                repeated.append((position, first))
-                continue
-        sensor.remembered[detection_id] = next_seq
-        accepted.append(position)
-        next_seq += 1
-    return accepted, repeated
-
-
-def _conflicting(
-    rows: Sequence[DetectionRow], template: CodeArray, stream: CodeArray, seq: Int64Array, table: EventTable
-) -> BoolArray:
-    """Whether each repeated row says something else than the first one of its id, which has the given `seq`."""
-    first = table.positions(seq)
-    known = table.columns
-    detected_at_us = np.array([row.detected_at_us for row in rows], np.int64)
-    differs = (
-        (known.detected_at_us[first] != detected_at_us)
-        | (known.template[first] != template)
-        | (known.stream[first] != stream)
-    )
-    attributes = [known.attributes[at] != bytes(row.attributes) for at, row in zip(first.tolist(), rows, strict=True)]
-    either: BoolArray = differs | np.array(attributes, np.bool_)
-    return either
+def _taken(column: list[T], rows: PositionArray) -> list[T]:
+    """Return some rows of a list, which rise; all of them are not copied."""
+    return column if len(rows) == len(column) else [column[row] for row in rows.tolist()]

@@ -1,6 +1,6 @@
 """Areas and their sensors, how far the time of each has come, and how heartbeats move that of a silent one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,9 @@ from coincide.joins.lateness import BEFORE_ALL_US, Watermark
 from spark_jobs.rows.rates import DetectionRates
 
 NO_STEP_IS_TOO_LONG_US = 2**62
+NOT_SILENT_US = 2**62  # of an area before its first frame
+LONG_AGO_US = -(2**61)  # its difference to every other time is an int64
+NOWHERE = -1  # the partition of a code that no area has
 
 
 class PartitionClock(Struct, array_like=True):
@@ -19,6 +22,7 @@ class PartitionClock(Struct, array_like=True):
 
     heard_us: int  # received_at of the latest record
     missed_us: int = 0  # sum of the steps that were too long to be listened through
+    beaten_us: int = LONG_AGO_US  # what had been listened to at the latest heartbeat
 
     @property
     def listened_us(self) -> int:
@@ -44,9 +48,6 @@ class PartitionClock(Struct, array_like=True):
             self.heard_us = received_at_us
 
 
-NOT_SILENT_US = 2**62  # of an area before its first frame
-
-
 @dataclass(slots=True)
 class AreaSensor:
     """A sensor of one area; `remembered` maps the ids of its detections that are not late yet to sequence numbers."""
@@ -63,19 +64,54 @@ class Area:
     code: int
     name: str
     since: int  # sequence number from which on it is known (anew, if it was forgotten)
-    partition: int = 0  # of the detections topic, that its frames come from
-    last_received_us: int = BEFORE_ALL_US
-    silent_since_us: int = NOT_SILENT_US  # what the clock had listened to at its last frame; moves with the watermark
     rates: DetectionRates = field(default_factory=DetectionRates)
-    sensors: dict[str, AreaSensor] = field(default_factory=dict)  # by name: every row looks its sensor up
+    sensors: dict[str, AreaSensor] = field(default_factory=dict)  # by name
+
+
+class AreaTimes:
+    """Where the frames of each area come from, and when the last one came: int64 arrays by area code."""
+
+    def __init__(self) -> None:
+        self._by_code = np.empty((3, 0), np.int64)
+        self._name_rows()
+
+    def _name_rows(self) -> None:
+        self.partition: Int64Array = self._by_code[0]  # of the detections topic; NOWHERE where no area has the code
+        self.last_received_us: Int64Array = self._by_code[1]
+        # What the partition's clock had listened to at the last frame; it moves with the watermark.
+        self.silent_since_us: Int64Array = self._by_code[2]
+
+    def put(self, area: int, partition: int, last_received_us: int, silent_since_us: int) -> None:
+        """Set what is known of one area."""
+        missing = area + 1 - self._by_code.shape[1]
+        if missing > 0:
+            more = np.full((3, max(missing, self._by_code.shape[1])), NOWHERE, np.int64)
+            self._by_code = np.concatenate((self._by_code, more), axis=1)
+            self._name_rows()
+        self._by_code[:, area] = partition, last_received_us, silent_since_us
+
+    def of(self, area: int) -> list[int]:
+        """Return partition, last_received_us and silent_since_us of one area."""
+        times: list[int] = self._by_code[:, area].tolist()
+        return times
+
+    def of_partitions(self, us: Mapping[int, int]) -> Int64Array:
+        """Return for each area what `us` says of its partition; LONG_AGO_US where it says nothing."""
+        by_partition = np.full(max(us, default=0) + 2, LONG_AGO_US)  # the last is that of NOWHERE
+        by_partition[list(us)] = list(us.values())
+        of_area: Int64Array = by_partition[np.minimum(self.partition, len(by_partition) - 1)]
+        return of_area
 
 
 class Areas:
-    """Areas by name and by code, sensors by code, watermarks by area code, and clocks by partition."""
+    """Areas by name and by code, sensors by code, watermarks and times by area code, and clocks by partition."""
 
     def __init__(self) -> None:
         self.watermark = Watermark()
+        self.times = AreaTimes()
         self.clocks: dict[int, PartitionClock] = {}
+        self._changed: dict[str, None] = {}
+        self._forgotten: set[str] = set()
         self._codes: Codes[str] = Codes()
         self._sensor_codes: Codes[tuple[str, str]] = Codes()  # by names of area and sensor
         self._areas: dict[int, Area] = {}
@@ -92,12 +128,29 @@ class Areas:
         code = self._codes.get(name)
         return None if code is None else self._areas[code]
 
+    def changes(self) -> tuple[list[str], set[str]]:
+        """Return the areas that frames have come from since the last call, and those forgotten since, by name."""
+        changed = [name for name in self._changed if name not in self._forgotten]
+        forgotten, self._changed, self._forgotten = self._forgotten, {}, set()
+        return changed, forgotten
+
+    def note_frame(self, area: Area, partition: int, received_at_us: int, listened_us: int) -> None:
+        """Note that a frame came from the area, and what its partition's clock had listened to."""
+        last_us = max(int(self.times.last_received_us[area.code]), received_at_us)
+        self.times.put(area.code, partition, last_us, listened_us)
+        self._changed[area.name] = None
+
     def area(self, name: str, next_seq: int) -> Area:
         """Return the area of that name; one not known yet counts from `next_seq` on."""
         code = self._codes.code(name)
         if code not in self._areas:
             self._areas[code] = Area(code, name, next_seq)
+            self.times.put(code, 0, BEFORE_ALL_US, NOT_SILENT_US)
         return self._areas[code]
+
+    def clock_of(self, area: Area) -> PartitionClock:
+        """Return the clock of the partition that the area's frames come from."""
+        return self.clocks[int(self.times.partition[area.code])]
 
     def sensor(self, area: Area, name: str) -> AreaSensor:
         """Return the area's sensor of that name, known or new."""
@@ -117,65 +170,77 @@ class Areas:
 
     def idle(self, longer_than_us: int) -> list[Area]:
         """Areas whose last frame came so long before the last record of their partition (another may be far ahead)."""
-        heard_us = {partition: clock.heard_us for partition, clock in self.clocks.items()}
-        return [area for area in self if heard_us[area.partition] - area.last_received_us > longer_than_us]
+        heard_us = self.times.of_partitions({number: clock.heard_us for number, clock in self.clocks.items()})
+        silent_us = heard_us - np.maximum(self.times.last_received_us, LONG_AGO_US)
+        return [self._areas[code] for code in np.flatnonzero(silent_us > longer_than_us).tolist()]
 
     def forget(self, area: Area) -> None:
         """Free the area; no row may refer to it any more."""
         del self._areas[self._codes.forget(area.name)]
         self.watermark.put(area.code, BEFORE_ALL_US)
+        self.times.put(area.code, NOWHERE, BEFORE_ALL_US, NOT_SILENT_US)
+        self._forgotten.add(area.name)
 
-    def keep_sensors(self, used: CodeArray) -> None:
-        """Free the sensors whose codes are not used."""
-        for (area_name, name), code in self._sensor_codes.keep_only(used).items():
+    def keep_sensors(self, used: CodeArray) -> bool:
+        """Free the sensors whose codes are not used; return whether there are any."""
+        unused = self._sensor_codes.keep_only(used)
+        for (area_name, name), code in unused.items():
             del self._sensors[code]
             if (area := self.get(area_name)) is not None:
                 del area.sensors[name]
+        return bool(unused)
 
 
 class Silence:
     """The silence of the areas, followed record by record through one batch.
 
     A heartbeat moves the watermark of every area of its partition that has been silent for longer than `quiet_us` by
-    the time listened beyond that, once. It is worked out when the area's next frame comes and at the end of the batch.
+    the time listened beyond that, once. It is worked out when the area's next frame comes and at the end of the batch;
+    after a restart, for all areas, from the time listened up to the latest heartbeat.
     """
 
     def __init__(self, areas: Areas, quiet_us: int | None) -> None:
         self._areas = areas
         self._quiet_us = quiet_us
         self._longest_step_us = NO_STEP_IS_TOO_LONG_US if quiet_us is None else quiet_us
-        self._beaten_us: dict[int, int] = {}  # by partition: time listened up to its last heartbeat
-        self._moved_us: dict[int, int] = {}  # by area code
+        self._moved_us: dict[int, int] = {}  # by area code, before its latest frame
 
     def heartbeat(self, partition: int, received_at_us: int) -> None:
         """Take the next record of a partition, a heartbeat."""
-        self._beaten_us[partition] = self._heard(partition, received_at_us)
+        clock = self._heard(partition, received_at_us)
+        clock.beaten_us = clock.listened_us
 
     def frame(self, area: Area, partition: int, received_at_us: int) -> int:
         """Take a frame, which ends a silence; return how far this batch had moved its area's watermark."""
-        self._settle(area)
-        area.partition = partition
-        area.silent_since_us = self._heard(partition, received_at_us)
-        return self._moved_us.get(area.code, 0)
+        code = area.code
+        beyond_us = self._beyond_us(code)
+        if beyond_us > 0:
+            self._moved_us[code] = self._moved_us.get(code, 0) + beyond_us
+        self._areas.note_frame(area, partition, received_at_us, self._heard(partition, received_at_us).listened_us)
+        return self._moved_us.get(code, 0)
 
-    def moved(self) -> tuple[CodeArray, Int64Array]:
-        """Return the codes of the areas whose watermarks this batch has moved, and by how many microseconds each."""
-        if self._beaten_us:
-            for area in self._areas:
-                self._settle(area)
-        codes = np.fromiter(self._moved_us.keys(), np.int32, len(self._moved_us))
-        return codes, np.fromiter(self._moved_us.values(), np.int64, len(self._moved_us))
+    def settle(self) -> None:
+        """Move the watermarks of all areas; call it at the end of the batch, and once after a restart."""
+        times, beaten_us = self._areas.times, {number: clock.beaten_us for number, clock in self._areas.clocks.items()}
+        moved_us = np.zeros(len(times.partition), np.int64)
+        if self._quiet_us is not None:
+            beyond_us = times.of_partitions(beaten_us) - self._quiet_us - times.silent_since_us
+            np.maximum(moved_us, beyond_us, out=moved_us)
+            times.silent_since_us[:] += moved_us
+        for code, us in self._moved_us.items():
+            moved_us[code] += us
+        codes = np.flatnonzero(moved_us).astype(np.int32)
+        self._areas.watermark.move_on(codes, moved_us[codes])
 
-    def _heard(self, partition: int, received_at_us: int) -> int:
+    def _beyond_us(self, area: int) -> int:
+        """By how much the latest heartbeat has moved the area, and `settle` not yet."""
+        times = self._areas.times
+        clock = self._areas.clocks.get(int(times.partition[area]))
+        if clock is None or self._quiet_us is None:
+            return 0
+        return clock.beaten_us - self._quiet_us - int(times.silent_since_us[area])
+
+    def _heard(self, partition: int, received_at_us: int) -> PartitionClock:
         clock = self._areas.clocks.setdefault(partition, PartitionClock(received_at_us))
         clock.hear(received_at_us, self._longest_step_us)
-        return clock.listened_us
-
-    def _settle(self, area: Area) -> None:
-        beaten_us = self._beaten_us.get(area.partition)
-        if beaten_us is None or self._quiet_us is None:
-            return
-        beyond_us = beaten_us - self._quiet_us - area.silent_since_us
-        if beyond_us > 0:
-            area.silent_since_us += beyond_us
-            self._moved_us[area.code] = self._moved_us.get(area.code, 0) + beyond_us
+        return clock

@@ -2,117 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import accumulate
 
 import numpy as np
 
-from coincide import Stream
-from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
+from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
-from coincide.joins.retention import ROUNDING_US
 from spark_jobs.rows.areas import Area, Areas
-from spark_jobs.rows.decoding import DecodedFrame, DetectionRow
-from spark_jobs.rows.event_table import EventColumns, Fault, VerifiedTemplates
+from spark_jobs.rows.decoding import DecodedFrame
+from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.rows.rates import MINUTE_US, Background
+from spark_jobs.rows.stamps import NO_SENSOR, Stamp, StampTable, Unusable
+
+OUT_OF_RANGE = Unusable("time_out_of_range", "earliest_us and latest_us must lie from 1898 to 2112")
+
+
+class BatchStamps:
+    """The stamps of all frames of a batch, one after the other; all arrays have shape (stamps,)."""
+
+    def __init__(self, tables: list[StampTable], area: CodeArray) -> None:
+        """`area` is that of each frame."""
+        none, no_times = np.empty(0, np.int32), np.empty(0, np.int64)
+        lengths = [len(table) for table in tables]
+        self._tables, self._starts = tables, [0, *accumulate(lengths)]
+        self._first = np.array(self._starts)
+        self.area: CodeArray = np.repeat(area, lengths)
+        self.stream = np.concatenate([none, *(table.stream for table in tables)])
+        self.template = np.concatenate([none, *(table.template for table in tables)])
+        self.sensor = np.concatenate([none, *(table.sensor for table in tables)])
+        self.earliest_us = np.concatenate([no_times, *(table.earliest_us for table in tables)])
+        self.latest_us = np.concatenate([no_times, *(table.latest_us for table in tables)])
+        self.is_usable = np.concatenate([np.empty(0, np.bool_), *(table.is_usable for table in tables)])
+
+    def first(self, frame: int) -> int:
+        """Return the position of a frame's first stamp."""
+        return self._starts[frame]
+
+    def stamp(self, at: int) -> Stamp:
+        """Return a stamp as it is written."""
+        table, nth = self._find(at)
+        return table.stamps[nth]
+
+    def refused(self, at: int) -> Unusable:
+        """Return why the rows of a stamp that is not usable cannot be used."""
+        table, nth = self._find(at)
+        return table.refused[nth]
+
+    def name_sensors(self, used: PositionArray, areas: Areas) -> None:
+        """Give the sensors of these stamps their codes, if they have none yet."""
+        unnamed = used[self.sensor[used] == NO_SENSOR]
+        frames = np.searchsorted(self._first, unnamed, side="right") - 1
+        for at, frame, area in zip(unnamed.tolist(), frames.tolist(), self.area[unnamed].tolist(), strict=True):
+            table, nth = self._tables[frame], at - self._starts[frame]
+            self.sensor[at] = table.sensor[nth] = areas.sensor(areas.area_of(area), table.stamps[nth].sensor).code
+
+    def _find(self, at: int) -> tuple[StampTable, int]:
+        frame = int(np.searchsorted(self._first, at, side="right")) - 1
+        return self._tables[frame], at - self._starts[frame]
 
 
 @dataclass
 class BatchRows:
     """The rows of one batch in the order of arrival; arrays and lists have length n."""
 
-    rows: list[DetectionRow]
-    areas: list[Area]
+    stamps: BatchStamps
+    ids: list[str]
+    attributes: list[bytes]
     frame: Int64Array  # its position in the batch
     received_at_us: Int64Array
     detected_at_us: Int64Array
-    earliest_us: Int64Array
     latest_us: Int64Array
     moved_us: Int64Array  # how far heartbeats of the batch have moved the area's watermark before the row
     area: CodeArray
+    stamp: Int64Array  # position among the stamps of the batch
     template: CodeArray  # or a `Fault`
     stream: CodeArray  # -1 if it is not declared
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.ids)
 
 
 @dataclass
 class BatchRowsBuilder:
     """Collects frames into `BatchRows`."""
 
-    streams: Mapping[str, int]
-    templates: VerifiedTemplates
-    _rows: list[DetectionRow] = field(default_factory=list)
-    _areas: list[Area] = field(default_factory=list)
-    _template: list[int] = field(default_factory=list)
+    _frames: list[DecodedFrame] = field(default_factory=list)
     _per_frame: list[tuple[int, int, int, int, int]] = field(default_factory=list)
 
     def add(self, position: int, frame: DecodedFrame, area: Area, moved_us: int) -> None:
         """Add a frame of `area`, whose watermark the batch had moved by `moved_us` before."""
-        area.last_received_us = max(area.last_received_us, frame.received_at_us)
-        codes = {template_id: self.templates.code(template_id, raw) for template_id, raw in frame.templates.items()}
-        missing = int(Fault.MISSING)
-        self._rows += frame.detections
-        self._areas += repeat(area, len(frame.detections))
-        self._template += [codes.get(row.template, missing) for row in frame.detections]
-        self._per_frame.append((len(frame.detections), position, frame.received_at_us, area.code, moved_us))
+        self._frames.append(frame)
+        self._per_frame.append((len(frame), position, frame.received_at_us, area.code, moved_us))
 
     def build(self) -> BatchRows:
         """Return the rows of all frames added."""
-        rows = self._rows
+        frames = self._frames
         per_frame = np.array(self._per_frame, np.int64).reshape(-1, 5)
         frame, received, area, moved = np.repeat(per_frame[:, 1:], per_frame[:, 0], axis=0).T
-        codes = self.streams
+        stamps = BatchStamps([frame.stamps for frame in frames], per_frame[:, 3].astype(np.int32))
+        nobody, no_rows = np.empty(0, np.int32), np.empty(0, np.int64)
+        stamp = np.concatenate([nobody, *(each.stamp + stamps.first(nth) for nth, each in enumerate(frames))])
+        detected_at_us = np.concatenate([no_rows, *(each.detected_at_us for each in frames)])
         return BatchRows(
-            rows=rows,
-            areas=self._areas,
+            stamps=stamps,
+            ids=[id_ for each in frames for id_ in each.ids],
+            attributes=[attributes for each in frames for attributes in each.attributes],
             frame=frame,
             received_at_us=np.ascontiguousarray(received),
-            detected_at_us=np.array([row.detected_at_us for row in rows], np.int64),
-            earliest_us=np.array([row.earliest_us for row in rows], np.int64),
-            latest_us=np.array([row.latest_us for row in rows], np.int64),
+            detected_at_us=detected_at_us,
+            latest_us=detected_at_us + stamps.latest_us[stamp],
             moved_us=np.ascontiguousarray(moved),
             area=area.astype(np.int32),
-            template=np.array(self._template, np.int32),
-            stream=np.array([codes.get(row.stream, -1) for row in rows], np.int32),
+            stamp=stamp,
+            template=stamps.template[stamp],
+            stream=stamps.stream[stamp],
         )
 
 
-def faults(batch: BatchRows, templates: VerifiedTemplates, streams: Sequence[Stream]) -> dict[int, tuple[str, str]]:
-    """Return (reason, detail) of each row that cannot be used, by position; the first fault of a row counts."""
-    first: dict[int, tuple[str, str]] = {}
-    for wrong, reason, detail in _checks(batch, templates, streams):
-        for row in np.flatnonzero(wrong).tolist():
-            first.setdefault(row, (reason, detail))
-    return first
-
-
-def _checks(
-    batch: BatchRows, templates: VerifiedTemplates, streams: Sequence[Stream]
-) -> list[tuple[BoolArray, str, str]]:
-    known = batch.template >= 0
-    earliest, latest = np.zeros((2, len(batch)), np.int64)
-    earliest[known], latest[known] = (us[batch.template[known]] for us in (templates.earliest_us, templates.latest_us))
-    longest = np.array([stream.longest_template_us for stream in streams] or [0], np.int64)
-    outside = (batch.detected_at_us + earliest != batch.earliest_us) | (
-        batch.detected_at_us + latest != batch.latest_us
-    )
-    beyond = (batch.earliest_us < EARLIEST_TIME_US) | (batch.latest_us > LATEST_TIME_US)
-    return [
-        (batch.stream < 0, "unknown_stream", "the stream is not declared"),
-        (batch.template == Fault.MISSING, "unknown_template", "the frame does not carry the row's template"),
-        (batch.template == Fault.MALFORMED, "malformed_template", "the row's template is no usable histogram"),
-        (batch.template == Fault.MISMATCH, "template_mismatch", "the template's id is not the hash of its content"),
-        (
-            known & (latest - earliest > longest[batch.stream] + ROUNDING_US),
-            "template_too_long",
-            "the row's template is longer than its stream declares",
-        ),
-        (known & outside, "wrong_bounds", "earliest_us and latest_us are not detected_at_us shifted by the template"),
-        (beyond, "time_out_of_range", "earliest_us and latest_us must lie from 1898 to 2112"),
-    ]
+def faults(batch: BatchRows) -> dict[int, Unusable]:
+    """Return why rows cannot be used, by position."""
+    stamps, refused = batch.stamps, dict[int, Unusable]()
+    if not stamps.is_usable.all():
+        for row in np.flatnonzero(~stamps.is_usable[batch.stamp]).tolist():
+            refused[row] = stamps.refused(int(batch.stamp[row]))
+    earliest_us = batch.detected_at_us + stamps.earliest_us[batch.stamp]
+    for row in np.flatnonzero((earliest_us < EARLIEST_TIME_US) | (batch.latest_us > LATEST_TIME_US)).tolist():
+        refused.setdefault(row, OUT_OF_RANGE)
+    return refused
 
 
 @dataclass(frozen=True)

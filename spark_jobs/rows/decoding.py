@@ -1,76 +1,82 @@
 """Frames and heartbeats: what ingest wrote on the detections topic, decoded strictly and not trusted blindly."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, json, structs
+import numpy as np
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, ValidationError, json, structs
 
-from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
-from coincide.queries.checks import ATTRIBUTES
+from coincide.arrays.kinds import CodeArray, Int64Array
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
+from spark_jobs.rows.attributes import NO_ATTRIBUTES, are_usable
+from spark_jobs.rows.elements import Element, refused_row
+from spark_jobs.rows.fields import UNREADABLE, FrameError, Microseconds, Name, shown
+from spark_jobs.rows.stamps import NO_STAMP, StampTable, StampTables
 
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Microseconds = Annotated[int, Meta(ge=EARLIEST_TIME_US, le=LATEST_TIME_US)]
-
-Scalar = str | int | float | bool
-
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+VERSION = 2
+Position = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class DetectionRow(Struct, gc=False):
-    """One row of a frame; times in microseconds since the epoch, `attributes` a JSON object as it was written."""
-
-    id: Name
-    sensor: Name
-    stream: Name
-    detected_at_us: Microseconds
-    template: Name
-    earliest_us: Microseconds
-    latest_us: Microseconds
-    attributes: Raw = Raw(b"{}")
+class _Version(Struct):
+    v: Raw = Raw(b"null")
 
 
 class _Envelope(Struct):
-    v: Literal[1]
+    v: Literal[2]
     area: Name
     received_at_us: Microseconds
-    templates: dict[Name, Raw]
+    templates: Raw
+    stamps: Raw
+
+
+class _Columns(Struct):
+    stamp: list[Position]
+    detected_at_us: list[Microseconds]
+    id: list[Name]
+    attributes: list[Raw] | UnsetType = UNSET
 
 
 class _Frame(_Envelope):
-    detections: list[DetectionRow]
+    detections: _Columns
+
+
+class _RawColumns(Struct):
+    """Columns of which some element may be unusable."""
+
+    stamp: list[Raw]
+    detected_at_us: list[Raw]
+    id: list[Raw]
+    attributes: list[Raw] | UnsetType = UNSET
 
 
 class _RawFrame(_Envelope):
-    detections: list[Raw]
+    detections: _RawColumns
 
 
 @dataclass
 class DecodedFrame:
-    """The usable part of one record, its templates by claimed id, not verified; letters for the rest."""
+    """The usable rows of one record in columns, each of shape (n,), and letters for the others."""
 
     area: str
     received_at_us: int
-    templates: dict[str, Raw]
-    detections: list[DetectionRow]
+    stamps: StampTable
+    stamp: CodeArray  # position of each row's stamp
+    detected_at_us: Int64Array
+    ids: list[str]
+    attributes: list[bytes]
     refused: list[Refusal] = field(default_factory=list)
 
+    def __len__(self) -> int:
+        return len(self.ids)
 
-class FrameError(ValueError):
-    """A record of which no row can be used."""
 
-
+_version_decoder = json.Decoder(_Version)
 _frame_decoder = json.Decoder(_Frame)
 _raw_frame_decoder = json.Decoder(_RawFrame)
-_detection_decoder = json.Decoder(DetectionRow)
-_object_decoder = json.Decoder(dict[str, object])
-_attributes_decoder = json.Decoder(dict[str, Raw])
 
 
-def decode_frame(record: InputRecord, limits: Limits) -> DecodedFrame:
+def decode_frame(record: InputRecord, limits: Limits, tables: StampTables) -> DecodedFrame:
     """Decode one record and refuse unusable rows alone; FrameError: too large, no frame, or keyed by another area."""
     value = record.value
     if value is None:
@@ -80,10 +86,12 @@ def decode_frame(record: InputRecord, limits: Limits) -> DecodedFrame:
     frame = _decode(value)
     if record.key is not None and record.key != frame.area.encode():
         raise FrameError(f"the record's key is {record.key[:200]!r}: it must be the area {frame.area!r}")
-    rows = len(frame.detections) + len(frame.refused)
-    if rows > limits.max_frame_detections:
-        raise FrameError(f"the frame has {rows} detections: at most {limits.max_frame_detections}")
-    return _refuse_bad_attributes(frame, limits)
+    _check_length(frame.detections, limits)
+    stamps = tables.table(frame.area, bytes(frame.templates), bytes(frame.stamps))
+    if isinstance(frame, _RawFrame):
+        return _row_by_row(frame, stamps, limits)
+    decoded = _whole(frame, stamps, limits)
+    return _row_by_row(_raw_frame_decoder.decode(value), stamps, limits) if decoded is None else decoded
 
 
 def malformed_frame(record: InputRecord, error: FrameError) -> Refusal:
@@ -91,97 +99,83 @@ def malformed_frame(record: InputRecord, error: FrameError) -> Refusal:
     return Refusal(reason="malformed_frame", detail=str(error), record=as_record(record.value))
 
 
-def refused_row(
-    reason: str, detail: str, area: str, received_at_us: int, row: DetectionRow, late_by_us: int | None = None
-) -> Refusal:
-    """Return the letter for one row of an area's frame."""
-    return Refusal(
-        reason=reason,
-        detail=detail,
-        received_at_us=received_at_us,
-        area=area,
-        stream=row.stream,
-        sensor=row.sensor,
-        id=row.id,
-        late_by_us=late_by_us,
-        record=Raw(json.encode(row)),
-    )
-
-
-def _decode(value: bytes) -> DecodedFrame:
+def _decode(value: bytes) -> _Frame | _RawFrame:
+    """Decode a frame, or where an element of a column is none of its type, leave the elements as they are."""
     try:
-        value.decode()  # msgspec does not look into the bytes that it passes on raw
-        frame = _frame_decoder.decode(value)
-    except msgspec.ValidationError:
-        return _decode_row_by_row(value)
+        if not value.isascii():
+            value.decode()  # msgspec does not look into the bytes that it passes on raw
+        return _frame_decoder.decode(value)
+    except ValidationError:
+        pass
     except UNREADABLE as error:
         raise FrameError(f"no JSON: {error}") from None
-    return DecodedFrame(frame.area, frame.received_at_us, frame.templates, frame.detections)
-
-
-def _decode_row_by_row(value: bytes) -> DecodedFrame:
     try:
-        raw = _raw_frame_decoder.decode(value)
+        version = _version_decoder.decode(value).v
+        if bytes(version) != b"%d" % VERSION:
+            raise FrameError(f"the frame has version {shown(version)}: this job reads version {VERSION}")
+        return _raw_frame_decoder.decode(value)
     except UNREADABLE as error:
         raise FrameError(f"no frame: {error}") from None
-    frame = DecodedFrame(raw.area, raw.received_at_us, raw.templates, [])
-    for row in raw.detections:
-        try:
-            frame.detections.append(_detection_decoder.decode(row))
-        except UNREADABLE as error:
-            letter = Refusal(reason="malformed_detection", detail=str(error), record=as_record(bytes(row)))
-            frame.refused.append(structs.replace(letter, received_at_us=frame.received_at_us, area=frame.area))
-    return frame
 
 
-def _refuse_bad_attributes(frame: DecodedFrame, limits: Limits) -> DecodedFrame:
-    wrong = [_attributes_fault(bytes(row.attributes), limits) for row in frame.detections]
-    if not any(wrong):
-        return frame
-    for row, fault in zip(frame.detections, wrong, strict=True):
-        if fault:
-            shown = structs.replace(row, attributes=Raw(b"{}"))
-            frame.refused.append(refused_row("malformed_detection", fault, frame.area, frame.received_at_us, shown))
-    frame.detections = [row for row, fault in zip(frame.detections, wrong, strict=True) if not fault]
-    return frame
+def _check_length(columns: _Columns | _RawColumns, limits: Limits) -> None:
+    lengths = {name: len(column) for name, column in structs.asdict(columns).items() if column is not UNSET}
+    rows = len(columns.id)
+    if any(length != rows for length in lengths.values()):
+        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise FrameError(f"the columns must have one length: {said}")
+    if rows > limits.max_frame_detections:
+        raise FrameError(f"the frame has {rows} detections: at most {limits.max_frame_detections}")
 
 
-def _attributes_fault(attributes: bytes, limits: Limits) -> str:
-    if attributes == b"{}":
-        return ""
-    if len(attributes) > limits.max_attributes_bytes:
-        return f"attributes have {len(attributes)} bytes: at most {limits.max_attributes_bytes}"
-    try:
-        _object_decoder.decode(attributes)
-    except UNREADABLE as error:
-        return f"attributes: {error}"
-    return ""
-
-
-def attributes_of(attributes: bytes) -> Mapping[str, Raw]:
-    """Return the attributes of a detection by name, each as it was written."""
-    return {} if attributes == b"{}" else _attributes_decoder.decode(attributes)
-
-
-def attribute(attributes: Mapping[str, Raw], name: str) -> Any:
-    """Return an attribute, named with or without "attributes."; None where there is none, or a number that is none."""
-    value = attributes.get(name.removeprefix(ATTRIBUTES))
-    try:
-        return None if value is None else json.decode(value)
-    except UNREADABLE:
+def _whole(frame: _Frame, stamps: StampTable, limits: Limits) -> DecodedFrame | None:
+    """Return all rows of a frame; None if some cannot be used."""
+    columns = frame.detections
+    stamp = np.array(columns.stamp, np.int32)
+    if stamp.max(initial=-1) >= len(stamps):
         return None
+    attributes = [NO_ATTRIBUTES] * len(stamp)
+    if columns.attributes is not UNSET:
+        attributes = list(map(bytes, columns.attributes))
+        if not are_usable(attributes, limits.max_attributes_bytes):
+            return None
+    detected_at_us = np.array(columns.detected_at_us, np.int64)
+    return DecodedFrame(frame.area, frame.received_at_us, stamps, stamp, detected_at_us, columns.id, attributes)
 
 
-def as_read(value: Scalar) -> Scalar:
-    """Return a whole number as an int, so that 7 and 7.0 are written alike."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _row_by_row(frame: _RawFrame, stamps: StampTable, limits: Limits) -> DecodedFrame:
+    """Return the rows that can be used, and letters for the others."""
+    columns = frame.detections
+    no_attributes = [Raw(NO_ATTRIBUTES)] * len(columns.id)
+    attributes = no_attributes if columns.attributes is UNSET else columns.attributes
+    elements = [
+        Element(*values) for values in zip(columns.stamp, columns.detected_at_us, columns.id, attributes, strict=True)
+    ]
+    faults = [element.fault(len(stamps), limits) for element in elements]
+    usable = [element.read() for element, fault in zip(elements, faults, strict=True) if not fault]
+    stamp, detected_at_us, ids, texts = map(list, zip(*usable, strict=True)) if usable else ([], [], [], [])
+    decoded = DecodedFrame(
+        frame.area,
+        frame.received_at_us,
+        stamps,
+        np.array(stamp, np.int32),
+        np.array(detected_at_us, np.int64),
+        ids,
+        texts,
+    )
+    for element, fault in zip(elements, faults, strict=True):
+        if fault:
+            named = stamps.stamps[json.decode(element.stamp)] if element.has_stamp(len(stamps)) else NO_STAMP
+            letter = refused_row("malformed_detection", fault, frame.area, frame.received_at_us, named, element.shown)
+            decoded.refused.append(letter)
+    return decoded
 
 
 LONGEST_HEARTBEAT_BYTES = 1_024
 
 
 class _Heartbeat(Struct, forbid_unknown_fields=True):
-    v: Literal[1]
+    v: Literal[2]
     heartbeat: bool
     received_at_us: Microseconds
 

@@ -123,12 +123,14 @@ class DetectionRates:
     _running: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
     _background: Background | None = None
     _counted: list[tuple[str, str]] = field(default_factory=list)  # the keys as saved; anew when they change
+    _saved: SavedRates | None = None  # as long as nothing has been counted since
 
     def advance(self, minute: int) -> None:
         """Begin a later minute; it is the running one already if it is not later."""
         if self.minute is None:
-            self.minute, self.since = minute, minute + 1
+            self.minute, self.since, self._saved = minute, minute + 1, None
         elif minute > self.minute:
+            self._saved = None
             counted = self._running if self.minute >= self.since else 0
             self._faded = (self._faded * KEPT_EACH_MINUTE + counted) * KEPT_EACH_MINUTE ** (minute - self.minute - 1)
             self._running = np.zeros_like(self._running)
@@ -146,6 +148,7 @@ class DetectionRates:
             entry = self._entry_of[sensor, stream] = len(self._faded)
             self._faded, self._running = np.append(self._faded, 0.0), np.append(self._running, 0)
         self._running[entry] += detections
+        self._saved = None
 
     def background(self) -> Background | None:
         """Return what was counted before the running minute; None as long as no whole minute has passed."""
@@ -165,8 +168,10 @@ class DetectionRates:
             return None
         if len(self._counted) != len(self._entry_of):
             self._counted = [(sensor, streams[stream]) for sensor, stream in self._entry_of]
-        faded, running = self._faded.astype("<f8").tobytes(), self._running.astype("<i8").tobytes()
-        return SavedRates(self.minute, self.since, self._counted, faded, running)
+        if self._saved is None:
+            faded, running = self._faded.astype("<f8").tobytes(), self._running.astype("<i8").tobytes()
+            self._saved = SavedRates(self.minute, self.since, self._counted, faded, running)
+        return self._saved
 
     @classmethod
     def restored(cls, state: SavedRates | None, stream_codes: dict[str, int]) -> DetectionRates:

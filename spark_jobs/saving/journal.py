@@ -10,7 +10,7 @@ import numpy.typing as npt
 from msgspec import Struct, msgpack
 
 from coincide import Histogram
-from coincide.arrays.kinds import CodeArray, PositionArray
+from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 from spark_jobs.saving.state_format import FORMAT, decode_state
@@ -57,20 +57,17 @@ class SlotWriter:
 
     def split(self, rows: EventColumns) -> Iterator[slice]:
         """Cut the rows into stretches that fit into a slot each, at least one row each."""
-        start, size = 0, 0
-        seen: set[int] = set()
-        for position, template in enumerate(rows.template.tolist()):
-            row_size = ROW_BYTES + len(rows.ids[position]) + len(rows.attributes[position])
-            if template not in seen:
-                row_size += 16 * len(self.templates.histogram(template).edges_s)
-            if position > start and size + row_size > self.max_slot_bytes:
-                yield slice(start, position)
-                start, size = position, 0
-                seen.clear()
-            seen.add(template)
-            size += row_size
-        if start < len(rows):
-            yield slice(start, len(rows))
+        row_bytes = ROW_BYTES + lengths(rows.ids) + lengths(rows.attributes)
+        before = np.concatenate(([0], np.cumsum(row_bytes)))
+        start = 0
+        while start < len(rows):
+            stop = _fitting(before, start, self.max_slot_bytes)
+            new, first_row = np.unique(rows.template[start:stop], return_index=True)
+            template_bytes = np.zeros(stop - start + 1, np.int64)
+            template_bytes[first_row + 1] = [16 * len(self.templates.histogram(code).edges_s) for code in new.tolist()]
+            stop = start + _fitting(before[start : stop + 1] + np.cumsum(template_bytes), 0, self.max_slot_bytes)
+            yield slice(start, stop)
+            start = stop
 
     def encode(self, number: int, rows: EventColumns, part: slice) -> bytes:
         """Return the slot that holds part of the rows."""
@@ -100,13 +97,34 @@ class SlotWriter:
         return msgpack.encode(slot)
 
 
+def _fitting(before: Int64Array, start: int, most_bytes: int) -> int:
+    """Return where a stretch from `start` ends that has so many bytes at most, or one row; `before` is a sum."""
+    return max(int(np.searchsorted(before, before[start] + most_bytes, side="right")) - 1, start + 1)
+
+
+def lengths(texts: Sequence[str] | Sequence[bytes]) -> Int64Array:
+    """Return how long each text is."""
+    return np.fromiter(map(len, texts), np.int64, len(texts))
+
+
 def _local(codes: CodeArray) -> tuple[list[int], PositionArray, npt.NDArray[np.uint16]]:
     """Return the distinct codes in order of appearance, the first row of each, and each row's position among them."""
-    distinct, first_row, position = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first_row)
-    rank = np.empty(len(order), "<u2")
+    distinct, at = _looked_up(codes)
+    first_row = np.full(len(distinct), len(codes), np.intp)
+    first_row[at[::-1]] = np.arange(len(codes))[::-1]  # of equal codes the last one written is the first row
+    order = np.argsort(first_row, kind="stable")[: np.count_nonzero(first_row < len(codes))]
+    rank = np.empty(len(distinct), "<u2")
     rank[order] = np.arange(len(order))
-    return distinct[order].tolist(), first_row[order], rank[position]
+    return distinct[order].tolist(), first_row[order], rank[at]
+
+
+def _looked_up(codes: CodeArray) -> tuple[Int64Array, PositionArray]:
+    """Return some codes, among them all that are there, and each row's position in that list."""
+    least, greatest = int(codes.min()), int(codes.max())
+    if greatest - least <= 4 * len(codes):
+        return np.arange(least, greatest + 1), (codes - least).astype(np.intp)
+    distinct, at = np.unique(codes, return_inverse=True)  # a list of the whole range would be mostly empty
+    return distinct.astype(np.int64), at
 
 
 _decoder = msgpack.Decoder(Slot)

@@ -12,15 +12,16 @@ from spark_jobs.core.control import ActiveQuery, ActiveReadings, in_force
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.episodes.episode_slots import EpisodeSlot
+from spark_jobs.readings.source import Choose
+from spark_jobs.rows.areas import Silence
 from spark_jobs.rows.event_table import EventColumns
-from spark_jobs.rows.rates import DetectionRates
+from spark_jobs.saving.area_slots import AreaSlot
 from spark_jobs.saving.journal import Slot
-from spark_jobs.saving.state_format import FORMAT, Header, SavedArea, SavedQuery, StateError, number_of
+from spark_jobs.saving.state_format import FORMAT, Header, SavedQuery, StateError, number_of
 
 
 def header_of(state: ShardState) -> Header:
     """Return the header of the state."""
-    watermark = state.areas.watermark
     return Header(
         format=FORMAT,
         shard=state.shard,
@@ -37,18 +38,9 @@ def header_of(state: ShardState) -> Header:
         control_offset=state.control.offset,
         queries=[_saved_query(active) for active in state.control.in_force()],
         removed=state.control.removed,
-        areas=[
-            SavedArea(
-                area.name,
-                area.since,
-                area.last_received_us,
-                watermark.us(area.code),
-                area.partition,
-                area.silent_since_us,
-                area.rates.saved(list(state.streams)),
-            )
-            for area in state.areas
-        ],
+        next_area_slot=state.area_slots.next,
+        area_slots=sorted(state.area_slots.live),
+        quiet_us=state.limits.quiet_us,
         clocks=state.areas.clocks,
     )
 
@@ -58,19 +50,20 @@ def _saved_query(active: ActiveQuery | ActiveReadings) -> SavedQuery:
     return SavedQuery(json.encode(active.query.to_json()), *(getattr(active, name) for name in names))
 
 
-def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header, slots: Iterable[bytes]) -> ShardState:
+def restored_state(
+    streams: Mapping[str, Stream], limits: Limits, header: Header, slots: Iterable[bytes], choose: Choose
+) -> ShardState:
     """Return the state that was saved; its later answers are the same.
 
     Rows that were dropped since their slot was written come back with it. They change nothing: they can match nothing
     that is not late, and the next sweep drops them again. A StateError says that a live slot is missing or cannot be
     read, or that a query names a stream that is not declared any more.
     """
-    state = ShardState.empty(streams, limits, header.shard)
+    state = ShardState.empty(streams, limits, header.shard, choose)
     state.next_seq, state.next_slot, state.first_seq = header.next_seq, header.next_slot, header.first_seq
     state.swept_rows, state.swept_areas = header.swept_rows, header.swept_areas
     state.totals = header.totals
     state.buffered = [header.buffered.get(name, 0) for name in streams]
-    state.live_slots = set(header.live_slots)
     state.control.offset, state.control.removed = header.control_offset, header.removed
     for saved in header.queries:
         query, *fields = astuple(saved)
@@ -82,23 +75,20 @@ def restored_state(streams: Mapping[str, Stream], limits: Limits, header: Header
                     "any more: declare it, remove the query, then take the stream away"
                 )
         state.control.put_in_force(active)
-    _restore_areas(state, header)
     contents = {number_of(slot): slot for slot in slots}
-    _restore_rows(state, contents)
+    _restore_areas(state, header, contents)
+    _restore_rows(state, _needed(contents, header.live_slots))
     state.episodes.slots.next = header.next_episode_slot
     episodes = [EpisodeSlot.decode(slot) for slot in _needed(contents, header.episode_slots)]
     state.episodes.restore(state.control.active.values(), episodes)
     return state
 
 
-def _restore_areas(state: ShardState, header: Header) -> None:
-    for saved in header.areas:
-        area = state.areas.area(saved.name, saved.since)
-        area.last_received_us, area.partition = saved.last_received_us, saved.partition
-        area.silent_since_us = saved.silent_since_us
-        area.rates = DetectionRates.restored(saved.rates, state.stream_codes)
-        state.areas.watermark.put(area.code, saved.watermark_us)
+def _restore_areas(state: ShardState, header: Header, slots: Mapping[int, bytes]) -> None:
+    state.area_slots.next = header.next_area_slot
+    state.area_slots.restore(AreaSlot.decode(slot) for slot in _needed(slots, header.area_slots))
     state.areas.clocks |= header.clocks
+    Silence(state.areas, header.quiet_us).settle()
 
 
 def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
@@ -108,14 +98,24 @@ def _needed(slots: Mapping[int, bytes], numbers: Iterable[int]) -> list[bytes]:
     return [slots[number] for number in sorted(numbers, key=abs)]
 
 
-def _restore_rows(state: ShardState, slots: Mapping[int, bytes]) -> None:
-    needed = _needed(slots, state.live_slots)
-    rows = EventColumns.joined([_rows_of(state, Slot.decode(slot)) for slot in needed])
+def _restore_rows(state: ShardState, contents: Iterable[bytes]) -> None:
+    slots = [(Slot.decode(content), len(content)) for content in contents]
+    state.live_slots = {slot.number: size / len(slot.ids) for slot, size in slots}
+    rows = EventColumns.joined([_rows_of(state, slot) for slot, _ in slots])
+    _remember_ids(state, rows)
     state.table.append(rows)
-    for detection_id, sensor, seq in zip(rows.ids, rows.sensor.tolist(), rows.seq.tolist(), strict=True):
-        state.areas.sensor_of(sensor).remembered[detection_id] = seq  # the last of an id counts
     state.finder.rebuild(rows, state.control.active.values())
     state.sliding.rebuild(state.table.columns, state.control.sliding.values())
+
+
+def _remember_ids(state: ShardState, rows: EventColumns) -> None:
+    """Let the sensors remember the ids of all rows; of those that share one the last."""
+    for position in range(len(rows)):
+        remembered, seq = state.areas.sensor_of(rows.sensor[position]).remembered, int(rows.seq[position])
+        first = remembered.get(rows.ids[position])
+        if first is not None:
+            rows.remembered[np.searchsorted(rows.seq, first)] = False
+        remembered[rows.ids[position]] = seq
 
 
 def _rows_of(state: ShardState, slot: Slot) -> EventColumns:

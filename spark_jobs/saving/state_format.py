@@ -11,9 +11,8 @@ from msgspec import Raw, Struct, msgpack
 from spark_jobs.core.control import SecondCount
 from spark_jobs.records.status import Suspension, Totals
 from spark_jobs.rows.areas import PartitionClock
-from spark_jobs.rows.rates import SavedRates
 
-FORMAT = 6  # raise it with every change of Header, Slot or what they hold
+FORMAT = 7  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
@@ -54,18 +53,6 @@ def unusable_state(error: Exception) -> str | None:
     return said and said[1]
 
 
-class SavedArea(Struct, array_like=True, frozen=True):
-    """An area that is known."""
-
-    name: str
-    since: int
-    last_received_us: int
-    watermark_us: int
-    partition: int
-    silent_since_us: int
-    rates: SavedRates | None
-
-
 class SavedQuery(Struct, array_like=True, frozen=True):
     """A query in force: its JSON, and the other fields of `QueryInForce`, in their order."""
 
@@ -80,7 +67,7 @@ class SavedQuery(Struct, array_like=True, frozen=True):
 
 
 class Header(Struct, array_like=True, frozen=True):
-    """Everything of `ShardState` but rows and episodes, which have slots."""
+    """Everything of `ShardState` but rows, areas and episodes, which have slots."""
 
     format: int
     shard: int
@@ -97,7 +84,9 @@ class Header(Struct, array_like=True, frozen=True):
     control_offset: int | None
     queries: list[SavedQuery]
     removed: dict[str, int]
-    areas: list[SavedArea]
+    next_area_slot: int
+    area_slots: list[int]
+    quiet_us: int | None  # that moved the watermarks
     clocks: dict[int, PartitionClock]
 
     def encode(self) -> bytes:

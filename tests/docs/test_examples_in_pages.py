@@ -1,6 +1,8 @@
 """What pages show in Python and of the command is what comes out, and their configuration is accepted."""
 
+import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from docs.generate import ROOT
 from services.common.settings import load_streams
 from services.ingest.registry.sensors_file import load_sensors
 from tests.docs.sessions import blocks, defined_by
+from tests.reference.frames import rows_of
 
 EXPLANATION = ROOT / "docs/explanation"
 PAGES = [path for kind in ("tutorials", "how-to") for path in sorted((ROOT / "docs" / kind).glob("*.md"))]
@@ -23,7 +26,8 @@ EXPLAINED = {EXPLANATION / "timing-join.md": 6, EXPLANATION / "coalescing.md": 4
 FIRST = (ROOT / "docs/tutorials/first-network.md").read_text(encoding="utf-8")
 COALESCING = (EXPLANATION / "coalescing.md").read_text(encoding="utf-8")
 OF_COALESCE = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", COALESCING, re.DOTALL)
-JOINING = [path.read_text(encoding="utf-8") for path in (EXPLANATION / "timing-join.md", ROOT / "README.md")]
+FILES = ROOT / "docs/how-to/try-a-query-on-files.md"
+JOINING = [path.read_text(encoding="utf-8") for path in (EXPLANATION / "timing-join.md", ROOT / "README.md", FILES)]
 OF_JOIN = re.findall(r"```sh\n(coincide .*?)```(?:\n\n```text\n(.*?)```)?", "".join(JOINING), re.DOTALL)
 
 
@@ -53,7 +57,7 @@ def test_the_command_answers_what_the_page_shows(
 def test_there_are_commands_and_sessions() -> None:
     assert len(OF_COALESCE) >= 4
     assert COALESCING.count("```sh\n") == len(OF_COALESCE)
-    assert len(OF_JOIN) >= 3
+    assert len(OF_JOIN) >= 6
     assert {path.stem for path in SESSIONS} >= {"from-my-log-to-my-template", "choose-a-threshold"}
 
 
@@ -70,6 +74,19 @@ def test_the_first_network_is_accepted_and_has_the_probability_it_shows(tmp_path
     late, at_once = (cc.match_probability(door, mic, offset_s, cc.Window(edge["window_s"])) for offset_s in (0.8, 0.0))
     assert f"`probability` is {late:.3g}:" in FIRST
     assert at_once < edge["threshold"] <= late
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+def test_the_filter_of_the_topics_page_shows_each_detection_in_a_line() -> None:
+    [command] = re.findall(r"jq -c '(.*?)'\n```", (ROOT / "docs/reference/topics.md").read_text("utf-8"), re.DOTALL)
+    schema = json.loads((ROOT / "docs/contracts/detections.schema.json").read_text("utf-8"))
+    frame, _heartbeat = examples = schema["examples"]
+    bare = {**frame, "detections": {**frame["detections"]}}
+    del bare["detections"]["attributes"]
+    records = "".join(json.dumps(each) + "\n" for each in (*examples, bare))
+    out = subprocess.run(["jq", "-c", command], input=records, text=True, capture_output=True, check=True, timeout=60)
+    expected = [{"area": frame["area"], **each} for of in (frame, bare) for each in rows_of(of)]
+    assert [json.loads(line) for line in out.stdout.splitlines()] == expected
 
 
 def first_query() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from docs.generate import ROOT
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 from tests.services.ingest.building import NOW_US, Ingest
 
 HOW_TO = ROOT / "docs/how-to"
@@ -89,7 +89,7 @@ def deliver(request: pytest.FixtureRequest) -> Deliver:
 
 @pytest.fixture
 def busy() -> Busy:
-    return Busy(Ingest(Settings(max_detections_per_post=3)))
+    return Busy(Ingest(IngestSettings(max_detections_per_post=3)))
 
 
 @pytest.fixture

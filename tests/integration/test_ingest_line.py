@@ -12,6 +12,7 @@ from services.ingest.registry.seed import present_sensors, seed
 from services.ingest.registry.sensors import Sensor
 from tests.integration.service_process import IngestProcess, running_ingest, until
 from tests.integration.topics import read_all, records_of
+from tests.reference.frames import rows_of
 
 pytestmark = pytest.mark.jvm
 
@@ -38,8 +39,8 @@ def test_a_post_is_found_in_kafka_as_it_was_answered(ingest: IngestProcess, kafk
     records = [each for each in records_of(kafka.bootstrap, "coincide.detections") if b"ingest-" in (each.key or b"")]
     for area, parity in ((b"ingest-bay", 0), (b"ingest-hill", 1)):
         of_area = [each for each in records if each.key == area]
-        assert [len(record.value["detections"]) for record in of_area] == [500, 100]
-        assert [each["id"] for record in of_area for each in record.value["detections"]] == ids[parity::2]
+        assert [len(list(rows_of(record.value))) for record in of_area] == [500, 100]
+        assert [each["id"] for record in of_area for each in rows_of(record.value)] == ids[parity::2]
         assert len({record.partition for record in of_area}) == 1
     for record in records:
         assert record.value["received_at_us"] == answer["received_at_us"]

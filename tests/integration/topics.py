@@ -13,6 +13,7 @@ from deploy.local.broker import Broker
 from deploy.local.machine import ROOT, free_ports
 from services.common.kafka import create_admin, create_consumer, create_producer
 from services.common.topics import create_topics, load_topics
+from tests.reference.frames import rows_of
 
 READ_WITHIN_S = 30.0
 
@@ -72,4 +73,4 @@ def read_all(bootstrap: str, topic: str) -> list[dict[str, Any]]:
 def detections_of(bootstrap: str) -> list[dict[str, Any]]:
     """Return every detection now on coincide.detections, with its area."""
     frames = read_all(bootstrap, "coincide.detections")
-    return [{**each, "area": frame["area"]} for frame in frames if "area" in frame for each in frame["detections"]]
+    return [{**each, "area": frame["area"]} for frame in frames if "area" in frame for each in rows_of(frame)]

@@ -7,6 +7,7 @@ from typing import Any
 from coincide import Histogram, Stream
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
+from tests.reference.frames import rows_of
 from tests.reference.fusion_query import Names, SlowQuery, SlowRow
 from tests.reference.silence import SlowSilence
 
@@ -60,12 +61,12 @@ class SlowFusion:
         else:
             self.silence.frame(content["area"], partition, content["received_at_us"])
             self.clock.frame(content["area"], partition, content["received_at_us"])
-            for fields in content["detections"]:
+            for fields in rows_of(content):
                 template = Histogram.from_json(content["templates"][fields["template"]])
                 self._row(SlowRow(len(self.rows), content["area"], fields, template), content["received_at_us"])
 
     def _row(self, row: SlowRow, received_at_us: int) -> None:
-        reached_us = min(row.fields["latest_us"], received_at_us)
+        reached_us = min(row.latest_us, received_at_us)
         now_us = self.watermark_us[row.area] = max(self.watermark_us.get(row.area, reached_us), reached_us)
         late_by_us = self._late_by_us(row, now_us)
         if late_by_us > 0:
@@ -102,4 +103,4 @@ class SlowFusion:
         return None
 
     def _late_by_us(self, row: SlowRow, now_us: int) -> int:
-        return int(now_us - self.streams[row.fields["stream"]].max_delay_us - row.fields["latest_us"])
+        return int(now_us - self.streams[row.fields["stream"]].max_delay_us - row.latest_us)

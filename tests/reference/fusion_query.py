@@ -31,6 +31,10 @@ class SlowRow:
         return self.fields["sensor"], self.fields["id"]
 
     @property
+    def latest_us(self) -> int:
+        return int(self.fields["detected_at_us"] + self.template.latest_us)
+
+    @property
     def place(self) -> tuple[int, str, str]:
         return self.fields["detected_at_us"], *self.name
 

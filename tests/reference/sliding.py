@@ -86,7 +86,7 @@ class SlowReadingsQuery:
             group, value = self._group(row), row.fields["attributes"].get(self.coalesce["value"][11:])
             is_asked_for = row.number >= self.activation and row.fields["stream"] == self.coalesce["from"]
             if is_asked_for and group is not None and self._is_value(value):
-                ts = row.fields["latest_us"] // UNIT_US
+                ts = row.latest_us // UNIT_US
                 readings.setdefault(group, []).append(Reading(ts, *row.name, value, received[row.number]))
         return readings
 
@@ -189,7 +189,7 @@ class SlowSliding(SlowFusion):
     def _of_area(self, query: SlowReadingsQuery, area: str, before_us: int | None, now_us: int) -> Iterator[Answer]:
         delay_us = self.streams[query.coalesce["from"]].max_delay_us
         rows = [row for row in self.rows if row.area == area]
-        units = [row.fields["latest_us"] // UNIT_US for row in rows] or [0]
+        units = [row.latest_us // UNIT_US for row in rows] or [0]
         earliest, latest = min(units), max(units)
         for end in range(earliest - earliest % query.slide, latest + query.time + query.hold + 1, query.slide):
             if (before_us is None or before_us - delay_us < end * UNIT_US) and end * UNIT_US <= now_us - delay_us:

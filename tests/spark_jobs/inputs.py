@@ -31,11 +31,13 @@ class Row:
     sensor: str = "north"
     attributes: tuple[tuple[str, Any], ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        at_us, template = round(self.at_s * MICROSECONDS), self.template
-        times = {"earliest_us": at_us + template.earliest_us, "latest_us": at_us + template.latest_us}
-        named = {"id": self.id, "sensor": self.sensor, "stream": self.stream, "attributes": dict(self.attributes)}
-        return {**named, "detected_at_us": at_us, "template": template.id, **times}
+    @property
+    def at_us(self) -> int:
+        return round(self.at_s * MICROSECONDS)
+
+    @property
+    def stamp(self) -> dict[str, str]:
+        return {"sensor": self.sensor, "stream": self.stream, "template": self.template.id}
 
 
 # the first events of SN 1987A by the clocks of three detectors
@@ -47,12 +49,21 @@ SN1987A = (
 
 
 def frame_json(rows: Sequence[Row], area: str = "bay", received_at_s: float = 1e9) -> dict[str, Any]:
+    stamps = [dict(stamp) for stamp in dict.fromkeys(tuple(row.stamp.items()) for row in rows)]
+    columns: dict[str, list[Any]] = {
+        "stamp": [stamps.index(row.stamp) for row in rows],
+        "detected_at_us": [row.at_us for row in rows],
+        "id": [row.id for row in rows],
+    }
+    if any(row.attributes for row in rows):
+        columns["attributes"] = [dict(row.attributes) for row in rows]
     return {
-        "v": 1,
+        "v": 2,
         "area": area,
         "received_at_us": round(received_at_s * MICROSECONDS),
         "templates": {row.template.id: row.template.to_json() for row in rows},
-        "detections": [row.to_json() for row in rows],
+        "stamps": stamps,
+        "detections": columns,
     }
 
 
@@ -81,7 +92,7 @@ def poisson_frames(
 
 
 def heartbeat(offset: int, received_at_s: float, partition: int = 0) -> InputRecord:
-    content = {"v": 1, "heartbeat": True, "received_at_us": round(received_at_s * MICROSECONDS)}
+    content = {"v": 2, "heartbeat": True, "received_at_us": round(received_at_s * MICROSECONDS)}
     return InputRecord("detections", partition, offset, None, json.dumps(content).encode())
 
 

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from coincide import Stream
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
+from spark_jobs.readings.sliding_queries import CHEAPEST
+from spark_jobs.readings.source import Choose
 from spark_jobs.records.kafka_records import InputRecord, Output
+from spark_jobs.saving.area_slots import FIRST_NUMBER
 from tests.reference.fusion import SlowMatch
 from tests.spark_jobs.inputs import STREAMS, started
 
@@ -63,6 +66,11 @@ def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, obje
     return known, output.matches, output.episodes, output.dead_letters
 
 
+def row_slots(numbers: Iterable[int]) -> set[int]:
+    """Return the numbers of slots that have rows."""
+    return {number for number in numbers if 0 <= number < FIRST_NUMBER}
+
+
 @dataclass
 class SavedCore:
     """A core's state as Spark keeps it: the header, and the slots that are still needed."""
@@ -80,10 +88,10 @@ class SavedCore:
             del self.slots[number]
         assert self.slots.keys() == core.live_slots()
 
-    def restored(self, slots: Iterable[bytes] | None = None) -> FusionCore:
+    def restored(self, slots: Iterable[bytes] | None = None, choose: Choose = CHEAPEST) -> FusionCore:
         """Return the core that goes on from here; the slots may come in any order."""
         kept = self.slots.values() if slots is None else slots
-        return FusionCore.restore(self.streams, self.limits, 0, self.header, kept)
+        return FusionCore.restore(self.streams, self.limits, 0, self.header, kept, choose)
 
 
 def assert_a_restart_changes_nothing(

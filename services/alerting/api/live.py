@@ -10,7 +10,7 @@ from services.alerting.api.result_models import problems
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import Kind, LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
-from services.alerting.settings import Settings
+from services.alerting.settings import AlertingSettings
 
 SEQUENCE_MAX = 2**63 - 1
 
@@ -34,7 +34,7 @@ class LiveParameters(BaseModel):
     )
 
 
-def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: Settings) -> APIRouter:
+def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: AlertingSettings) -> APIRouter:
     """Return the route of the live stream."""
     router = APIRouter(prefix="/v1/live", tags=["live"])
 

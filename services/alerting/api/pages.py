@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from services.alerting.settings import Settings
+from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import Rows
 from services.common.instants import LAST_US, YEAR_1980_US, rfc_3339_us
 from services.common.problem import Problem
@@ -30,7 +30,7 @@ class PageParameters(BaseModel):
 
 
 def read_page(
-    parameters: PageParameters, settings: Settings, filters: Any, read: Callable[[int | None, int], Rows]
+    parameters: PageParameters, settings: AlertingSettings, filters: Any, read: Callable[[int | None, int], Rows]
 ) -> tuple[Rows, str | None]:
     """Return the rows of the page and the cursor to the next; None on the last.
 

@@ -17,7 +17,7 @@ from services.alerting.api.result_models import (
     RevisionPage,
     problems,
 )
-from services.alerting.settings import Settings
+from services.alerting.settings import AlertingSettings
 from services.alerting.store import dead_letter_rows, episode_rows, match_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
 from services.alerting.store.episode_rows import EpisodeFilter, newest_sequence
@@ -44,7 +44,7 @@ class MatchParameters(PageParameters):
     )
 
 
-def matches_router(engine: Engine, settings: Settings) -> APIRouter:
+def matches_router(engine: Engine, settings: AlertingSettings) -> APIRouter:
     """Return the routes that read matches."""
     router = APIRouter(prefix="/v1/matches", tags=["matches"])
 
@@ -102,7 +102,7 @@ class EpisodeParameters(PageParameters):
     )
 
 
-def episodes_router(engine: Engine, settings: Settings) -> APIRouter:
+def episodes_router(engine: Engine, settings: AlertingSettings) -> APIRouter:
     """Return the routes that read episodes."""
     router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
@@ -165,7 +165,7 @@ class DeadLetterParameters(PageParameters):
     to: Instant | None = Field(None, description="Only letters written at or before this time.")
 
 
-def dead_letters_router(engine: Engine, settings: Settings) -> APIRouter:
+def dead_letters_router(engine: Engine, settings: AlertingSettings) -> APIRouter:
     """Return the route that reads dead letters."""
     router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"])
 

@@ -15,7 +15,7 @@ from services.ingest.http.request_limits import form_of, items_of, read_body
 from services.ingest.kafka.publisher import PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 from services.ingest.stamping.intake import Intake
 from services.ingest.stamping.verdicts import Outcome, Refused
 
@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 class DetectionsEndpoint:
     """Answers POSTs of detections: reads, parses, hands over to the intake, and says what became of each item."""
 
-    def __init__(self, settings: Settings, registry: Registry, intake: Intake, metrics: IngestMetrics) -> None:
+    def __init__(self, settings: IngestSettings, registry: Registry, intake: Intake, metrics: IngestMetrics) -> None:
         self._settings = settings
         self._registry = registry
         self._intake = intake

@@ -2,13 +2,14 @@
 
 import asyncio
 import zlib
+from typing import Any
 
 from starlette.requests import Request
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from services.common.problem import Problem
 from services.ingest.http.parsing import Form, Item, parse
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 from services.ingest.stamping.posted import PostedDetection
 
 FORMS = {
@@ -31,7 +32,7 @@ def form_of(request: Request) -> Form:
     return form
 
 
-async def read_body(request: Request, settings: Settings) -> bytes:
+async def read_body(request: Request, settings: IngestSettings) -> bytes:
     """Return the whole body, inflated; a `Problem`: 400 broken, 408 slow, 413 too long, 415 another encoding."""
     encoding = _header(request, b"content-encoding", "identity").strip().lower()
     if encoding not in {"identity", "gzip"}:
@@ -100,8 +101,38 @@ def items_of(body: bytes, form: Form, most: int) -> list[PostedDetection | Item]
     return items
 
 
+class OneWriteTransport:
+    """A connection on which an answer's head waits for its body: two writes wake the gateway twice, and cost double.
+
+    uvicorn writes the head of an answer as soon as it has it, and then always a body, even an empty one. This would
+    hold up an answer whose body comes later; ingest has none.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head = b""
+
+    def write(self, part: bytes) -> None:
+        """Write `part`, a whole head or what follows it; a head, unless it only asks to continue, is kept for later."""
+        if not self._head and part.startswith(b"HTTP/") and not part.startswith(b"HTTP/1.1 100 "):
+            self._head = part
+            return
+        self._transport.write(self._head + part)
+        self._head = b""
+
+    def close(self) -> None:
+        """Write what is kept and close."""
+        if self._head:
+            self.write(b"")
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the connection itself has."""
+        return getattr(self._transport, name)
+
+
 class BoundedHttpProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, which has no limits on headers; this one cuts off headers that are too long or dribble in."""
+    """uvicorn's protocol, with limits on headers: it cuts off those that are too long or dribble in."""
 
     headers_timeout_s = 10.0
 
@@ -111,7 +142,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
-        super().connection_made(transport)
+        super().connection_made(OneWriteTransport(transport))  # type: ignore[arg-type]  # it does what one does
         self._wait_for_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:

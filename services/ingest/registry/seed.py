@@ -16,7 +16,7 @@ from services.common.settings import SettingsError, load_settings, load_streams
 from services.ingest.registry import sensors_topic
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_file import load_sensors
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
 
@@ -56,7 +56,10 @@ def present_sensors(bootstrap: str) -> dict[str, Sensor]:
     """Return the sensors on the topic; raises KafkaError when Kafka is away."""
     consumer = create_consumer(bootstrap)
     try:
-        return sensors_topic.read_all(consumer)
+        sensors: dict[str, Sensor | None] = {}
+        for some in sensors_topic.changes_so_far(consumer):
+            sensors |= some
+        return {sensor_id: sensor for sensor_id, sensor in sensors.items() if sensor is not None}
     finally:
         consumer.close(timeout_ms=1000)
 
@@ -89,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int | str:
     parser.add_argument("--prune", action="store_true", help="also remove sensors that the file does not declare")
     options = parser.parse_args(arguments)
     try:
-        settings = load_settings(Settings, options.config, os.environ)
+        settings = load_settings(IngestSettings, options.config, os.environ)
         declared = load_sensors(settings.sensors_path, load_streams(settings.streams_path))
         done = seed(settings.kafka_bootstrap, declared, prune=options.prune, dry_run=options.dry_run)
     except SettingsError as error:

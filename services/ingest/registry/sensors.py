@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import msgspec
-from msgspec import Meta
+import numpy as np
+from msgspec import Meta, Raw, Struct
 
 from coincide import Histogram, Stream
 from coincide.errors import HistogramError
@@ -37,7 +39,7 @@ class Sensor:
         """Read what `to_record` wrote; raises `SensorError`."""
         try:
             record = _decode(value)
-            streams = {name: Histogram.from_json(template) for name, template in record.streams.items()}
+            streams = {name: _histogram(bytes(template)) for name, template in record.streams.items()}
         except (msgspec.MsgspecError, HistogramError, UnicodeDecodeError, RecursionError) as error:
             raise SensorError(f"not a sensor record: {error}") from error
         return cls(record.sensor, record.area, MappingProxyType(streams))
@@ -49,35 +51,63 @@ NAME_CHARACTERS = 128
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class _Record(msgspec.Struct, forbid_unknown_fields=True):
+class _Record(Struct, forbid_unknown_fields=True):
     v: Annotated[int, Meta(ge=VERSION, le=VERSION)]
     sensor: Name
     area: Name
-    streams: Annotated[dict[Name, dict[str, Any]], Meta(min_length=1)]
+    streams: Annotated[dict[Name, Raw], Meta(min_length=1)]
 
 
 _decode = msgspec.json.Decoder(_Record).decode
+CACHED_TEMPLATES = 4096
+
+
+# Sensors of one model have one template, and making it costs ten times what the rest of a record does.
+@lru_cache(CACHED_TEMPLATES)
+def _histogram(template: bytes) -> Histogram:
+    return Histogram.from_json(msgspec.json.decode(template))
 
 
 MOST_BUCKETS = 64
 FURTHEST_REACH_S = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A histogram of (occurrence - detected_at), its closed bounds in whole microseconds and its JSON on the wire."""
+class Template(Struct, frozen=True, eq=False, gc=False):
+    """A histogram of (occurrence - detected_at), kept small, for every sensor may have its own; see `template_of`.
 
-    histogram: Histogram
+    `content` is what `id` is a hash of: the edges, then the masses, as little-endian float64.
+    """
+
     id: str
-    earliest_us: int
-    latest_us: int
-    json: msgspec.Raw
+    content: bytes
 
-    @classmethod
-    def of(cls, histogram: Histogram) -> Self:
-        """Return the template of `histogram`."""
-        wire = msgspec.Raw(msgspec.json.encode(histogram.to_json()))
-        return cls(histogram, histogram.id, histogram.earliest_us, histogram.latest_us, wire)
+    @property
+    def histogram(self) -> Histogram:
+        """Return the histogram, made again or remembered."""
+        return _histogram_in(self.content)
+
+    @property
+    def json(self) -> Raw:
+        """Return what stands in frames, made again or remembered."""
+        return _json_of(self.content)
+
+
+@lru_cache(CACHED_TEMPLATES)
+def template_of(histogram: Histogram) -> Template:
+    """Return the template of `histogram`; of equal ones the same one, unless there are thousands."""
+    columns = (histogram.edges_s, histogram.mass)
+    return Template(histogram.id, b"".join(column.astype("<f8").tobytes() for column in columns))
+
+
+@lru_cache(CACHED_TEMPLATES)
+def _histogram_in(content: bytes) -> Histogram:
+    numbers = np.frombuffer(content, "<f8")
+    return Histogram(numbers[: len(numbers) // 2 + 1], numbers[len(numbers) // 2 + 1 :])
+
+
+@lru_cache(CACHED_TEMPLATES)
+def _json_of(content: bytes) -> Raw:
+    return Raw(msgspec.json.encode(_histogram_in(content).to_json()))
 
 
 def refuse_unfit_template(histogram: Histogram, stream: Stream, field: str) -> None:

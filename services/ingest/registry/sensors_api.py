@@ -7,8 +7,8 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
 from services.common.problem import Problem
-from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor
-from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.sensors import NAME_CHARACTERS
+from services.ingest.registry.snapshot import Registry, Stamp
 
 
 class TemplateBody(BaseModel):
@@ -27,10 +27,10 @@ class SensorBody(BaseModel):
     streams: dict[str, str] = Field(description="template id by stream")
 
     @classmethod
-    def of(cls, sensor: Sensor) -> Self:
-        """Return the body that shows `sensor`."""
-        streams = {stream: template.id for stream, template in sensor.streams.items()}
-        return cls(id=sensor.id, area=sensor.area, streams=streams)
+    def of(cls, stamps: tuple[Stamp, ...]) -> Self:
+        """Return the body that shows the sensor with these stamps."""
+        streams = {stamp.stream: stamp.template.id for stamp in stamps}
+        return cls(id=stamps[0].sensor, area=stamps[0].area, streams=streams)
 
 
 class SensorPage(BaseModel):
@@ -50,28 +50,27 @@ def sensors_router(registry: Registry) -> APIRouter:
         after: Annotated[str, Query(max_length=NAME_CHARACTERS, description="the `next` of the page before")] = "",
     ) -> SensorPage:
         """Return sensors whose id sorts after `after`."""
-        sensors = registry.snapshot.sensors
-        ids = list(sensors)
+        stamps, ids = registry.snapshot.stamps, registry.snapshot.ids
         start = bisect_right(ids, after)
         chosen = ids[start : start + limit]
         more = start + limit < len(ids)
-        return SensorPage(sensors=[SensorBody.of(sensors[id_]) for id_ in chosen], next=chosen[-1] if more else None)
+        return SensorPage(sensors=[SensorBody.of(stamps[id_]) for id_ in chosen], next=chosen[-1] if more else None)
 
     @router.get("/sensors/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
     async def show_sensor(sensor_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> SensorBody:
-        sensor = registry.snapshot.sensors.get(sensor_id)
-        if sensor is None:
+        stamps = registry.snapshot.stamps.get(sensor_id)
+        if stamps is None:
             raise Problem(404, f"no sensor {sensor_id!r} is registered")
-        return SensorBody.of(sensor)
+        return SensorBody.of(stamps)
 
     @router.get(
         "/templates/{template_id}", summary="Show one template", responses={404: {"description": "No such template"}}
     )
-    async def show_template(template_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> TemplateBody:
+    def show_template(template_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> TemplateBody:
         """Return a template that a registered sensor uses; an event's own uncertainty is in its frame only."""
-        template = registry.snapshot.templates.get(template_id)
+        template = registry.snapshot.template(template_id)
         if template is None:
             raise Problem(404, f"no registered sensor uses a template {template_id!r}")
-        return TemplateBody(id=template.id, edges_s=template.edges_s.tolist(), mass=template.mass.tolist())
+        return TemplateBody(id=template.id, **template.histogram.to_json())
 
     return router

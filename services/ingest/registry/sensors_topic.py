@@ -6,7 +6,7 @@ A null value removes a sensor.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
@@ -39,22 +39,18 @@ def poll(consumer: KafkaConsumer) -> list[ConsumerRecord]:
     return records
 
 
-def read_all(consumer: KafkaConsumer, on_unusable: Callable[[], None] = lambda: None) -> dict[str, Sensor]:
-    """Return the sensors as the topic has them now; blocks until its end, or a `KafkaError`."""
+def changes_so_far(
+    consumer: KafkaConsumer, on_unusable: Callable[[], None] = lambda: None
+) -> Iterator[dict[str, Sensor | None]]:
+    """Yield what the topic says from its beginning to its present end, some at a time; it may raise `KafkaError`."""
     consumer.assign([PARTITION])
     consumer.seek_to_beginning(PARTITION)
     end = end_offset(consumer)
-    sensors: dict[str, Sensor] = {}
     while consumer.position(PARTITION, timeout_ms=ANSWER_TIMEOUT_MS) < end:
         records = poll(consumer)
         if not records:
             end = end_offset(consumer)  # raises when Kafka has gone meanwhile: poll() would be silent for ever
-        for sensor_id, sensor in changes(records, on_unusable).items():
-            if sensor is None:
-                sensors.pop(sensor_id, None)
-            else:
-                sensors[sensor_id] = sensor
-    return sensors
+        yield changes(records, on_unusable)
 
 
 def changes(records: Iterable[ConsumerRecord], on_unusable: Callable[[], None]) -> dict[str, Sensor | None]:
@@ -116,10 +112,10 @@ class RegistryFollower:
         """Read the topic whole (a removal may be compacted away unseen), then apply what comes."""
         consumer, on_unusable = self._connect(), self._metrics.registry_records_unusable.inc
         try:
-            self._registry.replace(read_all(consumer, on_unusable))
+            self._registry.replace(changes_so_far(consumer, on_unusable))
             self._answered_s = time.monotonic()
             while not self._stop.is_set():
-                self._metrics.sensors.set(len(self._registry.snapshot.sensors))
+                self._metrics.sensors.set(len(self._registry.snapshot.stamps))
                 if time.monotonic() - self._answered_s >= PROBE_S:
                     end_offset(consumer)
                     self._answered_s = time.monotonic()

@@ -1,33 +1,46 @@
-"""The registry: every sensor as of now, swapped whole so that a POST sees one state of it."""
+"""The registry: every sensor as of now, swapped whole so that a POST sees one state of it.
 
-from collections.abc import Mapping
+There may be 100,000 sensors, so that a sensor is no more than its stamps, and equal templates are one.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from msgspec import UNSET, UnsetType
+from msgspec import Struct
 
 from coincide import Histogram
 from services.common.settings import Streams
-from services.ingest.registry.sensors import Sensor, Template, refuse_unfit_template
+from services.ingest.registry.sensors import Sensor, Template, refuse_unfit_template, template_of
 from services.ingest.stamping.verdicts import Reason, Refused
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """What one (sensor, stream) puts on its detections; `unfit` says why it cannot."""
+class Stamp(Struct, frozen=True, eq=False, gc=False):
+    """What the detections of one (sensor, stream) share; `unfit` says why it cannot be used. Equal if identical."""
 
     area: str
+    sensor: str
     stream: str
     template: Template
-    unfit: Refused | None
+    unfit: Refused | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
-    """All sensors at one moment, never changed; among `stamps`, the stream UNSET stands for a sensor's only one."""
+    """All sensors at one moment, never changed: the stamps of each, by its id, one for each stream it reports."""
 
-    sensors: dict[str, Sensor] = field(default_factory=dict)
-    stamps: dict[str, dict[str | UnsetType, Stamp]] = field(default_factory=dict)
-    templates: dict[str, Histogram] = field(default_factory=dict)
+    stamps: dict[str, tuple[Stamp, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Return the sensors' ids, sorted."""
+        return sorted(self.stamps)
+
+    def template(self, template_id: str) -> Template | None:
+        """Return a template that a sensor has; None if none has it. It looks at every sensor."""
+        templates = (stamp.template for stamps in self.stamps.values() for stamp in stamps)
+        return next((template for template in templates if template.id == template_id), None)
 
 
 class Registry:
@@ -41,33 +54,27 @@ class Registry:
     def apply(self, changes: Mapping[str, Sensor | None]) -> None:
         """Replace, add or (None) remove sensors by id, all at once."""
         if changes:
-            self._swap(self.snapshot, changes)
+            self.snapshot = self._changed(dict(self.snapshot.stamps), [changes])
 
-    def replace(self, sensors: Mapping[str, Sensor]) -> None:
-        """Make these all the sensors there are; from now on the registry is caught up."""
-        self._swap(Snapshot(), sensors)
+    def replace(self, changes: Iterable[Mapping[str, Sensor | None]]) -> None:
+        """Make what `changes` leave all the sensors there are; from now on the registry is caught up."""
+        self.snapshot = self._changed({}, changes)
         self.caught_up = True
 
-    def _swap(self, before: Snapshot, changes: Mapping[str, Sensor | None]) -> None:
-        sensors, stamps = dict(before.sensors), dict(before.stamps)
-        for sensor_id, sensor in changes.items():
-            if sensor is None:
-                sensors.pop(sensor_id, None)
-                stamps.pop(sensor_id, None)
-            else:
-                sensors[sensor_id] = sensor
-                stamps[sensor_id] = self._stamps(sensor)
-        templates = {each.id: each for sensor in sensors.values() for each in sensor.streams.values()}
-        self.snapshot = Snapshot(dict(sorted(sensors.items())), stamps, templates)
+    def _changed(
+        self, stamps: dict[str, tuple[Stamp, ...]], changes: Iterable[Mapping[str, Sensor | None]]
+    ) -> Snapshot:
+        for some in changes:
+            for sensor_id, sensor in some.items():
+                if sensor is None:
+                    stamps.pop(sensor_id, None)
+                else:
+                    stamps[sensor.id] = tuple(self._stamp(sensor, *each) for each in sensor.streams.items())
+        return Snapshot(stamps)
 
-    def _stamps(self, sensor: Sensor) -> dict[str | UnsetType, Stamp]:
-        stamps: dict[str | UnsetType, Stamp] = {
-            stream: Stamp(sensor.area, stream, Template.of(histogram), self._unfit(stream, histogram))
-            for stream, histogram in sensor.streams.items()
-        }
-        if len(stamps) == 1:
-            stamps[UNSET] = next(iter(stamps.values()))
-        return stamps
+    def _stamp(self, sensor: Sensor, stream: str, histogram: Histogram) -> Stamp:
+        unfit = self._unfit(stream, histogram)
+        return Stamp(sys.intern(sensor.area), sensor.id, sys.intern(stream), template_of(histogram), unfit)
 
     def _unfit(self, stream: str, histogram: Histogram) -> Refused | None:
         declared = self.streams.get(stream)
@@ -76,5 +83,5 @@ class Registry:
         try:
             refuse_unfit_template(histogram, declared, "sensor")
         except Refused as refused:
-            return refused
+            return refused.with_traceback(None)
         return None

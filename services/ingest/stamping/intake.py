@@ -12,10 +12,9 @@ from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.frames import Frame, FrameDraft
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.sensors import Template
 from services.ingest.registry.snapshot import Registry
 from services.ingest.stamping.posted import PostedDetection
-from services.ingest.stamping.stamp import StampedDetection, Stamper
+from services.ingest.stamping.stamp import Stamped, Stamper
 from services.ingest.stamping.verdicts import Outcome, Refused, Verdict
 
 
@@ -27,12 +26,13 @@ class _Judgement:
         self.drafts: dict[str, FrameDraft] = {}
         self.refusals: list[tuple[Refused, PostedDetection | Item]] = []
 
-    def accept(self, index: int, area: str, template: Template, detection: StampedDetection) -> None:
-        draft = self.drafts.get(area)
+    def accept(self, index: int, stamped: Stamped) -> None:
+        stamp, at_us, identity, attributes = stamped
+        draft = self.drafts.get(stamp.area)
         if draft is None:
-            draft = self.drafts[area] = FrameDraft(area)
-        draft.add(index, template, detection)
-        self.verdicts.append(Verdict(index, "accepted", detection.id))
+            draft = self.drafts[stamp.area] = FrameDraft(stamp.area)
+        draft.add(index, stamp, at_us, identity, attributes)
+        self.verdicts.append(Verdict(index, "accepted", identity))
 
     def refuse(self, index: int, why: Refused, item: PostedDetection | Item) -> None:
         said = {name: getattr(why, name) for name in ("reason", "field", "value", "allowed", "detail")}
@@ -73,7 +73,7 @@ class Intake:
             try:
                 if type(item) is Item:
                     raise item.refused
-                judgement.accept(index, *stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
+                judgement.accept(index, stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
             except Refused as why:
                 judgement.refuse(index, why, item)
         return judgement
@@ -102,8 +102,8 @@ class Intake:
 
     def _area_of(self, original: Any) -> str | None:
         sensor_id = original.get("sensor") if isinstance(original, dict) else None
-        sensor = self.registry.snapshot.sensors.get(sensor_id) if isinstance(sensor_id, str) else None
-        return sensor.area if sensor else None
+        stamps = self.registry.snapshot.stamps.get(sensor_id) if isinstance(sensor_id, str) else None
+        return stamps[0].area if stamps else None
 
     def _counted(self, received_at_us: int, judgement: _Judgement, unacknowledged: int) -> Outcome:
         refused = len(judgement.refusals)

@@ -16,7 +16,7 @@ Identifier = Annotated[str, Meta(min_length=1, max_length=ID_CHARACTERS)]
 Instant = int | str
 
 
-class Uncertainty(Struct, forbid_unknown_fields=True, frozen=True):
+class Uncertainty(Struct, forbid_unknown_fields=True, frozen=True, gc=False):
     """One event's own distribution: a clock error, absolute [earliest, latest], or a histogram of the difference."""
 
     sigma_s: float | UnsetType = UNSET
@@ -26,8 +26,8 @@ class Uncertainty(Struct, forbid_unknown_fields=True, frozen=True):
     mass: list[float] | UnsetType = UNSET
 
 
-class PostedDetection(Struct, forbid_unknown_fields=True):
-    """One item of a POST, its types checked but nothing else."""
+class PostedDetection(Struct, forbid_unknown_fields=True, gc=False):
+    """One item of a POST, its types checked but nothing else. Nothing in it points back, so nobody collects it."""
 
     sensor: Name
     detected_at: Instant
@@ -79,21 +79,28 @@ def _rfc_3339_us(text: str, field: str) -> int:
 
 LONGEST_BYTES = 1024
 DEEPEST = 5
-_encode = msgspec.json.Encoder().encode
+NO_ATTRIBUTES = b"{}"
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def check_attributes(attributes: dict[str, Any]) -> None:
-    """Refuse attributes longer than 1 KiB as compact JSON, deeper than 5 levels, or with integers beyond 64 bits."""
+def attributes_json(attributes: dict[str, Any]) -> bytes:
+    """Return attributes as compact JSON with sorted keys, so that equal ones have equal bytes.
+
+    Raises `Refused` if they are longer than 1 KiB, deeper than 5 levels, or have integers beyond 64 bits.
+    """
     _check_members(attributes.values(), 1)
-    length = len(_encode(attributes))
-    if length > LONGEST_BYTES:
+    encoded = _encode(attributes)
+    if len(encoded) > LONGEST_BYTES:
         allowed = f"at most {LONGEST_BYTES} bytes of compact JSON"
-        raise Refused(Reason.ATTRIBUTES_TOO_LONG, "attributes", length, allowed)
+        raise Refused(Reason.ATTRIBUTES_TOO_LONG, "attributes", len(encoded), allowed)
+    return encoded
 
 
 def _check_members(members: Any, depth: int) -> None:
     for member in members:
         kind = type(member)
+        if kind is str or kind is float:
+            continue
         if kind is int and member not in INT64:
             raise Refused(Reason.OUT_OF_RANGE, "attributes", member, "integers of 64 bits, -2^63 to 2^63 - 1")
         if kind is dict or kind is list:

@@ -3,36 +3,36 @@
 The template is the sensor's, or what the event's own uncertainty says in one of three forms.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Raw, structs
 
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.buckets import rounded_up
 from services.common.content_ids import content_id
 from services.common.settings import Streams
-from services.ingest.registry.sensors import MOST_BUCKETS, Template, refuse_unfit_template
+from services.ingest.registry.sensors import (
+    CACHED_TEMPLATES,
+    MOST_BUCKETS,
+    Template,
+    refuse_unfit_template,
+    template_of,
+)
 from services.ingest.registry.snapshot import Snapshot, Stamp
-from services.ingest.stamping.posted import ALLOWED, PostedDetection, Uncertainty, check_attributes, instant_us
+from services.ingest.stamping.posted import (
+    ALLOWED,
+    NO_ATTRIBUTES,
+    PostedDetection,
+    Uncertainty,
+    attributes_json,
+    instant_us,
+)
 from services.ingest.stamping.verdicts import Reason, Refused
 
-CACHED_TEMPLATES = 4096
-
-
-class StampedDetection(Struct, gc=False):
-    """One detection as it stands in a frame; times in microseconds since the epoch, [earliest_us, latest_us] closed."""
-
-    id: str
-    sensor: str
-    stream: str
-    detected_at_us: int
-    template: str
-    earliest_us: int
-    latest_us: int
-    attributes: dict[str, Any]
+#: What becomes of one detection: its stamp, `detected_at_us`, id, and attributes as `attributes_json` writes them.
+Stamped = tuple[Stamp, int, str, bytes]
 
 
 @dataclass(slots=True)
@@ -43,54 +43,54 @@ class Stamper:
     streams: Streams
     latest_detected_at_us: int
     sigma_digits: int | None
+    _own: dict[tuple[Stamp, str], Stamp] = field(default_factory=dict)
 
-    def stamp(self, posted: PostedDetection) -> tuple[str, Template, StampedDetection]:
-        """Return the area, the template and the detection; raises `Refused`."""
+    def stamp(self, posted: PostedDetection) -> Stamped:
+        """Return what the detection is in a frame; raises `Refused`."""
         stamp = self._stamp_of(posted)
         at_us = self._detected_at_us(posted)
-        attributes: dict[str, Any] = {}
-        if posted.attributes is not UNSET:
-            attributes = posted.attributes
-            check_attributes(attributes)
-        template, own = stamp.template, None
+        attributes = NO_ATTRIBUTES if posted.attributes is UNSET else attributes_json(posted.attributes)
+        own = None
         if posted.uncertainty is not UNSET:
-            template = own_template(posted.uncertainty, at_us, self.sigma_digits)
-            refuse_unfit_template(template.histogram, self.streams[stamp.stream], "uncertainty")
-            own = template.id
+            stamp = self._own_stamp(stamp, posted.uncertainty, at_us)
+            own = stamp.template.id
         identity = posted.id
         if identity is UNSET:
-            identity = default_id(posted.sensor, stamp.stream, at_us, attributes, own)
-        detection = StampedDetection(
-            identity,
-            posted.sensor,
-            stamp.stream,
-            at_us,
-            template.id,
-            at_us + template.earliest_us,
-            at_us + template.latest_us,
-            attributes,
-        )
-        return stamp.area, template, detection
+            identity = default_id(stamp.sensor, stamp.stream, at_us, attributes, own)
+        return stamp, at_us, identity, attributes
+
+    def _own_stamp(self, stamp: Stamp, uncertainty: Uncertainty, at_us: int) -> Stamp:
+        """Return `stamp` with the event's own template; the same one for the same template, so that rows share it."""
+        template = own_template(uncertainty, at_us, self.sigma_digits)
+        refuse_unfit_template(template.histogram, self.streams[stamp.stream], "uncertainty")
+        own = self._own.get((stamp, template.id))
+        if own is None:
+            own = self._own[stamp, template.id] = structs.replace(stamp, template=template)
+        return own
 
     def _stamp_of(self, posted: PostedDetection) -> Stamp:
-        of_sensor = self.snapshot.stamps.get(posted.sensor)
-        if of_sensor is None:
+        stamps = self.snapshot.stamps.get(posted.sensor)
+        if stamps is None:
             raise Refused(Reason.UNKNOWN_SENSOR, "sensor", posted.sensor, "the id of a registered sensor")
-        stamp = of_sensor.get(posted.stream)
-        if stamp is None:
-            raise self._no_stamp(posted, [name for name in of_sensor if name is not UNSET])
-        if stamp.unfit is not None and (
-            posted.uncertainty is UNSET or stamp.unfit.reason is not Reason.TEMPLATE_TOO_LONG
-        ):
-            raise stamp.unfit.with_traceback(None)  # else each raise would lengthen the stored one
+        stamp = stamps[0]
+        if posted.stream != stamp.stream and (posted.stream is not UNSET or len(stamps) > 1):
+            stamp = self._stamp_among(stamps, posted)
+        why = stamp.unfit
+        if why is not None and (posted.uncertainty is UNSET or why.reason is not Reason.TEMPLATE_TOO_LONG):
+            # A copy: one that is raised keeps alive what it was raised in.
+            raise Refused(why.reason, why.field, why.value, why.allowed)
         return stamp
 
-    def _no_stamp(self, posted: PostedDetection, reported: list[Any]) -> Refused:
-        allowed = f"one of {', '.join(reported)}, which sensor {posted.sensor} reports"
+    def _stamp_among(self, stamps: tuple[Stamp, ...], posted: PostedDetection) -> Stamp:
+        for stamp in stamps:
+            if stamp.stream == posted.stream:
+                return stamp
+        reported = ", ".join(stamp.stream for stamp in stamps)
+        allowed = f"one of {reported}, which sensor {posted.sensor} reports"
         if posted.stream is UNSET:
-            return Refused(Reason.MISSING_FIELD, "stream", None, allowed)
+            raise Refused(Reason.MISSING_FIELD, "stream", None, allowed)
         known = posted.stream in self.streams
-        return Refused(Reason.WRONG_STREAM if known else Reason.UNKNOWN_STREAM, "stream", posted.stream, allowed)
+        raise Refused(Reason.WRONG_STREAM if known else Reason.UNKNOWN_STREAM, "stream", posted.stream, allowed)
 
     def _detected_at_us(self, posted: PostedDetection) -> int:
         at_us = instant_us(posted.detected_at)
@@ -100,9 +100,12 @@ class Stamper:
         return at_us
 
 
-def default_id(sensor: str, stream: str, detected_at_us: int, attributes: dict[str, Any], own: str | None) -> str:
-    """Return "h-" and 32 hex digits that `content_id` makes from the arguments; `own` is the id of its own template."""
-    return content_id("h", (sensor, stream, detected_at_us, attributes, own))
+def default_id(sensor: str, stream: str, detected_at_us: int, attributes: bytes, own: str | None) -> str:
+    """Return "h-" and 32 hex digits that `content_id` makes from the arguments.
+
+    `attributes` are those that `attributes_json` returned; `own` is the id of the detection's own template.
+    """
+    return content_id("h", (sensor, stream, detected_at_us, Raw(attributes), own))
 
 
 def own_template(uncertainty: Uncertainty, detected_at_us: int, sigma_digits: int | None = None) -> Template:
@@ -146,14 +149,14 @@ def _offsets_us(uncertainty: Uncertainty, detected_at_us: int) -> tuple[int, int
 # The same few clock errors come again and again; making a histogram costs ten times what a detection does.
 @lru_cache(CACHED_TEMPLATES)
 def _normal(sigma_s: float) -> Template:
-    return Template.of(Histogram.normal(sigma_s=sigma_s))
+    return template_of(Histogram.normal(sigma_s=sigma_s))
 
 
 @lru_cache(CACHED_TEMPLATES)
 def _interval(earliest_us: int, latest_us: int) -> Template:
-    return Template.of(Histogram.uniform(earliest_us / 1e6, latest_us / 1e6))
+    return template_of(Histogram.uniform(earliest_us / 1e6, latest_us / 1e6))
 
 
 @lru_cache(CACHED_TEMPLATES)
 def _histogram(edges_s: tuple[float, ...], mass: tuple[float, ...]) -> Template:
-    return Template.of(Histogram(edges_s, mass))
+    return template_of(Histogram(edges_s, mass))

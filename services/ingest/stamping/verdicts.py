@@ -85,7 +85,7 @@ def clean_text(text: str, characters: int) -> str:
     return cut.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-class Verdict(Struct, omit_defaults=True):
+class Verdict(Struct, omit_defaults=True, gc=False):
     """What became of the item at position `index`; absent members do not apply.
 
     An accepted or unacknowledged detection has its `id`; a refused one the code, the field that it is about, its value

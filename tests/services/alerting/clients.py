@@ -19,12 +19,12 @@ from services.alerting.kafka.records import QueryChange
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.settings import Settings
+from services.alerting.settings import AlertingSettings
 from services.alerting.store.episode_rows import StoredRow
 from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, Database, Record, match_record
 
 STREAMS = {name: Stream(name) for name in ("seismic", "acoustic")}
-SETTINGS = Settings(page_items=3, page_items_max=50, queries_max=3)
+SETTINGS = AlertingSettings(page_items=3, page_items_max=50, queries_max=3)
 
 
 class ListPublisher(QueryPublisher):

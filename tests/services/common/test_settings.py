@@ -6,9 +6,9 @@ from typing import ClassVar
 import pytest
 from pydantic import Field, ValidationError
 
-from services.alerting.settings import Settings as AlertingSettings
+from services.alerting.settings import AlertingSettings
 from services.common.settings import ComponentSettings, FrozenSettings, SettingsError, load_settings, load_streams
-from services.ingest.settings import Settings as IngestSettings
+from services.ingest.settings import IngestSettings
 from spark_jobs.settings import FusionSettings
 
 COMPONENTS = {"ingest": IngestSettings, "fusion": FusionSettings, "alerting": AlertingSettings}

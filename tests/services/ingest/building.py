@@ -17,7 +17,8 @@ from services.ingest.kafka.publisher import KafkaPublisher, PublisherBusyError
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
+from tests.reference.frames import rows_of
 
 NOW_US = 1_760_000_000_000_000  # 2025-10-09T08:53:20Z
 
@@ -63,12 +64,12 @@ class KeepingPublisher(KafkaPublisher):
     @property
     def detections(self) -> list[dict[str, Any]]:
         """Every detection in the frames, in order."""
-        return [each for frame in self.frames for each in json.loads(frame.value)["detections"]]
+        return [each for frame in self.frames for each in rows_of(json.loads(frame.value))]
 
 
 def registry_of(sensors: dict[str, Sensor] = SENSORS) -> Registry:
     registry = Registry(STREAMS)
-    registry.replace(sensors)
+    registry.replace([sensors])
     return registry
 
 
@@ -76,7 +77,7 @@ def registry_of(sensors: dict[str, Sensor] = SENSORS) -> Registry:
 class Ingest:
     """An application with everything around it in the test's hands."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: IngestSettings = field(default_factory=IngestSettings)
     registry: Registry = field(default_factory=registry_of)
     publisher: KeepingPublisher = field(default_factory=KeepingPublisher)
     kafka_answers: bool = True

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from services.ingest.__main__ import main
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 
 
 def test_bad_settings_end_in_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -14,6 +14,6 @@ def test_bad_settings_end_in_one_sentence(capsys: pytest.CaptureFixture[str], tm
 @pytest.mark.parametrize("heartbeat_s", [0, -5, 0.01, 61])
 def test_the_interval_of_heartbeats_is_bounded_and_null_switches_them_off(heartbeat_s: float) -> None:
     with pytest.raises(ValueError, match="heartbeat_s"):
-        Settings(heartbeat_s=heartbeat_s)
-    assert Settings(heartbeat_s=None).heartbeat_s is None
-    assert Settings().heartbeat_s == 5
+        IngestSettings(heartbeat_s=heartbeat_s)
+    assert IngestSettings(heartbeat_s=None).heartbeat_s is None
+    assert IngestSettings().heartbeat_s == 5

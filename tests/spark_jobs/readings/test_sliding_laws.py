@@ -16,7 +16,12 @@ from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.silence import SlowSilence
 from tests.reference.sliding import SlowSliding, recorded_answers
 from tests.spark_jobs.inputs import STREAMS, put
-from tests.spark_jobs.outputs import assert_a_restart_changes_nothing, assert_repetition_adds_nothing, episodes
+from tests.spark_jobs.outputs import (
+    SavedCore,
+    assert_a_restart_changes_nothing,
+    assert_repetition_adds_nothing,
+    episodes,
+)
 from tests.spark_jobs.strategies import SWEEPING, Pushes, reading_frames, readings_queries, readings_runs, split
 
 LIMITS = replace(SWEEPING, quiet_s=15)
@@ -61,6 +66,20 @@ def test_batching_never_changes_an_answer(
 @given(readings_runs(), st.data())
 def test_a_restart_changes_nothing(pushes: Pushes, data: st.DataObject) -> None:
     assert_a_restart_changes_nothing(pushes, data, LIMITS)
+
+
+@settings(max_examples=25, deadline=None)
+@given(readings_runs(), st.data(), st.integers(0, 99))
+def test_a_restart_that_measures_other_costs_changes_no_answer(pushes: Pushes, data: st.DataObject, seed: int) -> None:
+    """Whatever the costs are, they only choose the schemes."""
+    never, restarted = (FusionCore(STREAMS, LIMITS, 0, schemes_at_random(each)) for each in (seed, seed + 1))
+    saved = SavedCore(STREAMS, LIMITS)
+    for number, batch in enumerate(pushes):
+        assert restarted.push(batch).episodes == never.push(batch).episodes
+        assert (restarted.header(), restarted.journal()) == (never.header(), never.journal())
+        saved.save(never)
+        if data.draw(st.booleans()):
+            restarted = saved.restored(choose=schemes_at_random(seed + number + 2))
 
 
 @settings(max_examples=20, deadline=None)

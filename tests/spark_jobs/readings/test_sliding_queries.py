@@ -3,13 +3,16 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from coincide import Stream
+from coincide.sliding.choice import TYPICAL
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
+from spark_jobs.job.processor import FusionCores
 from tests.spark_jobs.inputs import Row, frame, heartbeat, put, removal, started
 from tests.spark_jobs.outputs import SavedCore, episodes, reasons, status
 
@@ -284,6 +287,15 @@ class TestSchemes:
         restless = drifting(fused, 60, 1, begin=150, sensors=40)
         assert restless["scheme"] == "lazy"
         assert restless["eager_cost_s"] > restless["lazy_cost_s"]
+
+    def test_the_choice_goes_by_the_costs_that_were_measured_also_after_a_restart(self) -> None:
+        cores, saved = FusionCores(STREAMS, Limits(), replace(TYPICAL, scan_eager=1.0)), SavedCore(STREAMS)
+        fused = cores.create(0)
+        fused.push([put(0, self.EACH_SECOND)])
+        saved.save(fused)
+        restored = cores.restore(0, saved.header, saved.slots.values())
+        said = [drifting(each, 150, 150) for each in (fused, restored, core(self.EACH_SECOND))]
+        assert [each["scheme"] for each in said] == ["lazy", "lazy", "eager"]
 
     def test_queries_that_read_alike_share_their_readings_and_are_chosen_for_together(self) -> None:
         other = {**self.EACH_SECOND, "id": "cold", "coalesce": {**self.EACH_SECOND["coalesce"], "where": {"below": 0}}}

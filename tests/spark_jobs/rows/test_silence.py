@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.rows.areas import Areas
 from spark_jobs.saving.state_format import Header
 from tests.reference.fusion import SlowFusion
 from tests.reference.silence import SlowSilence
@@ -37,8 +38,17 @@ def header(core: FusionCore) -> Header:
     return Header.decode(core.header(), 0)
 
 
+def areas_of(core: FusionCore) -> Areas:
+    return core._state.areas  # the status tells the least and the greatest watermark only
+
+
+def watermarks_us(core: FusionCore) -> dict[str, int]:
+    areas = areas_of(core)
+    return {area.name: areas.watermark.us(area.code) for area in areas}
+
+
 def watermarks_s(core: FusionCore) -> dict[str, float]:
-    return {area.name: area.watermark_us / MICROSECONDS for area in header(core).areas}
+    return {area: us / MICROSECONDS for area, us in watermarks_us(core).items()}
 
 
 @settings(max_examples=150, deadline=None)
@@ -53,8 +63,7 @@ def test_rows_are_judged_by_the_definition(line: list[InputRecord], data: st.Dat
         slow.push(batch)
         assert sorted(slow_matches(output)) == sorted(slow.matches[known:])
         assert sorted(late(output)) == sorted(slow.late[known_late:])
-        known_us = {area.name: area.watermark_us for area in header(core).areas if area.name in slow.watermark_us}
-        assert known_us == slow.watermark_us
+        assert {area: us for area, us in watermarks_us(core).items() if area in slow.watermark_us} == slow.watermark_us
 
 
 @settings(max_examples=60, deadline=None)
@@ -68,8 +77,8 @@ def test_neither_batches_nor_restarts_change_anything(line: list[InputRecord], d
         if data.draw(st.booleans()):
             parted = saved.restored()
     one, other = header(at_once), header(parted)
-    areas, others = ([(it.name, it.watermark_us, it.silent_since_us) for it in of.areas] for of in (one, other))
-    assert sorted(areas) == sorted(others)
+    times, others = ({it.name: areas.times.of(it.code) for it in areas} for areas in map(areas_of, (at_once, parted)))
+    assert (watermarks_us(at_once), times) == (watermarks_us(parted), others)
     assert (one.clocks, one.totals) == (other.clocks, other.totals)
 
 
@@ -146,13 +155,13 @@ def test_an_area_is_forgotten_when_heartbeats_alone_have_gone_on_for_long_enough
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (b'{"v":1,"heartbeat":true}', "missing required field `received_at_us`"),
-        (b'{"v":1,"heartbeat":false,"received_at_us":0}', "it must be true"),
-        (b'{"v":1,"heartbeat":1,"received_at_us":0}', "Expected `bool`"),
-        (b'{"v":2,"heartbeat":true,"received_at_us":0}', "Invalid enum value 2"),
-        (b'{"v":1,"heartbeat":true,"received_at_us":1.5}', "Expected `int`"),
-        (b'{"v":1,"heartbeat":true,"received_at_us":9223372036854775807}', "Expected `int` <="),
-        (b'{"v":1,"heartbeat":true,"received_at_us":0,"area":"bay","detections":[]}', "unknown field `area`"),
+        (b'{"v":2,"heartbeat":true}', "missing required field `received_at_us`"),
+        (b'{"v":2,"heartbeat":false,"received_at_us":0}', "it must be true"),
+        (b'{"v":2,"heartbeat":1,"received_at_us":0}', "Expected `bool`"),
+        (b'{"v":1,"heartbeat":true,"received_at_us":0}', "Invalid enum value 1"),
+        (b'{"v":2,"heartbeat":true,"received_at_us":1.5}', "Expected `int`"),
+        (b'{"v":2,"heartbeat":true,"received_at_us":9223372036854775807}', "Expected `int` <="),
+        (b'{"v":2,"heartbeat":true,"received_at_us":0,"area":"bay","detections":[]}', "unknown field `area`"),
     ],
 )
 def test_a_heartbeat_that_cannot_be_used_is_a_dead_letter_and_stops_nothing(value: bytes, said: str) -> None:
@@ -165,7 +174,7 @@ def test_a_heartbeat_that_cannot_be_used_is_a_dead_letter_and_stops_nothing(valu
 
 
 def test_a_heartbeat_has_no_key() -> None:
-    beat = record(0, b'{"v":1,"heartbeat":true,"received_at_us":0}')
+    beat = record(0, b'{"v":2,"heartbeat":true,"received_at_us":0}')
     assert reasons(started().push([beat])) == ["malformed_frame"]
 
 

@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from services.ingest.settings import Settings
+from coincide import Histogram
+from services.ingest.settings import IngestSettings
 from tests.services.ingest.building import CLOCK, NOW_US, Ingest, detection
 
 
@@ -15,12 +16,32 @@ def test_one_object_is_stamped_and_published_as_a_frame() -> None:
     assert response.json() == {"accepted": 1, "refused": 0, "received_at_us": NOW_US, "detections": verdicts}
     (frame,) = ingest.publisher.frames
     assert frame.key == b"bay"
-    stamped = {"id": "d1", "sensor": "geo", "stream": "seismic", "template": CLOCK.id, "attributes": {"depth_km": 3.5}}
-    # the template reaches from 2 s before to 1 s after
-    times = {"detected_at_us": NOW_US - 1_000_000, "earliest_us": NOW_US - 3_000_000, "latest_us": NOW_US}
-    templates = {CLOCK.id: {"edges_s": [-2.0, 1.0], "mass": [1.0]}}
-    head = {"v": 1, "area": "bay", "received_at_us": NOW_US, "templates": templates}
-    assert json.loads(frame.value) == {**head, "detections": [{**stamped, **times}]}
+    assert json.loads(frame.value) == {
+        "v": 2,
+        "area": "bay",
+        "received_at_us": NOW_US,
+        "templates": {CLOCK.id: {"edges_s": [-2.0, 1.0], "mass": [1.0]}},
+        "stamps": [{"sensor": "geo", "stream": "seismic", "template": CLOCK.id}],
+        "detections": {
+            "stamp": [0],
+            "detected_at_us": [NOW_US - 1_000_000],
+            "id": ["d1"],
+            "attributes": [{"depth_km": 3.5}],
+        },
+    }
+
+
+def test_detections_share_stamps_and_name_no_attributes_where_none_has_any() -> None:
+    ingest, loose = Ingest(), {"uncertainty": {"sigma_s": 0.5}}
+    of_both = {"sensor": "both", "stream": "seismic"}
+    response = ingest.post_items(detection(), detection(**loose), detection(**of_both), detection(**loose), detection())
+    assert response.status_code == 202
+    (frame,) = ingest.publisher.frames
+    written = json.loads(frame.value)
+    assert written["detections"]["stamp"] == [0, 1, 2, 1, 0]
+    assert [stamp["template"] for stamp in written["stamps"]] == [CLOCK.id, Histogram.normal(0.5).id, CLOCK.id]
+    assert written["templates"].keys() == {CLOCK.id, Histogram.normal(0.5).id}
+    assert "attributes" not in written["detections"]
 
 
 def test_arrays_ndjson_and_gzip_say_the_same() -> None:
@@ -38,7 +59,7 @@ def test_frames_are_grouped_by_area_and_verdicts_keep_the_order() -> None:
     items = [detection(id="a"), detection(sensor="imb", id="b"), detection(sensor="nobody"), detection(id="c")]
     verdicts = ingest.post_items(*items).json()["detections"]
     assert [(each["index"], each.get("id")) for each in verdicts] == [(0, "a"), (1, "b"), (2, None), (3, "c")]
-    assert {frame.key: frame.indices for frame in ingest.publisher.frames} == {b"bay": [0, 3], b"sn1987a": [1]}
+    assert {frame.key: [*frame.indices] for frame in ingest.publisher.frames} == {b"bay": [0, 3], b"sn1987a": [1]}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +108,7 @@ def test_before_the_registry_is_read_no_sensor_is_called_unknown() -> None:
 
 
 def test_too_many_items_are_413_before_any_is_taken() -> None:
-    ingest = Ingest(Settings(max_detections_per_post=2))
+    ingest = Ingest(IngestSettings(max_detections_per_post=2))
     assert ingest.post_items(*[detection()] * 3).status_code == 413
     assert ingest.post_items(*[detection()] * 2).status_code == 202
 

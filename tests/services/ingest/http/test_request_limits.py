@@ -7,17 +7,18 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
 from starlette.requests import Request
 
 from services.common.problem import Problem
-from services.ingest.http.request_limits import BoundedHttpProtocol, inflate, read_body
-from services.ingest.settings import Settings
+from services.ingest.http.request_limits import BoundedHttpProtocol, OneWriteTransport, inflate, read_body
+from services.ingest.settings import IngestSettings
 from tests.services.ingest.building import Ingest
 
-SETTINGS = Settings(max_body_bytes=2048, body_timeout_s=0.2)
+SETTINGS = IngestSettings(max_body_bytes=2048, body_timeout_s=0.2)
 GZIP = {"content_encoding": "gzip"}
 
 
@@ -142,3 +143,31 @@ def test_endless_headers_are_cut_off(port: int, endless: bytes) -> None:
 def test_a_long_body_is_no_header(port: int) -> None:
     head = b"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n" + CLOSE
     assert asyncio.run(answer(port, head + b" " * 200_000)).startswith(b"HTTP/1.1 400")
+
+
+def written(*parts: bytes, closed: bool = False) -> list[bytes]:
+    """Return what a connection is given to write."""
+    connection = Mock()
+    transport = OneWriteTransport(connection)
+    for part in parts:
+        transport.write(part)
+    if closed:
+        transport.close()
+        connection.close.assert_called_once_with()
+    return [call.args[0] for call in connection.write.call_args_list]
+
+
+def test_the_head_of_an_answer_goes_out_with_its_body() -> None:
+    head, again = b"HTTP/1.1 202 Accepted\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert written(head, b"{}", head, b"") == [head + b"{}", head]
+    assert written(head) == []
+    assert written(head, closed=True) == [head]
+    assert written(again) == [again]  # the body would never come
+    assert written(head, head) == [head + head]  # a body that looks like a head
+
+
+def test_a_gateway_that_asks_whether_to_go_on_is_told_at_once(port: int) -> None:
+    head = b"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\n" + CLOSE
+    received = asyncio.run(answer(port, head, b"x", pause_s=0.1))
+    assert received.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400")
+    assert received.endswith(b"}")

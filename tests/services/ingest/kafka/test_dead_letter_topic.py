@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from services.ingest.settings import Settings
+from services.ingest.settings import IngestSettings
 from tests.services.ingest.building import NOW_US, Ingest, detection
 
 
@@ -46,7 +46,7 @@ def test_dead_letters_are_short_whatever_the_item(body: bytes) -> None:
 
 @pytest.mark.parametrize(("per_s", "least", "most"), [(2.0, 10, 12), (0.0, 0, 0)])
 def test_the_rate_is_bounded_and_what_is_dropped_is_counted(per_s: float, least: int, most: int) -> None:
-    ingest = Ingest(Settings(dead_letters_per_s=per_s))
+    ingest = Ingest(IngestSettings(dead_letters_per_s=per_s))
     response = ingest.post_items(*[detection(sensor=f"nobody-{n}") for n in range(100)])
     assert len(response.json()["detections"]) == 100
     assert least <= (sent := len(ingest.publisher.dead_letters)) <= most  # 5 s worth, and the test may take a moment

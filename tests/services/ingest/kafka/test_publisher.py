@@ -155,7 +155,7 @@ async def test_a_heartbeat_goes_to_each_partition_without_a_key_and_fusion_reads
     value = producer.sent[0][2]
     where_and_when = [{"partition": part, "timestamp_ms": NOW_US // 1000} for part in range(3)]
     assert producer.sent == [("coincide.detections", None, value, each) for each in where_and_when]
-    assert json.loads(value) == {"v": 1, "heartbeat": True, "received_at_us": NOW_US}
+    assert json.loads(value) == {"v": 2, "heartbeat": True, "received_at_us": NOW_US}
     assert heartbeat_us(InputRecord("detections", 7, 0, None, value)) == NOW_US
 
 

@@ -5,13 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import Histogram
-from services.ingest.settings import Settings
+from services.common.content_ids import content_id
+from services.ingest.settings import IngestSettings
+from services.ingest.stamping.posted import attributes_json
 from services.ingest.stamping.stamp import default_id
 from tests.services.ingest.building import NOW_US, Ingest, detection
 
 
 def stamped(sigma_digits: int | None = None, **members: Any) -> dict[str, Any]:
-    ingest = Ingest(Settings(sigma_digits=sigma_digits))
+    ingest = Ingest(IngestSettings(sigma_digits=sigma_digits))
     response = ingest.post_items(detection(**members))
     assert response.status_code == 202, response.text
     (only,) = ingest.publisher.detections
@@ -41,14 +43,17 @@ def test_a_given_id_is_kept_and_a_missing_one_follows_the_content() -> None:
 
 def test_the_default_id_never_changes() -> None:
     """A changed id would make every retry across an upgrade a new detection."""
-    assert default_id("imb", "neutrino", 541_064_141_374_000, {}, None) == "h-64f742689bbf8c3a776913e0053c7f18"
+    assert default_id("imb", "neutrino", 541_064_141_374_000, b"{}", None) == "h-64f742689bbf8c3a776913e0053c7f18"
 
 
 @given(st.dictionaries(st.text("abc", max_size=2), st.integers(-9, 9), max_size=4), st.randoms())
-def test_the_default_id_does_not_see_the_order_of_keys(attributes: dict[str, int], random: Any) -> None:
+def test_the_default_id_is_that_of_the_content_and_does_not_see_the_order_of_keys(
+    attributes: dict[str, int], random: Any
+) -> None:
     shuffled = list(attributes.items())
     random.shuffle(shuffled)
-    assert default_id("a", "b", 1, attributes, None) == default_id("a", "b", 1, dict(shuffled), None)
+    made = default_id("a", "b", 1, attributes_json(dict(shuffled)), None)
+    assert made == content_id("h", ("a", "b", 1, attributes, None))
 
 
 @pytest.mark.parametrize(
@@ -68,8 +73,7 @@ def test_an_event_s_own_uncertainty_replaces_the_template(uncertainty: dict[str,
     ingest.post_items(detection(uncertainty=uncertainty))
     (only,) = ingest.publisher.detections
     assert only["template"] == template.id
-    assert only["earliest_us"] == NOW_US - 1_000_000 + template.earliest_us
-    assert only["latest_us"] == NOW_US - 1_000_000 + template.latest_us
+    assert only["detected_at_us"] == NOW_US - 1_000_000
     assert f'"{template.id}":{{"edges_s"'.encode() in ingest.publisher.frames[0].value
 
 
@@ -80,7 +84,7 @@ def test_a_sigma_is_rounded_up_where_that_is_asked_for(digits: int | None, sigma
 
 def test_bounds_are_facts_and_stay_as_they_are() -> None:
     uncertainty = {"earliest": NOW_US - 3_250_000, "latest": NOW_US}
-    assert stamped(1, uncertainty=uncertainty)["earliest_us"] == NOW_US - 3_250_000
+    assert stamped(1, uncertainty=uncertainty)["template"] == Histogram.uniform(-2.25, 1).id
 
 
 def test_own_uncertainty_helps_a_sensor_whose_template_is_too_long() -> None:
