@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pyspark
 
 from deploy.local.java import Java, find_java
-from deploy.local.machine import HERE, RUNTIME, LocalError, exit_with
+from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, exit_with
 
 IVY_FILE = HERE / "ivy.xml"
 #: ``sha256  conf/name.jar``, one line for each jar that ``ivy.xml`` resolves to.
@@ -66,21 +66,23 @@ def _replace(folder: Path, java: Java, runtime: Path) -> None:
     """Fetch into a folder beside ``folder`` and put it in place only when it is whole."""
     fresh = folder.with_name("jars.fetching")
     shutil.rmtree(fresh, ignore_errors=True)
-    _run_ivy(java, fresh, runtime / "logs" / "ivy.log")
-    _verify(fresh)
+    run_ivy(java, IVY_FILE, ["broker", "spark"], fresh, runtime / "logs" / "ivy.log")
+    verify(fresh, CHECKSUMS)
     (fresh / "complete").write_text(_wanted(), encoding="ascii")
     shutil.rmtree(folder, ignore_errors=True)
     fresh.rename(folder)
 
 
-def _run_ivy(java: Java, folder: Path, log: Path) -> None:
+def run_ivy(java: Java, ivy_file: Path, confs: list[str], folder: Path, log: Path) -> None:
+    """Fetch what ``ivy_file`` names into ``folder``, a folder below it for each of ``confs``."""
     [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
     # the machine's own Java knows its authorities
     trust = _trust_options(java.packaged, java.home) if java.packaged else []
-    command = [str(java.executable), *trust, "-jar", str(ivy), "-ivy", str(IVY_FILE), "-confs", "broker", "spark"]
+    command = [str(java.executable), *trust, "-jar", str(ivy), "-ivy", str(ivy_file), "-confs", *confs]
     command += ["-types", "jar", "bundle", "-retrieve", f"{folder}/[conf]/[artifact]-[revision].[ext]"]
     log.parent.mkdir(parents=True, exist_ok=True)
-    print("Fetching the jars that deploy/local/ivy.xml names ", end="", flush=True)
+    named = ivy_file.relative_to(ROOT)
+    print(f"Fetching the jars that {named} names ", end="", flush=True)
     with (
         log.open("w", encoding="utf-8") as copy,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy_process,
@@ -91,8 +93,7 @@ def _run_ivy(java: Java, folder: Path, log: Path) -> None:
     print()
     if ivy_process.returncode != 0:
         raise LocalError(
-            "the jars that deploy/local/ivy.xml names could not be fetched: is the network reachable? "
-            f"What Ivy said is in {log}"
+            f"the jars that {named} names could not be fetched: is the network reachable? What Ivy said is in {log}"
         )
 
 
@@ -114,19 +115,20 @@ def _trust_options(packaged: Path, folder: Path) -> list[str]:
     return [f"-Djavax.net.ssl.trustStore={store}"]
 
 
-def _checksums() -> dict[str, str]:
+def read_checksums(written: Path) -> dict[str, str]:
     """Return the expected sha256, in hexadecimal, of each jar by its path below the folder."""
-    lines = CHECKSUMS.read_text(encoding="ascii").splitlines()
+    lines = written.read_text(encoding="ascii").splitlines()
     return {path: digest for digest, path in (line.split(maxsplit=1) for line in lines)}
 
 
-def _verify(folder: Path) -> None:
+def verify(folder: Path, written: Path) -> None:
+    """Raise a `LocalError` unless the jars below ``folder`` are those whose checksums are in the file ``written``."""
     jars = folder.glob("*/*.jar")
     came = {str(jar.relative_to(folder)): hashlib.sha256(jar.read_bytes()).hexdigest() for jar in jars}
-    expected = _checksums()
+    expected = read_checksums(written)
     wrong = sorted(path for path in came.keys() | expected.keys() if came.get(path) != expected.get(path))
     if wrong:
-        raise LocalError(f"{len(wrong)} jars are not those of deploy/local/jars.sha256, {wrong[0]} for one: refused")
+        raise LocalError(f"{len(wrong)} jars are not those of {written}, {wrong[0]} for one: refused")
 
 
 def _main() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Self
 
 from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
-from services.alerting.settings import Settings as AlertingSettings
+from services.alerting.settings import AlertingSettings
 from services.common.settings import SettingsError, load_settings
-from services.ingest.settings import Settings as IngestSettings
+from services.ingest.settings import IngestSettings
 from spark_jobs.settings import FusionSettings
 
 #: The kernel's limit is 108 bytes with the final NUL, and supervisor first binds to the name with a pid appended.

@@ -5,10 +5,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from coincide.sliding.choice import SlidingCosts
 
 PREFIX = "coincide_fusion_"
 SCHEMES = ("eager", "lazy")
@@ -123,6 +127,14 @@ class StatusMetrics(Collector):
             if marks:
                 lag.add_metric([name], self._clock_s() - pick(marks) / 1e6)
         return lag
+
+
+def export_unit_costs(costs: SlidingCosts, registry: CollectorRegistry) -> None:
+    """Show what the job goes by when it chooses between eager and lazy."""
+    sentence = "CPU time of one operation of coalescing, measured as the job started; the choice of schemes goes by it."
+    gauge = Gauge(PREFIX + "coalescing_unit_seconds", sentence, ["operation"], registry=registry)
+    for operation, seconds in asdict(costs).items():
+        gauge.labels(operation=operation).set(seconds)
 
 
 def _sum(shards: Statuses, part: str, name: str) -> float:

@@ -22,7 +22,7 @@ from spark_jobs.job.checkpoint import (
     open_checkpoint,
     refuse_unfit,
 )
-from spark_jobs.job.core_metrics import StatusMetrics
+from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
 from spark_jobs.job.dataflow import stateful_query
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.processor import CoreFactory
@@ -54,6 +54,7 @@ class FusionJob:
         self._status = StatusMetrics()
         self._registry.register(self._status)
         self._lag = Lag(self._registry)
+        export_unit_costs(cores.costs, self._registry)
 
     def run(self, *, rebuild: bool) -> None:
         """Run until stopped; a Settings-, Lock-, Checkpoint- or SessionError says in one sentence why it cannot."""

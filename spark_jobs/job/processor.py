@@ -1,21 +1,26 @@
 """The stateful operator: Spark around one `FusionCore` per shard."""
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Protocol
 
 import pandas as pd
 from msgspec import Struct, field
 from msgspec.json import decode, encode
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from coincide import Stream
+from coincide.sliding.choice import TYPICAL, SlidingCosts
 from spark_jobs.core.fusion_core import NOBODY, FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of
 from spark_jobs.job.control_ahead import ControlAhead
+from spark_jobs.readings.sliding_queries import cheapest_by
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
@@ -26,16 +31,22 @@ OUTPUT_SCHEMA = "topic string, key binary, value binary"
 
 OUTPUT_COLUMNS = ["topic", "key", "value"]
 
-HEADER_SCHEMA = "version bigint, header binary"
-"""The core's header, and a number that every batch of a shard raises by one."""
+STATE = "shard"
+STATE_KEY = StructType([StructField("kind", StringType()), StructField("number", IntegerType())])
+STATE_VALUE = StructType([StructField("content", BinaryType())])
+"""All state of a shard is one map: every batch declares its state anew, which costs milliseconds a variable. These are
+types and no text, which the Python worker would send to the Java process to be parsed, four times a batch."""
 
-SLOT_KEY_SCHEMA = "slot int"
-SLOT_SCHEMA = "bytes binary"
-"""One slot of the core's journal."""
+SLOT = "slot"
+"""Kind of a slot of the core's journal."""
 
-CHUNK_KEY_SCHEMA = "chunk int"
-CHUNK_SCHEMA = "bytes binary"
-"""One chunk of the records that were left to a later batch."""
+CHUNK = "chunk"
+"""Kind of a chunk of the records that were left to a later batch."""
+
+HEADER = ("header", 0)
+"""Key of the core's header, which stands behind the 8 bytes of a number that every batch of a shard raises by one."""
+
+_VERSION_BYTES = 8
 
 DEFERRALS = "deferrals"
 """Role of the topic that a batch writes to when it leaves records, so that Spark goes on at once."""
@@ -47,14 +58,16 @@ class FusionCores:
 
     streams: Mapping[str, Stream]
     limits: Limits
+    costs: SlidingCosts = TYPICAL  # by which they choose how to coalesce readings; no answer depends on them
 
     def create(self, shard: int) -> FusionCore:
         """Return the empty core of ``shard``."""
-        return FusionCore(self.streams, self.limits, shard, clock_s=time.monotonic)
+        return FusionCore(self.streams, self.limits, shard, cheapest_by(self.costs), time.monotonic)
 
     def restore(self, shard: int, header: bytes, slots: Iterable[bytes]) -> FusionCore:
         """Return the core of ``shard`` that ``header`` and ``slots`` were written from; StateError if they disagree."""
-        return FusionCore.restore(self.streams, self.limits, shard, header, slots, time.monotonic)
+        choose = cheapest_by(self.costs)
+        return FusionCore.restore(self.streams, self.limits, shard, header, slots, choose, time.monotonic)
 
 
 class Core(Protocol):
@@ -76,6 +89,10 @@ class Core(Protocol):
 class CoreFactory(Protocol):
     """Makes cores; pickled once per query, so it holds settings and no state."""
 
+    @property
+    def costs(self) -> SlidingCosts:
+        """The unit costs by which its cores choose how to coalesce readings."""
+
     def create(self, shard: int) -> Core:
         """Return the empty core of ``shard``."""
 
@@ -95,9 +112,25 @@ class LiveShard:
 
 
 # Python workers outlive a batch, so the core stays in memory; Spark's state is the truth. A core is used again only
-# if it is at exactly the version and header that the state store has, else it is rebuilt from the state.
+# if it is at exactly the version and header that the state store has, else it is rebuilt from the state. The bytes are
+# those two, as they were written.
 _cached_shards: dict[tuple[str, int], tuple[bytes, LiveShard]] = {}
 _cached_ahead: dict[str, ControlAhead] = {}
+
+BATCHES_UNTIL_THAW = 2_000
+_batches = count(1)
+
+
+def spare_the_cores_collection() -> None:
+    """Leave all that lives out of the garbage collections to come; now and then let them look at all of it again.
+
+    Python's daemon of pyspark collects garbage after every task. That would walk whatever the cores keep: half a second
+    with 100,000 areas. It comes after a collection, so next to nothing but what is in use is left out.
+    """
+    if next(_batches) % BATCHES_UNTIL_THAW:
+        gc.freeze()
+    else:
+        gc.unfreeze()
 
 
 class FusionProcessor(StatefulProcessor):
@@ -118,10 +151,8 @@ class FusionProcessor(StatefulProcessor):
         self._look_ahead = look_ahead
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state: one header, a ring of journal slots, and the backlog."""
-        self._header = handle.getValueState("header", HEADER_SCHEMA)
-        self._slots = handle.getMapState("slots", SLOT_KEY_SCHEMA, SLOT_SCHEMA)
-        self._chunks = handle.getMapState("backlog", CHUNK_KEY_SCHEMA, CHUNK_SCHEMA)
+        """Declare the state: the header, the journal's slots and the chunks of the backlog."""
+        self._state = handle.getMapState(STATE, STATE_KEY, STATE_VALUE)
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -130,6 +161,7 @@ class FusionProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: ARG002, N803
     ) -> Iterator[pd.DataFrame]:
         """Push one batch, which comes in chunks of 10,000 rows in no order, part by part; leave what is too much."""
+        spare_the_cores_collection()
         number = self._shard_of_key[key[0]]
         shard, ahead = self._load(number), self._ahead()
         parts, answers = BatchParts(after_flood=shard.after_flood), pd.DataFrame(columns=OUTPUT_COLUMNS)
@@ -164,33 +196,39 @@ class FusionProcessor(StatefulProcessor):
 
     def _load(self, number: int) -> LiveShard:
         cached = _cached_shards.pop((self._checkpoint_id, number), None)
-        stored = self._header.get()
+        stored = self._state.getValue(HEADER)
         if stored is None:
             return LiveShard(0, self._cores.create(number), Backlog())
-        version, header = stored[0], bytes(stored[1])
-        if cached and (cached[1].version, cached[0]) == (version, header):
+        header = bytes(stored[0])
+        if cached and cached[0] == header:
             return cached[1]
-        core = self._cores.restore(number, header, (bytes(slot[0]) for slot in self._slots.values()))
-        chunks = {key[0]: bytes(chunk[0]) for key, chunk in self._chunks.iterator()}
-        return LiveShard(version, core, Backlog(chunks))
+        return self._restored(number, header)
+
+    def _restored(self, number: int, stored_header: bytes) -> LiveShard:
+        kept: dict[str, dict[int, bytes]] = {SLOT: {}, CHUNK: {}}
+        for (kind, position), (content,) in self._state.iterator():
+            kept.setdefault(kind, {})[position] = bytes(content)
+        version, header = stored_header[:_VERSION_BYTES], stored_header[_VERSION_BYTES:]
+        core = self._cores.restore(number, header, kept[SLOT].values())
+        return LiveShard(int.from_bytes(version), core, Backlog(kept[CHUNK]))
 
     def _save_slots(self, core: Core) -> None:
-        for slot in core.dropped_slots():
-            self._slots.removeKey((slot,))
-        for slot, content in core.journal().items():
-            self._slots.updateValue((slot,), (content,))
+        for number in core.dropped_slots():
+            self._state.removeKey((SLOT, number))
+        for number, content in core.journal().items():
+            self._state.updateValue((SLOT, number), (content,))
 
     def _save_backlog(self, backlog: Backlog, left: Sequence[InputRecord]) -> None:
         written, dropped = backlog.replace(left)
         for number in dropped:
-            self._chunks.removeKey((number,))
+            self._state.removeKey((CHUNK, number))
         for number, content in written.items():
-            self._chunks.updateValue((number,), (content,))
+            self._state.updateValue((CHUNK, number), (content,))
 
     def _save_header(self, number: int, shard: LiveShard) -> None:
         shard.version += 1
-        header = shard.core.header()
-        self._header.update((shard.version, header))
+        header = shard.version.to_bytes(_VERSION_BYTES) + shard.core.header()
+        self._state.updateValue(HEADER, (header,))
         _cached_shards[self._checkpoint_id, number] = (header, shard)
 
     def _answers(self, output: Output) -> pd.DataFrame:

@@ -22,7 +22,7 @@ _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 FIXED_PROPERTIES = {
-    # The default manager asks Hadoop's FileContext, which forks a process for every file: 390 ms a batch, not 200.
+    # The default manager asks Hadoop's FileContext, which starts two processes for every file: 390 ms a batch, not 200.
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
     # transformWithState needs RocksDB; a changelog writes what changed instead of a snapshot per batch.
     "spark.sql.streaming.stateStore.providerClass": (
@@ -33,6 +33,9 @@ FIXED_PROPERTIES = {
     "spark.python.unix.domain.socket.enabled": "true",
     # Adaptive execution plans every batch again and would merge the shards' partitions.
     "spark.sql.adaptive.enabled": "false",
+    # A batch has tens of rows, one for each frame: to generate code for every projection of it, anew in every batch,
+    # takes longer than to interpret them all. Whole stages are compiled once and found again, which interpreting loses.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # A batch without new records would only repeat the last one's work.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # A batch is milliseconds of driver work many times a second: compiling it to the utmost and collecting garbage in
@@ -117,7 +120,24 @@ def spark_properties(settings: FusionSettings) -> dict[str, str]:
         "spark.driver.bindAddress": settings.driver_bind_address,
         "spark.driver.memory": settings.driver_memory,
         "spark.jars": ",".join(str(jar) for jar in connector_jars(settings.jars_path)),
+        **local_files(settings),
         **settings.spark_conf,
+    }
+
+
+def local_files(settings: FusionSettings) -> dict[str, str]:
+    """Return the properties by which a job on one machine writes files without starting a process for each.
+
+    Without its native library, which pyspark has not, Hadoop runs `chmod` for every file that it creates: six times a
+    batch. This class does it within Java. Spark's launcher needs it, too, so it stands on the class path from the
+    beginning. The workers of a cluster have no such path, so there is none of it on a cluster.
+    """
+    jars = sorted(settings.jars_path.absolute().glob("hadoop-bare-naked-local-fs-*.jar"))
+    if not jars or not settings.master.startswith("local"):
+        return {}
+    return {
+        "spark.driver.extraClassPath": str(jars[-1]),
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     }
 
 

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from deploy.local.machine import ROOT
-from services.alerting.settings import Settings as AlertingSettings
+from services.alerting.settings import AlertingSettings
 from services.common.settings import load_settings
-from services.ingest.settings import Settings as IngestSettings
+from services.ingest.settings import IngestSettings
 from spark_jobs.settings import FusionSettings
 
 DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))

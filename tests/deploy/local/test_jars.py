@@ -13,9 +13,10 @@ import pytest
 from deploy.local import jars
 from deploy.local.jars import CHECKSUMS, IVY_FILE, ensure_jars
 from deploy.local.java import Java, find_java
-from deploy.local.machine import LocalError
+from deploy.local.machine import ROOT, LocalError
 from tests.deploy.local.test_java import launcher
 
+PEERS = ROOT / "benchmarks" / "peers_line"
 #: Running it fails, so a test that passes has started no Java.
 NO_JAVA = Java(Path("/nowhere"), 17)
 
@@ -36,30 +37,32 @@ def test_any_other_folder_is_fetched_anew(tmp_path: Path, stamp: str | None) -> 
         ensure_jars(NO_JAVA, tmp_path)
 
 
-def test_every_jar_that_ivy_xml_names_has_a_checksum() -> None:
+@pytest.mark.parametrize(
+    ("ivy_file", "written", "count"), [(IVY_FILE, CHECKSUMS, 7), (PEERS / "ivy.xml", PEERS / "jars.sha256", 1)]
+)
+def test_every_jar_that_ivy_xml_names_has_a_checksum(ivy_file: Path, written: Path, count: int) -> None:
     named = {
         f"{each.attrib['conf'].split('->')[0]}/{each.attrib['name']}-{each.attrib['rev']}.jar"
-        for each in ET.parse(IVY_FILE).iter("dependency")
+        for each in ET.parse(ivy_file).iter("dependency")
     }
-    assert len(named) == 6
-    assert named <= jars._checksums().keys()
+    assert len(named) == count
+    assert named <= jars.read_checksums(written).keys()
 
 
 @pytest.mark.parametrize("change", ["altered", "missing", "surplus"])
-def test_jars_other_than_those_written_down_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
+def test_jars_other_than_those_written_down_are_refused(tmp_path: Path, change: str) -> None:
     (tmp_path / "spark").mkdir()
     for name in ("a.jar", "b.jar"):
         (tmp_path / "spark" / name).write_bytes(name.encode())
     digest = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("a.jar", "b.jar", "c.jar")}
     written = {"altered": ["a.jar", "b.jar"], "missing": ["a.jar", "b.jar", "c.jar"], "surplus": ["a.jar"]}[change]
-    monkeypatch.setattr(jars, "_checksums", lambda: {f"spark/{name}": digest[name] for name in written})
+    checksums = tmp_path / "jars.sha256"
+    checksums.write_text("".join(f"{digest[name]}  spark/{name}\n" for name in written))
     if change == "altered":
         (tmp_path / "spark" / "b.jar").write_bytes(b"other")
     culprit = "c.jar" if change == "missing" else "b.jar"
     with pytest.raises(LocalError, match=rf"^1 jars are not those of .*, spark/{re.escape(culprit)} for one: refused$"):
-        jars._verify(tmp_path)
+        jars.verify(tmp_path, checksums)
 
 
 def test_no_network_is_one_sentence_that_names_the_log(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from supervisor.options import ServerOptions
 from deploy.local.layout import Layout
 from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is_free
 from deploy.local.system import HARBOUR, PROCESSES, _owner_of
-from services.alerting.settings import Settings as AlertingSettings
+from services.alerting.settings import AlertingSettings
 from services.common.settings import load_settings
-from services.ingest.settings import Settings as IngestSettings
+from services.ingest.settings import IngestSettings
 from spark_jobs.settings import FusionSettings
 
 ODD_NAMES = ["plain", "a b", "it's", "100%", "a: b", "a #b", "größe"]

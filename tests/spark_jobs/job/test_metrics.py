@@ -5,14 +5,17 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from prometheus_client import CollectorRegistry
-from pyspark.sql.streaming.listener import QueryIdleEvent, QueryProgressEvent, StreamingQueryProgress
+from pyspark.sql.streaming.listener import QueryIdleEvent
 
+from coincide.sliding.choice import TYPICAL
 from services.common.settings import SettingsError
-from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
-from spark_jobs.job.core_metrics import StatusMetrics
+from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets, _ProgressAsText
+from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.restarts import Liveliness
 
@@ -29,7 +32,7 @@ OPERATOR = {
 }
 RUN = {"id": "6cf6846a-9154-48b9-b915-09ddf0f6fbda", "runId": "3ccbe2cd-6636-49c1-8fa6-ad24c740a60a"}
 RUN["timestamp"] = "2026-01-01T00:00:00.000Z"
-BATCH = {"batchId": 7, "batchDuration": 240, "numInputRows": 20, "durationMs": {"triggerExecution": 240}, **RATES}
+BATCH = {"batchId": 7, "batchDuration": 240, "numInputRows": 20, "durationMs": {"addBatch": 200}, **RATES}
 PROGRESS = {
     **RUN,
     **BATCH,
@@ -38,7 +41,7 @@ PROGRESS = {
     "stateOperators": [OPERATOR],
     "sources": [
         {"description": topic, "numInputRows": 20, **RATES, "metrics": {}, "endOffset": end, **OTHER_OFFSETS}
-        for topic, end in [("detections", '{"detections":{"0":12,"1":8}}'), ("queries", None)]
+        for topic, end in [("detections", {"detections": {"0": 12, "1": 8}}), ("queries", None)]
     ],
     "sink": {"description": "kafka", "numOutputRows": 3, "metrics": {}},
     "observedMetrics": {},
@@ -58,12 +61,15 @@ def liveliness() -> Liveliness:
 def test_a_batch_is_counted_and_is_a_sign_of_life(registry: CollectorRegistry, liveliness: Liveliness) -> None:
     processed: list[Offsets] = []
     listener = BatchListener(BatchMetrics(registry), liveliness, processed.append)
-    listener.onQueryProgress(QueryProgressEvent(StreamingQueryProgress.fromJson(PROGRESS)))
+    _ProgressAsText(listener).onQueryProgress(Mock(json=lambda: json.dumps({"progress": PROGRESS})))
     assert liveliness.why_not_ready() is None
     assert processed == [{"detections": {"0": 12, "1": 8}}]
     expected = {"batches_total": 1, "input_records_total": 20, "batch_seconds_sum": 0.24, "state_rows": 17}
     expected |= {"state_bytes": 20784, "state_memory_bytes": 3785380}
     assert {name: registry.get_sample_value(f"coincide_fusion_{name}") for name in expected} == expected
+    parts = {"addBatch": 0.2, "stateUpdates": 0.001}
+    name = "coincide_fusion_batch_part_seconds_total"
+    assert {part: registry.get_sample_value(name, {"part": part}) for part in parts} == parts
 
 
 def test_an_idle_query_is_ready(registry: CollectorRegistry, liveliness: Liveliness) -> None:
@@ -118,6 +124,11 @@ def test_how_readings_are_coalesced_is_told_by_query(registry: CollectorRegistry
     assert value("coincide_fusion_episodes_total", {"query": "hot"}) == 6
     assert [value("coincide_fusion_coalescing_shards", each) for each in (eager, lazy)] == [1, 2]
     assert [value("coincide_fusion_coalescing_slide_seconds", each) for each in (eager, lazy)] == [0.003, 0.004]
+
+
+def test_what_the_choice_goes_by_is_shown(registry: CollectorRegistry) -> None:
+    export_unit_costs(replace(TYPICAL, merge=0.25), registry)
+    assert registry.get_sample_value("coincide_fusion_coalescing_unit_seconds", {"operation": "merge"}) == 0.25
 
 
 def test_what_queries_cost_is_summed(registry: CollectorRegistry, metrics: StatusMetrics) -> None:

@@ -1,5 +1,6 @@
 """The stateful operator without a JVM: Spark's own tester holds the state."""
 
+import gc
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,9 @@ import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from coincide.sliding.choice import TYPICAL, SlidingCosts
 from spark_jobs.core.fusion_core import NOBODY
+from spark_jobs.job import processor as processor_module
 from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import FusionProcessor
@@ -53,6 +56,7 @@ class RecordingCore:
 
 @dataclass
 class RecordingCores:
+    costs: SlidingCosts = TYPICAL
     restored: list[tuple[int, bytes, list[bytes]]] = field(default_factory=list)
     stopped: list[Mapping[str, int]] = field(default_factory=list)  # that the cores were told, part by part
 
@@ -85,6 +89,10 @@ def batch(*values: bytes, start: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["role", "partition", "offset", "key", "value"])
 
 
+def slots(tester: TwsTester) -> list[int]:
+    return sorted(number for kind, number in tester.peekMapState("shard", 0) if kind == "slot")
+
+
 def written(frame: pd.DataFrame) -> list[tuple[str, bytes, bytes]]:
     return [tuple(row) for row in frame.itertuples(index=False)]
 
@@ -97,6 +105,19 @@ def test_matches_episodes_dead_letters_and_status_go_to_their_topics(tester: Tws
         ("d", b"", b"dead"),
         ("s", b"status", status(1)),
     ]
+
+
+def test_what_lives_is_left_out_of_collections_and_looked_at_again_now_and_then(
+    tester: TwsTester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor_module, "BATCHES_UNTIL_THAW", 3)
+    monkeypatch.setattr(processor_module, "_batches", itertools.count(1))
+    frozen = []
+    for offset in range(4):
+        tester.testInPandas(0, batch(b"x", start=offset))
+        frozen.append(gc.get_freeze_count() > 0)
+    gc.unfreeze()
+    assert frozen == [True, True, False, True]
 
 
 def test_all_chunks_of_a_batch_are_one_push(tester: TwsTester, processor: FusionProcessor) -> None:
@@ -115,7 +136,7 @@ def test_a_batch_of_many_bytes_is_pushed_in_parts_and_tells_its_status_once(
     assert [each[0] for each in written(first)] == ["m", "e", "d"]
     assert written(second)[0] == ("m", b"area", b"x+y+z")
     assert written(second)[-1] == ("s", b"status", status(2))
-    assert sorted(tester.peekMapState("slots", 0)) == [(1,), (2,)]
+    assert slots(tester) == [1, 2]
     assert written(tester.testInPandas(0, batch(b"w")))[0][2] == b"x+y+z+w"
 
 
@@ -141,11 +162,9 @@ def test_each_shard_has_a_core_that_stays_in_memory_between_batches(tester: TwsT
 def test_a_core_ahead_of_the_state_is_thrown_away(tester: TwsTester, cores: RecordingCores) -> None:
     """A task that failed after its push has left a core that knows rows which the state does not."""
     tester.testInPandas(0, batch(b"x"))
-    committed = tester.peekValueState("header", 0), tester.peekMapState("slots", 0)
-    assert committed[0] is not None
+    committed = tester.peekMapState("shard", 0)
     tester.testInPandas(0, batch(b"lost"))
-    tester.updateValueState("header", 0, committed[0])
-    tester.updateMapState("slots", 0, committed[1])
+    tester.updateMapState("shard", 0, committed)
     assert written(tester.testInPandas(0, batch(b"y")))[0][2] == b"x+y"
     assert cores.restored == [(0, b"1", [b"x"])]
 
@@ -155,7 +174,7 @@ def test_another_worker_goes_on_from_the_state(
 ) -> None:
     for value in (b"x", b"y", b"z"):
         tester.testInPandas(0, batch(value))
-    assert sorted(tester.peekMapState("slots", 0)) == [(2,), (3,)]  # slot 1 was dropped with batch 3
+    assert slots(tester) == [2, 3]  # slot 1 was dropped with batch 3
     processor._checkpoint_id += "-seen-by-nobody"
     tester.testInPandas(0, batch(b"w"))
     assert cores.restored == [(0, b"3", [b"y", b"z"])]
@@ -168,7 +187,7 @@ def test_what_is_left_is_kept_and_told_and_goes_on_with_the_next_batch(
     out = written(tester.testInPandas(0, batch(b"x", b"y", b"z")))
     assert out[0] == ("m", b"area", b"x")
     assert out[-1] == ("later", b"shard-0", b'{"v":1,"shard":0,"records":2,"bytes":2}')
-    assert len(tester.peekMapState("backlog", 0)) == 1
+    assert ("chunk", 0) in tester.peekMapState("shard", 0)
 
     wake_up = batch(b"{}").assign(role="deferrals")
     assert written(tester.testInPandas(0, wake_up))[0] == ("m", b"area", b"x+y")
@@ -176,4 +195,4 @@ def test_what_is_left_is_kept_and_told_and_goes_on_with_the_next_batch(
     out = written(tester.testInPandas(0, wake_up))
     assert out[0] == ("m", b"area", b"x+y+z")
     assert [each[0] for each in out] == ["m", "e", "d", "s"]
-    assert tester.peekMapState("backlog", 0) == {}
+    assert not [kind for kind, _ in tester.peekMapState("shard", 0) if kind == "chunk"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from services.common.settings import SettingsError, load_settings
-from spark_jobs.job.session import spark_properties, write_archive
+from spark_jobs.job.session import local_files, spark_properties, write_archive
 from spark_jobs.settings import FusionSettings
 
 
@@ -22,6 +22,14 @@ def test_own_properties_win(tmp_path: Path) -> None:
     assert properties["spark.jars"] == f"{tmp_path}/a.jar,{tmp_path}/b.jar"
     assert properties["spark.sql.shuffle.partitions"] == "3"
     assert properties["spark.driver.memory"] == "3g"
+
+
+def test_hadoops_files_are_replaced_on_one_machine_only(tmp_path: Path) -> None:
+    jar = tmp_path / "hadoop-bare-naked-local-fs-0.1.0.jar"
+    assert local_files(FusionSettings(jars_path=tmp_path)) == {}
+    jar.touch()
+    assert local_files(FusionSettings(jars_path=tmp_path, master="spark://host:7077")) == {}
+    assert local_files(FusionSettings(jars_path=tmp_path))["spark.driver.extraClassPath"] == str(jar)
 
 
 def test_missing_jars_are_one_sentence(tmp_path: Path) -> None:
