@@ -66,24 +66,22 @@ def _frame(rng: np.random.Generator, area: int, turn: int, span_us: float) -> tu
     start_us = START_US + int(turn * span_us)
     times = (start_us + rng.uniform(0, span_us, FRAME_ROWS)).astype(int).tolist()
     sensors = rng.integers(0, SENSORS_PER_AREA, FRAME_ROWS).tolist()
+    names = [f"area-{area}-sensor-{sensor}" for sensor in range(SENSORS_PER_AREA)]
     frame = {
-        "v": 1,
+        "v": 2,
         "area": f"area-{area}",
         "received_at_us": start_us + int(span_us),
         "templates": {template.id: template.to_json() for template in TEMPLATES},
-        "detections": [
-            {
-                "id": f"h-{area:08x}{turn:08x}{nth:016x}",
-                "sensor": f"area-{area}-sensor-{sensor}",
-                "stream": "seismic" if sensor % 2 else "acoustic",
-                "detected_at_us": time_us,
-                "template": TEMPLATES[sensor].id,
-                "earliest_us": time_us + TEMPLATES[sensor].earliest_us,
-                "latest_us": time_us + TEMPLATES[sensor].latest_us,
-                "attributes": {"amplitude": 0.25, "channel": "HHZ"},
-            }
-            for nth, (time_us, sensor) in enumerate(zip(times, sensors, strict=True))
+        "stamps": [
+            {"sensor": name, "stream": "seismic" if nth % 2 else "acoustic", "template": template.id}
+            for nth, (name, template) in enumerate(zip(names, TEMPLATES, strict=True))
         ],
+        "detections": {
+            "stamp": sensors,
+            "detected_at_us": times,
+            "id": [f"h-{area:08x}{turn:08x}{nth:016x}" for nth in range(FRAME_ROWS)],
+            "attributes": [{"amplitude": 0.25, "channel": "HHZ"}] * FRAME_ROWS,
+        },
     }
     return area % 8, turn * AREAS + area, b"area-%d" % area, msgspec.json.encode(frame)
 

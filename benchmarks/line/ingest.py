@@ -3,6 +3,8 @@
 Load generator, ingest and broker share this machine's cores. Each POST is one gateway's: detections of one of 64 areas.
 Beside it, in the same run, kafka-python sends the same frames to the same broker without any HTTP, with as many in
 flight; the ratio says what HTTP, validation and stamping cost. Wall time.
+
+Then ingest starts anew with 100,000 sensors on the topic: when it is ready, and how much memory it has.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import quantiles
@@ -42,20 +44,34 @@ NAMES = ("ingest", "broker", "generator")
 
 
 class IngestAlone(NamedTuple):
-    """A running broker and ingest, and nothing else; `processes` are theirs, and this one as "generator"."""
+    """A running broker and ingest, and nothing else, ready after `ready_s`; this process is the "generator"."""
 
     bootstrap: str
     port: int
     processes: dict[str, psutil.Process]
+    ready_s: float
 
     def used_s(self) -> list[float]:
         """CPU seconds so far, in the order of `NAMES`."""
         return [cpu_seconds(self.processes[name]) for name in NAMES]
 
 
+def one_in_each_area() -> dict[str, Sensor]:
+    """Return a sensor in each area."""
+    streams, ids = {"seismic": Histogram.normal(sigma_s=0.5)}, [f"sensor-{n:03d}" for n in range(AREAS)]
+    return {name: Sensor(name, f"area-{n:02d}", streams) for n, name in enumerate(ids)}
+
+
+def many(count: int, templates: int) -> dict[str, Sensor]:
+    """Return so many sensors in 10,000 areas, with so many templates in all."""
+    streams = [{"seismic": Histogram.normal(sigma_s=0.1 + n / templates)} for n in range(templates)]
+    ids = [f"sensor-{n:06d}" for n in range(count)]
+    return {name: Sensor(name, f"area-{n % 10_000:05d}", streams[n % templates]) for n, name in enumerate(ids)}
+
+
 @contextmanager
-def ingest_alone(folder: Path) -> Iterator[IngestAlone]:
-    """Run a broker with topics and a sensor in each area, and ingest."""
+def ingest_alone(folder: Path, sensors: Mapping[str, Sensor]) -> Iterator[IngestAlone]:
+    """Run a broker with topics and these sensors, and ingest."""
     kafka_port, port = free_ports(2)
     broker = Broker(folder / "kafka", kafka_port)
     broker.start()
@@ -64,18 +80,18 @@ def ingest_alone(folder: Path) -> Iterator[IngestAlone]:
     admin = create_admin(broker.bootstrap)
     create_topics(admin, load_topics(ROOT / "config" / "topics.yaml"))
     admin.close()
-    streams, ids = {"seismic": Histogram.normal(sigma_s=0.5)}, [f"sensor-{n:03d}" for n in range(AREAS)]
-    sensors = {name: Sensor(name, f"area-{n:02d}", streams) for n, name in enumerate(ids)}
     seed(broker.bootstrap, sensors, prune=False, dry_run=False)
+    started_s = time.monotonic()
     with (folder / "ingest.log").open("wb") as log:
         command = [sys.executable, "-m", "services.ingest"]
         ingest = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
     try:
-        if not wait_until(lambda: is_ready(port), 30):
+        if not wait_until(lambda: is_ready(port), 120):
             raise SystemExit("ingest did not become ready")
+        ready_s = time.monotonic() - started_s
         children = psutil.Process().children()
         processes = {"broker" if "kafka.Kafka" in each.cmdline() else "ingest": each for each in children}
-        yield IngestAlone(broker.bootstrap, port, {**processes, "generator": psutil.Process()})
+        yield IngestAlone(broker.bootstrap, port, {**processes, "generator": psutil.Process()}, ready_s)
     finally:
         ingest.terminate()
         ingest.wait(30)
@@ -144,8 +160,20 @@ def measured(running: IngestAlone, detections: int, seconds: float) -> list[obje
 def tables(options: Options) -> Iterator[Table]:
     cpu = f"CPU µs a detection: {' / '.join(NAMES)}"
     headings = ("a POST", "against kafka-python sending the same frames", "detections/s", cpu, "p50, p99 ms")
-    with tempfile.TemporaryDirectory() as folder, ingest_alone(Path(folder)) as running:
+    with tempfile.TemporaryDirectory() as folder, ingest_alone(Path(folder), one_in_each_area()) as running:
         yield Table(headings, [measured(running, each, 1.0 if options.quick else 10.0) for each in (20, 500)])
+    count = 1_000 if options.quick else 100_000
+    headings = ("sensors", "templates", "ready after s", "CPU s", "MB")
+    yield Table(headings, [started(count, templates) for templates in (50, count)])
+
+
+def started(count: int, templates: int) -> list[object]:
+    """Return a row: ingest starts with so many sensors on the topic."""
+    sensors = many(count, templates)
+    with tempfile.TemporaryDirectory() as folder, ingest_alone(Path(folder), sensors) as running:
+        ingest = running.processes["ingest"]
+        megabytes = ingest.memory_info().rss / 1e6
+        return [count, templates, f"{running.ready_s:.1f}", f"{cpu_seconds(ingest):.1f}", f"{megabytes:.0f}"]
 
 
 BENCHMARKS = [Benchmark("ingest", "POSTs through one ingest process, beside kafka-python", [tables], is_service=True)]

@@ -4,6 +4,8 @@
 -> stateful Spark -> Kafka with the fusion job's settings, no join, no HTTP and no database, on the same broker: the
 same detections are produced to it as frames and timed at a consumer. Both jobs run all the time, and the load goes to
 one and to the other in turns, so that both are measured on the same machine in the same state. Wall time.
+
+A second table says what a micro-batch of each spent its time on, as Spark tells it (docs/explanation/latency.md).
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import quantiles
+from typing import Any
 
 import httpx
 from kafka import KafkaConsumer
+from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
 from benchmarks.line.gateways import OpenLoop, due_times, is_ready
@@ -33,6 +38,15 @@ from services.common.topics import create_topics, load_topics
 DETECTIONS_PER_POST = 20
 PREFIX = "transport."
 ALL_CAME_S = 120.0
+PARTS = {
+    "triggerExecution": "whole batch",
+    "latestOffset": "latest offsets",
+    "queryPlanning": "planning",
+    "walCommit": "offset log",
+    "addBatch": "the batch itself",
+    "stateUpdates": "state updates, a part of it",
+    "commitOffsets": "commit log",
+}
 
 
 @dataclass
@@ -69,7 +83,7 @@ def read_live(system: System, arrivals: Arrivals) -> None:
 def read_topic(system: System, arrivals: Arrivals) -> None:
     servers = system.layout.bootstrap
     for record in KafkaConsumer(PREFIX + "matches", bootstrap_servers=servers, group_id=None, fetch_max_wait_ms=100):
-        arrivals.came(json.loads(record.value)["detections"][-1]["attributes"]["sent_us"])
+        arrivals.came(json.loads(record.value)["detections"]["attributes"][-1]["sent_us"])
 
 
 def arrivals_of(read: Callable[[System, Arrivals], None], system: System) -> Arrivals:
@@ -77,6 +91,17 @@ def arrivals_of(read: Callable[[System, Arrivals], None], system: System) -> Arr
     arrivals = Arrivals()
     threading.Thread(target=read, args=(system, arrivals), daemon=True).start()
     return arrivals
+
+
+def frame_of(area: str, items: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the items of a POST in columns, as ingest writes them, but without templates and ids."""
+    sensors = [*dict.fromkeys(item["sensor"] for item in items)]
+    columns = {
+        "stamp": [sensors.index(item["sensor"]) for item in items],
+        "detected_at_us": [item["detected_at"] for item in items],
+        "attributes": [item["attributes"] for item in items],
+    }
+    return json.dumps({"v": 2, "area": area, "stamps": sensors, "detections": columns}).encode()
 
 
 class Frames:
@@ -92,15 +117,14 @@ class Frames:
             time.sleep(wait_s)
             area = area_name(self.posts % AREAS)
             items = json.loads(body_now(self.posts, rate, DETECTIONS_PER_POST))
-            frame = json.dumps({"v": 1, "area": area, "detections": items}).encode()
-            self._producer.send(PREFIX + "detections", key=area.encode(), value=frame)
+            self._producer.send(PREFIX + "detections", key=area.encode(), value=frame_of(area, items))
             self.posts += 1
         self._producer.flush(timeout=10)
 
 
 @contextmanager
-def transport(system: System) -> Iterator[None]:
-    """Run the transport alone beside the system, on topics and a checkpoint of its own."""
+def transport(system: System) -> Iterator[str]:
+    """Run the transport alone beside the system, on topics and a checkpoint of its own; yield its URL."""
     admin = create_admin(system.layout.bootstrap)
     topics = load_topics(ROOT / "config" / "topics.yaml")
     create_topics(admin, {name.replace("coincide.", PREFIX): topic for name, topic in topics.items()})
@@ -119,38 +143,54 @@ def transport(system: System) -> Iterator[None]:
         ready = wait_until(lambda: is_ready(port) or process.poll() is not None, 120)
         if not ready or process.poll() is not None:
             raise SystemExit((system.layout.logs / "transport.log").read_text(errors="replace")[-2000:])
-        yield
+        yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(timeout=60)
 
 
-def measured(rate: float, seconds: float, warm_up_s: float) -> list[Arrivals]:
-    """Return what came out of the whole line and of the transport alone, each under load for ``seconds``."""
-    with running(max_delay_s=120) as system, transport(system):
+def batch_parts(url: str) -> Counter[str]:
+    """Return how many micro-batches a job has finished so far, as "batches", and the seconds of each part of them."""
+    families = text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
+    samples = [sample for family in families for sample in family.samples]
+    parts = {each.labels["part"]: each.value for each in samples if each.name.endswith("batch_part_seconds_total")}
+    [batches] = [each.value for each in samples if each.name == "coincide_fusion_batches_total"]
+    return Counter({**parts, "batches": batches})
+
+
+def measured(rate: float, seconds: float, warm_up_s: float) -> tuple[list[Arrivals], list[Counter[str]]]:
+    """Return what came out of the whole line and of the transport alone, each under load for ``seconds``.
+
+    Beside it are the parts of the micro-batches that brought it, as `batch_parts` has them.
+    """
+    with running(max_delay_s=120) as system, transport(system) as transport_url:
         posts = OpenLoop(system.layout.ports.ingest, DETECTIONS_PER_POST, body_now)
         frames = Frames(system.layout.bootstrap)
+        urls = [system.layout.url("fusion"), transport_url]
         arrivals = [arrivals_of(read, system) for read in (read_live, read_topic)]
         both: list[tuple[Arrivals, OpenLoop | Frames]] = [(arrivals[0], posts), (arrivals[1], frames)]
         for came, load in both:
             load.offer(rate, warm_up_s)
             came.wait_for(load.posts)
             came.begin()
-        warming_up = posts.posts
+        warming_up, before = posts.posts, [batch_parts(url) for url in urls]
         for _ in range(4):
             for came, load in both:
                 load.offer(rate, seconds / 4)
                 came.wait_for(load.posts - warming_up)
-    return arrivals
+        return arrivals, [batch_parts(url) - earlier for url, earlier in zip(urls, before, strict=True)]
 
 
 def tables(options: Options) -> Iterator[Table]:
-    both = measured(1_000, *((8, 4) if options.quick else (60, 10)))
+    both, parts = measured(1_000, *((8, 4) if options.quick else (60, 10)))
     rows = []
     for percent in (50, 99):
         ours_s, transport_s = (quantiles(came.seconds, n=100)[percent - 1] for came in both)
         rows.append([f"p{percent}", f"{ours_s / transport_s:.2f}", f"{ours_s:.3f}", f"{transport_s:.3f}"])
     yield Table(("percentile", "whole line / transport alone", "whole line s", "transport alone s"), rows)
+    means = [[f"{1_000 * each[part] / each['batches']:.0f}" for each in parts] for part in PARTS]
+    rows = [[name, *mean] for name, mean in zip(PARTS.values(), means, strict=True)]
+    yield Table(("part of a micro-batch, mean", "fusion ms", "transport alone ms"), rows)
 
 
 BENCHMARKS = [Benchmark("latency", "from a POST to its match, beside Kafka and Spark alone", [tables], is_service=True)]

@@ -56,14 +56,15 @@ class Progress(NamedTuple):
     def of(cls, system: System) -> Progress:
         fusion, alerting = (httpx.get(f"{system.layout.url(of)}/metrics").text for of in ("fusion", "alerting"))
         totals = ((fusion, "fusion_detections"), (fusion, "fusion_matches"), (alerting, "alerting_matches"))
-        return cls(*(_total(text, f"coincide_{name}_total") for text, name in totals))
+        return cls(*(total(text, f"coincide_{name}_total") for text, name in totals))
 
     def backlog(self, offered: int) -> float:
         """Return how many of the detections offered have not come through."""
         return offered - self.joined + max(0.0, self.found - self.stored) * DETECTIONS_PER_MATCH
 
 
-def _total(text: str, name: str) -> float:
+def total(text: str, name: str) -> float:
+    """Return what a metric counts, all its labels together."""
     return sum(float(value) for value in re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.MULTILINE))
 
 

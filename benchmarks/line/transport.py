@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coincide.sliding.choice import TYPICAL, SlidingCosts
 from spark_jobs.core.fusion_core import NOBODY
 from spark_jobs.fusion import main
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
@@ -45,6 +46,8 @@ class TransportCore:
 
 @dataclass(frozen=True)
 class TransportCores:
+    costs: SlidingCosts = TYPICAL  # nobody chooses by them
+
     def create(self, shard: int) -> TransportCore:
         return TransportCore(shard)
 

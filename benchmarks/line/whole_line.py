@@ -72,7 +72,12 @@ def area_name(area: int) -> str:
 
 def body_now(number: int, rate: float, count: int) -> bytes:
     """Return the POST of this number: ``count`` detections of one area that end now; areas take turns."""
-    sent_us, area, spacing_us = time.time_ns() // 1000, number % AREAS, round(1e6 * AREAS / rate)
+    return body_at(time.time_ns() // 1000, number, rate, count)
+
+
+def body_at(sent_us: int, number: int, rate: float, count: int) -> bytes:
+    """Return the POST of this number as it is sent at that time."""
+    area, spacing_us = number % AREAS, round(1e6 * AREAS / rate)
     attributes, first_us = {"sent_us": sent_us}, sent_us - (count - 1) * spacing_us
     items = []
     for i in range(count):
