@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.harness.declaration import Benchmark, Costs
+from benchmarks.harness.frames import frame_json
 from benchmarks.harness.rounds import Stopwatch, Work
 from coincide import Histogram, Stream
 
@@ -66,24 +67,18 @@ def _frame(rng: np.random.Generator, area: int, turn: int, span_us: float) -> tu
     start_us = START_US + int(turn * span_us)
     times = (start_us + rng.uniform(0, span_us, FRAME_ROWS)).astype(int).tolist()
     sensors = rng.integers(0, SENSORS_PER_AREA, FRAME_ROWS).tolist()
-    names = [f"area-{area}-sensor-{sensor}" for sensor in range(SENSORS_PER_AREA)]
-    frame = {
-        "v": 2,
-        "area": f"area-{area}",
-        "received_at_us": start_us + int(span_us),
-        "templates": {template.id: template.to_json() for template in TEMPLATES},
-        "stamps": [
-            {"sensor": name, "stream": "seismic" if nth % 2 else "acoustic", "template": template.id}
-            for nth, (name, template) in enumerate(zip(names, TEMPLATES, strict=True))
-        ],
-        "detections": {
-            "stamp": sensors,
-            "detected_at_us": times,
-            "id": [f"h-{area:08x}{turn:08x}{nth:016x}" for nth in range(FRAME_ROWS)],
-            "attributes": [{"amplitude": 0.25, "channel": "HHZ"}] * FRAME_ROWS,
-        },
+    stamps = [
+        (f"area-{area}-sensor-{nth}", "seismic" if nth % 2 else "acoustic", template)
+        for nth, template in enumerate(TEMPLATES)
+    ]
+    columns = {
+        "stamp": sensors,
+        "detected_at_us": times,
+        "id": [f"h-{area:08x}{turn:08x}{nth:016x}" for nth in range(FRAME_ROWS)],
+        "attributes": [{"amplitude": 0.25, "channel": "HHZ"}] * FRAME_ROWS,
     }
-    return area % 8, turn * AREAS + area, b"area-%d" % area, msgspec.json.encode(frame)
+    value = frame_json(f"area-{area}", start_us + int(span_us), stamps, columns)
+    return area % 8, turn * AREAS + area, b"area-%d" % area, value
 
 
 def pushing(size: Size, gap_s: float | None = None) -> tuple[int, Work]:

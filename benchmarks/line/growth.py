@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
+from benchmarks.harness.frames import frame_json
 from benchmarks.harness.rounds import Stopwatch, Work, take_turns
 from coincide import Histogram, Stream
 from spark_jobs.core.fusion_core import FusionCore
@@ -83,29 +84,18 @@ def _frame(load: Load, rng: np.random.Generator, number: int) -> InputRecord:
     first_us = START_US + turn * span_us + area * span_us // load.areas
     sensors = rng.integers(0, max(2, load.sensors // load.areas), rows).tolist()
     stamp_of = {key: nth for nth, key in enumerate(dict.fromkeys(_stamps(load, sensors, number)))}
-    templates = {key: load.template(key[1]) for key in stamp_of}
-    attributes = {"text": "x" * (load.attribute_bytes - 11)} if load.attribute_bytes else {}
-    columns: dict[str, Any] = {
+    columns: dict[str, list[Any]] = {
         "stamp": [stamp_of[key] for key in _stamps(load, sensors, number)],
         "detected_at_us": (first_us + rng.integers(0, span_us, rows)).tolist(),
         "id": [f"h-{number:016x}{nth:016x}" for nth in range(rows)],
     }
-    frame = {
-        "v": 2,
-        "area": f"area-{area}",
-        "received_at_us": first_us + span_us,
-        "templates": {template.id: template.to_json() for template in templates.values()},
-        "stamps": [
-            {
-                "sensor": f"{area}-{sensor}",
-                "stream": "seismic" if sensor % 2 else "acoustic",
-                "template": templates[sensor, of].id,
-            }
-            for sensor, of in stamp_of
-        ],
-        "detections": columns | ({"attributes": [attributes] * rows} if attributes else {}),
-    }
-    return InputRecord("detections", area % 8, number, f"area-{area}".encode(), msgspec.json.encode(frame))
+    if load.attribute_bytes:
+        columns["attributes"] = [{"text": "x" * (load.attribute_bytes - 11)}] * rows
+    stamps = [
+        (f"{area}-{sensor}", "seismic" if sensor % 2 else "acoustic", load.template(of)) for sensor, of in stamp_of
+    ]
+    value = frame_json(f"area-{area}", first_us + span_us, stamps, columns)
+    return InputRecord("detections", area % 8, number, f"area-{area}".encode(), value)
 
 
 def _stamps(load: Load, sensors: list[int], number: int) -> list[tuple[int, int]]:

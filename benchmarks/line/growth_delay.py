@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from statistics import quantiles
 from typing import NamedTuple
 
-import msgspec
 from kafka import KafkaProducer
 
 from benchmarks.harness.declaration import Benchmark, Options, Table
+from benchmarks.harness.frames import frame_json
 from benchmarks.line.latency import Arrivals, arrivals_of, read_live
 from benchmarks.line.throughput import Progress
 from benchmarks.line.whole_line import QUERY, running
@@ -40,15 +40,14 @@ SIZES = [Size(64, 1), Size(64, 100), Size(100_000, 1), Size(100_000, 100)]
 def frame(area: int, streams: tuple[str, ...]) -> bytes:
     """Return a frame of an area in which each stream has one detection, all of them now."""
     now_us = time.time_ns() // 1000
-    stamps = [{"sensor": f"{stream}-{area}", "stream": stream, "template": TEMPLATE.id} for stream in streams]
+    stamps = [(f"{stream}-{area}", stream, TEMPLATE) for stream in streams]
     columns = {
         "stamp": [*range(len(streams))],
         "detected_at_us": [now_us] * len(streams),
         "id": [f"{stream}-{now_us}" for stream in streams],
         "attributes": [{"sent_us": now_us}] * len(streams),
     }
-    head = {"v": 2, "area": f"area-{area}", "received_at_us": now_us, "templates": {TEMPLATE.id: TEMPLATE.to_json()}}
-    return msgspec.json.encode({**head, "stamps": stamps, "detections": columns})
+    return frame_json(f"area-{area}", now_us, stamps, columns)
 
 
 def send(producer: KafkaProducer, area: int, *streams: str) -> None:

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.harness.frames import frame_json
 from coincide import Histogram
-from services.ingest.kafka.frames import VERSION
 
 AREAS = 64
 STREAMS = ("seismic", "acoustic")
@@ -110,41 +110,14 @@ def frames(chunk: Detections, sent_us: int) -> Iterator[Record]:
     yield Record("detections", area, newest_ms, _frame(area, chunk, newest_ms * 1000, {"sent_us": sent_us}))
 
 
-def _frame_of_rows(area: str, of: Detections, received_at_us: int, attributes: dict[str, int]) -> bytes:
-    """Return a frame of version 1."""
-    rows = [
-        {
-            "id": str(number),
-            "sensor": f"{STREAMS[stream]}-{area}",
-            "stream": STREAMS[stream],
-            "detected_at_us": time_ms * 1000,
-            "template": TEMPLATE.id,
-            "earliest_us": time_ms * 1000 + TEMPLATE.earliest_us,
-            "latest_us": time_ms * 1000 + TEMPLATE.latest_us,
-            "attributes": attributes,
-        }
-        for number, stream, time_ms in zip(of.ids.tolist(), of.streams.tolist(), of.times_ms.tolist(), strict=True)
-    ]
-    head = {"v": 1, "area": area, "received_at_us": received_at_us, "templates": {TEMPLATE.id: TEMPLATE.to_json()}}
-    return msgspec.json.encode({**head, "detections": rows})
-
-
-def _frame_of_columns(area: str, of: Detections, received_at_us: int, attributes: dict[str, int]) -> bytes:
-    """Return a frame of version 2; every stamp in it is used."""
+def _frame(area: str, of: Detections, received_at_us: int, attributes: dict[str, int]) -> bytes:
+    """Return a frame in which every stamp is used."""
     used, stamp = np.unique(of.streams, return_inverse=True)
-    stamps = [
-        {"sensor": f"{STREAMS[each]}-{area}", "stream": STREAMS[each], "template": TEMPLATE.id}
-        for each in used.tolist()
-    ]
+    stamps = [(f"{STREAMS[each]}-{area}", STREAMS[each], TEMPLATE) for each in used.tolist()]
     columns = {
         "stamp": stamp.tolist(),
         "detected_at_us": (of.times_ms * 1000).tolist(),
         "id": [*map(str, of.ids.tolist())],
         "attributes": [attributes] * len(of.ids),
     }
-    head = {"v": 2, "area": area, "received_at_us": received_at_us, "templates": {TEMPLATE.id: TEMPLATE.to_json()}}
-    return msgspec.json.encode({**head, "stamps": stamps, "detections": columns})
-
-
-# of the version that ingest writes
-_frame = {1: _frame_of_rows, 2: _frame_of_columns}[VERSION]
+    return frame_json(area, received_at_us, stamps, columns)

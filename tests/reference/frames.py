@@ -1,7 +1,7 @@
 """What becomes of the rows of a frame, written from the definition: one row at a time, one value at a time."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coincide import Histogram, Stream
@@ -20,38 +20,6 @@ def rows_of(frame: dict[str, Any]) -> Iterator[dict[str, Any]]:
         stamp, attributes = frame["stamps"][columns["stamp"][nth]], columns.get("attributes")
         named = {"id": id_, **stamp, "detected_at_us": columns["detected_at_us"][nth]}
         yield {**named, "attributes": attributes[nth] if attributes else {}}
-
-
-def detections_of(frame: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one object a detection of a frame, all that the frame says of it."""
-    columns, detections = frame["detections"], []
-    for nth, code in enumerate(columns["stamp"]):
-        stamp = frame["stamps"][code]
-        detection = {"id": columns["id"][nth], **{name: stamp[name] for name in STAMP_FIELDS}}
-        detection["detected_at_us"] = columns["detected_at_us"][nth]
-        detection["attributes"] = columns["attributes"][nth] if "attributes" in columns else {}
-        detections.append(detection)
-    return detections
-
-
-def frame_of(
-    area: str, received_at_us: int, templates: Mapping[str, Any], detections: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Return the frame that holds `detections`; `templates` are their histograms by id, and may be more."""
-    stamps: list[dict[str, Any]] = []
-    columns: dict[str, list[Any]] = {"stamp": [], "detected_at_us": [], "id": [], "attributes": []}
-    for detection in detections:
-        stamp = {name: detection[name] for name in STAMP_FIELDS}
-        if stamp not in stamps:
-            stamps.append(stamp)
-        columns["stamp"].append(stamps.index(stamp))
-        for name in ("detected_at_us", "id", "attributes"):
-            columns[name].append(detection[name])
-    if not any(columns["attributes"]):
-        del columns["attributes"]
-    used = {stamp["template"]: templates[stamp["template"]] for stamp in stamps}
-    head = {"v": 2, "area": area, "received_at_us": received_at_us}
-    return {**head, "templates": used, "stamps": stamps, "detections": columns}
 
 
 def reason_of(frame: dict[str, Any], nth: int, streams: Mapping[str, Stream]) -> str | None:
