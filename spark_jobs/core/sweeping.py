@@ -1,5 +1,7 @@
 """Sweeping: drop what no match to come can need, evict the oldest beyond the cap, write sparse slots anew."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray
@@ -27,8 +29,8 @@ def is_sweep_due(state: ShardState) -> bool:
 
 def sweep(state: ShardState) -> None:
     """Drop rows, ids, areas, sensors, templates and slots that are not needed any more."""
-    evicted = state.totals.evicted
-    keep = _kept_rows(state)
+    evicted, idle = state.totals.evicted, _idle_areas(state)
+    keep = _kept_rows(state, idle)
     rows = state.table.columns
     _forget_ids(rows, ~keep | late_by_now(rows, state.areas.watermark.state_us, state.streams), state.areas)
     if not keep.all():
@@ -37,11 +39,11 @@ def sweep(state: ShardState) -> None:
         state.finder.drop(gone, state.table.columns, state.control.active.values())
     _forget_templates(state)
     rows = state.table.columns
-    if state.totals.evicted > evicted or _idle_areas(state):
+    if state.totals.evicted > evicted or idle:
         state.sliding.rebuild(rows, state.control.sliding.values())
     else:
         state.sliding.drop_before_windows(rows, state.control.sliding.values())
-    for area in _idle_areas(state):
+    for area in idle:
         state.areas.forget(area)
     if state.areas.keep_sensors(rows.sensor):
         state.stamps.forget_sensors()
@@ -82,13 +84,13 @@ def merge_sparse_slots(state: ShardState, writer: SlotWriter) -> dict[int, bytes
     return written
 
 
-def _kept_rows(state: ShardState) -> BoolArray:
-    """Which rows stay; those beyond the cap are counted as evicted."""
+def _kept_rows(state: ShardState, idle: Sequence[Area]) -> BoolArray:
+    """Which rows stay, none of idle areas among them; those beyond the cap are counted as evicted."""
     rows = state.table.columns
     queries = [active for active in state.control.in_force() if not active.is_suspended]  # these begin anew when lifted
     keep = needed(rows, state.areas.watermark.state_us, state.streams, queries)
     keep[: np.searchsorted(rows.seq, state.first_seq)] = False
-    if idle := _idle_areas(state):
+    if idle:
         keep &= ~np.isin(rows.area, [area.code for area in idle])
     beyond = int(np.count_nonzero(keep)) - state.limits.max_buffered
     if beyond > 0:

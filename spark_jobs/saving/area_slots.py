@@ -84,7 +84,6 @@ class AreaSlots:
         for first in range(0, len(names), most):
             self._write(names[first : first + most])
         self.dropped = sorted(before - self._names.keys())
-        self._newest = Counter({number: self._newest[number] for number in self._names})
 
     def restore(self, slots: Iterable[AreaSlot]) -> None:
         """Take the areas of all slots, which come by number."""
@@ -110,7 +109,8 @@ class AreaSlots:
 
     def _needless(self) -> list[int]:
         """Return the slots of which every area is in a newer one, and the sparse ones once they are many."""
-        sparse = [number for number in self._names if self._newest[number] < SPARSE_BELOW * self._most_areas]
+        fewest = SPARSE_BELOW * self._most_areas
+        sparse = [number for number in self._names if self._newest[number] < fewest]
         are_many = len(sparse) >= self.limits.merge_slots_from
         return sparse if are_many else [number for number in sparse if not self._newest[number]]
 
@@ -118,7 +118,8 @@ class AreaSlots:
         """Take a slot away, and return the areas that are in no newer one."""
         names = [name for name in self._names.pop(number) if self._number.get(name) == number]
         for name in names:
-            self._take_out(name)
+            del self._number[name]
+        del self._newest[number]
         return [name for name in names if name not in but_for]
 
     def _take_out(self, name: str) -> None:
