@@ -124,11 +124,8 @@ class OffsetCache:
         return probability >= least_probability(self.threshold)
 
     def _template_pairs(self, u: CodeArray | Int64Array, v: CodeArray | Int64Array) -> TemplatePairs:
-        """Return pairs of codes as pairs of templates, each template once."""
-        u_used, u_index = np.unique(u, return_inverse=True)
-        v_used, v_index = np.unique(v, return_inverse=True)
-        us = [self.us.histogram(code) for code in u_used.tolist()]
-        vs = [self.vs.histogram(code) for code in v_used.tolist()]
+        """Return pairs of codes as pairs of templates."""
+        (us, u_index), (vs, v_index) = self.us.among(u), self.vs.among(v)
         return TemplatePairs(us, vs, u_index, v_index)
 
 

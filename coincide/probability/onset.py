@@ -17,7 +17,7 @@ from coincide.probability.difference import EXACT_OFFSET_US
 from coincide.probability.onset_pieces import PosteriorPieces
 from coincide.probability.onset_terms import Members
 from coincide.templates.histogram import Histogram
-from coincide.templates.template_columns import StackedTemplates, checked_templates, rows_alike
+from coincide.templates.template_columns import checked_templates, rows_alike, stacked
 
 ELEMENTS_PER_STEP = 32_768  # break points times matches: temporaries that stay in the processor's cache
 FURTHEST_TIME_US = 2**62  # differences of two such times fit into int64
@@ -206,7 +206,7 @@ def _blocks(
     templates: Sequence[Sequence[Histogram]], index: IndexArray, times_us: Int64Array, window: Window
 ) -> Iterator[tuple[IndexArray, Members]]:
     """Yield matches whose templates have the same numbers of buckets, a cacheful at a time."""
-    stacks = [StackedTemplates(side) for side in templates]
+    stacks = [stacked(side) for side in templates]
     buckets = np.array([stack.buckets[which] for stack, which in zip(stacks, index, strict=True)])
     for alike in rows_alike(list(buckets)):
         counts = buckets[:, alike[0]].tolist()

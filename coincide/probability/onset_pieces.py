@@ -57,7 +57,7 @@ class PosteriorPieces:
 
     @cached_property
     def _piece_mass(self) -> FloatArray:
-        return self._pieces.mass_up_to(1.0)
+        return self._pieces.mass
 
     @cached_property
     def _cumulative(self) -> tuple[FloatArray, FloatArray]:
@@ -97,10 +97,21 @@ class _Pieces:
     def moment(self, middle_s: FloatArray, power: int) -> FloatArray:
         """Integral of density * (middle_s + time from the middle) ** power over each piece."""
         moment = np.zeros_like(self.width_s)
-        for node, weight in self.nodes:
-            at_s = node * self.width_s
-            moment += weight * self.density(at_s) * (middle_s + at_s) ** power
+        for (node, weight), density in zip(self.nodes, self._at_nodes, strict=True):
+            moment += weight * density * (middle_s + node * self.width_s) ** power
         return moment * self.width_s
+
+    @cached_property
+    def _at_nodes(self) -> list[FloatArray]:
+        return [self.density(node * self.width_s) for node, _ in self.nodes]
+
+    @property
+    def mass(self) -> FloatArray:
+        """Mass of each piece."""
+        mass = np.zeros_like(self.width_s)
+        for (_, weight), density in zip(self.nodes, self._at_nodes, strict=True):
+            mass += weight * density
+        return mass * self.width_s
 
     def mass_up_to(self, share: FloatArray | float) -> FloatArray:
         """Mass of the first part of each piece, `share` of its length."""
@@ -111,7 +122,20 @@ class _Pieces:
         return mass
 
     def share_with_mass(self, wanted: FloatArray) -> FloatArray:
-        """Return the part of each piece's length that has the wanted mass: Newton's method in a bracket."""
+        """Return the part of each piece's length that has the wanted mass."""
+        are_straight = all(len(each.fit) == 1 for each in self.anchors)
+        return self._share_of_straight(wanted) if are_straight else self._share_of_bent(wanted)
+
+    def _share_of_straight(self, wanted: FloatArray) -> FloatArray:
+        """Solve a quadratic equation: two members' density is a straight line."""
+        at_start, at_end = (self.density(side * self.width_s) for side in (-0.5, 0.5))
+        gained = wanted / self.width_s
+        root = np.sqrt(np.maximum(at_start**2 + 2.0 * (at_end - at_start) * gained, 0.0))
+        share: FloatArray = np.nan_to_num(np.clip(2.0 * gained / (at_start + root), 0.0, 1.0))
+        return share
+
+    def _share_of_bent(self, wanted: FloatArray) -> FloatArray:
+        """Apply Newton's method in a bracket."""
         least, most = np.zeros_like(wanted), np.ones_like(wanted)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.nan_to_num(np.clip(wanted / self.mass_up_to(1.0), 0.0, 1.0))

@@ -14,7 +14,7 @@ import numpy as np
 from coincide.arrays.exact_sums import ExactSum, difference_of
 from coincide.arrays.kinds import FloatArray, PositionArray
 from coincide.constraints.window import Window
-from coincide.probability.piecewise import BreakPoints, in_rows
+from coincide.probability.piecewise import BreakPoints, RangeSums, in_rows
 from coincide.probability.trapezoids import ATOM_TOLERANCE_S
 from coincide.templates.template_columns import TemplateColumns
 
@@ -86,14 +86,13 @@ class AnchorDensities:
         self._edges = {shift: members.edges_before(*shift) for shift in sorted(shifts)}
         self._number = {shift: number for number, shift in enumerate(self._edges)}
         self.breaks = BreakPoints(list(self._edges.values()))
+        self._edges_behind: dict[int, PositionArray] = {}
 
     def spread(self) -> list[AnchorDensity]:
         """Return the density of every anchor."""
-        lo_s, hi_s = self._members.reach_s
-        fits: dict[int, tuple[FloatArray, FloatArray]] = {}
-        for other in sorted({other for anchor in self._members.anchors for other in self._members.others(anchor)}):
-            slope = self._density(other, hi_s) - self._density(other, lo_s)
-            fits[other] = self._fit(other, self.breaks.middle), slope
+        others = sorted({other for anchor in self._members.anchors for other in self._members.others(anchor)})
+        middle = self.breaks.middle
+        fits = {other: self._fit_in_middle(other, middle) for other in others}
         densities = []
         for anchor in self._members.anchors:
             own = [fits[other] for other in self._members.others(anchor)]
@@ -112,19 +111,46 @@ class AnchorDensities:
             start = ExactSum(edges.high[:-1], edges.low[:-1])
             value = np.where(template.length_s == 0, template.mass, 0.0)
             for other in members.others(anchor):
-                value = value * self._fit(other, start, atoms_after=members.window.is_symmetric and other < anchor)
+                value = value * self._fit_at(start, other, atoms_after=members.window.is_symmetric and other < anchor)
             part = self.breaks.part(self._number[anchor, 0.0])
             mass[part.start : part.stop - 1] += value
         return self.breaks.sorted(mass)
 
+    def _behind(self, member: int, by_s: float) -> PositionArray:
+        """How many of the member's edges lie at most `by_s` after each piece, shape (m - 1, n)."""
+        number = self._number[member, by_s]
+        if number not in self._edges_behind:
+            self._edges_behind[number] = self.breaks.behind(number)[:-1]
+        return self._edges_behind[number]
+
     def _density(self, member: int, by_s: float) -> FloatArray:
-        """Return the member's density `by_s` after each piece, shape (m - 1, n)."""
-        return self.breaks.between(self._number[member, by_s], self._members.templates[member].density)
+        """Return the member's density `by_s` after each piece, shape (m - 1, n); 0 beyond its edges."""
+        density = self._members.templates[member].density
+        nothing = np.zeros((1, density.shape[1]))
+        return in_rows(np.concatenate((nothing, density, nothing)), self._behind(member, by_s))
 
-    def _fit(self, other: int, time: ExactSum, *, atoms_after: bool | None = None) -> FloatArray:
-        """P(lo <= X of `other` - time <= hi), shape of `time`; between break points no exact time lies on a bound.
+    def _fit_in_middle(self, other: int, middle: ExactSum) -> tuple[FloatArray, FloatArray]:
+        """P(lo <= X of `other` - time <= hi) in the middle of each piece, and its slope there; shape (m - 1, n).
 
-        At an anchor's own exact time `atoms_after` says whether the other's must lie after the lower bound, not on it.
+        What is added is not negative, so nothing cancels: a part of the bucket in which the window begins, all those
+        after it, and a part of the one in which it ends.
+        """
+        lo_s, hi_s = self._members.reach_s
+        first, last = self._behind(other, lo_s), self._behind(other, hi_s)
+        begins, ends = self._density(other, lo_s), self._density(other, hi_s)
+        edges = len(self._members.templates[other].edges_s)
+        until_next = _rows_of(self._edges[other, lo_s], np.minimum(first, edges - 1)).minus(middle)
+        since_last = middle.minus(_rows_of(self._edges[other, hi_s], np.maximum(last - 1, 0)))
+        parts = begins * until_next + ends * since_last + self._masses(other).between(first, last - 1)
+        return np.where(first == last, begins * (hi_s - lo_s), parts), ends - begins
+
+    def _masses(self, member: int) -> RangeSums:
+        return RangeSums(self._members.templates[member].mass)
+
+    def _fit_at(self, time: ExactSum, other: int, *, atoms_after: bool) -> FloatArray:
+        """P(lo <= X of `other` - time <= hi) at an anchor's own exact times, shape of `time`.
+
+        `atoms_after` says whether the other's exact time must lie after the lower bound, not on it.
         """
         lo_s, hi_s = self._members.reach_s
         template = self._members.templates[other]
@@ -140,8 +166,11 @@ class AnchorDensities:
             inside *= template.density[bucket]
             fit += inside
             if template.has_atoms.any():
-                slack = 0.0 if atoms_after is None else ATOM_TOLERANCE_S
-                reached = ahead > slack if atoms_after else ahead >= -slack
+                reached = ahead > ATOM_TOLERANCE_S if atoms_after else ahead >= -ATOM_TOLERANCE_S
                 atom = np.where(template.length_s[bucket] == 0, template.mass[bucket], 0.0)
-                fit += atom * (reached & (past >= -slack))
+                fit += atom * (reached & (past >= -ATOM_TOLERANCE_S))
         return fit
+
+
+def _rows_of(times: ExactSum, rows: PositionArray) -> ExactSum:
+    return ExactSum(in_rows(times.high, rows), in_rows(times.low, rows))

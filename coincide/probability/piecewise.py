@@ -55,9 +55,50 @@ class BreakPoints:
         return row[self.part(which)]
 
 
+class RangeSums:
+    """Sums of neighbouring rows of `values`, of shape (k, n), column by column.
+
+    A prefix sum minus another would lose the digits of what is small between them. Here blocks of 2, 4, 8, ... rows
+    hold the sums from each row to the block's middle. A stretch is cut by the middle of just one block, into two such
+    sums. So no difference is taken (a disjoint sparse table).
+    """
+
+    def __init__(self, values: FloatArray) -> None:
+        levels, half = [values], 1
+        while half < len(values):
+            levels.append(_towards_middle(values, half))
+            half *= 2
+        self._rows = len(values)
+        self._table = np.concatenate(levels)
+
+    def between(self, start: PositionArray, stop: PositionArray) -> FloatArray:
+        """Return the sums of rows start : stop of each column, shape (m, n); 0 where stop is not beyond start."""
+        least, last = np.minimum(start, self._rows - 1), np.maximum(stop - 1, 0)
+        level = np.frexp(least ^ last)[1]  # the highest bit in which they differ says which block they share
+        sums = self._from(level, least) + np.where(level > 0, self._from(level, last), 0.0)
+        return np.where(start < stop, sums, 0.0)
+
+    def _from(self, level: PositionArray, row: PositionArray) -> FloatArray:
+        columns = self._table.shape[1]
+        sums: FloatArray = self._table.take((level * self._rows + row) * columns + np.arange(columns))
+        return sums
+
+
+def _towards_middle(values: FloatArray, half: int) -> FloatArray:
+    """Return the sum from each row to the middle of its block of twice `half` rows."""
+    rows, columns = values.shape
+    blocks = np.zeros((-(-rows // (2 * half)), 2, half, columns))
+    blocks.reshape(-1, columns)[:rows] = values
+    blocks[:, 0] = np.add.accumulate(blocks[:, 0, ::-1], axis=1)[:, ::-1]
+    blocks[:, 1] = np.add.accumulate(blocks[:, 1], axis=1)
+    return blocks.reshape(-1, columns)[:rows]
+
+
 def in_rows(values: npt.NDArray[Scalar], rows: PositionArray) -> npt.NDArray[Scalar]:
     """Return chosen rows of each column, in the shape of `rows`."""
-    return np.take_along_axis(values, rows, axis=0)
+    columns = values.shape[1]
+    chosen: npt.NDArray[Scalar] = values.take(rows * columns + np.arange(columns))  # faster than take_along_axis
+    return chosen
 
 
 def total(terms: FloatArray) -> FloatArray:

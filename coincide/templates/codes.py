@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from coincide.arrays.key_codes import Codes
-from coincide.arrays.kinds import CodeArray, Int64Array
+from coincide.arrays.kinds import CodeArray, IndexArray, Int64Array
 from coincide.templates.histogram import Histogram
+from coincide.templates.template_columns import FEW_TEMPLATES
 
 
 class TemplatesInOrder:
@@ -17,6 +18,7 @@ class TemplatesInOrder:
     def __init__(self, templates: Iterable[Histogram] = ()) -> None:
         self.templates = list(templates)
         self._known_bounds_us = np.empty((2, 0), np.int64)
+        self._all: tuple[Histogram, ...] = ()
 
     def __len__(self) -> int:
         return len(self.templates)
@@ -24,6 +26,18 @@ class TemplatesInOrder:
     def histogram(self, code: int) -> Histogram:
         """Return the template of a code."""
         return self.templates[code]
+
+    def among(self, codes: CodeArray | Int64Array) -> tuple[Sequence[Histogram], IndexArray]:
+        """Return templates, those of `codes` among them, and each code's position there; shape (n,).
+
+        As long as there are few templates these are all of them, in one tuple: what is computed of it can be kept.
+        """
+        if len(self) <= FEW_TEMPLATES:
+            if len(self._all) != len(self):
+                self._all = tuple(self.templates)
+            return self._all, codes.astype(np.int64)
+        used, index = np.unique(codes, return_inverse=True)
+        return [self.templates[code] for code in used.tolist()], index
 
     @property
     def earliest_us(self) -> Int64Array:
@@ -68,6 +82,7 @@ class TemplateRegistry(TemplatesInOrder):
         new_code[used] = np.arange(len(used))
         self._known_bounds_us = self._bounds_us[:, used]
         self.templates = [self.templates[code] for code in used]
+        self._all = ()
         self._codes = Codes(self.templates)
         self._last = ((), np.empty(0, np.int32))
         return new_code

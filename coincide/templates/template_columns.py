@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -125,7 +126,7 @@ class TemplatePairs:
         """Yield (positions in this list, columns of u, columns of v) until every pair has had its turn."""
         if len(self.u_index) == 0:  # no pair, no block
             return
-        u_stacks, v_stacks = StackedTemplates(self.us), StackedTemplates(self.vs)
+        u_stacks, v_stacks = stacked(self.us), stacked(self.vs)
         u_buckets, v_buckets = u_stacks.buckets[self.u_index], v_stacks.buckets[self.v_index]
         for alike in rows_alike([u_buckets, v_buckets]):
             ku, kv = int(u_buckets[alike[0]]), int(v_buckets[alike[0]])
@@ -164,6 +165,18 @@ class StackedTemplates:
     def columns(self, buckets: int, index: IndexArray) -> TemplateColumns:
         """Return the templates at `index`, all of which have so many buckets, one per column."""
         return self._stacks[buckets].take(self._position[index])
+
+
+FEW_TEMPLATES = 32  # a tuple of so many at most is stacked once
+
+_stacked_before = lru_cache(maxsize=16)(StackedTemplates)
+
+
+def stacked(templates: Sequence[Histogram]) -> StackedTemplates:
+    """Stack templates, unless the same tuple of a few was stacked before."""
+    if isinstance(templates, tuple) and len(templates) <= FEW_TEMPLATES:
+        return _stacked_before(templates)
+    return StackedTemplates(templates)
 
 
 def _filled_up(buckets: int) -> int:

@@ -1,18 +1,19 @@
 """Sweeping: drop what no match to come can need, evict the oldest beyond the cap, write sparse slots anew."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from coincide.arrays.kinds import BoolArray
-from coincide.arrays.order import group_starts
+from coincide.arrays.order import group_starts, stable_order
 from spark_jobs.core.query_retention import late_by_now, needed
 from spark_jobs.core.shard import ShardState
 from spark_jobs.rows.areas import Area, Areas
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.saving.journal import SlotWriter
 
-SWEEP_SHARE = 8  # sweep once the rows accepted since are an eighth of those kept: a bounded cost for each row
+SWEEP_SHARE = 4  # sweep once the rows accepted since are a quarter of those kept: a bounded cost for each row
 ROOM_SHARE = 16  # beyond the cap this share of it is evicted too, so that not every batch has to evict
 SPARSE_BELOW = 1 / 4  # of a full slot
 
@@ -122,6 +123,11 @@ def _forget_templates(state: ShardState) -> None:
 def _forget_ids(rows: EventColumns, gone: BoolArray, areas: Areas) -> None:
     """Let the sensors forget the ids of the rows that are `gone` (and still remembered)."""
     at = np.flatnonzero(gone & rows.remembered)
-    for sensor, position in zip(rows.sensor[at].tolist(), at.tolist(), strict=True):
-        del areas.sensor_of(sensor).remembered[rows.ids[position]]
+    at = at[stable_order(rows.sensor[at])]
+    starts, ids = group_starts(rows.sensor[at]), list(map(rows.ids.__getitem__, at.tolist()))
+    bounds = pairwise([*starts.tolist(), len(at)])
+    for sensor, (start, stop) in zip(rows.sensor[at[starts]].tolist(), bounds, strict=True):
+        remembered = areas.sensor_of(sensor).remembered
+        for id_ in ids[start:stop]:
+            del remembered[id_]
     rows.remembered[gone] = False

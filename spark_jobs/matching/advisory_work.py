@@ -42,6 +42,8 @@ class AdvisoryBudget:
 
 
 def _is_within(most: float, work: FloatArray, kind: IndexArray, group: Int64Array) -> BoolArray:
+    if (sums_so_far(work, group) <= most).all():
+        return np.ones(len(work), np.bool_)
     first, nth = first_of_each(group, kind)
     paid = np.zeros(len(work))
     paid[first] = work[first]

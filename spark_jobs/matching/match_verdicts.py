@@ -96,11 +96,8 @@ def alike_tuples(
 
 
 def _columns_of(members: PositionArray, rows: EventColumns, templates: VerifiedTemplates) -> MemberColumns:
-    codes, index = np.unique(rows.template[members], return_inverse=True)
-    histograms = [templates.histogram(code) for code in codes.tolist()]
-    return MemberColumns(
-        [histograms] * members.shape[1], index.reshape(members.shape).T, rows.detected_at_us[members].T
-    )
+    named, index = templates.among(rows.template[members].ravel())
+    return MemberColumns([named] * members.shape[1], index.reshape(members.shape).T, rows.detected_at_us[members].T)
 
 
 DECIMALS = 12  # the accuracy promised; beyond it a digit could depend on what else is computed in the same batch

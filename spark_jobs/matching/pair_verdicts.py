@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide import Histogram
-from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, IndexArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array, PositionArray
 from coincide.joins.search.work import blocks
-from coincide.probability import match_probabilities, occurrence_columns
+from coincide.probability import OccurrenceColumns, match_probabilities, occurrence_columns
 from coincide.queries import Query
 from coincide.templates.template_columns import TemplatePairs
 from spark_jobs.matching.advisory_work import AdvisoryBudget, occurred_work
@@ -53,8 +52,8 @@ class PairJudge:
         if len(positions) == 0:
             return Verdicts([], [], [], [], [], [])
         pairs = self._columns(positions)
-        probability = self._probabilities(pairs)
-        occurred = self._occurred(pairs)
+        occurred, mass = self._occurred(pairs)
+        probability = self._probabilities(pairs, mass)
         chance = self.chance.rates(positions, probability, pairs.is_certain)
         unknown = [
             unknown_because(TOO_MUCH_WORK if when is None else None, why)
@@ -65,26 +64,30 @@ class PairJudge:
 
     def _columns(self, positions: PositionArray) -> PairColumns:
         rows, known = self.rows, self.templates
-        (us, u_index), (vs, v_index) = (self._histograms(side) for side in positions.T)
+        (us, u_index), (vs, v_index) = (known.among(rows.template[side]) for side in positions.T)
         detected_at_us = rows.detected_at_us[positions.T]
         is_certain = hold_for_certain(self.query.window, positions.T, rows, known)
         newest = rows.seq[positions].max(axis=1)
         templates = TemplatePairs(us, vs, u_index, v_index)
         return PairColumns(positions, templates, detected_at_us, newest, self.accepted.frames_of(newest), is_certain)
 
-    def _probabilities(self, pairs: PairColumns) -> FloatArray:
-        probability = np.ones(len(pairs))
-        uncertain = np.flatnonzero(~pairs.is_certain)
+    def _probabilities(self, pairs: PairColumns, mass: FloatArray) -> FloatArray:
+        """Return the probability of each pair; the mass of when it occurred is it, where that is not NaN."""
+        probability = np.where(pairs.is_certain, 1.0, mass)
+        uncertain = np.flatnonzero(np.isnan(probability))
         for block in blocks(len(uncertain), PAIRS_AT_ONCE, self.check):
             at = uncertain[block]
             some, (a_us, b_us) = pairs.templates.take(at), pairs.detected_at_us[:, at]
             probability[at] = match_probabilities(
                 some.us, some.vs, some.u_index, some.v_index, b_us - a_us, self.query.window
-            ).round(DECIMALS)
-        return probability
+            )
+        return probability.round(DECIMALS)
 
-    def _occurred(self, pairs: PairColumns) -> list[OccurrenceRecord | None]:
-        """Tell when each pair occurred; None where that would take too much, unless the query's episodes need it."""
+    def _occurred(self, pairs: PairColumns) -> tuple[list[OccurrenceRecord | None], FloatArray]:
+        """Tell when each pair occurred, and the mass of that; None and NaN where that would take too much.
+
+        It never does where the query's episodes need it.
+        """
         rule = self.query.coalesce
         affordable = np.ones(len(pairs), np.bool_)
         if rule is None or rule.interval != "occurred":
@@ -93,19 +96,16 @@ class PairJudge:
             affordable = self.budget.affords(work, each_its_own, pairs.newest, pairs.frame)
         wanted = np.flatnonzero(affordable)
         occurred: list[OccurrenceRecord | None] = [None] * len(pairs)
+        mass = np.full(len(pairs), np.nan)
         for block in blocks(len(wanted), PAIRS_AT_ONCE, self.check):
             at = wanted[block]
-            for nth, each in zip(at.tolist(), self._when(pairs, at), strict=True):
+            when = self._when(pairs, at)
+            mass[at] = when.probability
+            for nth, each in zip(at.tolist(), as_recorded(when), strict=True):
                 occurred[nth] = each
-        return occurred
+        return occurred, mass
 
-    def _when(self, pairs: PairColumns, at: IndexArray) -> list[OccurrenceRecord]:
+    def _when(self, pairs: PairColumns, at: IndexArray) -> OccurrenceColumns:
         some = pairs.templates.take(at)
         index = np.stack((some.u_index, some.v_index))
-        when = occurrence_columns([some.us, some.vs], index, pairs.detected_at_us[:, at], self.query.window)
-        return as_recorded(when)
-
-    def _histograms(self, at: PositionArray) -> tuple[list[Histogram], PositionArray]:
-        codes: CodeArray = self.rows.template[at]
-        distinct, index = np.unique(codes, return_inverse=True)
-        return [self.templates.histogram(code) for code in distinct], index
+        return occurrence_columns([some.us, some.vs], index, pairs.detected_at_us[:, at], self.query.window)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +46,8 @@ def first_arrivals(
     If the first row that had an id would be late by now, another row takes it over. `delays_us` are by stream.
     """
     groups = list(_by_sensor(arrivals, areas))
-    doubtful = [group for group in groups if not group.remember_new(next_seq)]
+    seqs = range(next_seq, next_seq + len(arrivals))
+    doubtful = [group for group in groups if not group.remember_new(seqs)]
     if not doubtful:
         every = np.arange(len(arrivals))
         return FirstArrivals(every, np.ones(len(every), np.bool_), every[:0], every[:0])
@@ -55,47 +56,40 @@ def first_arrivals(
         judge.judge(group)
     seq = next_seq + np.cumsum(judge.is_accepted) - 1
     for group in groups:
-        group.where(judge.is_accepted).remember(seq)
+        group.remember(judge.is_accepted, seq)
     return judge.answer(seq)
 
 
-@dataclass(frozen=True, eq=False)
-class _SensorRows:
-    """Rows of one sensor, in the order of arrival, and the ids that it remembers."""
+class _SensorRows(NamedTuple):
+    """Rows of one sensor and their ids, in the order of arrival, and the ids that it remembers."""
 
     remembered: dict[str, int]
-    of_batch: list[str]  # the ids of all arrivals
     rows: list[int]
+    ids: list[str]
 
-    @property
-    def ids(self) -> list[str]:
-        """The ids of the rows."""
-        return [self.of_batch[row] for row in self.rows]
-
-    def remember_new(self, next_seq: int) -> bool:
+    def remember_new(self, seqs: range) -> bool:
         """Remember the ids as if all arrivals were accepted, if none is remembered or comes twice; return whether."""
-        new = {self.of_batch[row]: next_seq + row for row in self.rows}
+        new = dict(zip(self.ids, map(seqs.__getitem__, self.rows), strict=True))
         is_new = len(new) == len(self.rows) and self.remembered.keys().isdisjoint(new)
         if is_new:
             self.remembered.update(new)
         return is_new
 
-    def remember(self, seq: Int64Array) -> None:
-        """Remember the ids by the sequence number of every arrival."""
-        self.remembered.update(zip(self.ids, seq[self.rows].tolist(), strict=True))
-
-    def where(self, keep: BoolArray) -> _SensorRows:
-        """Return those of the rows for which `keep` is true."""
-        return _SensorRows(self.remembered, self.of_batch, [row for row in self.rows if keep[row]])
+    def remember(self, is_accepted: BoolArray, seq: Int64Array) -> None:
+        """Remember the ids of accepted rows by the sequence number of every arrival."""
+        accepted = is_accepted[self.rows].tolist()
+        seqs = compress(seq[self.rows].tolist(), accepted)
+        self.remembered.update(zip(compress(self.ids, accepted), seqs, strict=True))
 
 
 def _by_sensor(arrivals: ArrivedRows, areas: Areas) -> Iterator[_SensorRows]:
     order = stable_order(arrivals.sensor)
     sensor, rows = arrivals.sensor[order], order.tolist()
+    ids = list(map(arrivals.ids.__getitem__, rows))
     starts = group_starts(sensor)
     bounds = [*starts.tolist(), len(rows)]
     for code, (start, stop) in zip(sensor[starts].tolist(), pairwise(bounds), strict=True):
-        yield _SensorRows(areas.sensor_of(code).remembered, arrivals.ids, rows[start:stop])
+        yield _SensorRows(areas.sensor_of(code).remembered, rows[start:stop], ids[start:stop])
 
 
 class _Judge:
