@@ -27,6 +27,26 @@ BACKOFF_S = (0.2, 5.0)
 logger = logging.getLogger(__name__)
 
 
+@dataclass
+class Pace:
+    """So many transactions a second, and a few at once: under load each has what came meanwhile.
+
+    A transaction costs as much as 50 matches. A match that comes alone does not wait.
+    """
+
+    a_second: float = 25.0
+    at_once: int = 10
+    clock_s: Callable[[], float] = time.monotonic
+    _next_at_s: float = float("-inf")
+
+    def rest_s(self) -> float:
+        """Count one transaction, and return how long to wait before the next."""
+        now_s = self.clock_s()
+        apart_s = 1 / self.a_second
+        self._next_at_s = max(self._next_at_s, now_s - (self.at_once - 1) * apart_s) + apart_s
+        return max(0.0, self._next_at_s - now_s)
+
+
 @dataclass(frozen=True)
 class Listeners:
     """Called on the follower's thread: with rows that were stored, and with how far the queries topic was read."""
@@ -57,6 +77,7 @@ class Follower(threading.Thread):
         self._listeners = listeners
         self._seed = seed
         self._storage = Storage(engine, metrics)
+        self._pace = Pace()
         self._stopping = threading.Event()
 
     def stop(self, timeout_s: float = 10.0) -> None:
@@ -116,6 +137,8 @@ class Follower(threading.Thread):
                 if position.topic == TOPICS.queries:
                     self._listeners.queries_offset(position.next_offset)
         self._expiry.run_if_due()
+        if records:
+            self._stopping.wait(self._pace.rest_s())
         return reached
 
     def _observe_lag(self, session: KafkaSession) -> None:

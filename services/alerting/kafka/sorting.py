@@ -2,9 +2,10 @@
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 
 from kafka.consumer.fetcher import ConsumerRecord
 
@@ -15,9 +16,9 @@ from services.alerting.kafka.records import (
     dead_letter_decoder,
     dead_letter_id,
     episode_decoder,
-    match_decoder,
     one_line,
     query_change_decoder,
+    read_match,
     shard_status_decoder,
 )
 from services.alerting.metrics import Metrics
@@ -43,14 +44,15 @@ def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics) -> Batch:
     """Return the readable ones of `records`, each topic's in their order."""
     batch = Batch()
     faults: dict[str, str] = {}
-    for record in records:
-        try:
-            READERS[record.topic](batch, record)
-        except ValueError as error:  # msgspec's and json's errors are ValueErrors too
-            metrics.malformed.labels(record.topic).inc()
-            faults.setdefault(record.topic, f"partition {record.partition} offset {record.offset}: {error}")
-    for topic, count in Counter(record.topic for record in records).items():
-        metrics.consumed.labels(topic).inc(count)
+    for topic, group in groupby(records, attrgetter("topic")):
+        read, of_topic = READERS[topic], list(group)
+        metrics.consumed.labels(topic).inc(len(of_topic))
+        for record in of_topic:
+            try:
+                read(batch, record)
+            except ValueError as error:  # msgspec's and json's errors are ValueErrors too
+                metrics.malformed.labels(topic).inc()
+                faults.setdefault(topic, f"partition {record.partition} offset {record.offset}: {error}")
     for topic, fault in faults.items():
         logger.warning("skipped malformed records", extra={"topic": topic, "first": fault})
     return batch
@@ -58,7 +60,7 @@ def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics) -> Batch:
 
 def _add_match(batch: Batch, record: ConsumerRecord) -> None:
     value = _value(record)
-    batch.matches.append(ReceivedMatch(match_decoder.decode(value), one_line(value)))
+    batch.matches.append(ReceivedMatch(read_match(value), one_line(value)))
 
 
 def _add_episode(batch: Batch, record: ConsumerRecord) -> None:

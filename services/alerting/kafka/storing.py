@@ -5,6 +5,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 
 from kafka.consumer.fetcher import ConsumerRecord
 from sqlalchemy import Connection, Engine
@@ -105,15 +107,14 @@ class Storage:
 
     def _observe(self, records: Sequence[ConsumerRecord], new: NewRows) -> None:
         now_s = time.time()
-        for record in records:
-            if record.timestamp > 0:
-                self.metrics.record_delay.labels(record.topic).observe(max(0.0, now_s - record.timestamp / 1000))
+        for topic, of_topic in groupby(records, attrgetter("topic")):
+            delays_s = [now_s - record.timestamp / 1000 for record in of_topic if record.timestamp > 0]
+            self.metrics.record_delay.labels(topic).observe_all(delays_s)
         self._observe_matches(new.matches, now_s)
         self._observe_episodes(new.revisions, now_s)
 
     def _observe_matches(self, new: Sequence[StoredMatch], now_s: float) -> None:
-        for match in new:
-            self.metrics.match_delay.observe(max(0.0, now_s - match.received_at_us / 1e6))
+        self.metrics.match_delay.observe_all([now_s - match.received_at_us / 1e6 for match in new])
         for query, matches in Counter(match.query for match in new).items():
             self.metrics.matches.labels(query).inc(matches)
         for match in new:
@@ -121,10 +122,10 @@ class Storage:
                 self.metrics.superseded.labels(match.query).inc(len(match.supersedes))
 
     def _observe_episodes(self, new: Sequence[NewRevision], now_s: float) -> None:
+        came = [each.received.record.received_at_us for each in new if each.came_with_detection]
+        self.metrics.episode_delay.observe_all([now_s - at_us / 1e6 for at_us in came if at_us is not None])
         for each in new:
             record = each.received.record
-            if record.received_at_us is not None and each.came_with_detection:
-                self.metrics.episode_delay.observe(max(0.0, now_s - record.received_at_us / 1e6))
             if each.is_first:
                 self.metrics.episodes.labels(record.query).inc()
             if record.retracted:

@@ -21,12 +21,13 @@ def events_of(match: StoredMatch, is_shown: bool) -> str:
 
     The id stands with the last event, so that a reader who was cut off before it gets all of them again.
     """
-    events = [
+    taken_back = [
         f"event: superseded\ndata: {json.dumps({'id': id_, 'superseded_by': match.id})}\n\n" for id_ in match.supersedes
     ]
     if is_shown:
-        events.append(f"event: match\ndata: {match_body(match.body, match.superseded_by)}\n\n")
-    return "".join([*events[:-1], f"id: {match.sequence}\n", events[-1]])
+        body = match_body(match.body, match.superseded_by)
+        return f"{''.join(taken_back)}id: {match.sequence}\nevent: match\ndata: {body}\n\n"
+    return f"{''.join(taken_back[:-1])}id: {match.sequence}\n{taken_back[-1]}"
 
 
 def event_of(episode: StoredEpisode) -> str:
@@ -124,12 +125,12 @@ class LiveStream(EventSourceResponse):
         return rows, rows[-1].sequence if len(rows) == CATCH_UP_AT_ONCE else max(after, newest)
 
     def _encoded(self, rows: Sequence[StoredRow]) -> bytes:
-        return "".join(self._text(each) for each in rows if self._filter.wants(each)).encode()
-
-    def _text(self, row: StoredRow) -> str:
-        if isinstance(row, StoredEpisode):
-            self._metrics.live_episodes_sent.inc()
-            return event_of(row)
-        is_shown = self._filter.shows(row)
-        self._metrics.live_sent.inc(is_shown)
-        return events_of(row, is_shown)
+        wanted = [each for each in rows if self._filter.wants(each)]
+        shown = [isinstance(each, StoredMatch) and self._filter.shows(each) for each in wanted]
+        self._metrics.live_sent.inc(sum(shown))
+        self._metrics.live_episodes_sent.inc(sum(isinstance(each, StoredEpisode) for each in wanted))
+        texts = (
+            events_of(each, is_shown) if isinstance(each, StoredMatch) else event_of(each)
+            for each, is_shown in zip(wanted, shown, strict=True)
+        )
+        return "".join(texts).encode()

@@ -7,16 +7,27 @@ one comes twice, or whether what is named was ever stored.
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, Row, Select, exists, insert, select
+import msgspec
+from sqlalchemy import Column, Connection, Row, Select, func, select
 
 from services.alerting.kafka.records import MatchRecord
-from services.alerting.store.dialect import Rows, insert_ignoring_duplicates, newest_first, where_equal, where_overlaps
-from services.alerting.store.tables import match_sensors, matches, supersessions
+from services.alerting.store.dialect import (
+    Rows,
+    insert_ignoring_duplicates,
+    insert_tuples,
+    newest_first,
+    reserve_sequences,
+    where_equal,
+    where_overlaps,
+)
+from services.alerting.store.tables import matches, supersessions
 
 BY_AND_SUPERSEDED = supersessions.c.superseded_by, supersessions.c.superseded
+ANY_SUPERSESSION = select(supersessions.c.superseded).limit(1)
 
 
 def with_member(body: str, name: str, value: object) -> str:
@@ -49,16 +60,14 @@ def _grouped(rows: Iterable[Row[str, str]]) -> dict[str, list[str]]:
     return dict(superseded)
 
 
-@dataclass(frozen=True)
-class ReceivedMatch:
+class ReceivedMatch(NamedTuple):
     """A match as read from Kafka: the record, and its JSON on one line."""
 
     record: MatchRecord
     body: str
 
 
-@dataclass(frozen=True)
-class StoredMatch:
+class StoredMatch(msgspec.Struct, frozen=True, gc=False):
     """A stored match, for the live stream; `sequence` is its place in the order of insertion.
 
     `superseded_by` is None while it is live; `supersedes` are the ids for which it was the first to do so.
@@ -91,19 +100,13 @@ def insert_matches(connection: Connection, received: Sequence[ReceivedMatch]) ->
     """Store `received` and return those that were new, in order of sequence."""
     if not received:
         return []
-    by_id = {match.record.id: match for match in received}
-    statement = insert_ignoring_duplicates(connection, matches).returning(matches.c.sequence, matches.c.id)
-    inserted = sorted(connection.execute(statement, _rows(by_id.values())).all())
-    new = [(sequence, by_id[id_]) for sequence, id_ in inserted]
-    sensors = [
-        {"sensor": sensor, "match_sequence": sequence}
-        for sequence, match in new
-        for sensor in {member.sensor for member in match.record.members}
-    ]
-    if sensors:
-        connection.execute(insert(match_sensors), sensors)
+    first = reserve_sequences(connection, matches, len(received))
+    new = list(enumerate(received, first))
+    if insert_tuples(connection, matches, [_row(*each) for each in new]) < len(new):
+        kept = set(connection.execute(select(matches.c.sequence).where(matches.c.sequence >= first)).scalars())
+        new = [each for each in new if each[0] in kept]
     # Of all that was received: one found again after a rebuild may supersede what was not found before.
-    supersedes = insert_supersessions(connection, [match.record for match in by_id.values()])
+    supersedes = insert_supersessions(connection, [match.record for match in received])
     return _stored(connection, new, supersedes)
 
 
@@ -126,7 +129,7 @@ def read_after(connection: Connection, filters: MatchFilter, after: int, limit: 
     statement = _filtered(columns, filters).where(m.sequence > after).order_by(m.sequence)
     rows = connection.execute(statement.limit(limit)).all()
     supersedes = read_supersessions(connection, [row.id for row in rows])
-    return [replace(StoredMatch(*row), supersedes=supersedes.get(row.id, ())) for row in rows]
+    return [msgspec.structs.replace(StoredMatch(*row), supersedes=supersedes.get(row.id, ())) for row in rows]
 
 
 def match_body(body: str, superseded_by: str | None) -> str:
@@ -137,30 +140,58 @@ def match_body(body: str, superseded_by: str | None) -> str:
 def _stored(
     connection: Connection, new: Sequence[tuple[int, ReceivedMatch]], supersedes: Mapping[str, Sequence[str]]
 ) -> list[StoredMatch]:
-    if not new:
-        return []
-    of_match = supersessions.c.superseded == matches.c.id
-    pairs = select(matches.c.id, supersessions.c.superseded_by).join(supersessions, of_match)
-    rows = connection.execute(pairs.where(matches.c.sequence >= new[0][0]))
-    superseded_by = {row.id: row.superseded_by for row in rows}
+    superseded_by = _superseding(connection, new[0][0]) if new else {}
     return [
         StoredMatch(
             sequence,
-            match.record.id,
-            match.record.query,
-            match.record.area,
-            match.record.received_at_us,
-            match.body,
-            superseded_by.get(match.record.id),
-            supersedes.get(match.record.id, ()),
+            record.id,
+            record.query,
+            record.area,
+            record.received_at_us,
+            body,
+            superseded_by.get(record.id),
+            supersedes.get(record.id, ()),
         )
-        for sequence, match in new
+        for sequence, (record, body) in new
     ]
 
 
-def _rows(received: Iterable[ReceivedMatch]) -> list[dict[str, object]]:
-    of_record = [column.name for column in matches.columns if column.name not in ("sequence", "body")]
-    return [{**{name: getattr(each.record, name) for name in of_record}, "body": each.body} for each in received]
+def _superseding(connection: Connection, first: int) -> dict[str, str]:
+    """Return, by id, what supersedes the matches from the sequence `first` on."""
+    if connection.execute(ANY_SUPERSESSION).first() is None:
+        return {}
+    of_match = supersessions.c.superseded == matches.c.id
+    pairs = select(matches.c.id, supersessions.c.superseded_by).join(supersessions, of_match)
+    rows = connection.execute(pairs.where(matches.c.sequence >= first))
+    return {row.id: row.superseded_by for row in rows}
+
+
+def _row(sequence: int, match: ReceivedMatch) -> tuple[object, ...]:
+    record, body = match
+    span_us = record.earliest_us, record.latest_us
+    return (
+        sequence,
+        record.id,
+        record.query,
+        record.query_version,
+        record.area,
+        record.probability,
+        *span_us,
+        record.received_at_us,
+        sensor_lines(member.sensor for member in record.members),
+        body,
+    )
+
+
+def sensor_lines(sensors: Iterable[str]) -> str:
+    """Return a text that has a line of its own for each of `sensors`."""
+    return "\n" + "".join(map(_line, sensors))
+
+
+@lru_cache(100_000)
+def _line(sensor: str) -> str:
+    """Return `sensor` as JSON, in which a line never ends early, and the end of the line."""
+    return json.dumps(sensor) + "\n"
 
 
 def _select(*columns: Column[Any]) -> Select[Any]:
@@ -173,9 +204,8 @@ def _filtered(statement: Select[Any], filters: MatchFilter) -> Select[Any]:
     m = matches.c
     statement = where_equal(statement, (m.query, filters.query), (m.area, filters.area))
     statement = where_overlaps(statement, (m.earliest_us, m.latest_us), filters.from_us, filters.to_us)
-    if filters.sensor is not None:
-        of_match = match_sensors.c.match_sequence == m.sequence
-        statement = statement.where(exists().where(of_match, match_sensors.c.sensor == filters.sensor))
+    if filters.sensor is not None:  # LIKE would ignore case in SQLite
+        statement = statement.where(m.sensors != func.replace(m.sensors, sensor_lines([filters.sensor]), ""))
     if filters.min_probability is not None:
         statement = statement.where(m.probability >= filters.min_probability)
     if filters.superseded is not None:

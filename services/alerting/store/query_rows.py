@@ -1,6 +1,6 @@
 """The queries in the database: their state now, every version seen, and what the fusion job reports about them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, func, select
 
 from services.alerting.kafka.records import QueryChange, ShardStatus, shard_status_decoder
 from services.alerting.store.dialect import insert_ignoring_duplicates, upsert
-from services.alerting.store.tables import queries, query_versions, shard_status
+from services.alerting.store.tables import episodes, matches, queries, query_versions, shard_status
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,16 @@ def greatest_version(connection: Connection, id_: str) -> int:
     """Return the greatest version that the query `id_` ever had; 0 when it never existed."""
     greatest = func.max(query_versions.c.version)
     return connection.execute(select(greatest).where(query_versions.c.id == id_)).scalar() or 0
+
+
+def unknown_queries(connection: Connection, ids: Iterable[str]) -> list[str]:
+    """Return those of `ids` of which no version, match or episode is known."""
+    tables = (query_versions.c.id, matches.c.query, episodes.c.query)
+    return [
+        id_
+        for id_ in ids
+        if not any(connection.execute(select(column).where(column == id_).limit(1)).first() for column in tables)
+    ]
 
 
 def store_status(connection: Connection, newest: dict[str, str | None]) -> None:

@@ -9,7 +9,7 @@ episode's retraction, Kafka's record time, when it entered its topic.
 back: where a reader of the live stream stands is one number.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 
 # SQLite gives row numbers only to a column declared INTEGER, which is 64 bits wide there.
 Sequence64 = BigInteger().with_variant(Integer(), "sqlite")
@@ -35,20 +35,12 @@ matches = Table(
     Column("earliest_us", BigInteger, nullable=False),
     Column("latest_us", BigInteger, nullable=False),
     Column("received_at_us", BigInteger, nullable=False),
+    Column("sensors", Text, nullable=False),  # of the members, see `sensor_lines`
     Column("body", Text, nullable=False),
     Index("ix_matches_query_sequence", "query", "sequence"),
     Index("ix_matches_area_sequence", "area", "sequence"),
     Index("ix_matches_received_at_us", "received_at_us"),
     sqlite_autoincrement=True,
-)
-
-match_sensors = Table(
-    "match_sensors",
-    metadata,
-    Column("sensor", Text, primary_key=True),
-    Column("match_sequence", BigInteger, ForeignKey("matches.sequence", ondelete="CASCADE"), primary_key=True),
-    Index("ix_match_sensors_match_sequence", "match_sequence"),
-    sqlite_with_rowid=False,
 )
 
 supersessions = Table(

@@ -1,6 +1,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -9,7 +10,7 @@ from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
 from coincide.queries import Query
-from services.alerting.kafka.follower import Follower, Listeners
+from services.alerting.kafka.follower import Follower, Listeners, Pace
 from services.alerting.kafka.kafka_session import KafkaSession, Position
 from services.alerting.kafka.projection import Progress, Seed
 from services.alerting.kafka.query_publisher import QueryPublisher, encode
@@ -194,3 +195,14 @@ def test_an_unwritable_database_loses_nothing(log: Log, follow: Follow, database
             other.exec_driver_sql("ALTER TABLE hidden RENAME TO matches")
             other.exec_driver_sql("BEGIN")
         until(lambda: len(run.rows) == 1)
+
+
+def test_a_few_transactions_go_at_once_and_then_so_many_a_second() -> None:
+    now_s, begun_s = 100.0, list[float]()
+    pace = Pace(a_second=25, at_once=3, clock_s=lambda: now_s)
+    for pause_s in (0.0, 0.0, 0.0, 0.0, 0.01, 0.0, 10.0, 0.0, 0.0, 0.0, 0.0):
+        now_s += pause_s
+        begun_s.append(now_s)
+        now_s += pace.rest_s()
+    rests_s = [later - earlier for earlier, later in pairwise([*begun_s, now_s])]
+    assert rests_s == pytest.approx([0, 0, 0.04, 0.04 + 0.01, 0.03, 10.04, 0, 0, 0.04, 0.04, 0.04], abs=1e-9)

@@ -54,20 +54,12 @@ def _create_matches() -> None:
         _integer("earliest_us"),
         _integer("latest_us"),
         _integer("received_at_us"),
+        _text("sensors"),
         _text("body"),
         indexes=[("query", "sequence"), ("area", "sequence"), ("received_at_us",)],
         sqlite_autoincrement=True,
     )
     _start_sequence_at("matches", time.time_ns() // 1000)
-    _create(
-        "match_sensors",
-        _text("sensor", primary_key=True),
-        sa.Column(
-            "match_sequence", sa.BigInteger(), sa.ForeignKey("matches.sequence", ondelete="CASCADE"), primary_key=True
-        ),
-        indexes=[("match_sequence",)],
-        sqlite_with_rowid=False,
-    )
     _create(
         "supersessions",
         _text("superseded", primary_key=True),
