@@ -24,7 +24,7 @@ from deploy.local.system import System
 
 MAX_DELAY_S = 10.0
 DETECTIONS_PER_POST = 500
-STEPS_PER_S = (10_000, 20_000, 30_000, 40_000, 50_000, 60_000)
+STEPS_PER_S = (10_000, 20_000, 30_000, 40_000, 50_000, 60_000, 70_000, 80_000)
 GROWTH_S = 0.5
 """By how much the backlog may differ from one half of a step to the other, in seconds of load: a batch is one lump."""
 

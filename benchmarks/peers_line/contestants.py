@@ -27,7 +27,7 @@ QUERY = {
     "within": [{"between": [*STREAMS], "window_s": (WINDOW_MS + 0.5) / 1e3, "threshold": 0.6}],
 }
 OUR_INPUTS = ("detections", "queries")
-OUR_OUTPUTS = ("matches", "episodes", "dead-letters", "status", "deferrals")
+OUR_OUTPUTS = ("matches", "episodes", "dead-letters", "status", "activations", "deferrals")
 
 
 @dataclass(frozen=True)
