@@ -66,6 +66,21 @@ def open_segments(
     return Ranges(np.concatenate(pair), np.concatenate(left), np.concatenate(right)), np.concatenate(turns)
 
 
+def highest_segments(
+    u: TemplateColumns, v: TemplateColumns, window: Window, doubt: FloatArray, columns: IndexArray
+) -> Ranges:
+    """Return the segments in which P may be greatest, of the given columns, as `open_segments` does."""
+    step = max(1, ELEMENTS_PER_STEP // (2 * len(u.edges_s) * len(v.edges_s)))
+    found = [Ranges(columns[:0], columns[:0], columns[:0])]
+    for first in range(0, len(columns), step):
+        at = columns[first : first + step]
+        break_s, _, most, _ = _segments(DensityBends.of(u.take(at), v.take(at)), window)
+        row, segment = np.nonzero(most >= most.max(axis=1, keepdims=True) - 2 * doubt[at, None])
+        left, right = (np.rint(break_s[row, segment + end] * -1e6).astype(np.int64) for end in (1, 0))
+        found.append(Ranges(at[row], left, right))
+    return joined(*found)
+
+
 def _level_slope(u: TemplateColumns, v: TemplateColumns, window: Window) -> FloatArray:
     """Bound on how far a segment's slope is off, per s, shape (n,)."""
     breaks = 2 * len(u.edges_s) * len(v.edges_s)
