@@ -3,8 +3,8 @@
 `query_from_json` reads a query of either kind. A `Query` joins streams: `join_query` has its fields, `edges` says how
 near in time its roles must be, `episode_rule` how its matches become episodes, and `match_limits` how many there may
 be. A `ReadingsQuery` coalesces the readings of one stream: `readings_query` has its fields, and `reading_fields` reads
-them. `checks` has what both share:
-names, attributes and thresholds. A new field also stands in ``docs/contracts/query.schema.json``.
+them. `checks` has what both share: names, attributes and thresholds. `explaining` says what a query can find with the
+sensors there are. A new field also stands in ``docs/contracts/query.schema.json``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import SensorRule
@@ -20,7 +20,7 @@ from coincide.queries.episode_rule import EpisodeRule
 from coincide.queries.match_limits import MatchLimits
 from coincide.queries.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 
-OPTIONAL = ("form", "joint_threshold", "at_least", "equal")
+OPTIONAL = ("form", "joint_threshold", "at_least", "equal", "unreachable")
 FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "limits")
 
 
@@ -54,6 +54,8 @@ class Query:
         Names of the areas that the query is for, which may have ``*`` and ``?``; none: every area.
     limits : MatchLimits
         How many matches there may be before the query is suspended, where the system's own limits do not fit.
+    unreachable : {"allow"}, optional
+        Accept a threshold that no registered sensors can reach, which is refused otherwise.
 
     A QueryError names the field and what is allowed.
 
@@ -94,6 +96,7 @@ class Query:
     filters: tuple[RoleFilter, ...] = ()
     areas: tuple[str, ...] = ()
     limits: MatchLimits = field(default_factory=MatchLimits)
+    unreachable: Literal["allow"] | None = None
 
     def __post_init__(self) -> None:
         checks.refuse_unless_name("id", self.id)
@@ -112,6 +115,8 @@ class Query:
         _ = self.interchange  # raises if there are too many ways to swap roles
         if self.equal is not None:
             checks.refuse_unless_attribute("equal", self.equal)
+        if self.unreachable not in (None, "allow"):
+            raise QueryError("unreachable", f"is {self.unreachable!r}: 'allow', or left out")
         if self.coalesce is not None:
             self.coalesce.refuse_unless_fits(names, self.equal, has_onset=self.has_onset)
 

@@ -4,6 +4,7 @@ from fastapi import FastAPI
 from sqlalchemy import Engine
 from starlette.types import Lifespan
 
+from services.alerting.api.listings import Lists
 from services.alerting.api.live import live_router
 from services.alerting.api.queries import queries_router
 from services.alerting.api.result_models import describe_all_bodies
@@ -12,12 +13,13 @@ from services.alerting.kafka.projection import Progress
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics, RequestTimes
 from services.alerting.queries.query_changes import QueryChanges
+from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.common.operations import install_operations
 from services.common.settings import Streams
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - the parts of the service
     settings: AlertingSettings,
     streams: Streams,
     engine: Engine,
@@ -25,6 +27,7 @@ def create_app(
     progress: Progress,
     changes: QueryChanges,
     hub: LiveHub,
+    sensors: RegisteredSensors,
     *,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
@@ -39,10 +42,11 @@ def create_app(
         redoc_url=None,
     )
     app.add_middleware(RequestTimes, metrics=metrics)
-    app.include_router(matches_router(engine, settings))
-    app.include_router(episodes_router(engine, settings))
-    app.include_router(dead_letters_router(engine, settings))
-    app.include_router(queries_router(engine, changes, streams))
+    lists = Lists(engine, settings)
+    app.include_router(matches_router(engine, lists))
+    app.include_router(episodes_router(engine, settings, lists))
+    app.include_router(dead_letters_router(lists))
+    app.include_router(queries_router(engine, changes, streams, sensors))
     app.include_router(live_router(engine, hub, metrics, settings))
     install_operations(app, metrics.registry, progress.not_ready_because)
     describe_all_bodies(app)

@@ -21,10 +21,12 @@ from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
+from services.alerting.queries.registered_sensors import RegisteredSensors, SensorsFollower
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import migrate, open_engine
 from services.alerting.store.episode_rows import newest_sequence
 from services.alerting.store.expiry import Expiry, Room
+from services.common.kafka import create_consumer
 from services.common.settings import load_streams
 
 GRACE_S = 5
@@ -47,6 +49,8 @@ def build_app(settings: AlertingSettings) -> FastAPI:
     expiry = Expiry(engine, metrics, kept_s, room, settings.retention_chunk_rows, settings.retention_every_s)
     seed = Seed(queries, publisher, engine)
 
+    sensors = RegisteredSensors()
+
     def connect() -> KafkaSession:
         return KafkaSession(settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), settings.batch_records)
 
@@ -59,13 +63,16 @@ def build_app(settings: AlertingSettings) -> FastAPI:
         listeners = Listeners(lambda rows: soon(hub.publish, rows), lambda offset: soon(progress.reached, offset))
         follower = Follower(connect, engine, metrics, progress, expiry, listeners, seed)
         follower.start()
+        of_sensors = SensorsFollower(sensors, lambda: create_consumer(settings.kafka_bootstrap))
+        of_sensors.start()
         yield
         hub.close()
+        await run_in_threadpool(of_sensors.stop)
         await run_in_threadpool(follower.stop)
         await run_in_threadpool(publisher.close)
         engine.dispose()
 
-    return create_app(settings, streams, engine, metrics, progress, changes, hub, lifespan=lifespan)
+    return create_app(settings, streams, engine, metrics, progress, changes, hub, sensors, lifespan=lifespan)
 
 
 class Server(uvicorn.Server):

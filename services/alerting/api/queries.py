@@ -4,15 +4,33 @@ import json
 from typing import Annotated, Any, NoReturn
 
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi import Query as Parameter
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from services.alerting.api.query_models import QueryBody, QueryDocument, QueryHistory, QueryList, Threshold
+from coincide.errors import QueryError
+from coincide.queries import Query, query_from_json
+from coincide.queries.explaining import Explanation, sentences_of
+from services.alerting.api.query_models import (
+    ExplainBody,
+    QueryBody,
+    QueryDocument,
+    QueryHistory,
+    QueryList,
+    Threshold,
+)
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.edits import Edit, Target
-from services.alerting.queries.judgement import refuse_hopeless, warnings
+from services.alerting.queries.judgement import (
+    explanation_of,
+    refuse_hopeless,
+    refuse_unreachable,
+    threshold_for,
+    warnings,
+)
 from services.alerting.queries.query_changes import Precondition, QueryChanges, entity_tag
+from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.problem import Problem
@@ -81,11 +99,12 @@ MERGE_PATCH = {
 }
 
 
-def queries_router(engine: Engine, changes: QueryChanges, streams: Streams) -> APIRouter:
+def queries_router(engine: Engine, changes: QueryChanges, streams: Streams, sensors: RegisteredSensors) -> APIRouter:
     """Return the routes that read and change queries."""
     router = APIRouter(prefix="/v1/queries", tags=["queries"])
     _add_reading(router, engine, streams)
-    _add_changing(router, engine, changes, streams)
+    _add_explaining(router, engine, streams, sensors)
+    _add_changing(router, engine, changes, streams, sensors)
     return router
 
 
@@ -114,7 +133,49 @@ def _add_reading(router: APIRouter, engine: Engine, streams: Streams) -> None:
         return QueryHistory(id=id, items=versions)
 
 
-def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, streams: Streams) -> None:
+def _add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors: RegisteredSensors) -> None:
+    @router.get("/{id}/explain", responses=problems(404, 409, 422, 503), summary="What a query can find, and chance")
+    def explain_query(
+        id: Id,  # noqa: A002
+        chance_per_day: Annotated[
+            float | None, Parameter(gt=0, le=1e9, description="Ask for the threshold with so few matches by chance.")
+        ] = None,
+    ) -> ExplainBody:
+        """Return figures and sentences, by the sensors registered and the rates of the busiest area."""
+        with engine.connect() as connection:
+            version, report = query_rows.read_query(connection, id), read_report(connection, id)
+        if version is None:
+            raise Problem(404, f"there is no query {id[:100]!r}")
+        query = _join_of(version)
+        explanation = explanation_of(query, sensors, report.busiest_hz, streams)
+        if explanation is None:
+            raise Problem(503, "the registered sensors are still being read from Kafka", {"Retry-After": "2"})
+        wanted = None
+        if chance_per_day is not None:
+            wanted = threshold_for(query, sensors, report.busiest_hz, streams, chance_per_day)
+        return ExplainBody(
+            id=id,
+            version=version.version,
+            explanation=explanation,
+            sentences=sentences_of(explanation),
+            chance_per_day=chance_per_day,
+            least_threshold=wanted,
+        )
+
+
+def _join_of(version: QueryVersion) -> Query:
+    try:
+        query = query_from_json(version.query)
+    except QueryError as error:
+        raise Problem(409, f"the query was written by a newer alerting: {error}") from error
+    if not isinstance(query, Query):
+        raise Problem(409, "the query is over readings: it has no thresholds that could be explained")
+    return query
+
+
+def _add_changing(
+    router: APIRouter, engine: Engine, changes: QueryChanges, streams: Streams, sensors: RegisteredSensors
+) -> None:
     async def make(id_: str, edit: Edit, precondition: Precondition, response: Response) -> QueryBody:
         """Make a change that leaves a query."""
         query, created = await changes.make(id_, edit, precondition)
@@ -125,7 +186,9 @@ def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, stre
     async def make_judged(id_: str, edit: Edit, precondition: Precondition, response: Response) -> QueryBody:
         """Make a change that says anew what the query looks at."""
         report = await run_in_threadpool(_report, engine, id_)
-        return await make(id_, _judged(edit, report, streams), precondition, response)
+        judged = _Judged(edit, report, streams, sensors)
+        body = await make(id_, judged, precondition, response)
+        return body.model_copy(update={"explanation": judged.explanation})
 
     @router.put(
         "/{id}",
@@ -170,16 +233,20 @@ def _threshold_edit(id_: str, body: Threshold, streams: Streams) -> Edit:
     return edits.with_joint_threshold(id_, body.joint_threshold, streams)
 
 
-def _judged(edit: Edit, report: QueryReport, streams: Streams) -> Edit:
-    """Refuse an edit whose query cannot work at the rates reported."""
+class _Judged:
+    """An edit refused if its query cannot work at the rates reported, or reach its thresholds; keeps its figures."""
 
-    def judged(current: QueryVersion | None) -> Target:
-        target = edit(current)
+    def __init__(self, edit: Edit, report: QueryReport, streams: Streams, sensors: RegisteredSensors) -> None:
+        self._edit, self._report, self._streams, self._sensors = edit, report, streams, sensors
+        self.explanation: Explanation | None = None
+
+    def __call__(self, current: QueryVersion | None) -> Target:
+        target = self._edit(current)
         if target.query is not None:
-            refuse_hopeless(target.query, report.busiest_hz, streams)
+            refuse_hopeless(target.query, self._report.busiest_hz, self._streams)
+            self.explanation = explanation_of(target.query, self._sensors, self._report.busiest_hz, self._streams)
+            refuse_unreachable(target.query, self.explanation)
         return target
-
-    return judged
 
 
 def _report(engine: Engine, id_: str) -> QueryReport:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
+from coincide.queries.explaining import Explanation
 from services.alerting.store.query_rows import QueryVersion
 
 
@@ -95,6 +96,9 @@ class QueryDocument(BaseModel):
     join: dict[str, Any] | None = Field(
         None, description="Over readings: every two groups with values within so much of each other for lasting_s."
     )
+    unreachable: Literal["allow"] | None = Field(
+        None, description="Accept a threshold that no registered sensors can reach."
+    )
     sensors: str = Field("different", description="different, same or any: the sensors that members may come from.")
 
 
@@ -137,7 +141,27 @@ class QueryBody(BaseModel):
     warnings: list[str] = Field(
         description="What can be expected to break a limit, at the rates of the busiest area and by chance alone."
     )
+    explanation: Explanation | None = Field(
+        None,
+        description="In the answer to a change: what the registered sensors can reach. Null elsewhere, and where no "
+        "sensors are known; GET /v1/queries/{id}/explain has it at any time.",
+    )
     query: dict[str, Any] = Field(description="The query as accepted, in the form of QueryDocument.")
+
+
+class ExplainBody(BaseModel):
+    """What a query can find with the sensors registered, and what chance and work it comes with."""
+
+    id: str
+    version: int
+    explanation: Explanation = Field(description="The figures.")
+    sentences: list[str] = Field(description="The same in English.")
+    chance_per_day: float | None = Field(None, description="As asked for.")
+    least_threshold: float | None = Field(
+        None,
+        description="From this threshold on chance gives at most `chance_per_day` matches a day in the busiest area. "
+        "Null where no threshold does, or that was not asked.",
+    )
 
 
 class QueryList(BaseModel):

@@ -1,4 +1,7 @@
-"""Judgement of a query when it is put: what it would look at by chance, at the rates that fusion has seen."""
+"""Judgement of a query when it is put: what its thresholds can reach, and what it would look at by chance.
+
+It goes by the sensors that ingest has registered and by the rates that fusion has seen.
+"""
 
 import json
 from collections.abc import Mapping
@@ -8,6 +11,8 @@ from typing import Any
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.queries.expected_work import expected_work
+from coincide.queries.explaining import Explanation, SeenRates, explain, least_threshold, unreachable_because
+from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.common.problem import Problem
 from services.common.settings import Streams
 
@@ -56,3 +61,29 @@ def _expectation(query: AnyQuery, rates: Mapping[str, float], streams: Streams) 
         f"the busiest area, and {name} is {most}: choose narrower windows, fewer roles, higher thresholds or `equal`"
     )
     return sentence, expected.candidates_per_detection / most
+
+
+def explanation_of(
+    query: AnyQuery, sensors: RegisteredSensors, rates: Mapping[str, float], streams: Streams
+) -> Explanation | None:
+    """Return what the query can find with the sensors registered; None where that is not known, or it joins nothing."""
+    if not isinstance(query, Query) or not sensors.is_caught_up:
+        return None
+    return explain(query, sensors.all(), SeenRates(rates, streams))
+
+
+def threshold_for(
+    query: Query, sensors: RegisteredSensors, rates: Mapping[str, float], streams: Streams, per_day: float
+) -> float | None:
+    """Return the least threshold at which chance gives so few matches a day in any area; None if none is known."""
+    return least_threshold(query, sensors.all(), per_day, SeenRates(rates, streams))
+
+
+def refuse_unreachable(query: AnyQuery, explanation: Explanation | None) -> None:
+    """Raise a Problem, 422, for a threshold that no registered sensors can reach, unless the query allows that."""
+    if explanation is None or not isinstance(query, Query) or query.unreachable == "allow":
+        return
+    because = unreachable_because(explanation)
+    if because is not None:
+        accept = 'choose a lower threshold or a wider window, or accept it by "unreachable": "allow"'
+        raise Problem(422, f"within: {because}: {accept}", field="within")

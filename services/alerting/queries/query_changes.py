@@ -92,7 +92,7 @@ class QueryChanges:
                 self.metrics.query_changes.labels("refused").inc()
                 raise _away("queries cannot be changed now: " + "; ".join(reasons))
             current, greatest, count, report = await run_in_threadpool(self._state, id_)
-            target = edit(current)
+            target = await run_in_threadpool(edit, current)  # to judge a query may take a second
             precondition.check(current)
             if current is None and count >= self.queries_max:
                 raise Problem(409, f"there are {count} queries, the most allowed (queries_max); remove one first")

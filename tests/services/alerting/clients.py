@@ -19,6 +19,7 @@ from services.alerting.kafka.records import QueryChange
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.queries.query_changes import QueryChanges
+from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.episode_rows import StoredRow
 from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, Database, Record, match_record
@@ -59,6 +60,7 @@ class Api:
     kafka: ListPublisher
     progress: Progress
     database: Database
+    sensors: RegisteredSensors
 
     def store(self, *records: Record) -> list[StoredRow]:
         """Store `records` as the follower does."""
@@ -93,9 +95,10 @@ def running_api(database: Database) -> Iterator[Api]:
         yield
 
     hub = LiveHub(metrics, SETTINGS.live_readers_max, SETTINGS.live_queue_matches)
-    app = create_app(SETTINGS, STREAMS, engine, metrics, progress, changes, hub, lifespan=lifespan)
+    sensors = RegisteredSensors()
+    app = create_app(SETTINGS, STREAMS, engine, metrics, progress, changes, hub, sensors, lifespan=lifespan)
     with TestClient(app) as client:
-        yield Api(client, kafka, progress, database)
+        yield Api(client, kafka, progress, database, sensors)
 
 
 DEADLINE_S = 20.0

@@ -1,0 +1,91 @@
+"""What the API says of thresholds, by the sensors registered: on PUT, on PATCH and when asked."""
+
+import pytest
+
+from coincide import Histogram, Window, attainable, chance_rate
+from coincide.offsets import SensorRate
+from coincide.queries.explaining import KnownSensor
+from tests.services.alerting.clients import Api
+from tests.services.alerting.records import query, shard_record
+
+GEOPHONE, BUOY = Histogram.uniform(-0.1, 0.1), Histogram.uniform(-10, 10)
+MOST = attainable(GEOPHONE, BUOY, Window(2.0)).probability
+PATH = "/v1/queries/intruder"
+
+
+def register(api: Api) -> None:
+    """Two areas with a geophone and a buoy each; that of the hill is exact."""
+    for area, template in (("bay", BUOY), ("hill", GEOPHONE)):
+        geophone, buoy = KnownSensor("geo", area, "seismic", GEOPHONE), KnownSensor("buoy", area, "acoustic", template)
+        api.sensors.apply({f"geo-{area}": (geophone,), f"buoy-{area}": (buoy,)})
+    api.sensors.is_caught_up = True
+
+
+def vague(api: Api) -> None:
+    register(api)
+    api.sensors.apply({"buoy-hill": None})
+
+
+def test_the_answer_to_a_change_says_what_can_be_reached(api: Api) -> None:
+    assert api.client.put(PATH, json=query()).json()["explanation"] is None  # the sensors are not known yet
+    register(api)
+    changed = api.client.put(PATH, json=query(threshold=0.5), headers={"If-Match": "*"}).json()
+    [edge] = changed["explanation"]["edges"]
+    assert (edge["sensor_pairs"], edge["share"], edge["greatest"]) == (2, 0.5, 1.0)
+    assert edge["least"] == pytest.approx(MOST)
+    assert changed["explanation"]["is_reachable"] is True
+    assert api.client.get(PATH).json()["explanation"] is None
+
+
+def test_a_threshold_that_nothing_registered_reaches_is_refused_unless_that_is_allowed(api: Api) -> None:
+    vague(api)
+    refused = api.client.put(PATH, json=query(threshold=0.5))
+    assert (refused.status_code, refused.json()["field"]) == (422, "within")
+    assert f"the probability is at most {MOST:.3g}" in refused.json()["detail"]
+    assert '"unreachable": "allow"' in refused.json()["detail"]
+    assert api.client.get(PATH).status_code == 404
+    allowed = api.client.put(PATH, json={**query(threshold=0.5), "unreachable": "allow"})
+    assert allowed.status_code == 201
+    assert allowed.json()["explanation"]["is_reachable"] is False
+    assert allowed.json()["query"]["unreachable"] == "allow"
+
+
+def test_a_threshold_cannot_be_raised_out_of_reach(api: Api) -> None:
+    vague(api)
+    assert api.client.put(PATH, json=query(threshold=0.1)).status_code == 201
+    seen = {"If-Match": "*"}
+    assert api.client.patch(f"{PATH}/threshold", json={"threshold": 0.9}, headers=seen).status_code == 422
+    assert api.client.patch(f"{PATH}/threshold", json={"threshold": 0.15}, headers=seen).status_code == 200
+
+
+def test_a_query_of_streams_without_sensors_is_accepted(api: Api) -> None:
+    api.sensors.is_caught_up = True
+    assert api.client.put(PATH, json=query(threshold=1.0)).json()["explanation"]["is_reachable"] is None
+
+
+def test_explain_says_it_in_figures_and_sentences_with_chance_at_the_rates_of_the_busiest_area(api: Api) -> None:
+    vague(api)
+    api.client.put(PATH, json=query(threshold=0.1))
+    without = api.client.get(f"{PATH}/explain").json()
+    assert (without["version"], without["explanation"]["chance"], without["least_threshold"]) == (1, None, None)
+    api.store(shard_record(0, busiest_hz={"seismic": 0.02, "acoustic": 0.05}))
+    answer = api.client.get(f"{PATH}/explain", params={"chance_per_day": 200}).json()
+    rates = [[SensorRate("geo", GEOPHONE, 0.02)], [SensorRate("buoy", BUOY, 0.05)]]
+    chance = answer["explanation"]["chance"]
+    assert chance["per_hour"] == pytest.approx(3600 * chance_rate(rates[0], rates[1], Window(2.0), 0.1))
+    assert chance["area"] == "bay"
+    assert any("Chance alone gives about" in sentence for sentence in answer["sentences"])
+    least = answer["least_threshold"]
+    assert 86_400 * chance_rate(rates[0], rates[1], Window(2.0), least) <= 200
+    assert 86_400 * chance_rate(rates[0], rates[1], Window(2.0), least - 0.001) > 200
+
+
+def test_what_cannot_be_explained_says_why(api: Api) -> None:
+    assert api.client.get(f"{PATH}/explain").status_code == 404
+    api.client.put(PATH, json=query())
+    assert api.client.get(f"{PATH}/explain").status_code == 503
+    register(api)
+    assert api.client.get(f"{PATH}/explain", params={"chance_per_day": 0}).status_code == 422
+    steady = {"coalesce": {"from": "seismic", "value": "attributes.db", "window": {"time_s": 60, "slide_s": 10}}}
+    assert api.client.put("/v1/queries/steady", json={**steady, "lasting_s": 5}).json()["explanation"] is None
+    assert api.client.get("/v1/queries/steady/explain").status_code == 409
