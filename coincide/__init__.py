@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from coincide.joins import window_join as window_join
     from coincide.live import TimingJoin as TimingJoin
     from coincide.live import WindowJoin as WindowJoin
+    from coincide.offsets import Attainable as Attainable
     from coincide.offsets import SatisfactionTable as SatisfactionTable
+    from coincide.offsets import attainable as attainable
     from coincide.offsets import chance_rate as chance_rate
     from coincide.offsets import satisfaction_offsets as satisfaction_offsets
     from coincide.probability import Occurred as Occurred
@@ -57,7 +59,7 @@ _NAMES = {
     "joins": "Detections Pairs Tuples timing_join window_join",
     "live": "TimingJoin WindowJoin",
     "stream": "Stream",
-    "offsets": "SatisfactionTable chance_rate satisfaction_offsets",
+    "offsets": "Attainable SatisfactionTable attainable chance_rate satisfaction_offsets",
     "probability": "Occurred joint_probabilities match_probability occurred",
     "templates": "Histogram goodness_of_fit",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays.arrow import ArrowColumns, Column
 from coincide.arrays.changes import Changes
 from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray
 from coincide.arrays.order import stable_order_by
@@ -43,8 +44,11 @@ SHOWN_RUNS = 10  # in a notebook
 
 
 @dataclass(frozen=True, repr=False)
-class Runs:
+class Runs(ArrowColumns):
     """Runs in columns, by group, then by start.
+
+    As Arrow (`to_arrow`) they have the columns group, start, end, value, count, first, last and is_open. The end of a
+    run of facts that still hold is null.
 
     Attributes
     ----------
@@ -78,6 +82,14 @@ class Runs:
         value = np.full(len(self), None) if self.value is None else self.value
         columns = self.group, self.start_us, self.end_us, value, self.count, self.first, self.last, self.is_open
         return map(CoalescedRun, *(column.tolist() for column in columns))
+
+    def _columns(self) -> Mapping[str, Column]:
+        holds = self.end_us == np.iinfo(np.int64).max
+        end = np.ma.masked_array(self.end_us.view("datetime64[us]"), holds)
+        value = {} if self.value is None else {"value": self.value}
+        times = {"start": self.start_us.view("datetime64[us]"), "end": end}
+        which = {"count": self.count, "first": self.first, "last": self.last, "is_open": self.is_open}
+        return {"group": self.group, **times, **value, **which}
 
     def __repr__(self) -> str:
         return f"Runs({len(self)} runs, {len(np.unique(self.group))} groups, {int(self.is_open.sum())} open)"

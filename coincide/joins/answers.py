@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coincide.arrays.arrow import ArrowColumns, Column
 from coincide.arrays.changes import ROWS_IN_TEXT, summary
 from coincide.arrays.kinds import BoolArray, FloatArray, LabelArray, PositionArray, read_only
+from coincide.arrays.plotting import axes_of, draw_counts_by_threshold
 from coincide.constraints.window import Window
 from coincide.joins.detections import Detections
 from coincide.probability.difference import match_probabilities
 from coincide.probability.joint import JointProbability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROWS_IN_TABLE = 10
 
@@ -46,10 +51,11 @@ class PairsOfRows:
         return a.templates, b.templates, u_index, v_index, offset_us, self.window
 
 
-class Pairs:
+class Pairs(ArrowColumns):
     """Matching pairs in columns; the probability is computed when first asked for.
 
-    Pairs that a join answers can be pickled, with what their probability needs of each event.
+    Pairs that a join answers can be pickled, with what their probability needs of each event. As Arrow (`to_arrow`)
+    they have the columns left, right and probability.
 
     Attributes
     ----------
@@ -80,6 +86,21 @@ class Pairs:
         """P(lo <= Xb - Xa <= hi) of each pair, float64 (n,)."""
         return self._probabilities()
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how many pairs each threshold would leave; return the axes. Needs ``coincide[plot]``.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default the current axes of pyplot.
+        """
+        axes: Axes = axes_of(ax)
+        draw_counts_by_threshold(axes, self.probability)
+        return axes
+
+    def _columns(self) -> Mapping[str, Column]:
+        return {"left": self.left, "right": self.right, "probability": self.probability}
+
     def __repr__(self) -> str:
         return summary("Pairs", str(len(self)), self._first(ROWS_IN_TEXT), len(self))
 
@@ -90,8 +111,11 @@ class Pairs:
         return list(zip(self.left[:count].tolist(), self.right[:count].tolist(), strict=True))
 
 
-class Tuples:
+class Tuples(ArrowColumns):
     """Tuples of members in columns; probabilities are computed when first asked for, also after pickling.
+
+    As Arrow (`to_arrow`) they have a column for each role, null where it is absent, then probability, least and
+    greatest (its bounds) and edge_probability, a list.
 
     Parameters
     ----------
@@ -104,6 +128,8 @@ class Tuples:
         Which roles are present; by default all.
     threshold : float, optional
         The joint threshold that the tuples reach.
+    roles : sequence of str, optional
+        Names of the roles, for `to_arrow`; by default role_0 and so on.
 
     Examples
     --------
@@ -120,12 +146,14 @@ class Tuples:
         edge_probabilities: Callable[[], FloatArray],
         present: BoolArray | None = None,
         threshold: float | None = None,
+        roles: Sequence[str] | None = None,
     ) -> None:
         self.members = members
         self.present = np.broadcast_to(np.True_, members.shape) if present is None else present
         self._compute_joint = joint
         self._edge_probabilities = edge_probabilities
         self._threshold = threshold
+        self._roles = [f"role_{role}" for role in range(members.shape[1])] if roles is None else roles
 
     @classmethod
     def none(cls, roles: int, edges: int) -> Tuples:
@@ -162,6 +190,15 @@ class Tuples:
     def edge_probability(self) -> FloatArray:
         """P(lo <= Xb - Xa <= hi) by edge, in the graph's order, float64 (n, edges); NaN where a member is absent."""
         return self._edge_probabilities()
+
+    def _columns(self) -> Mapping[str, Column]:
+        absent = ~self.present
+        members = {
+            role: np.ma.masked_array(self.members[:, nth], absent[:, nth]) for nth, role in enumerate(self._roles)
+        }
+        least, greatest = self.probability_bounds.T
+        figures = {"probability": self.probability, "least": least, "greatest": greatest}
+        return {**members, **figures, "edge_probability": self.edge_probability}
 
     def __repr__(self) -> str:
         roles = self.members.shape[1]

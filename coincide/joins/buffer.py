@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
 from coincide.arrays.range_expansion import expanded_ranges
 from coincide.joins.events import Events, SortedEvents
-from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US, AreaKeys, PackedKeys, WideKeys, narrowest_keys
+from coincide.joins.keys import AreaKeys, PackedKeys, WideKeys, narrowest_keys
 from coincide.joins.sorted_run import Columns, SortedRun
 
 FEW_MOVED = 4096  # rows that a push may move, however small it is

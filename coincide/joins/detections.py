@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays.arrow import ArrowColumns, Column
+from coincide.arrays.instants import ALLOWED, EARLIEST_TIME_US, LATEST_TIME_US, TimeUnit, datetimes_us, is_datetime
 from coincide.arrays.kinds import CodeArray, Int64Array, LabelArray, frozen, sealed
 from coincide.errors import DetectionsError
-from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.joins.detection_table import DetectionTable
 from coincide.templates.histogram import Histogram
 
 
-class Detections:
+class Detections(ArrowColumns):
     """Events of one stream in columns; row i is one detection.
 
     The columns are copied, except those of which nobody can write to the array or to its owner. So whatever happens
@@ -24,8 +26,9 @@ class Detections:
 
     Parameters
     ----------
-    detected_at_us : array_like of int, shape (n,)
-        Reported times, microseconds since the epoch (UTC), in any order, from 1898 to 2112.
+    detected_at_us : array_like of int or datetime64, shape (n,)
+        Reported times, in any order, from 1898 to 2112: microseconds since the epoch (UTC), or datetime64 of any unit
+        in UTC, of which parts of a microsecond are cut off.
     templates : sequence of Histogram
         The templates that the rows refer to.
     template_index : array_like of int, shape (n,), optional
@@ -34,7 +37,7 @@ class Detections:
         Only events of one area meet. By default all events are in one.
     sensor : array_like of int or str, shape (n,), optional
         Which sensor reported. By default every detection counts as a sensor of its own.
-    received_at_us : array_like of int, shape (n,), optional
+    received_at_us : array_like of int or datetime64, shape (n,), optional
         When each row came in: a fast clock cannot move the watermark beyond it.
     id : array_like of int or str, shape (n,), optional
         Names of the rows; the streaming joins answer with them. By default they answer with positions.
@@ -79,8 +82,76 @@ class Detections:
         self.received_at_us = None if received_at_us is None else _times("received_at_us", received_at_us, rows)
         self.id = None if id is None else checked_labels("id", id, rows)
 
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        templates: Histogram | Mapping[str, Histogram],
+        *,
+        time: str | None = None,
+        unit: TimeUnit = "us",
+    ) -> Detections:
+        """Return the rows of a DataFrame of pandas or polars, a pyarrow.Table, or a mapping of names to arrays.
+
+        Anything else with ``__arrow_c_stream__``, such as a relation of DuckDB, is read through pyarrow.
+
+        Parameters
+        ----------
+        table : table
+            Columns used, if they are there: `detected_at` or `detected_at_us`, `received_at` or `received_at_us`,
+            `area`, `sensor`, `id` and `template`.
+        templates : Histogram or mapping of str to Histogram
+            One template for all rows, or templates by name: a row has that of its `template`, else of its `sensor`.
+        time : str, optional
+            Another column with the reported times.
+        unit : {"us", "ms", "s", "ns"}
+            What numbers in columns of times count, since 1970. Seconds and milliseconds may have a fraction; they are
+            rounded to the microsecond. Columns of dates and times know their unit; without a zone they are in UTC.
+
+        Raises
+        ------
+        DetectionsError
+            Names the column, the value and what is allowed. A number of microseconds before 1980 looks like seconds
+            or milliseconds, and is refused as at the gateway: `unit` says what it is.
+
+        Examples
+        --------
+        >>> columns = {"detected_at": np.array(["1987-02-23T07:35:41.374"], "datetime64[ms]"), "sensor": ["imb"]}
+        >>> Detections.from_table(columns, {"imb": Histogram.uniform(-0.05, 0.05)}).detected_at_us.tolist()
+        [541064141374000]
+        """
+        rows = DetectionTable(table, unit)
+        at_us, (chosen, index) = rows.times_us(time), rows.chosen_templates(templates)
+        area, sensor, names = (rows.labels(name) for name in ("area", "sensor", "id"))
+        return cls(at_us, chosen, index, area, sensor, received_at_us=rows.received_at_us(), id=names)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Detections]) -> Detections:
+        """Return the rows of all parts, one behind the other; each needs the columns that the others have.
+
+        Examples
+        --------
+        >>> early, late = Detections([10], [Histogram.point()]), Detections([90], [Histogram.uniform(-1, 0)])
+        >>> Detections.concat([early, late]).template_index.tolist()
+        [0, 1]
+        """
+        position: dict[Histogram, int] = {}
+        for template in (template for part in parts for template in part.templates):
+            position.setdefault(template, len(position))
+        moved = [np.array([position[each] for each in part.templates], np.int32) for part in parts]
+        index = [new[part.template_index] for new, part in zip(moved, parts, strict=True)]
+        at_us = np.concatenate([np.empty(0, np.int64), *(part.detected_at_us for part in parts)])
+        which = np.concatenate([np.empty(0, np.int32), *index])
+        area, sensor, received_us, names = (_joined(name, parts) for name in ("area", "sensor", "received_at_us", "id"))
+        return cls(sealed(at_us), [*position], sealed(which), area, sensor, received_at_us=received_us, id=names)
+
     def __len__(self) -> int:
         return len(self.detected_at_us)
+
+    def __getitem__(self, rows: slice | npt.NDArray[Any]) -> Detections:
+        if not isinstance(rows, slice | np.ndarray):
+            raise TypeError(f"rows are chosen by a slice, or an array of positions or of truth values, not {rows!r}")
+        return self.take(rows)
 
     @cached_property
     def earliest_us(self) -> Int64Array:
@@ -99,8 +170,8 @@ class Detections:
         bare.area = bare.sensor = bare.received_at_us = bare.id = None
         return bare
 
-    def take(self, rows: npt.NDArray[Any]) -> Detections:
-        """Return the batch of the given rows (positions or a mask), in that order."""
+    def take(self, rows: npt.NDArray[Any] | slice) -> Detections:
+        """Return the batch of the given rows (positions, a mask or a slice), in that order."""
         columns = (self.area, self.sensor, self.received_at_us, self.id)
         area, sensor, received, names = (None if column is None else sealed(column[rows]) for column in columns)
         at_us, index = sealed(self.detected_at_us[rows]), sealed(self.template_index[rows])
@@ -111,16 +182,41 @@ class Detections:
         columns = {"received_at_us": self.received_at_us, "id": self.id}
         return Detections(self.detected_at_us, self.templates, self.template_index, area, self.sensor, **columns)
 
+    def _columns(self) -> Mapping[str, Column]:
+        received_at = None if self.received_at_us is None else self.received_at_us.view("datetime64[us]")
+        optional = {"received_at": received_at, "id": self.id, "sensor": self.sensor, "area": self.area}
+        given = {name: column for name, column in optional.items() if column is not None}
+        templates = np.array([template.id for template in self.templates], np.str_)
+        return {
+            "detected_at": self.detected_at_us.view("datetime64[us]"),
+            **given,
+            "template": templates[self.template_index],
+        }
+
     def __repr__(self) -> str:
         return f"Detections({len(self)} rows, {len(self.templates)} templates)"
 
 
+def _joined(name: str, parts: Sequence[Detections]) -> LabelArray | None:
+    columns = [getattr(part, name) for part in parts if len(part)]
+    given = [column for column in columns if column is not None]
+    if not given:
+        return None
+    if len(given) < len(columns) or len({column.dtype.kind for column in given}) > 1:
+        raise DetectionsError(name, "a column of some parts alone, or of several types", "one type in every part")
+    return sealed(np.concatenate(given))
+
+
 def _times(field: str, values: npt.ArrayLike, rows: int | None) -> Int64Array:
-    times = _integers(field, values)
+    given = np.asarray(values)
+    if given.ndim == 1 and is_datetime(given):
+        times: npt.NDArray[Any] = sealed(datetimes_us(field, given))
+    else:
+        times = _integers(field, given)
     _check_length(field, times, rows)
     if len(times) and (times.min() < EARLIEST_TIME_US or times.max() > LATEST_TIME_US):
         beyond = times[(times < EARLIEST_TIME_US) | (times > LATEST_TIME_US)][0]
-        raise DetectionsError(field, int(beyond), "microseconds since the epoch, from 1898 to 2112")
+        raise DetectionsError(field, int(beyond), ALLOWED)
     return frozen(times.astype(np.int64, copy=False))
 
 

@@ -13,8 +13,6 @@ from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 
 KeyArray = npt.NDArray[Any]
 
-EARLIEST_TIME_US = -(2**51)  # the year 1898
-LATEST_TIME_US = 2**52  # the year 2112
 WIDEST_BITS = 55  # holds every such time shifted by every offset the library can make
 
 

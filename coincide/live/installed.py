@@ -214,6 +214,7 @@ class InstalledTuples:
             partial(columns.joint, pattern.graph, pattern.joint_threshold),
             partial(columns.edge_probabilities, pattern.graph),
             threshold=pattern.joint_threshold,
+            roles=pattern.graph.roles,
         )
 
     def _partial(self, members: MemberRefs) -> Tuples:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from coincide.arrays.kinds import FloatArray
 from coincide.arrays.numbers import real_numbers
+from coincide.arrays.plotting import axes_of, draw_density
 from coincide.errors import HistogramError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -58,6 +62,18 @@ class BucketDistribution:
         from_mean = self.edges_s - self.mean_s
         left, right = from_mean[:-1], from_mean[1:]
         return math.sqrt(math.fsum(self.mass * (left * left + left * right + right * right) / 3))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the density of the buckets, and exact times as lines; return the axes. Needs ``coincide[plot]``.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default the current axes of pyplot.
+        """
+        axes: Axes = axes_of(ax)
+        draw_density(axes, self.edges_s, self.mass)
+        return axes
 
     def cdf(self, x_s: npt.ArrayLike) -> Any:
         """P(X <= x_s), for a number or an array of any shape."""

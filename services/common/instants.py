@@ -3,11 +3,10 @@
 import re
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-YEAR_1980_US = 315_532_800_000_000
 CACHED_SECONDS = 4096
 LAST_US = 253_402_300_799_999_999  # the end of the year 9999
 Clock = Callable[[], int]
@@ -38,3 +37,12 @@ def _read_us(text: str) -> int | None:
         return None
     since = datetime.fromisoformat(text.upper()) - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def in_rfc_3339(instant_us: int) -> str | None:
+    """Return microseconds since 1970 as RFC 3339 in UTC; None where it has no year of four digits."""
+    try:
+        at = EPOCH + timedelta(microseconds=instant_us)
+    except OverflowError:
+        return None
+    return f"{at.replace(tzinfo=None).isoformat()}Z"

@@ -20,6 +20,7 @@ from coincide.joins.events import Events, is_in_order, positions_in, sorted_batc
 from coincide.joins.labels import effective_rule
 from coincide.joins.pairs.matching import Block, Probe, candidates, matching_pairs_among
 from coincide.joins.probe_bounds import ProbeBounds
+from coincide.joins.progress import Progress, checked_progress, unheard
 from coincide.offsets.cache import OffsetCache, judge_of
 from coincide.offsets.pair_work import USUAL_LIMITS, PairLimits, mean_evaluation_work, table_work
 from coincide.offsets.ranges import NEVER_HI_US
@@ -109,6 +110,7 @@ class BatchJoin:
     probe: Probe
     as_given: Events
     is_self_join: bool
+    progress: Progress = unheard
 
     @classmethod
     def of(
@@ -219,6 +221,7 @@ class BatchJoin:
     def _parts(self) -> Iterator[_Part]:
         """Yield candidates part by part, so that every array in between fits in a core's cache."""
         for first in range(0, len(self.probe.events), PROBING_ROWS):
+            self.progress(first / len(self.probe.events))
             probe, first_stored = self.probe.part(first, first + PROBING_ROWS)
             if len(probe.stored) == 0:
                 continue
@@ -227,6 +230,7 @@ class BatchJoin:
                 after_itself = np.arange(first + 1 - first_stored, first + 1 - first_stored + len(start))
                 start = np.maximum(start, after_itself)
             yield _Part(first, first_stored, probe, start, stop)
+        self.progress(1.0)
 
     def _apart(self, block: Block, shift: int) -> Block:
         """Leave out the pair of an event with itself, whose stored row plus `shift` is its own row."""
@@ -238,7 +242,13 @@ class BatchJoin:
 
 
 def timing_join(
-    a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule = "different"
+    a: Detections,
+    b: Detections | None,
+    window: Window,
+    threshold: float,
+    sensors: SensorRule = "different",
+    *,
+    progress: Progress | None = None,
 ) -> Pairs:
     """Pairs with P(lo <= Xb - Xa <= hi) >= threshold.
 
@@ -256,6 +266,8 @@ def timing_join(
         In (0, 1].
     sensors : {"different", "same", "any"}
         Which sensors the two events may come from. Detections without a sensor differ from all others.
+    progress : callable, optional
+        Called now and then with the share of the rows of `a` that have been looked at, from 0 to 1.
 
     Returns
     -------
@@ -277,16 +289,24 @@ def timing_join(
     >>> pairs.left.tolist(), pairs.right.tolist(), pairs.probability.round(4).tolist()
     ([0], [0], [0.3571])
     """
-    join = BatchJoin.of(a, b, window, threshold, sensors)
+    heard = checked_progress(progress)
+    join = replace(BatchJoin.of(a, b, window, threshold, sensors), progress=heard)
     return join.pairs(*join.columns())
 
 
 def timing_join_blocks(
-    a: Detections, b: Detections | None, window: Window, threshold: float, sensors: SensorRule = "different"
+    a: Detections,
+    b: Detections | None,
+    window: Window,
+    threshold: float,
+    sensors: SensorRule = "different",
+    *,
+    progress: Progress | None = None,
 ) -> Iterator[Pairs]:
     """`timing_join` in parts of about 64k pairs, for answers that need not fit in memory.
 
     Parameters are those of `timing_join`. Parts come in the order of the left row's area and time.
     """
-    join = BatchJoin.of(a, b, window, threshold, sensors)
+    heard = checked_progress(progress)
+    join = replace(BatchJoin.of(a, b, window, threshold, sensors), progress=heard)
     return (join.pairs(*block) for block in join.blocks())

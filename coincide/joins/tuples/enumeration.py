@@ -16,6 +16,7 @@ import numpy as np
 from coincide.arrays.kinds import BoolArray, PositionArray
 from coincide.arrays.range_expansion import expanded_beside, expanded_range_blocks, pairs_in
 from coincide.constraints.conditions import MemberRules, allowed
+from coincide.joins.progress import Progress, unheard
 from coincide.joins.tuples.candidates import LookUp, RoleBounds, RoleEvents, RowRanges, reduced
 
 ROOT_ROWS = 32_768  # so that what is looked up for them stays in a core's cache
@@ -33,7 +34,9 @@ class Enumeration:
     bounds: RoleBounds
     rules: MemberRules
 
-    def tuples(self, root: int, events: RoleEvents | None = None) -> Iterator[PartialTuples]:
+    def tuples(
+        self, root: int, events: RoleEvents | None = None, progress: Progress = unheard
+    ) -> Iterator[PartialTuples]:
         """Yield blocks of tuples, the root's rows rising: for each role the position in its stream, int64 (n,).
 
         The events of `root` are tried one by one: all, or only the given ones.
@@ -42,6 +45,7 @@ class Enumeration:
         if self.bounds.is_empty:
             return
         for first in range(0, len(probing), ROOT_ROWS):
+            progress(first / len(probing))
             part = self._around(root, probing.rows(first, min(first + ROOT_ROWS, len(probing))))
             if all(len(role) for role in part.roles):
                 yield from part.blocks()

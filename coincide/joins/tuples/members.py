@@ -106,7 +106,8 @@ class PartialColumns:
 
     def tuples(self, names: LabelArray, threshold: float | None) -> Tuples:
         """Return them as an answer, members by name; `threshold` is the joint one."""
-        return Tuples(names, partial(self.joint, threshold), self.of_edges, self.present.T, threshold)
+        roles = self.graph.roles
+        return Tuples(names, partial(self.joint, threshold), self.of_edges, self.present.T, threshold, roles)
 
     def _alike(self, by_size: bool) -> Iterator[tuple[PositionArray, ConstraintGraph, MemberColumns]]:
         """Yield the tuples that have the same roles present, or as many: which, their graph and their columns."""

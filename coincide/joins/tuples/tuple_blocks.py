@@ -22,6 +22,7 @@ from coincide.joins.events import Events, by_time, events_of, in_role_order, is_
 from coincide.joins.labels import Keys, effective_rule, keyed_batches
 from coincide.joins.pairs.pair_join import BatchJoin
 from coincide.joins.probe_bounds import ProbeBounds
+from coincide.joins.progress import Progress, unheard
 from coincide.joins.search.installed_pattern import InstalledPattern
 from coincide.joins.search.pattern import Pattern, with_thresholds
 from coincide.joins.search.search import columns_of
@@ -62,6 +63,7 @@ class BatchTuples:
     thresholds: Sequence[float]
     joint: float | None
     sensors: SensorRule
+    progress: Progress = unheard
 
     @classmethod
     def of(
@@ -87,6 +89,7 @@ class BatchTuples:
                 kept = kept[self._columns(kept).at_least(self.graph, self.joint)]
             if len(kept):
                 yield MemberBlock(kept, rises)
+        self.progress(1.0)
 
     def tuples(self, members: Int64Array) -> Tuples:
         """Return tuples of positions; their probabilities are computed when first asked for."""
@@ -96,6 +99,7 @@ class BatchTuples:
             partial(rows.joint, self.graph, self.joint),
             partial(rows.edge_probabilities, self.graph),
             threshold=self.joint,
+            roles=self.graph.roles,
         )
 
     def maximal(self, where: Where | None, at_least: int | AtLeast, max_candidates: int) -> Tuples:
@@ -129,6 +133,7 @@ class BatchTuples:
         [edge], [threshold] = self.graph.edges, self.thresholds
         a, b = self.keyed[edge.a], self.keyed[edge.b]
         join = BatchJoin.of(a, None if b is a else b, edge.window, threshold, self.sensors)
+        join = replace(join, progress=self.progress)
         a_first = edge.a == self.graph.roles[0] or (b is a and edge.window.is_symmetric)
         for left, right in join.blocks():
             yield MemberBlock(np.array((left, right) if a_first else (right, left)).T, is_in_order=False)
@@ -144,7 +149,7 @@ class BatchTuples:
         stored = {id(rows): sorted_events(rows) for rows in events}
         roles = [RoleEvents(stored[id(rows)]) for rows in events]
         are_in_order = all(is_in_order(rows) for rows in events)
-        for tuples in Enumeration(roles, bounds, self._rules(events)).tuples(_root(roles)):
+        for tuples in Enumeration(roles, bounds, self._rules(events)).tuples(_root(roles), progress=self.progress):
             at = [tuples[role] for role in range(len(events))]
             if self._interchange.symmetries:  # rows of one stream are in the order of members
                 at = list(np.compress(are_told(np.array(at), self._interchange, np.less), at, axis=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.labels import Keys
+from coincide.joins.progress import Progress, checked_progress
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.members import in_order
 from coincide.joins.tuples.tuple_blocks import BatchTuples, Where
 
 
-def window_join(
+def window_join(  # noqa: PLR0913 - each is a part of the question; all but two have a default
     batches: Mapping[str, Detections],
     graph: ConstraintGraph,
     key: Keys | None = None,
@@ -27,6 +29,7 @@ def window_join(
     *,
     at_least: int | AtLeast | None = None,
     max_candidates: int = MOST_CANDIDATES,
+    progress: Progress | None = None,
 ) -> Tuples:
     """Tuples of one event a role that satisfy every edge of the graph, and all of them at once.
 
@@ -51,6 +54,8 @@ def window_join(
         grow; `where` is not allowed.
     max_candidates : int
         With `at_least`: how many sets of three and more events, the last of them one row, the join may look at.
+    progress : callable, optional
+        Called now and then with the share of the work that is done, from 0 to 1; with `at_least` only at the end.
 
     Returns
     -------
@@ -84,9 +89,12 @@ def window_join(
     >>> clouds.members.tolist(), clouds.edge_probability.tolist()
     ([[0, 0, 0]], [[1.0, 1.0]])
     """
-    join = BatchTuples.of(batches, graph, key, threshold, sensors)
+    heard = checked_progress(progress)
+    join = replace(BatchTuples.of(batches, graph, key, threshold, sensors), progress=heard)
     if at_least is not None:
-        return join.maximal(where, at_least, max_candidates)
+        sets = join.maximal(where, at_least, max_candidates)
+        heard(1.0)
+        return sets
     blocks = list(join.blocks(where))
     nobody = np.empty((len(graph.roles), 0), np.int64)
     members = np.hstack([nobody, *(block.members.T for block in blocks)]).T
@@ -100,12 +108,15 @@ def window_join_blocks(
     threshold: float | None = None,
     where: Where | None = None,
     sensors: SensorRule = "different",
+    *,
+    progress: Progress | None = None,
 ) -> Iterator[Tuples]:
     """`window_join` in parts, for answers that need not fit in memory.
 
     Parameters are those of `window_join`. A part has about 64k tuples, or as many as one event more makes; parts and
     the tuples in them come in any order.
     """
-    join = BatchTuples.of(batches, graph, key, threshold, sensors)
+    heard = checked_progress(progress)
+    join = replace(BatchTuples.of(batches, graph, key, threshold, sensors), progress=heard)
     for block in join.blocks(where):
         yield join.tuples(block.members)

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from services.common.instants import LAST_US, YEAR_1980_US, rfc_3339_us
+from coincide.arrays.instants import LOOKS_LIKE_SECONDS, YEAR_1980_US
+from services.common.instants import LAST_US, rfc_3339_us
 from services.ingest.registry.sensors import NAME_CHARACTERS
 from services.ingest.stamping.verdicts import INT64, Reason, Refused
 
@@ -56,8 +57,7 @@ def instant_us(instant: Instant, field: str = "detected_at") -> int:
     if isinstance(instant, str):
         return _rfc_3339_us(instant, field)
     if instant < YEAR_1980_US:
-        allowed = f"microseconds since 1970, at least {YEAR_1980_US} (1980); this looks like seconds or milliseconds"
-        raise Refused(Reason.LOOKS_LIKE_SECONDS, field, instant, allowed)
+        raise Refused(Reason.LOOKS_LIKE_SECONDS, field, instant, LOOKS_LIKE_SECONDS)
     if instant not in INT64:
         raise Refused(Reason.OUT_OF_RANGE, field, instant, "an integer of 64 bits")
     if instant > LAST_US:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 from coincide import Detections, Histogram, Stream, TimingJoin, Window, chance_rate, match_probability, timing_join
+from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.constraints import JoinCondition
 from coincide.errors import OffsetError, QueryError, WindowError
 from coincide.joins import timing_join_blocks
-from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.offsets import SensorRate
 from coincide.papers.algorithms import TIMING_JOINS
 from coincide.queries import Query, Within

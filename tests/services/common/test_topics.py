@@ -9,7 +9,7 @@ from services.common.topics import load_topics
 def test_shipped_topics_are_valid_and_control_topics_are_compacted() -> None:
     topics = load_topics(Path("config/topics.yaml"))
     compacted = {name for name, topic in topics.items() if topic.configs.get("cleanup.policy") == "compact"}
-    assert compacted == {"coincide.queries", "coincide.sensors", "coincide.status"}
+    assert compacted == {f"coincide.{name}" for name in ("queries", "sensors", "status", "template-proposals")}
     assert topics["coincide.queries"].partitions == 1
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.instants import YEAR_1980_US
+from coincide.arrays.instants import YEAR_1980_US
 from services.ingest.stamping.posted import instant_us
 from services.ingest.stamping.verdicts import Refused
 
