@@ -57,6 +57,9 @@ class AlertingSettings(ComponentSettings):
     )
     page_items: int = Field(100, ge=1, le=1000, description="Items on a page when the caller names no limit.")
     page_items_max: int = Field(1000, ge=1, le=10_000, description="Most items that a caller may ask for on a page.")
+    exports_max: int = Field(
+        4, ge=1, le=100, description="Most lists streamed as NDJSON, CSV or Parquet at a time; one takes up to 100 MB."
+    )
     queries_max: int = Field(100, ge=1, le=10_000, description="Most queries at a time; not above what fusion allows.")
     live_readers_max: int = Field(200, ge=1, le=100_000, description="Most readers of the live stream at a time.")
     live_queue_matches: int = Field(

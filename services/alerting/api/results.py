@@ -1,13 +1,17 @@
-"""GET /v1/matches, /v1/episodes and /v1/dead-letters: what is stored, by filters and page by page."""
+"""GET /v1/matches, /v1/episodes and /v1/dead-letters: what is stored, by filters, page by page or as a stream."""
 
 from functools import partial
-from typing import Annotated, Literal
+from operator import attrgetter
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 from pydantic import Field
 from sqlalchemy import Engine
 
-from services.alerting.api.pages import FLAGS, Instant, PageParameters, json_page, read_page
+from services.alerting.api.listings import Listing, ListParameters, Lists, QueryListParameters
+from services.alerting.api.pages import FLAGS, Instant, read_page
+from services.alerting.api.result_columns import DEAD_LETTER_COLUMNS, EPISODE_COLUMNS, MATCH_COLUMNS
+from services.alerting.api.result_formats import MEDIA_TYPES
 from services.alerting.api.result_models import (
     DeadLetterPage,
     EpisodeBody,
@@ -22,13 +26,19 @@ from services.alerting.store import dead_letter_rows, episode_rows, match_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
 from services.alerting.store.episode_rows import EpisodeFilter, newest_sequence
 from services.alerting.store.match_rows import MatchFilter, with_member
+from services.common.pages import PageParameters, json_page
 from services.common.problem import Problem
 
+STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
+LIST_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": STREAMED}, **problems(404, 406, 422, 503)}
 
-class MatchParameters(PageParameters):
+
+Accept = Annotated[str | None, Header(description="The format, where `format` names none.")]
+
+
+class MatchParameters(QueryListParameters):
     """Filters and page of GET /v1/matches."""
 
-    query: str | None = Field(None, max_length=200, description="Only matches of this query.")
     area: str | None = Field(None, max_length=200, description="Only matches in this area.")
     sensor: str | None = Field(None, max_length=200, description="Only matches with a member from this sensor.")
     from_: Instant | None = Field(None, alias="from", description="Only what may have happened at or after this time.")
@@ -44,26 +54,29 @@ class MatchParameters(PageParameters):
     )
 
 
-def matches_router(engine: Engine, settings: AlertingSettings) -> APIRouter:
+MATCHES = Listing(
+    "matches",
+    match_rows.read_newest_first,
+    lambda row: match_rows.match_body(row.body, row.superseded_by),
+    MATCH_COLUMNS,
+)
+
+
+def matches_router(engine: Engine, lists: Lists) -> APIRouter:
     """Return the routes that read matches."""
     router = APIRouter(prefix="/v1/matches", tags=["matches"])
 
-    @router.get("", response_model=MatchPage, responses=problems(422), summary="Matches, newest stored first")
-    def list_matches(wanted: Annotated[MatchParameters, Query()]) -> Response:
+    @router.get("", response_model=MatchPage, responses=LIST_RESPONSES, summary="Matches, newest stored first")
+    def list_matches(wanted: Annotated[MatchParameters, Query()], accept: Accept = None) -> Response:
         """Return the matches that pass every filter, live ones unless asked otherwise.
 
         New ones never shift the pages of a cursor; what is superseded meanwhile is left out of those still to come.
         """
         superseded = FLAGS[wanted.superseded]
         filters = MatchFilter(
-            wanted.query, wanted.area, wanted.sensor, wanted.from_, wanted.to, wanted.min_probability, superseded
+            None, wanted.area, wanted.sensor, wanted.from_, wanted.to, wanted.min_probability, superseded
         )
-        with engine.connect() as connection:
-            newest = newest_sequence(connection)
-            read = partial(match_rows.read_newest_first, connection, filters)
-            rows, more = read_page(wanted, settings, filters, read)
-        bodies = [match_rows.match_body(row.body, row.superseded_by) for row in rows]
-        return json_page(bodies, next_cursor=more, last_event_id=str(newest))
+        return lists.answer(MATCHES, wanted, filters, accept, newest_sequence)
 
     @router.get("/{id}", response_model=MatchBody, responses=problems(404, 422), summary="One match")
     def get_match(id: str) -> Response:  # noqa: A002 - the path's name for it
@@ -80,10 +93,9 @@ def matches_router(engine: Engine, settings: AlertingSettings) -> APIRouter:
 EpisodeId = Annotated[str, Path(max_length=200, description="The episode's id.")]
 
 
-class EpisodeParameters(PageParameters):
+class EpisodeParameters(QueryListParameters):
     """Filters and page of GET /v1/episodes."""
 
-    query: str | None = Field(None, max_length=200, description="Only episodes of this query.")
     area: str | None = Field(None, max_length=200, description="Only episodes in this area.")
     from_: Instant | None = Field(None, alias="from", description="Only episodes that end at or after this time.")
     to: Instant | None = Field(None, description="Only episodes that start at or before this time.")
@@ -102,12 +114,15 @@ class EpisodeParameters(PageParameters):
     )
 
 
-def episodes_router(engine: Engine, settings: AlertingSettings) -> APIRouter:
+EPISODES = Listing("episodes", episode_rows.read_newest_first, attrgetter("body"), EPISODE_COLUMNS)
+
+
+def episodes_router(engine: Engine, settings: AlertingSettings, lists: Lists) -> APIRouter:
     """Return the routes that read episodes."""
     router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
-    @router.get("", response_model=EpisodePage, responses=problems(422), summary="Episodes, those found last first")
-    def list_episodes(wanted: Annotated[EpisodeParameters, Query()]) -> Response:
+    @router.get("", response_model=EpisodePage, responses=LIST_RESPONSES, summary="Episodes, those found last first")
+    def list_episodes(wanted: Annotated[EpisodeParameters, Query()], accept: Accept = None) -> Response:
         """Return the episodes that pass every filter, as they are now.
 
         New ones never shift the pages of a cursor, and an episode keeps its place when it changes; what passes the
@@ -115,13 +130,9 @@ def episodes_router(engine: Engine, settings: AlertingSettings) -> APIRouter:
         """
         retracted = FLAGS[wanted.retracted]
         filters = EpisodeFilter(
-            wanted.query, wanted.area, wanted.from_, wanted.to, wanted.min_probability, wanted.state, retracted
+            None, wanted.area, wanted.from_, wanted.to, wanted.min_probability, wanted.state, retracted
         )
-        with engine.connect() as connection:
-            newest = newest_sequence(connection)
-            read = partial(episode_rows.read_newest_first, connection, filters)
-            rows, more = read_page(wanted, settings, filters, read)
-        return json_page([row.body for row in rows], next_cursor=more, last_event_id=str(newest))
+        return lists.answer(EPISODES, wanted, filters, accept, newest_sequence)
 
     @router.get("/{id}", response_model=EpisodeBody, responses=problems(404, 422), summary="One episode")
     def get_episode(id: EpisodeId) -> Response:  # noqa: A002 - the path's name for it
@@ -154,7 +165,7 @@ def _missing(id_: str) -> Problem:
     return Problem(404, f"there is no episode {id_[:100]!r}")
 
 
-class DeadLetterParameters(PageParameters):
+class DeadLetterParameters(ListParameters):
     """Filters and page of GET /v1/dead-letters."""
 
     reason: str | None = Field(None, max_length=200, description="Only letters with this reason, such as late.")
@@ -165,17 +176,19 @@ class DeadLetterParameters(PageParameters):
     to: Instant | None = Field(None, description="Only letters written at or before this time.")
 
 
-def dead_letters_router(engine: Engine, settings: AlertingSettings) -> APIRouter:
+DEAD_LETTERS = Listing("dead-letters", dead_letter_rows.read_newest_first, attrgetter("body"), DEAD_LETTER_COLUMNS)
+
+
+def dead_letters_router(lists: Lists) -> APIRouter:
     """Return the route that reads dead letters."""
     router = APIRouter(prefix="/v1/dead-letters", tags=["dead letters"])
 
-    @router.get("", response_model=DeadLetterPage, responses=problems(422), summary="Dead letters, newest stored first")
-    def list_dead_letters(wanted: Annotated[DeadLetterParameters, Query()]) -> Response:
+    @router.get(
+        "", response_model=DeadLetterPage, responses=LIST_RESPONSES, summary="Dead letters, newest stored first"
+    )
+    def list_dead_letters(wanted: Annotated[DeadLetterParameters, Query()], accept: Accept = None) -> Response:
         """Return the dead letters that pass every filter; times are those at which they were written to Kafka."""
         filters = DeadLetterFilter(wanted.reason, wanted.area, wanted.sensor, wanted.source, wanted.from_, wanted.to)
-        with engine.connect() as connection:
-            read = partial(dead_letter_rows.read_newest_first, connection, filters)
-            rows, more = read_page(wanted, settings, filters, read)
-        return json_page([row.body for row in rows], next_cursor=more)
+        return lists.answer(DEAD_LETTERS, wanted, filters, accept)
 
     return router

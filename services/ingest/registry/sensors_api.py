@@ -6,9 +6,13 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field
 
+from services.common.pages import PageParameters, decode_name_cursor, encode_cursor, page_limit
 from services.common.problem import Problem
 from services.ingest.registry.sensors import NAME_CHARACTERS
 from services.ingest.registry.snapshot import Registry, Stamp
+
+PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1000
+SENSORS = "sensors"  # what a cursor of theirs is for
 
 
 class TemplateBody(BaseModel):
@@ -36,8 +40,8 @@ class SensorBody(BaseModel):
 class SensorPage(BaseModel):
     """A page of sensors in the order of their ids."""
 
-    sensors: list[SensorBody]
-    next: str | None = Field(description="pass it as `after` to get the next page; null on the last one")
+    items: list[SensorBody]
+    next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
 def sensors_router(registry: Registry) -> APIRouter:
@@ -45,16 +49,14 @@ def sensors_router(registry: Registry) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["sensors"])
 
     @router.get("/sensors", summary="List sensors")
-    async def list_sensors(
-        limit: Annotated[int, Query(ge=1, le=1000, description="most sensors on the page")] = 100,
-        after: Annotated[str, Query(max_length=NAME_CHARACTERS, description="the `next` of the page before")] = "",
-    ) -> SensorPage:
-        """Return sensors whose id sorts after `after`."""
+    async def list_sensors(wanted: Annotated[PageParameters, Query()]) -> SensorPage:
+        """Return sensors by id; a page begins behind the last sensor of the one before, whatever came or went."""
         stamps, ids = registry.snapshot.stamps, registry.snapshot.ids
-        start = bisect_right(ids, after)
+        limit = page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
+        start = bisect_right(ids, decode_name_cursor(SENSORS, wanted.cursor) or "")
         chosen = ids[start : start + limit]
-        more = start + limit < len(ids)
-        return SensorPage(sensors=[SensorBody.of(stamps[id_]) for id_ in chosen], next=chosen[-1] if more else None)
+        more = encode_cursor(SENSORS, chosen[-1]) if start + limit < len(ids) else None
+        return SensorPage(items=[SensorBody.of(stamps[id_]) for id_ in chosen], next_cursor=more)
 
     @router.get("/sensors/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
     async def show_sensor(sensor_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> SensorBody:

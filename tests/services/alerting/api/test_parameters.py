@@ -2,12 +2,13 @@ import base64
 
 import pytest
 
-from services.alerting.api.pages import decode_cursor, instant_us
+from services.alerting.api.pages import instant_us
 from services.alerting.api.queries import parse_json
 from services.alerting.queries.edits import merge_patch
 from services.alerting.queries.query_changes import Precondition
 from services.alerting.store.match_rows import MatchFilter
 from services.alerting.store.query_rows import QueryVersion
+from services.common.pages import decode_cursor
 from services.common.problem import Problem
 
 FIRST_AT_KAMIOKANDE_US = 541_064_135_000_000

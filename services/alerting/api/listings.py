@@ -1,0 +1,155 @@
+"""Lists of results: one page as JSON, or all that pass the filters as a stream of another format."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from fastapi import Response
+from pydantic import Field
+from sqlalchemy import Connection, Engine, Row
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from services.alerting.api.pages import QUERIES_MAX, QueryIds, read_page
+from services.alerting.api.result_columns import Column, Times
+from services.alerting.api.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
+from services.alerting.settings import AlertingSettings
+from services.alerting.store.dialect import Rows
+from services.alerting.store.query_rows import unknown_queries
+from services.common.pages import PageParameters, decode_cursor, json_page
+from services.common.problem import Problem, problem_response
+
+PART_ROWS = 1000  # read at once, in a transaction of its own
+RETRY_S = 5
+
+
+class ListParameters(PageParameters):
+    """Which page of a list, and how it is written."""
+
+    format: Format | None = Field(
+        None,
+        description="How the answer is written; left out, the header Accept decides. Only JSON has pages: the others "
+        "stream everything that passes the filters, or `limit` of it, newest first.",
+    )
+    times: Times | None = Field(
+        None,
+        description="rfc3339: beside each time in microseconds, `..._us`, the same in RFC 3339, without `_us` in its "
+        "name; us: the microseconds alone. Left out: rfc3339 in CSV, us in all others.",
+    )
+
+
+class QueryListParameters(ListParameters):
+    """The same for what queries give."""
+
+    query: QueryIds = Field(
+        [],
+        description=f"Only what is of these queries: repeated, or with commas between, at most {QUERIES_MAX}. "
+        "The answer is 404 if there never was such a query.",
+    )
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A kind of result: its name, how to read rows newest first, the JSON text of one, and its columns.
+
+    `read` takes a connection, filters, the sequence that the rows lie before (None: all), and how many.
+    """
+
+    name: Literal["matches", "episodes", "dead-letters"]
+    read: Callable[[Connection, Any, int | None, int], Rows]
+    body: Callable[[Row[*tuple[Any, ...]]], str]
+    columns: Sequence[Column]
+
+    def rows(
+        self, connection: Connection, filters: Any, queries: Sequence[str], before: int | None, limit: int
+    ) -> Rows:
+        """Return rows of all `queries`, newest first; each by its own index, which one search for all would not use."""
+        if not queries:
+            return self.read(connection, filters, before, limit)
+        each = [self.read(connection, replace(filters, query=query), before, limit) for query in queries]
+        return sorted((row for rows in each for row in rows), key=lambda row: -row.sequence)[:limit]
+
+
+class Lists:
+    """Answers lists over a database."""
+
+    def __init__(self, engine: Engine, settings: AlertingSettings) -> None:
+        self._engine, self._settings = engine, settings
+        self._seats = threading.BoundedSemaphore(settings.exports_max)
+
+    def answer(
+        self,
+        listing: Listing,
+        wanted: ListParameters,
+        filters: Any,
+        accept: str | None,
+        newest: Callable[[Connection], int] | None = None,
+    ) -> Response:
+        """Return a page, or the stream of all that passes `filters`; `newest` gives a page its last_event_id."""
+        form = chosen_format(wanted.format, accept)
+        queries = wanted.query if isinstance(wanted, QueryListParameters) else []
+        with self._engine.connect() as connection:
+            unknown = unknown_queries(connection, queries)
+            if unknown:
+                raise Problem(404, f"query: there is no query {unknown[0][:100]!r}", {"Vary": "Accept"})
+            if form == "json":
+                return self._page(connection, listing, wanted, filters, queries, newest)
+        before = decode_cursor((filters, queries), wanted.cursor)
+        times = wanted.times or ("rfc3339" if form == "csv" else "us")
+        parts = self._parts(partial(listing.rows, filters=filters, queries=queries), listing, before, wanted.limit)
+        return Export(FORMATS[form](parts, listing.columns, times), listing.name, form, self._seats)
+
+    def _page(
+        self,
+        connection: Connection,
+        listing: Listing,
+        wanted: ListParameters,
+        filters: Any,
+        queries: Sequence[str],
+        newest: Callable[[Connection], int] | None,
+    ) -> Response:
+        others = {} if newest is None else {"last_event_id": str(newest(connection))}  # before the rows: none is missed
+        read = partial(listing.rows, connection, filters, queries)
+        rows, more = read_page(wanted, self._settings, (filters, queries), read)
+        bodies = [body_with_times(listing.body(row), wanted.times or "us") for row in rows]
+        page = json_page(bodies, next_cursor=more, **others)
+        page.headers["Vary"] = "Accept"
+        return page
+
+    def _parts(
+        self, read: Callable[..., Rows], listing: Listing, before: int | None, limit: int | None
+    ) -> Iterator[list[str]]:
+        """Yield JSON texts, some at a time: no transaction waits for a slow reader."""
+        left = limit
+        while left is None or left > 0:
+            count = PART_ROWS if left is None else min(left, PART_ROWS)
+            with self._engine.connect() as connection:
+                rows = read(connection, before=before, limit=count)
+            if rows:
+                yield [listing.body(row) for row in rows]
+            if len(rows) < count:
+                return
+            before, left = rows[-1].sequence, None if left is None else left - len(rows)
+
+
+class Export(StreamingResponse):
+    """A stream of results that is made as it is read; it takes one of the `seats`, or is 503 if all are taken."""
+
+    def __init__(self, content: Iterator[bytes], name: str, form: Format, seats: threading.BoundedSemaphore) -> None:
+        suffix = f'attachment; filename="{name}.{form}"'
+        headers = {"Vary": "Accept", **({} if form == "ndjson" else {"Content-Disposition": suffix})}
+        super().__init__(content, headers=headers, media_type=MEDIA_TYPES[form])
+        self._seats = seats
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream."""
+        if not self._seats.acquire(blocking=False):
+            why = "as many lists as allowed are being streamed in other formats than JSON (exports_max)"
+            await problem_response(503, why, {"Retry-After": str(RETRY_S)})(scope, receive, send)
+            return
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._seats.release()

@@ -1,0 +1,284 @@
+"""Lists as NDJSON, CSV and Parquet, read back by the tools that people use."""
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from services.alerting.api import listings, parquet_results
+from services.alerting.api.listings import Export
+from services.alerting.api.result_columns import MATCH_COLUMNS
+from services.alerting.api.result_formats import FORMATS, Format, chosen_format
+from services.common.problem import Problem
+from tests.services.alerting.clients import Api
+from tests.services.alerting.records import (
+    TOPICS,
+    change_record,
+    dead_letter_record,
+    episode_record,
+    match,
+    match_record,
+    record,
+)
+
+AT_US = 541_064_135_000_001
+AT = "1987-02-23T07:35:35.000001Z"
+TIMES: dict[str, Any] = {"earliest_us": AT_US, "latest_us": AT_US + 1_000_000}
+OCCURRED = {"mean_us": AT_US + 5, "std_s": 0.5, "p05_us": AT_US, "p95_us": AT_US + 9}
+PATHS = ["matches", "episodes", "dead-letters"]
+
+
+def stored(api: Api, count: int = 7) -> None:
+    for n in range(count):
+        said = {"occurred": OCCURRED, "probability": n / count, **TIMES, "chance_rate_hz": None}
+        api.store(match_record(f"m-{n}", **said), episode_record(f"e-{n}"), dead_letter_record(f"d-{n}"))
+
+
+def read(api: Api, path: str, form: str, **parameters: str) -> pd.DataFrame:
+    """Return what an analyst sees of a list in that format."""
+    answer = api.client.get(f"/v1/{path}", params={"format": form, **parameters})
+    assert answer.status_code == 200, answer.text
+    if form == "csv":
+        return pd.read_csv(io.StringIO(answer.text))
+    if form == "ndjson":
+        return pd.read_json(io.StringIO(answer.text), lines=True, dtype={"id": str})
+    return pq.read_table(io.BytesIO(answer.content)).to_pandas()
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
+@pytest.mark.parametrize("path", PATHS)
+def test_every_format_has_all_rows_newest_first_whatever_the_page(api: Api, path: str, form: str) -> None:
+    stored(api)
+    expected = [item for page in api.pages(f"/v1/{path}") for item in page]
+    assert len(expected) == 7
+    rows = read(api, path, form)
+    name = "dead_id" if path == "dead-letters" else "id"
+    assert rows[name].tolist() == [item[name] for item in expected]
+    assert rows["area"].tolist() == [item["area"] for item in expected]
+    assert read(api, path, form, limit="2")[name].tolist() == rows[name].tolist()[:2]
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
+def test_more_than_one_part_and_one_group_are_one_file(api: Api, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored(api, 10)
+    whole = read(api, "matches", form)
+    monkeypatch.setattr(listings, "PART_ROWS", 2)
+    monkeypatch.setattr(parquet_results, "GROUP_ROWS", 3)
+    pd.testing.assert_frame_equal(read(api, "matches", form), whole)
+    assert len(read(api, "matches", form, limit="5")) == 5
+    cursor = api.client.get("/v1/matches", params={"limit": "3"}).json()["next_cursor"]
+    assert read(api, "matches", form, cursor=cursor)["id"].tolist() == whole["id"].tolist()[3:]
+
+
+def test_parquet_is_written_in_groups_of_rows(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listings, "PART_ROWS", 2)
+    monkeypatch.setattr(parquet_results, "GROUP_ROWS", 4)
+    stored(api, 10)
+    file = pq.ParquetFile(io.BytesIO(api.client.get("/v1/matches?format=parquet").content))
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [4, 4, 2]
+
+
+def test_filters_hold_in_every_format(api: Api) -> None:
+    stored(api)
+    for form in ("ndjson", "csv", "parquet"):
+        assert read(api, "matches", form, min_probability="0.5")["id"].tolist() == ["m-6", "m-5", "m-4"]
+    assert read(api, "matches", "csv", area="nowhere").empty
+    assert api.client.get("/v1/matches?format=ndjson&area=nowhere").content == b""
+    assert api.client.get("/v1/matches?format=csv&limit=x").status_code == 422
+    assert api.client.get("/v1/matches?format=csv&cursor=x").status_code == 422
+
+
+def test_ndjson_is_what_json_has(api: Api) -> None:
+    stored(api)
+    lines = api.client.get("/v1/matches?format=ndjson").text.splitlines()
+    assert [json.loads(line) for line in lines] == [item for page in api.pages("/v1/matches") for item in page]
+
+
+def test_csv_has_times_for_people_and_for_machines_unless_told_otherwise(api: Api) -> None:
+    stored(api, 1)
+    [row] = read(api, "matches", "csv").to_dict("records")
+    assert (row["earliest_us"], row["earliest"]) == (AT_US, AT)
+    assert row["occurred_mean"] == "1987-02-23T07:35:35.000006Z"
+    [member, _] = json.loads(row["members"])
+    assert member["sensor"] == "imb"
+    assert "earliest" not in read(api, "matches", "csv", times="us").columns
+    assert "late_by" not in read(api, "dead-letters", "csv").columns  # how long, not when
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson"])
+def test_json_has_rfc_3339_where_asked_for_but_not_inside_what_users_sent(api: Api, form: str) -> None:
+    mine = {"at_us": AT_US}
+    said = match("m-1", occurred=OCCURRED, **TIMES)
+    said["members"][0]["attributes"] = mine
+    api.store(record(TOPICS.matches, said))
+    text = api.client.get("/v1/matches", params={"format": form, "times": "rfc3339"}).text
+    shown = json.loads(text)["items"][0] if form == "json" else json.loads(text)
+    assert (shown["earliest_us"], shown["earliest"], shown["occurred"]["p05"]) == (AT_US, AT, AT)
+    assert shown["members"][0]["detected_at"] == AT
+    assert shown["members"][0]["attributes"] == mine
+
+
+def test_parquet_has_members_as_rows_and_times_as_timestamps(api: Api) -> None:
+    stored(api, 2)
+    content = api.client.get("/v1/matches?format=parquet&times=rfc3339").content
+    [row, _] = pq.read_table(io.BytesIO(content)).to_pylist()
+    assert row["earliest"] == datetime(1987, 2, 23, 7, 35, 35, 1, tzinfo=UTC)
+    assert [member["role"] for member in row["members"]] == ["a", "b"]
+    assert row["members"][0]["detected_at"] == row["earliest"]
+    assert row["occurred_std_s"] == 0.5
+    assert row["chance_rate_hz"] is None
+
+
+def test_duckdb_reads_the_file(api: Api, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    stored(api)
+    for form in ("parquet", "csv"):
+        path = tmp_path / f"matches.{form}"
+        path.write_bytes(api.client.get("/v1/matches", params={"format": form, "times": "rfc3339"}).content)
+        rows = duckdb.sql(f"SELECT count(*), max(probability), min(earliest_us) FROM '{path}'").fetchall()
+        assert rows == [(7, 6 / 7, AT_US)]
+    unnested = (
+        f"SELECT m.sensor, count(*) FROM (SELECT unnest(members) m FROM '{tmp_path / 'matches.parquet'}') GROUP BY 1"
+    )
+    assert sorted(duckdb.sql(unnested).fetchall()) == [("baksan", 7), ("imb", 7)]
+
+
+def test_a_record_of_other_types_leaves_cells_empty_and_breaks_no_file(api: Api) -> None:
+    odd = {"occurred": "soon", "chance_rate_hz": "often", "superseded_by": 7, "edges": [1], "joint": {"certain": 1}}
+    api.store(match_record("m-1", **odd))
+    said = match("m-2", received_at_us=AT_US)
+    said["members"] = [{"sensor": "x", "detected_at_us": 2**70, "role": 5}]
+    api.store(record(TOPICS.matches, said), dead_letter_record("d-1", late_by_us=True, record={"a": [1]}))
+    for form in ("csv", "parquet"):
+        rows = read(api, "matches", form)
+        assert rows["id"].tolist() == ["m-2", "m-1"]
+        assert rows[["occurred_mean_us", "chance_rate_hz", "joint_certain"]].isna().all(axis=None)
+        assert read(api, "dead-letters", form)["record"].tolist() == ['{"a":[1]}']
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        (None, "json"),
+        ("*/*", "json"),
+        ("application/x-ndjson", "ndjson"),
+        ("text/csv", "csv"),
+        ("text/*", "csv"),
+        ("application/vnd.apache.parquet", "parquet"),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "json"),  # a browser's
+        ("text/csv;q=0.5, application/x-ndjson", "ndjson"),
+        ("text/csv, application/x-ndjson", "csv"),
+        ("application/json;q=0, TEXT/CSV ; q=0.1", "csv"),
+    ],
+)
+def test_the_header_accept_chooses_what_it_likes_best(accept: str | None, form: str) -> None:
+    assert chosen_format(None, accept) == form
+    assert chosen_format("parquet", accept) == "parquet"
+
+
+@pytest.mark.parametrize("accept", ["text/html", "text/csv;q=0", "text/csv;q=much", ";;,", "image/*"])
+def test_what_nobody_writes_is_406(accept: str) -> None:
+    with pytest.raises(Problem) as refused:
+        chosen_format(None, accept)
+    assert refused.value.status == 406
+
+
+def test_answers_say_their_type_and_that_it_depends_on_accept(api: Api) -> None:
+    stored(api, 1)
+    for media_type in ("application/json", "text/csv", "application/x-ndjson", "application/vnd.apache.parquet"):
+        answer = api.client.get("/v1/episodes", headers={"Accept": media_type})
+        assert answer.headers["content-type"].split(";")[0] == media_type
+        assert answer.headers["vary"] == "Accept"
+    refused = api.client.get("/v1/episodes", headers={"Accept": "image/png"})
+    assert (refused.status_code, refused.headers["content-type"]) == (406, "application/problem+json")
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "parquet"])
+def test_queries_are_repeated_or_have_commas_between(api: Api, form: str) -> None:
+    for n in range(12):
+        api.store(match_record(f"m-{n}", query=f"q{n % 3}"))
+    for asked in ({"query": "q0,q2"}, {"query": ["q0", "q2"]}, {"query": ["q2,q0", "q2"]}):
+        parameters: dict[str, Any] = {**asked, "format": form, "limit": 50}
+        answer = api.client.get("/v1/matches", params=parameters)
+        if form == "json":
+            ids = [item["id"] for item in answer.json()["items"]]
+            assert ids == [f"m-{n}" for n in reversed(range(12)) if n % 3 != 1]
+            pages = [page["id"] for page in pages_of(api, {**asked, "limit": 3})]
+            assert pages == ids
+        else:
+            rows = {"csv": 8 + 1, "ndjson": 8}.get(form)
+            assert len(answer.text.splitlines()) == rows if rows else len(answer.content) > 0
+
+
+def pages_of(api: Api, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    items, cursor = [], None
+    while True:
+        page = api.client.get("/v1/matches", params={**parameters, **({"cursor": cursor} if cursor else {})}).json()
+        items += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return items
+
+
+def test_a_query_that_never_was_is_404_and_one_that_gave_nothing_yet_is_empty(api: Api) -> None:
+    api.store(change_record("quiet", 1), match_record("m-1", query="gone"))
+    for path in ("matches", "episodes"):
+        assert api.items(f"/v1/{path}", query="quiet") == []
+        for form in ("json", "csv"):
+            missing = api.client.get(f"/v1/{path}", params={"query": "quiet,quit", "format": form})
+            assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
+            assert "'quit'" in missing.json()["detail"]
+    assert [item["id"] for item in api.items("/v1/matches", query="gone")] == ["m-1"]
+    many = api.client.get("/v1/matches", params={"query": ",".join(f"q{n}" for n in range(21))})
+    assert (many.status_code, "at most 20" in many.json()["detail"]) == (422, True)
+
+
+async def streamed(export: Export) -> int:
+    """Run a response; return its status."""
+    statuses = []
+
+    async def send(message: Any) -> None:
+        statuses.append(message.get("status"))
+
+    async def receive() -> Any:
+        raise AssertionError("nobody leaves")
+
+    await export({"type": "http", "asgi": {"spec_version": "2.4"}, "method": "GET", "headers": []}, receive, send)
+    return int(statuses[0])
+
+
+@pytest.mark.anyio
+async def test_only_so_many_are_streamed_at_a_time_and_a_seat_comes_back_after_a_failure() -> None:
+    seats = threading.BoundedSemaphore(1)
+
+    def failing() -> Any:
+        yield b"a"
+        raise RuntimeError("the database went away")
+
+    with pytest.raises(RuntimeError, match="went away"):
+        await streamed(Export(failing(), "matches", "csv", seats))
+    assert await streamed(Export(iter([b"a"]), "matches", "csv", seats)) == 200
+    seats.acquire()
+    assert await streamed(Export(iter([b"a"]), "matches", "csv", seats)) == 503
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv"])
+def test_a_part_is_read_when_the_one_before_was_written(form: Format) -> None:
+    asked: list[int] = []
+
+    def parts() -> Iterator[list[str]]:
+        for number in range(5):
+            asked.append(number)
+            yield [json.dumps(match("m-1"))]
+
+    pieces = FORMATS[form](parts(), MATCH_COLUMNS, "us")
+    for number, _ in enumerate(pieces):
+        assert len(asked) <= number + 1
+    assert len(asked) == 5
