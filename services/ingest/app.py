@@ -11,6 +11,8 @@ from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestA
 from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.proposals_api import Proposals, proposals_router
+from services.ingest.registry.proposals_topic import ReadProposals
 from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
@@ -23,6 +25,7 @@ def create_app(
     publisher: KafkaPublisher,
     metrics: IngestMetrics,
     *,
+    read_proposals: ReadProposals = list,
     kafka_answers: Callable[[], bool] = lambda: True,
     clock_us: Clock = system_clock_us,
     lifespan: Lifespan[FastAPI] | None = None,
@@ -41,6 +44,7 @@ def create_app(
         redoc_url=None,
     )
     app.include_router(sensors_router(registry))
+    app.include_router(proposals_router(Proposals(registry, publisher, read_proposals, clock_us)))
 
     def not_ready_because() -> list[str]:
         checks = {

@@ -17,6 +17,7 @@ from services.ingest.http.request_limits import BoundedHttpProtocol
 from services.ingest.kafka.producer import RememberingPartitioner
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.proposals_topic import read_proposals
 from services.ingest.registry.sensors_topic import RegistryFollower
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
@@ -59,7 +60,13 @@ def build_app(settings: IngestSettings) -> FastAPI:
         await asyncio.to_thread(follower.stop)
 
     return create_app(
-        settings, registry, publisher, metrics, kafka_answers=lambda: follower.kafka_answers, lifespan=lifespan
+        settings,
+        registry,
+        publisher,
+        metrics,
+        read_proposals=lambda: read_proposals(partial(create_consumer, settings.kafka_bootstrap)),
+        kafka_answers=lambda: follower.kafka_answers,
+        lifespan=lifespan,
     )
 
 

@@ -99,6 +99,14 @@ class KafkaPublisher:
             self._bytes -= size
             self._metrics.kafka_send_seconds.observe(time.perf_counter() - started_s)
 
+    async def publish_record(self, topic: str, key: bytes, value: bytes) -> bool:
+        """Send one record to any topic and wait, for a bounded time; return whether all replicas acknowledged it."""
+        if (connection := self._connection) is None:
+            return False
+        pending = Pending(1, self._loop)
+        self._send(connection, topic, key, value, partial(pending.settle, 0))
+        return all(await self._settled(connection, pending))
+
     def send_dead_letter(self, key: bytes, value: bytes) -> bool:
         """Hand over one dead letter without waiting; False when it had to be dropped. Never raises."""
         connection = self._connection

@@ -1,19 +1,26 @@
 import pytest
 
 from coincide import Histogram
+from services.common.pages import encode_cursor
 from tests.services.ingest.building import CLOCK, SENSORS, Ingest
 
 
 def test_sensors_are_listed_in_pages_without_gap_or_double() -> None:
     client = Ingest().client
-    seen: list[str] = []
-    after: str | None = ""
-    while after is not None:
-        page = client.get("/v1/sensors", params={"limit": 2, "after": after}).json()
-        assert len(page["sensors"]) <= 2
-        seen += [sensor["id"] for sensor in page["sensors"]]
-        after = page["next"]
+    page = client.get("/v1/sensors", params={"limit": 2}).json()
+    seen = [sensor["id"] for sensor in page["items"]]
+    while page["next_cursor"] is not None:
+        assert len(page["items"]) == 2
+        page = client.get("/v1/sensors", params={"limit": 2, "cursor": page["next_cursor"]}).json()
+        seen += [sensor["id"] for sensor in page["items"]]
     assert seen == sorted(SENSORS)
+
+
+def test_a_cursor_of_another_list_is_refused() -> None:
+    client = Ingest().client
+    for cursor in (encode_cursor("sensors", 7), encode_cursor("matches", "geo"), "x"):
+        refused = client.get("/v1/sensors", params={"cursor": cursor})
+        assert (refused.status_code, "cursor" in refused.json()["detail"]) == (422, True)
 
 
 def test_one_sensor_and_its_template() -> None:
@@ -28,6 +35,8 @@ def test_one_sensor_and_its_template() -> None:
     ("path", "status"),
     [
         ("/v1/sensors?limit=0", 422),
+        ("/v1/sensors?limit=1001", 422),
+        ("/v1/sensors?after=geo", 422),
         ("/v1/sensors/nobody", 404),
         ("/v1/templates/t-0", 404),
         ("/v1/nothing", 404),

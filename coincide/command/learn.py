@@ -1,0 +1,231 @@
+"""``coincide learn``: from a log of detections to a file of templates, a table and a picture of how well they do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.arrays.kinds import Int64Array, PositionArray
+from coincide.command.answer_files import check_place, opened_sink
+from coincide.command.arguments.learn_arguments import LearnRequest
+from coincide.command.faults import CommandError, note, report_bad_rows
+from coincide.command.input.chosen_templates import load_templates, parse_template
+from coincide.command.input.file_events import FileEvents, read_events
+from coincide.command.input.file_times import TimeForm
+from coincide.command.input.formats import bad_rows_of
+from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
+from coincide.learning import (
+    Calibration,
+    Errors,
+    Learning,
+    SensorStream,
+    calibrate,
+    errors_against,
+    errors_by_consensus,
+)
+from coincide.learning.pp_picture import pp_picture
+from coincide.learning.sensors_yaml import sensors_yaml
+from coincide.templates.histogram import Histogram
+
+TextArray = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """The detections of a log, n of them; labels are texts, empty where there is none."""
+
+    detected_at_us: Int64Array
+    sensor: TextArray
+    stream: TextArray
+    area: TextArray
+    model: TextArray
+    template: TextArray
+
+    def rows(self) -> dict[SensorStream, PositionArray]:
+        """Return the rows of each sensor and stream."""
+        names = sorted({*zip(self.sensor.tolist(), self.stream.tolist(), strict=True)})
+        number = {name: position for position, name in enumerate(names)}
+        codes = np.array([number[name] for name in zip(self.sensor.tolist(), self.stream.tolist(), strict=True)])
+        order = np.argsort(codes, kind="stable")
+        bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
+        return {SensorStream(*name): order[bounds[n] : bounds[n + 1]] for n, name in enumerate(names)}
+
+
+def run_learn(request: LearnRequest) -> int:
+    """Read, learn and write; return the number of templates."""
+    for path in (request.out, request.picture):
+        check_place(path, [request.log, *filter(None, [request.reference])])
+    log = _read_log(request)
+    rows = log.rows()
+    area_of = _areas(log, rows)
+    present = _present(request, log, rows)
+    errors = _errors(request, log, rows, area_of, present)
+    models = {of.sensor: log.model[at[0]] for of, at in rows.items() if log.model[at[0]]}
+    calibrations = calibrate(errors, Learning(request.within, request.buckets, models, present))
+    _tell(calibrations, has_present=bool(present))
+    learnt = sum(each.learnt is not None for each in calibrations)
+    if not learnt:
+        raise CommandError(f"{request.log}: there are too few errors for any template; the table says why")
+    _write(request, calibrations, area_of)
+    return learnt
+
+
+def _write(request: LearnRequest, calibrations: Sequence[Calibration], area_of: Mapping[SensorStream, str]) -> None:
+    with opened_sink(request.out) as sink:
+        sink.write(sensors_yaml(calibrations, area_of).encode())
+    if request.picture is not None:
+        with opened_sink(request.picture) as sink:
+            sink.write(pp_picture(calibrations).encode())
+
+
+def _read_log(request: LearnRequest) -> Log:
+    events = _read(request.log, request.reading.time_column, request, ["model"])
+    playing = PlayingEvents(events, stream_otherwise(events, request.reading.stream, []))
+    sensor, area = playing.label("sensor"), playing.label("area")
+    if not len(events):
+        raise CommandError(f"{request.log}: there are no detections in it")
+    if (sensor == "").any():
+        row = events.row[np.flatnonzero(sensor == "")[0]]
+        raise CommandError(f"{request.log}: row {row} names no sensor: a template belongs to one")
+    area = np.where(area == "", request.area or "", area).astype(object)
+    if (area == "").any():
+        raise CommandError(f"{request.log}: some rows name no area: --area names it")
+    model = np.array(["" if value is None else str(value) for value in events.attributes["model"]], dtype=object)
+    return Log(events.detected_at_us, sensor, playing.stream, area, model, playing.label("template"))
+
+
+def _read(path: Path, time_column: str | None, request: LearnRequest, attributes: Sequence[str]) -> FileEvents:
+    bad = bad_rows_of(path)
+    options = request.reading
+    form: TimeForm = {"assume_utc": options.assume_utc, "unit": options.unit}
+    events = read_events(path, time_column, bad, lambda _: None, attributes, **form)
+    report_bad_rows([bad], skip=options.skip_bad)
+    return events
+
+
+def _areas(log: Log, rows: Mapping[SensorStream, PositionArray]) -> dict[SensorStream, str]:
+    """Return the area of each sensor, under each of its streams."""
+    pairs = sorted({*zip(log.sensor.tolist(), log.area.tolist(), strict=True)})
+    area_of = dict(pairs)
+    for sensor, area in pairs:
+        if area != area_of[sensor]:
+            both = f"{area!r} and {area_of[sensor]!r}"
+            raise CommandError(f"sensor {sensor!r} is in areas {both}: it can be in one only")
+    return {of: area_of[of.sensor] for of in rows}
+
+
+def _present(
+    request: LearnRequest, log: Log, rows: Mapping[SensorStream, PositionArray]
+) -> dict[SensorStream, Histogram]:
+    """Return the present template of each that has one: of the name in its rows, of its sensor, or the general one."""
+    options = request.reading
+    named = load_templates(options.templates) if options.templates else {}
+    general = parse_template(options.uncertainty, named) if options.uncertainty else None
+    present = {}
+    for of, at in rows.items():
+        template = named.get(log.template[at[0]], named.get(of.sensor, general))
+        if template is not None:
+            present[of] = template
+    return present
+
+
+def _errors(
+    request: LearnRequest,
+    log: Log,
+    rows: Mapping[SensorStream, PositionArray],
+    area_of: Mapping[SensorStream, str],
+    present: Mapping[SensorStream, Histogram],
+) -> dict[SensorStream, Errors]:
+    if request.reference is None and request.reference_stream is None:
+        return _by_consensus(request, log, rows, area_of, present)
+    references = dict(_references(request, log))
+    if request.reference_stream is not None:
+        rows = {of: at for of, at in rows.items() if of.stream != request.reference_stream}
+    none = np.empty(0, np.int64)
+    return {
+        of: errors_against(
+            log.detected_at_us[at], references.get(area_of[of], references.get("", none)), request.within
+        )
+        for of, at in rows.items()
+    }
+
+
+def _references(request: LearnRequest, log: Log) -> Iterator[tuple[str, Int64Array]]:
+    """Yield known times by area; under the empty name those of every area."""
+    if request.reference is not None:
+        events = _read(request.reference, request.reference_time, request, [])
+        at_us, area = events.detected_at_us, PlayingEvents(events, "").label("area")
+    else:
+        of_stream = log.stream == request.reference_stream
+        if not of_stream.any():
+            known = ", ".join(sorted({*log.stream.tolist()}))
+            raise CommandError(f"--reference-stream {request.reference_stream}: the log has {known}")
+        at_us, area = log.detected_at_us[of_stream], log.area[of_stream]
+    for name in sorted({*area.tolist()}):
+        yield name, at_us[(area == name) | (area == "")]
+
+
+def _by_consensus(
+    request: LearnRequest,
+    log: Log,
+    rows: Mapping[SensorStream, PositionArray],
+    area_of: Mapping[SensorStream, str],
+    present: Mapping[SensorStream, Histogram],
+) -> dict[SensorStream, Errors]:
+    unknown = [of for of in rows if of not in present]
+    if unknown:
+        raise CommandError(f"sensor {unknown[0].sensor!r} has no present template, which --consensus needs")
+    found: dict[SensorStream, Errors] = {}
+    sensors = {name: number for number, name in enumerate(sorted({of.sensor for of in rows}))}
+    for area in sorted({*area_of.values()}):
+        members = [of for of in rows if area_of[of] == area]
+        at = np.concatenate([rows[of] for of in members])
+        sizes = [len(rows[of]) for of in members]
+        source = np.repeat(np.arange(len(members)), sizes)
+        sensor = np.repeat([sensors[of.sensor] for of in members], sizes)
+        templates = {number: present[of] for number, of in enumerate(members)}
+        errors = errors_by_consensus(log.detected_at_us[at], source, sensor, templates, request.within)
+        found |= {members[number]: each for number, each in errors.items()}
+    return found
+
+
+HEADINGS = (
+    *("sensor", "stream", "errors", "ambiguous", "unmatched", "blurred", "wrong", "learnt from", "buckets"),
+    *("distance", "score", "present"),
+)
+
+
+def _tell(calibrations: Sequence[Calibration], *, has_present: bool) -> None:
+    """Write the table of figures, and what somebody should know of templates, to standard error."""
+    table = [HEADINGS, *map(_cells, calibrations)]
+    columns = range(len(HEADINGS) if has_present else len(HEADINGS) - 1)
+    widths = [max(len(row[column]) for row in table) for column in columns]
+    for row in table:
+        cells = [row[n].ljust(widths[n]) if n < 2 else row[n].rjust(widths[n]) for n in columns]
+        sys.stderr.write("  ".join(cells).rstrip() + "\n")
+    for each in calibrations:
+        name = f"{each.of.sensor}, {each.of.stream}"
+        if each.learnt is None:
+            note(f"{name}: no template: {len(each.errors)} errors, and too few of its stream that stand out of chance")
+        elif each.learnt.fills_window:
+            note(f"{name}: the template fills much of the window; a longer --within tells more")
+
+
+def _cells(each: Calibration) -> tuple[str, ...]:
+    errors, learnt, held_out = each.errors, each.learnt, each.held_out
+    present = None if held_out is None else held_out.present_score
+    return (
+        *each.of,
+        *(str(count) for count in (len(errors), errors.ambiguous, errors.unmatched, errors.blurred)),
+        "-" if learnt is None else f"{learnt.wrong_share:.1%}",
+        {"own": "its own", "model": "its model", "stream": "its stream", None: "-"}[each.pool],
+        "-" if learnt is None else str(len(learnt.template.mass)),
+        "-" if held_out is None else f"{held_out.fit.distance:.3f}",
+        "-" if held_out is None else f"{held_out.score:.2f}",
+        "-" if present is None else f"{present:.2f}",
+    )

@@ -1,0 +1,46 @@
+"""coincide.template-proposals, read whole whenever somebody asks: people ask seldom, so nothing has to follow it."""
+
+import logging
+from collections.abc import Callable
+
+from kafka import KafkaConsumer, TopicPartition
+
+from services.common.template_proposals import TOPIC, ProposalError, TemplateProposal, proposal_in
+
+PROPOSALS = f"coincide.{TOPIC}"
+PARTITION = TopicPartition(PROPOSALS, 0)
+POLL_MS = 500
+ANSWER_TIMEOUT_MS = 3000
+
+log = logging.getLogger(__name__)
+
+ReadProposals = Callable[[], list[TemplateProposal]]
+
+
+def read_proposals(connect: Callable[[], KafkaConsumer]) -> list[TemplateProposal]:
+    """Return the newest proposal of each sensor and stream, in the order of these; it may raise `KafkaError`."""
+    consumer = connect()
+    try:
+        consumer.assign([PARTITION])
+        consumer.seek_to_beginning(PARTITION)
+        end = consumer.end_offsets([PARTITION], timeout_ms=ANSWER_TIMEOUT_MS)[PARTITION]
+        newest: dict[bytes, TemplateProposal | None] = {}
+        while consumer.position(PARTITION, timeout_ms=ANSWER_TIMEOUT_MS) < end:
+            records = consumer.poll(POLL_MS).get(PARTITION, [])
+            if not records:
+                consumer.end_offsets([PARTITION], timeout_ms=ANSWER_TIMEOUT_MS)  # raises when Kafka has gone
+            for record in records:
+                newest[record.key or b""] = _proposal(record.offset, record.value)
+        return sorted(filter(None, newest.values()), key=lambda each: (each.sensor, each.stream))
+    finally:
+        consumer.close(timeout_ms=1000)
+
+
+def _proposal(offset: int, value: bytes | None) -> TemplateProposal | None:
+    if value is None:
+        return None
+    try:
+        return proposal_in(value)
+    except ProposalError as error:
+        log.error("record %d of %s is unusable: %s", offset, PROPOSALS, error)  # noqa: TRY400 - no traceback
+        return None

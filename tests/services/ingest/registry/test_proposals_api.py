@@ -1,0 +1,147 @@
+"""Learnt templates over REST: a sensor's template changes when somebody accepts one, and only then."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from kafka.errors import KafkaConnectionError
+from prometheus_client import CollectorRegistry
+
+from coincide import Histogram
+from services.common.template_proposals import TemplateForm, TemplateProposal, proposal_in
+from services.ingest.app import create_app
+from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.proposals_topic import PROPOSALS
+from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors_topic import SENSORS
+from services.ingest.settings import IngestSettings
+from tests.services.ingest.building import CLOCK, NOW_US, KeepingPublisher, registry_of
+
+LEARNT = Histogram([-0.5, 0.0, 0.25], [0.25, 0.75])
+
+
+def proposal(sensor: str, stream: str, template: Histogram = LEARNT, **fields: Any) -> TemplateProposal:
+    id_ = f"p-{sensor}-{stream}"
+    form = TemplateForm(**template.to_json())
+    known = {"errors": 100, "pool": "own", "wrong_share": 0.1, "proposed_at_us": NOW_US - 5, **fields}
+    return TemplateProposal(id=id_, sensor=sensor, stream=stream, template=form, **known)
+
+
+@dataclass
+class Topics(KeepingPublisher):
+    """Keeps what is written, as Kafka would; the registry follows the topic of sensors."""
+
+    proposals: list[TemplateProposal] = field(default_factory=list)
+    acknowledged: bool = True
+    away: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.registry = registry_of()
+        self.sensors: list[Sensor] = []
+        parts = (IngestSettings(), self.registry, self, IngestMetrics(CollectorRegistry()))
+        self.client = TestClient(create_app(*parts, read_proposals=self.read, clock_us=lambda: NOW_US))
+
+    def read(self) -> list[TemplateProposal]:
+        if self.away:
+            raise KafkaConnectionError("away")
+        return sorted({each.key: each for each in self.proposals}.values(), key=lambda each: (each.sensor, each.stream))
+
+    async def publish_record(self, topic: str, key: bytes, value: bytes) -> bool:
+        if self.acknowledged and topic == SENSORS:
+            sensor = Sensor.from_record(value)
+            assert key == sensor.id.encode()
+            self.sensors.append(sensor)
+            self.registry.apply({sensor.id: sensor})
+        elif self.acknowledged:
+            assert topic == PROPOSALS
+            self.proposals.append(proposal_in(value))
+            assert key == self.proposals[-1].key
+        return self.acknowledged
+
+    def decide(self, of: str, what: str) -> Any:
+        return self.client.post(f"/v1/template-proposals/{of}/{what}")
+
+    def states(self) -> dict[str, str]:
+        page = self.client.get("/v1/template-proposals").json()
+        return {each["id"]: each["state"] for each in page["proposals"]}
+
+
+def test_proposals_are_listed_in_pages_and_by_state() -> None:
+    topics = Topics([proposal("both", "seismic"), proposal("both", "acoustic", state="rejected"), proposal("geo", "x")])
+    first = topics.client.get("/v1/template-proposals", params={"limit": 2}).json()
+    assert [each["id"] for each in first["proposals"]] == ["p-both-acoustic", "p-both-seismic"]
+    assert first["proposals"][0]["edges_s"] == [-0.5, 0.0, 0.25]
+    last = topics.client.get("/v1/template-proposals", params={"limit": 2, "after": first["next"]}).json()
+    assert [each["id"] for each in last["proposals"]] == ["p-geo-x"]
+    assert last["next"] is None
+    some = topics.client.get("/v1/template-proposals", params={"state": "rejected"}).json()
+    assert [each["id"] for each in some["proposals"]] == ["p-both-acoustic"]
+
+
+def test_an_accepted_template_is_the_sensors_and_no_other_changes() -> None:
+    topics = Topics([proposal("both", "seismic"), proposal("both", "acoustic", CLOCK.shift(1))])
+    before = {stamp.stream: stamp.template.id for stamp in topics.registry.snapshot.stamps["both"]}
+    answer = topics.decide("p-both-seismic", "accept")
+    assert answer.status_code == 200
+    assert (answer.json()["state"], answer.json()["decided_at_us"]) == ("accepted", NOW_US)
+    [sensor] = topics.sensors
+    assert (sensor.id, sensor.area) == ("both", "bay")
+    assert sensor.streams["seismic"] == LEARNT
+    assert sensor.streams["acoustic"].id == before["acoustic"]
+    assert topics.decide("p-both-acoustic", "accept").status_code == 200
+    assert dict(topics.sensors[-1].streams) == {"seismic": LEARNT, "acoustic": CLOCK.shift(1)}
+    assert topics.states() == {"p-both-seismic": "accepted", "p-both-acoustic": "accepted"}
+
+
+def test_a_rejected_template_changes_nothing() -> None:
+    topics = Topics([proposal("geo", "seismic")])
+    assert topics.decide("p-geo-seismic", "reject").json()["state"] == "rejected"
+    assert topics.sensors == []
+    assert topics.decide("p-geo-seismic", "accept").status_code == 409
+    assert topics.sensors == []
+
+
+def test_the_same_decision_again_changes_nothing() -> None:
+    topics = Topics([proposal("geo", "seismic")])
+    answers = [topics.decide("p-geo-seismic", "accept").json() for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert len(topics.sensors) == 1
+
+
+@pytest.mark.parametrize(
+    ("of", "status", "why"),
+    [
+        (proposal("nobody", "seismic"), 409, "no sensor 'nobody'"),
+        (proposal("geo", "undeclared"), 409, "not declared"),
+        (proposal("geo", "seismic", Histogram.uniform(-100, 0)), 409, "at most 60 s"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_stays_open(of: TemplateProposal, status: int, why: str) -> None:
+    topics = Topics([of])
+    answer = topics.decide(of.id, "accept")
+    assert (answer.status_code, topics.sensors) == (status, [])
+    assert why in answer.json()["detail"]
+    assert topics.states() == {of.id: "open"}
+
+
+def test_an_unknown_or_replaced_proposal_is_not_found() -> None:
+    assert Topics([]).decide("p-1", "accept").status_code == 404
+
+
+def test_without_kafka_nothing_is_decided() -> None:
+    topics = Topics([proposal("geo", "seismic")], acknowledged=False)
+    assert topics.decide("p-geo-seismic", "accept").status_code == 503
+    topics.away = True
+    answer = topics.client.get("/v1/template-proposals")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    topics.away, topics.acknowledged = False, True
+    assert topics.states() == {"p-geo-seismic": "open"}
+
+
+def test_records_are_read_as_they_were_written() -> None:
+    one = proposal("geo", "seismic", distance=0.05)
+    assert proposal_in(one.to_record()) == one
+    assert json.loads(one.key) == ["geo", "seismic"]
