@@ -1,4 +1,4 @@
-"""The command ``coincide`` (``join``, ``coalesce``, ``replay``): the one part of the package with input and output.
+"""The command ``coincide`` (``join``, ``window-join``, ``chance`` and others): the one part with input and output.
 
 Nothing imports it but ``python -m coincide``. What the user can put right is a `CommandError` or an error of the
 library; `main` turns both into one sentence and an exit status.

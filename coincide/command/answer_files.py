@@ -161,6 +161,11 @@ def format_of_answer(out: Path | None) -> Format:
 def check_paths(out: Path | None, inputs: Sequence[Path]) -> None:
     """Refuse a name of an answer that says no format or cannot be written, or that is the name of an input."""
     format_of_answer(out)
+    check_place(out, inputs)
+
+
+def check_place(out: Path | None, inputs: Sequence[Path]) -> None:
+    """Refuse a name that cannot be written, or that is the name of an input."""
     if out is None:
         return
     if not out.parent.is_dir():

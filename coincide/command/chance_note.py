@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import numpy as np
@@ -45,22 +45,29 @@ def _expected(
 ) -> float | None:
     if any(edge.window.is_open for edge in graph.edges) or any(len(batch) == 0 for batch in batches.values()):
         return None
-    areas = dict(zip(batches, area_codes(list(batches.values())), strict=True))
-    codes = np.unique(np.concatenate([np.unique(each) for each in areas.values()])).tolist()
-    if len(codes) > MOST_AREAS:
-        return None
-    sensor = dict(zip(batches, sensor_codes(list(batches.values())), strict=True))
     total = 0.0
-    for code in codes:
-        at = {role: np.flatnonzero(areas[role] == code) for role in batches}
-        span_s = _span_s(batches, at)
-        if span_s < LONG * _reach_s(batches, graph):
+    for number, (span_s, rates) in enumerate(rates_by_area(batches)):
+        if number >= MOST_AREAS or not rates or span_s < LONG * reach_s(batches, graph):
             return None
-        rates = {role: _rates(batches[role], sensor[role], at[role], span_s) for role in batches}
         if prod(map(len, rates.values())) > MOST_PAIRS:
             return None
         total += span_s * _rate_hz(rates, graph, joint, sensors, sources)
     return total
+
+
+def rates_by_area(batches: Mapping[str, Detections]) -> Iterator[tuple[float, dict[str, list[SensorRate]]]]:
+    """Yield, for each area, for how many seconds there are detections, and how often each sensor of each role reports.
+
+    A sensor counts once for each of its templates; detections without a sensor count as one, different from itself.
+    Detections of one moment say nothing about rates, so there are none.
+    """
+    areas = dict(zip(batches, area_codes(list(batches.values())), strict=True))
+    sensor = dict(zip(batches, sensor_codes(list(batches.values())), strict=True))
+    for code in np.unique(np.concatenate([np.unique(each) for each in areas.values()])).tolist():
+        at = {role: np.flatnonzero(areas[role] == code) for role in batches}
+        span_s = _span_s(batches, at)
+        seen = batches if span_s > 0 else []
+        yield span_s, {role: _rates(batches[role], sensor[role], at[role], span_s) for role in seen}
 
 
 def _rate_hz(
@@ -82,7 +89,8 @@ def _span_s(batches: Mapping[str, Detections], at: Mapping[str, Int64Array]) -> 
     return float(times_us.max() - times_us.min()) / 1e6
 
 
-def _reach_s(batches: Mapping[str, Detections], graph: ConstraintGraph) -> float:
+def reach_s(batches: Mapping[str, Detections], graph: ConstraintGraph) -> float:
+    """Return how far apart in seconds the reports of two members may lie."""
     longest_s = {role: max(template.length_s for template in batch.templates) for role, batch in batches.items()}
     windows_s = [(edge.window.hi_us - edge.window.lo_us) / 1e6 for edge in graph.edges]
     lengths_s = [longest_s[edge.a] + longest_s[edge.b] for edge in graph.edges]

@@ -15,7 +15,7 @@ from coincide.coalescing.batch import NEVER_US, coalesce, validity
 from coincide.coalescing.columns import time_order
 from coincide.coalescing.runs import Runs
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
-from coincide.command.coalesce_arguments import CoalesceRequest
+from coincide.command.arguments.coalesce_arguments import CoalesceRequest
 from coincide.command.faults import note, report_bad_rows
 from coincide.command.input.file_rows import FileRows, read_rows
 from coincide.command.input.formats import bad_rows_of

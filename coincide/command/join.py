@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
+from coincide.command.arguments.join_arguments import InputFile, JoinRequest
 from coincide.command.chance_note import note_chance
 from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
 from coincide.command.input.chosen_templates import (
@@ -22,9 +23,10 @@ from coincide.command.input.chosen_templates import (
     parse_template,
 )
 from coincide.command.input.file_events import FileEvents, read_events, without_faulty
+from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import is_rounded
-from coincide.command.join_arguments import InputFile, JoinRequest
+from coincide.command.reach_note import note_out_of_reach, noted_if_empty
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Pairs
 from coincide.joins.detections import Detections
@@ -87,15 +89,17 @@ def run_join(request: JoinRequest) -> int:
     named = load_templates(request.templates) if request.templates else {}
     with shown_stages(request.out) as stages:
         bad = [bad_rows_of(each.path) for each in request.inputs]
-        sides = [_side(request, each, named, rows, stages) for each, rows in zip(request.inputs, bad, strict=True)]
+        sides = [read_side(request, each, named, rows, stages) for each, rows in zip(request.inputs, bad, strict=True)]
         report_bad_rows(bad, skip=request.skip_bad)
         return _write_pairs(request, sides, stages)
 
 
-def _side(request: JoinRequest, file: InputFile, named: Templates, bad: BadRows, stages: Stages | None) -> Side:
+def read_side(request: JoinRequest, file: InputFile, named: Templates, bad: BadRows, stages: Stages | None) -> Side:
+    """Return the usable events of a file, and the template of each; the others are counted as bad rows."""
     default = parse_template(file.uncertainty, named) if file.uncertainty else None
     advance = advance_of(stages, f"reading {file.path.name}")
-    events = read_events(file.path, file.time_column, bad, advance, assume_utc=request.assume_utc)
+    form: TimeForm = {"assume_utc": request.assume_utc, "unit": request.unit}
+    events = read_events(file.path, file.time_column, bad, advance, **form)
     if has_no_uncertainty(events, named, default):
         note(f"{file.path}: nothing says how uncertain its times are; they are taken as exact")
         default = Histogram.point()
@@ -114,9 +118,13 @@ def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | N
     first, second = sides[0][0], sides[-1][0]
     a, *others = detections_of(sides)
     _note_one_sensor(request, [first, second])
-    advance, place = advance_of(stages, "joining"), None if stages is None else _place_in_order(a)
+    advance = advance_of(stages, "joining")
     # called before the answer is opened: what is wrong shows before anything is written
-    blocks = timing_join_blocks(a, others[0] if others else None, request.window, request.threshold, request.sensors)
+    blocks = timing_join_blocks(
+        a, others[0] if others else None, request.window, request.threshold, request.sensors, progress=advance
+    )
+    batches = (a, others[0] if others else a)
+    blocks = noted_if_empty(blocks, lambda: note_out_of_reach(*batches, request.window, request.threshold))
     count = 0
     shown = shown_columns(first, second)
     with opened_answer(request.out, pa.schema([*shown[0].schema, *shown[1].schema, *PAIR_FIELDS])) as answer:
@@ -125,21 +133,10 @@ def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | N
             left, right, of_pair = _shown_pairs(pairs, first, second, request)
             answer.write(of_left.take(pa.array(left)), of_right.take(pa.array(right)), answer.part(of_pair))
             count += len(pairs)
-            if place is not None and len(pairs):
-                advance(float(place[pairs.left[-1]]))
-    advance(1.0)
     graph = ConstraintGraph.binary("a", "b", request.window, request.threshold)
     sources = {"a": "a", "b": "b" if others else "a"}
     note_chance(count, {"a": a, "b": others[0] if others else a}, graph, None, request.sensors, sources)
     return count
-
-
-def _place_in_order(a: Detections) -> FloatArray:
-    """Return how far the join has come with each event: pairs come in the order of a's area and time."""
-    place = np.empty(len(a))
-    order = np.argsort(a.detected_at_us) if a.area is None else np.lexsort((a.detected_at_us, a.area))
-    place[order] = np.linspace(0.0, 1.0, len(a))
-    return place
 
 
 def _note_one_sensor(request: JoinRequest, events: Sequence[FileEvents]) -> None:

@@ -6,36 +6,57 @@ extra is missing. 130: interrupted. 141: whoever read the answer stopped reading
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
 from coincide import __version__
-from coincide.command.coalesce_arguments import CoalesceRequest, add_coalesce, coalesce_request
+from coincide.command.arguments.chance_arguments import ChanceRequest, add_chance, chance_request
+from coincide.command.arguments.coalesce_arguments import CoalesceRequest, add_coalesce, coalesce_request
+from coincide.command.arguments.explain_arguments import ExplainRequest, add_explain, explain_request
+from coincide.command.arguments.join_arguments import (
+    JoinRequest,
+    QueryJoinRequest,
+    add_join,
+    join_request,
+    with_joined_windows,
+)
+from coincide.command.arguments.learn_arguments import LearnRequest, add_learn, learn_request
+from coincide.command.arguments.replay_arguments import ReplayRequest, add_replay, replay_request
+from coincide.command.arguments.window_join_arguments import add_window_join, window_join_request
 from coincide.command.faults import CommandError
-from coincide.command.join_arguments import JoinRequest, QueryJoinRequest, add_join, join_request, with_joined_windows
-from coincide.command.replay_arguments import ReplayRequest, add_replay, replay_request
 from coincide.errors import CoincideError
 
-Request = JoinRequest | QueryJoinRequest | CoalesceRequest | ReplayRequest
+QuickRequest = JoinRequest | QueryJoinRequest | CoalesceRequest | ExplainRequest | ChanceRequest | LearnRequest
+Request = QuickRequest | ReplayRequest
+
+
+COMMANDS: Mapping[str, tuple[Callable[..., ArgumentParser], Callable[[Namespace, ArgumentParser], Request]]] = {
+    "join": (add_join, join_request),
+    "window-join": (add_window_join, window_join_request),
+    "coalesce": (add_coalesce, coalesce_request),
+    "replay": (add_replay, replay_request),
+    "explain": (add_explain, explain_request),
+    "chance": (add_chance, chance_request),
+    "learn": (add_learn, learn_request),
+}
 
 
 def request_of(argv: Sequence[str]) -> Request:
     """Return what the user asks for; print help, the version or what is wrong, and exit, as argparse does."""
-    parser = argparse.ArgumentParser(prog="coincide", description="Which things happened together, and for how long.")
+    parser = ArgumentParser(prog="coincide", description="Which things happened together, and for how long.")
     parser.add_argument("--version", action="version", version=f"coincide {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
-    join, coalesce, replay = add_join(commands), add_coalesce(commands), add_replay(commands)
+    parsers = {name: add(commands) for name, (add, _) in COMMANDS.items()}
     options = parser.parse_args(with_joined_windows(argv))
-    if options.command == "replay":
-        return replay_request(options, replay)
-    return join_request(options, join) if options.command == "join" else coalesce_request(options, coalesce)
+    _, request = COMMANDS[options.command]
+    return request(options, parsers[options.command])
 
 
 EXTRA = ("pyarrow", "rich")
@@ -68,25 +89,41 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(request: Request) -> None:
+    """Answer the request; a replay may go on for ever, so it alone collects garbage."""
     if isinstance(request, ReplayRequest):
-        from coincide.command.replay import run_replay  # noqa: PLC0415 - needs the extra
+        from coincide.command.replay import run_replay  # noqa: PLC0415 - needs the extra, as those below do
 
         run_replay(request)
-    elif isinstance(request, JoinRequest):
-        from coincide.command.join import run_join  # noqa: PLC0415 - needs the extra
+        return
+    with _no_garbage_collection():
+        _run_at_once(request)
 
-        with _no_garbage_collection():
-            run_join(request)
+
+def _run_at_once(request: QuickRequest) -> None:
+    if isinstance(request, JoinRequest):
+        from coincide.command.join import run_join  # noqa: PLC0415
+
+        run_join(request)
     elif isinstance(request, QueryJoinRequest):
-        from coincide.command.query_join import run_query_join  # noqa: PLC0415 - needs the extra
+        from coincide.command.query_join import run_query_join  # noqa: PLC0415
 
-        with _no_garbage_collection():
-            run_query_join(request)
+        run_query_join(request)
+    elif isinstance(request, CoalesceRequest):
+        from coincide.command.coalesce import run_coalesce  # noqa: PLC0415
+
+        run_coalesce(request)
+    elif isinstance(request, ExplainRequest):
+        from coincide.command.explain import run_explain  # noqa: PLC0415
+
+        run_explain(request)
+    elif isinstance(request, ChanceRequest):
+        from coincide.command.chance import run_chance  # noqa: PLC0415
+
+        run_chance(request)
     else:
-        from coincide.command.coalesce import run_coalesce  # noqa: PLC0415 - needs the extra
+        from coincide.command.learn import run_learn  # noqa: PLC0415
 
-        with _no_garbage_collection():
-            run_coalesce(request)
+        run_learn(request)
 
 
 class _Terminated(KeyboardInterrupt):

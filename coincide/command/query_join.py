@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +14,24 @@ import pyarrow.compute as pc
 
 from coincide.arrays.kinds import BoolArray, Int64Array, PositionArray
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
+from coincide.command.arguments.join_arguments import QueryJoinRequest
 from coincide.command.chance_note import note_chance
-from coincide.command.faults import CommandError, report_bad_rows
+from coincide.command.explain import seen_sensors
+from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals
+from coincide.command.input.chunks import Advance
 from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.own_uncertainty import MOST_SPREADS
 from coincide.command.input.played_roles import KeyedSource, keyed_sources_of
-from coincide.command.join_arguments import QueryJoinRequest
 from coincide.command.query_files import read_queries
+from coincide.command.reach_note import noted_if_empty
 from coincide.command.replay import DIGITS, thresholded
 from coincide.joins.answers import Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join, window_join_blocks
 from coincide.queries import Query
+from coincide.queries.explaining import explain, unreachable_because
 
 TIME = pa.timestamp("us", "UTC")
 
@@ -121,21 +125,28 @@ def _codes(labels: npt.NDArray[np.object_]) -> Int64Array:
 
 def run_query_join(request: QueryJoinRequest) -> int:
     """Read, join and write; return the number of tuples."""
-    check_paths(request.out, [request.query, *request.inputs])
-    [query] = read_queries([request.query])
-    reader = ArrivalReader(request.reading, [query], most_own=MOST_SPREADS)
+    documents = [] if isinstance(request.query, Query) else [request.query]
+    check_paths(request.out, [*documents, *request.inputs])
+    query = request.query if isinstance(request.query, Query) else read_queries(documents)[0]
+    options = request.reading if isinstance(request.reading, Sequence) else [request.reading] * len(request.inputs)
+    readers = {each: ArrivalReader(each, [query], most_own=MOST_SPREADS) for each in dict.fromkeys(options)}
     with shown_stages(request.out) as stages:
         bad = [bad_rows_of(path) for path in request.inputs]
-        parts = chain(*(reader.read(each, advance_of(stages, f"reading {each.path.name}")) for each in bad))
-        arrivals = Arrivals.all_of([reader.nothing(), *parts])
+        parts = [
+            part
+            for rows, each in zip(bad, options, strict=True)
+            for part in readers[each].read(rows, advance_of(stages, f"reading {rows.path.name}"))
+        ]
+        arrivals = Arrivals.all_of([readers[options[0]].nothing(), *parts])
         report_bad_rows(bad, skip=True)
-        reader.tell_others()
+        for reader in readers.values():
+            reader.tell_others()
         return _write_tuples(request, PlayedRoles(query, arrivals), stages)
 
 
 def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages | None) -> int:
     advance, count = advance_of(stages, "joining"), 0
-    blocks = _blocks(played)
+    blocks = noted_if_empty(_blocks(played, advance), lambda: _note_out_of_reach(played))
     shown = AnswerColumns.of(played, shows_file=len(request.inputs) > 1)
     with opened_answer(
         request.out, shown.table(np.empty((0, len(played.of_role)), np.int64), np.empty(0)).schema
@@ -151,11 +162,18 @@ def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages
     return count
 
 
-def _blocks(played: PlayedRoles) -> Iterator[Tuples]:
+def _note_out_of_reach(played: PlayedRoles) -> None:
+    """Say so where no sensors of the files can reach the thresholds."""
+    because = unreachable_because(explain(played.query, seen_sensors([played.arrivals], played.query)))
+    if because is not None:
+        note(because)
+
+
+def _blocks(played: PlayedRoles, advance: Advance) -> Iterator[Tuples]:
     query, arguments = played.query, (played.batches, played.query.graph, played.keys, played.query.joint_threshold)
     if query.at_least is None:
         where = played.differ if played.may_meet_themselves else None
-        return window_join_blocks(*arguments, where, query.sensors)
+        return window_join_blocks(*arguments, where, query.sensors, progress=advance)
     if played.may_meet_themselves:
         raise CommandError(f"query {query.id}: at_least with filters that overlap: coincide replay answers it")
     limit = query.limits.max_candidates_per_detection or MOST_CANDIDATES

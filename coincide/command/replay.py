@@ -24,12 +24,12 @@ from coincide.command.answer_files import (
     opened_sink,
     shown_stages,
 )
+from coincide.command.arguments.replay_arguments import ReplayRequest
 from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals, merged
-from coincide.command.input.formats import STDIN, bad_rows_of
+from coincide.command.input.formats import bad_rows_of
 from coincide.command.input.played_roles import keyed_sources_of
 from coincide.command.query_files import read_queries
-from coincide.command.replay_arguments import ReplayRequest
 from coincide.joins.answers import Pairs, Tuples
 from coincide.joins.detections import Detections
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
@@ -113,7 +113,7 @@ def _member_cells(role: str, texts: np.ndarray) -> pa.Array:
 
 def run_replay(request: ReplayRequest) -> int:
     """Read, answer and write; return the number of detections."""
-    paths = [STDIN if path == Path("-") else path for path in request.inputs]
+    paths = request.inputs
     _check_out(request, [*request.queries, *paths])
     queries = read_queries(request.queries)
     reader = ArrivalReader(request.reading, queries, request.longest_s)

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.command.arguments.options import ReadOptions
 from coincide.command.faults import BadRows, RowFaults, note, report_bad_rows
 from coincide.command.input.chosen_templates import Assignment, assign_templates, load_templates, parse_template
 from coincide.command.input.chunks import Advance
 from coincide.command.input.file_events import UNKNOWN_US, EventReader, FileEvents, no_events, without_faulty
+from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import read_chunks
 from coincide.command.input.played_roles import PlayingEvents, attributes_of, keyed_sources_of, stream_otherwise
-from coincide.command.options import ReadOptions
 from coincide.queries import Query
 from coincide.templates.histogram import Histogram
 
@@ -89,9 +90,13 @@ class ArrivalReader:
     def read(self, bad: BadRows, advance: Advance) -> Iterator[Arrivals]:
         """Yield the rows of a file, chunk by chunk."""
         path, options = bad.path, self._options
-        reader = EventReader(path, options.time_column, self._attributes, assume_utc=options.assume_utc)
+        form: TimeForm = {"assume_utc": options.assume_utc, "unit": options.unit}
+        reader = EventReader(path, options.time_column, self._attributes, **form)
         for chunk in read_chunks(path, reader.wanted, bad, advance):
-            arrivals = self._arrivals(reader.events(chunk, bad), bad)
+            events = reader.events(chunk, bad)
+            if not options.has_streams:
+                events.labels.pop("stream", None)
+            arrivals = self._arrivals(events, bad)
             if not options.skip_bad:
                 report_bad_rows([bad], skip=False)
             if len(arrivals):

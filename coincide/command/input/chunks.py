@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import IO, Any, TypeAlias, cast
 import pyarrow as pa
 
 from coincide.arrays.kinds import Int64Array
+from coincide.command.arguments.options import STDIN
 
 Advance = Callable[[float], None]
 """Called with the share of the work that is done, from 0 to 1."""
@@ -62,13 +64,26 @@ def first_filled(values: Column) -> int:
 
 
 @contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, or standard input, which stays open."""
+    if path != STDIN:
+        with path.open("rb") as raw:
+            yield raw
+        return
+    yield cast("IO[bytes]", sys.stdin.buffer)
+
+
+@contextmanager
 def opened_text(path: Path) -> Iterator[tuple[TextIOWrapper, Callable[[], float]]]:
     """Open `path` as UTF-8, with or without a byte order mark; yield it, and a function of the share that is read.
 
     Bytes that are no UTF-8 come as lone surrogates, for the column that holds them to refuse.
     """
-    with path.open("rb") as raw:
-        size = path.stat().st_size if raw.seekable() else 0  # nobody knows how long a pipe is
+    with _opened(path) as raw:
+        size = path.stat().st_size if path != STDIN and raw.seekable() else 0  # nobody knows how long a pipe is
         binary = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if path.suffix.lower() == ".gz" else raw
-        with TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+        text = TextIOWrapper(binary, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        try:
             yield text, lambda: min(raw.tell() / size, 1.0) if size else 0.0
+        finally:
+            text.detach()  # who opened it closes it

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from coincide.arrays.instants import LATEST_TIME_US, TimeUnit
 from coincide.arrays.kinds import Int64Array
 from coincide.command.faults import BadRows, CommandError, RowFaults
 from coincide.command.input.chunks import Advance, Chunk, listed
@@ -23,10 +24,9 @@ from coincide.command.input.file_columns import (
     read_labels,
     time_column_of,
 )
-from coincide.command.input.file_times import read_instants_us, read_optional_instants_us
+from coincide.command.input.file_times import TimeForm, read_instants_us, read_optional_instants_us
 from coincide.command.input.formats import format_of, read_chunks
 from coincide.command.input.own_uncertainty import OwnUncertainty, read_own_uncertainty
-from coincide.joins.keys import LATEST_TIME_US
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +67,16 @@ class EventReader:
     """
 
     def __init__(
-        self, path: Path, time_column: str | None, attributes: Sequence[str] | None = None, *, assume_utc: bool
+        self,
+        path: Path,
+        time_column: str | None,
+        attributes: Sequence[str] | None = None,
+        *,
+        assume_utc: bool,
+        unit: TimeUnit = "us",
     ) -> None:
-        self._path, self._assume_utc = path, assume_utc
+        self._path = path
+        self._form: TimeForm = {"assume_utc": assume_utc, "unit": unit}
         self._times = TIME_COLUMNS if time_column is None else (time_column,)
         self._labels = LABEL_COLUMNS if attributes is None else (*LABEL_COLUMNS, "stream")
         self._attributes = attributes or ()
@@ -83,10 +90,10 @@ class EventReader:
         """Return the events of a chunk; rows that cannot be used go to `bad`."""
         chosen = self._time_column or time_column_of(self._path, chunk, self._times)
         self._time_column = chosen if len(chunk.row) else None
-        faults, options = RowFaults(), {"assume_utc": self._assume_utc}
+        faults, form = RowFaults(), self._form
         try:
-            time_us = read_instants_us(chunk.column(chosen), chosen, faults, **options)
-            own = read_own_uncertainty(chunk, faults, **options)
+            time_us = read_instants_us(chunk.column(chosen), chosen, faults, **form)
+            own = read_own_uncertainty(chunk, faults, **form)
             received_us = self._received_at_us(chunk, faults)
         except CommandError as error:
             raise CommandError(f"{self._path}: {error}") from None
@@ -100,7 +107,7 @@ class EventReader:
     def _received_at_us(self, chunk: Chunk, faults: RowFaults) -> Int64Array:
         name = next((name for name in RECEIVED_COLUMNS if name in self.wanted and name in chunk.columns), "")
         values, rows = chunk.columns.get(name), len(chunk.row)
-        times_us, given = read_optional_instants_us(values, name, rows, faults, assume_utc=self._assume_utc)
+        times_us, given = read_optional_instants_us(values, name, rows, faults, **self._form)
         return np.where(given, times_us, UNKNOWN_US)
 
 
@@ -126,9 +133,10 @@ def read_events(
     attributes: Sequence[str] | None = None,
     *,
     assume_utc: bool,
+    unit: TimeUnit = "us",
 ) -> FileEvents:
     """Read the events of `path`, as an `EventReader` does."""
-    reader = EventReader(path, time_column, attributes, assume_utc=assume_utc)
+    reader = EventReader(path, time_column, attributes, assume_utc=assume_utc, unit=unit)
     parts = [reader.events(chunk, bad) for chunk in read_chunks(path, reader.wanted, bad, advance)]
     return _joined_events(parts) if parts else no_events(path, attributes or ())
 

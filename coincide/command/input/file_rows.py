@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.arrays.kinds import Int64Array
-from coincide.command.coalesce_arguments import CoalesceRequest
+from coincide.command.arguments.coalesce_arguments import CoalesceRequest
 from coincide.command.faults import BadRows, CommandError, RowFaults, ValueRefused
 from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.file_columns import TIME_COLUMNS, joined_labels, read_labels, there_are, time_column_of
-from coincide.command.input.file_times import read_instants_us, read_optional_instants_us
+from coincide.command.input.file_times import TimeForm, read_instants_us, read_optional_instants_us
 from coincide.command.input.file_values import ValueColumn, joined_values
 from coincide.command.input.formats import read_chunks
 from coincide.temporal.intervals import NOW_US
@@ -88,11 +88,11 @@ class _Reader:
         self._has_begun = len(chunk.row) > 0
 
     def _when(self, chunk: Chunk, faults: RowFaults) -> tuple[Int64Array, Int64Array | None]:
-        assume_utc = self._request.assume_utc
+        form: TimeForm = {"assume_utc": self._request.assume_utc, "unit": self._request.unit}
         if self._request.facts:
-            return _intervals(chunk, self._request.facts, faults, assume_utc)
+            return _intervals(chunk, self._request.facts, faults, form)
         values = chunk.column(self._time_column)
-        return read_instants_us(values, self._time_column, faults, assume_utc=assume_utc), None
+        return read_instants_us(values, self._time_column, faults, **form), None
 
 
 def _filled(chunk: Chunk, name: str, faults: RowFaults) -> pa.Array:
@@ -103,12 +103,12 @@ def _filled(chunk: Chunk, name: str, faults: RowFaults) -> pa.Array:
 
 
 def _intervals(
-    chunk: Chunk, columns: tuple[str, str], faults: RowFaults, assume_utc: bool
+    chunk: Chunk, columns: tuple[str, str], faults: RowFaults, form: TimeForm
 ) -> tuple[Int64Array, Int64Array]:
     start, end = columns
     rows = len(chunk.row)
-    start_us = read_instants_us(chunk.column(start), start, faults, assume_utc=assume_utc)
-    end_us, has_end = read_optional_instants_us(chunk.column(end), end, rows, faults, assume_utc=assume_utc)
+    start_us = read_instants_us(chunk.column(start), start, faults, **form)
+    end_us, has_end = read_optional_instants_us(chunk.column(end), end, rows, faults, **form)
     end_us = np.where(has_end, end_us, NOW_US)
     for position in np.flatnonzero((end_us < start_us) & faults.sound(rows)).tolist():
         began, ended = (f"{np.datetime64(int(each[position]), 'us')}Z" for each in (start_us, end_us))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from io import BufferedReader
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from coincide.command.arguments.options import STDIN
 from coincide.command.faults import BadRows, CommandError
 from coincide.command.input.chunks import Advance, Chunk
 from coincide.command.input.csv_rows import csv_chunks
@@ -21,13 +25,12 @@ Format = Literal["csv", "ndjson", "parquet"]
 
 _TEXTS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson"}
 SUFFIXES: dict[str, Format] = {**_TEXTS, ".parquet": "parquet"}
-STDIN = Path("standard input")  # holds NDJSON; no name of a file, as it has no suffix
 
 
 def format_of(path: Path) -> Format:
     """Return the format that the name of `path` says."""
     if path == STDIN:
-        return "ndjson"
+        return _format_of_stdin(sys.stdin)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
@@ -35,6 +38,17 @@ def format_of(path: Path) -> Format:
     if form is None or (form == "parquet" and path.suffix.lower() == ".gz"):
         raise CommandError(f"{path}: its name should end in {', '.join(SUFFIXES)}; text files also with .gz after it")
     return form
+
+
+@lru_cache(maxsize=1)  # asked for again when its first bytes are gone
+def _format_of_stdin(stdin: TextIO | None) -> Format:
+    """Return the format that the first bytes of standard input show; they stay to be read."""
+    if stdin is None:
+        raise CommandError(f"{STDIN} is closed")
+    begins = cast("BufferedReader", stdin.buffer).peek(1).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if begins.startswith(b"PAR1"):
+        raise CommandError(f"{STDIN}: Parquet cannot be read from a pipe")
+    return "ndjson" if begins.startswith((b"{", b"[")) or not begins else "csv"
 
 
 def bad_rows_of(path: Path) -> BadRows:
@@ -46,7 +60,7 @@ def read_chunks(path: Path, wanted: Sequence[str], bad: BadRows, advance: Advanc
     """Yield the rows of `path`."""
     form = format_of(path)
     try:
-        if path == STDIN:
+        if path == STDIN and form == "ndjson":
             yield from arriving_chunks(path, wanted, bad)
         elif form == "parquet":
             yield from parquet_chunks(path, wanted, advance)

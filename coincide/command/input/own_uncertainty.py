@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coincide.arrays.instants import TimeUnit
 from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.command.faults import RowFaults, ValueRefused
 from coincide.command.input.chunks import Chunk, Column
 from coincide.command.input.file_columns import read_numbers
-from coincide.command.input.file_times import read_optional_instants_us
+from coincide.command.input.file_times import TimeForm, read_optional_instants_us
 from coincide.templates.buckets import FURTHEST_EDGE_S
 from coincide.templates.histogram import Histogram
 
@@ -47,15 +48,16 @@ class OwnUncertainty:
         return OwnUncertainty(self.sigma_s[rows], self.earliest_us[rows], self.length_us[rows])
 
 
-def read_own_uncertainty(chunk: Chunk, faults: RowFaults, *, assume_utc: bool) -> OwnUncertainty:
+def read_own_uncertainty(chunk: Chunk, faults: RowFaults, *, assume_utc: bool, unit: TimeUnit = "us") -> OwnUncertainty:
     """Read the columns sigma_s, earliest and latest; what is wrong goes to `faults`."""
     rows = len(chunk.row)
     sigma_s = _sigma(chunk.columns.get("sigma_s"), rows, faults)
     starts, ends = (chunk.columns.get(name) for name in ("earliest", "latest"))
     if starts is None and ends is None:
         return OwnUncertainty(sigma_s, np.zeros(rows, np.int64), np.full(rows, NO_LENGTH))
-    earliest_us, has_start = read_optional_instants_us(starts, "earliest", rows, faults, assume_utc=assume_utc)
-    latest_us, has_end = read_optional_instants_us(ends, "latest", rows, faults, assume_utc=assume_utc)
+    form: TimeForm = {"assume_utc": assume_utc, "unit": unit}
+    earliest_us, has_start = read_optional_instants_us(starts, "earliest", rows, faults, **form)
+    latest_us, has_end = read_optional_instants_us(ends, "latest", rows, faults, **form)
     faults.add_all(np.flatnonzero(has_start & ~has_end), "latest: empty: earliest needs it")
     faults.add_all(np.flatnonzero(has_end & ~has_start), "earliest: empty: latest needs it")
     both = has_start & has_end

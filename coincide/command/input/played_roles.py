@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coincide.arrays.kinds import BoolArray
+from coincide.command.arguments.options import STDIN
 from coincide.command.input.file_events import FileEvents
-from coincide.command.input.formats import STDIN
 from coincide.queries import Query
 from coincide.queries.role_filter import Source
 

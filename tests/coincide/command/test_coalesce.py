@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from coincide.command.arguments.coalesce_arguments import CoalesceRequest
 from coincide.command.coalesce import run_coalesce
-from coincide.command.coalesce_arguments import CoalesceRequest
 from coincide.command.main import request_of
 from tests.coincide.command.files import EPOCH_US, FORMATS, coalesce, read, text, write
 

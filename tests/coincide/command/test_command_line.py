@@ -14,7 +14,7 @@ import pytest
 
 from coincide import Window, __version__
 from coincide.command.answer_files import TextAnswer
-from coincide.command.join_arguments import JoinRequest
+from coincide.command.arguments.join_arguments import JoinRequest
 from coincide.command.main import main, request_of
 from deploy.local.machine import ROOT
 from tests.coincide.command.files import EPOCH_US, answer_of, text, write

@@ -247,3 +247,12 @@ def test_a_pipe_is_read_as_a_file_is(tmp_path: Path, name: str) -> None:
     [pair] = join(pipe, "--window", "1", "--threshold", "1", out=tmp_path / "out.csv")
     writer.join()
     assert (pair["id_a"], pair["id_b"]) == ("x", "y")
+
+
+def test_numbers_count_what_time_unit_says(tmp_path: Path) -> None:
+    seconds = text(tmp_path / "a.csv", f"detected_at,earliest,latest\n{EPOCH_US / 1e6},541064134,541064136.5\n")
+    exact = write(tmp_path / "b.csv", [{"detected_at": EPOCH_US // 1_000_000 + 1}])
+    options = ("--window", "2", "--threshold", "0.5", "--time-unit", "s")
+    [pair] = join(seconds, exact, *options, out=tmp_path / "pairs.ndjson")
+    assert (pair["detected_at_a"], pair["offset_s"]) == ("1987-02-23T07:35:35.000000Z", 1.0)
+    assert main(["join", str(seconds), str(exact), "--window", "2", "--threshold", "0.5"]) == 1  # it is said which unit

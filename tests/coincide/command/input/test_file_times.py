@@ -1,5 +1,6 @@
 """Times in files: the same rules as ingest's, whichever of the two ways reads them."""
 
+import math
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -9,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coincide.arrays.instants import LATEST_TIME_US, YEAR_1980_US, TimeUnit
 from coincide.arrays.kinds import Int64Array
 from coincide.command.faults import CommandError, RowFaults, ValueRefused
 from coincide.command.input.chunks import Column
-from coincide.command.input.file_times import YEAR_1980_US, instant_us, read_instants_us
-from coincide.joins.keys import LATEST_TIME_US
+from coincide.command.input.file_times import instant_us, read_instants_us
 from services.ingest.stamping import posted as ingest
 from services.ingest.stamping.verdicts import Refused
 from tests.coincide.command.files import EPOCH_US
@@ -44,9 +45,9 @@ ODD = st.sampled_from(
 NUMBERS = st.one_of(st.integers(-(2**70), 2**70), st.sampled_from([YEAR_1980_US, YEAR_1980_US - 1, 541_064_135]))
 
 
-def instants_us(values: Column, *, assume_utc: bool = False) -> tuple[Int64Array, RowFaults]:
+def instants_us(values: Column, *, assume_utc: bool = False, unit: TimeUnit = "us") -> tuple[Int64Array, RowFaults]:
     faults = RowFaults()
-    return read_instants_us(values, "t", faults, assume_utc=assume_utc), faults
+    return read_instants_us(values, "t", faults, assume_utc=assume_utc, unit=unit), faults
 
 
 def of_ingest(value: str | int) -> int | None:
@@ -119,3 +120,66 @@ def test_a_naive_timestamp_column_needs_the_users_word() -> None:
     with pytest.raises(CommandError, match="--assume-utc"):
         instants_us(column)
     assert instants_us(column, assume_utc=True)[0].tolist() == [EPOCH_US]
+
+
+UNITS: dict[TimeUnit, float] = {"s": 1e-6, "ms": 1e-3, "us": 1, "ns": 1000}
+SINCE_1970 = st.integers(-(2**60), 2**64).map(str)
+IN_TIME = st.integers(YEAR_1980_US, LATEST_TIME_US)
+
+
+@given(unit=st.sampled_from([*UNITS]), times=st.lists(IN_TIME, min_size=1, max_size=5), data=st.data())
+def test_numbers_of_any_unit_are_read_alike_as_a_column_and_one_by_one(
+    unit: TimeUnit, times: list[int], data: st.DataObject
+) -> None:
+    numbers = [str(int(each * UNITS[unit])) for each in times]
+    values = [*numbers, *data.draw(st.lists(SINCE_1970, max_size=2))]
+    read, faults = instants_us(values, unit=unit)
+    assert not any(position in faults and IN_RANGE_S < each < LATEST_S for position, each in enumerate(times))
+    for position, value in enumerate(values):
+        if position not in faults:
+            assert read[position] == instant_us(value, "t", unit=unit) == instant_us(int(value), "t", unit=unit)
+            continue
+        with pytest.raises(ValueRefused, match=re.escape(faults[position])):
+            instant_us(value, "t", unit=unit)
+
+
+IN_RANGE_S, LATEST_S = YEAR_1980_US + 1_000_000, LATEST_TIME_US - 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "time_us"),
+    [
+        ("s", 541_064_135, EPOCH_US),
+        ("s", "541064135.25", EPOCH_US + 250_000),
+        ("s", 541_064_135.25, EPOCH_US + 250_000),
+        ("ms", "541064135000.5", EPOCH_US + 500),
+        ("ns", "541064135000000999", EPOCH_US),
+        ("s", "1987-02-23T07:35:35Z", EPOCH_US),
+    ],
+)
+def test_a_number_counts_in_the_unit_that_the_user_names(unit: TimeUnit, value: object, time_us: int) -> None:
+    assert instant_us(value, "t", unit=unit) == time_us
+    assert instants_us([value], unit=unit)[0].tolist() == [time_us]
+    assert instants_us([value, value], unit=unit)[0].tolist() == [time_us, time_us]
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "said"),
+    [
+        ("us", 541_064_135, "looks like seconds or milliseconds"),
+        ("ms", "541064135", "looks like a coarser unit"),
+        ("s", EPOCH_US, "looks like a finer unit"),
+        ("us", "541064135.25", "RFC 3339"),
+        ("ns", 5.5e17, "epoch nanoseconds"),
+        ("s", math.nan, "epoch seconds"),
+    ],
+)
+def test_a_number_of_another_unit_is_refused_with_that_word(unit: TimeUnit, value: object, said: str) -> None:
+    _, faults = instants_us([value], unit=unit)
+    assert said in faults[0]
+
+
+def test_columns_of_fractions_are_seconds() -> None:
+    times, faults = instants_us(pa.array([541_064_135.25, 541_064_135.0]), unit="s")
+    assert (times.tolist(), faults) == ([EPOCH_US + 250_000, EPOCH_US], {})
+    assert list(instants_us(pa.array([541_064_135.25, math.nan]), unit="s")[1]) == [1]

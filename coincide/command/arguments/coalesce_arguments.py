@@ -8,8 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from coincide.arrays.instants import TimeUnit
 from coincide.coalescing.equivalences import NUMBERED_EQUIVALENCES, PLAIN_EQUIVALENCES, Equal, Equivalence
-from coincide.command.options import Commands, add_command, add_file_options, filled, lasting_us, number, tolerance_us
+from coincide.command.arguments.options import (
+    Commands,
+    add_command,
+    add_file_options,
+    filled,
+    input_path,
+    lasting_us,
+    number,
+    tolerance_us,
+)
 from coincide.errors import CoalescingError
 
 DESCRIPTION = """\
@@ -24,8 +34,9 @@ overlap or touch make one run. An empty end means that the fact still holds.
 
 --gap S lets a run go on over a break of up to S seconds: silence, other values, or what --above and --below leave out.
 
-Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet). Times are RFC 3339 with
-their offset (1987-02-23T07:35:35Z) or epoch microseconds. Values are numbers if the first one is, else texts. In NDJSON
+Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet); - is standard input,
+CSV or NDJSON. Times are RFC 3339 with their offset (1987-02-23T07:35:35Z) or numbers, which count microseconds since
+1970 unless --time-unit says otherwise. Values are numbers if the first one is, else texts. In NDJSON
 and Parquet attributes.celsius is the field celsius inside attributes.
 """
 
@@ -76,6 +87,7 @@ class CoalesceRequest:
     out: Path | None
     skip_bad: bool
     assume_utc: bool
+    unit: TimeUnit
 
     @property
     def needs_numbers(self) -> bool:
@@ -93,7 +105,7 @@ def add_coalesce(commands: Commands) -> argparse.ArgumentParser:
     """Add ``coalesce`` to the commands; return its parser."""
     summary = "turn a file of readings or facts into runs: from when to when what held"
     coalesce = add_command(commands, "coalesce", summary, DESCRIPTION, EPILOG)
-    coalesce.add_argument("file", type=Path, metavar="FILE", help="the readings or facts, in any order")
+    coalesce.add_argument("file", type=input_path, metavar="FILE", help="the readings or facts, in any order")
     _add_question(coalesce)
     _add_columns(coalesce)
     add_file_options(coalesce)
@@ -133,7 +145,7 @@ def coalesce_request(options: argparse.Namespace, coalesce: argparse.ArgumentPar
     columns = (options.file, options.by, options.value, options.time, facts)
     above = -math.inf if options.above is None else options.above
     below = math.inf if options.below is None else options.below
-    choices = (options.text, options.out, options.skip_bad, options.assume_utc)
+    choices = (options.text, options.out, options.skip_bad, options.assume_utc, options.time_unit)
     return CoalesceRequest(*columns, options.gap, options.hold, equivalence, (above, below), *choices)
 
 

@@ -9,18 +9,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from coincide.command.options import Commands, ReadOptions, add_command, add_file_options, filled, real
+from coincide.arrays.instants import TimeUnit
+from coincide.command.arguments.options import (
+    Commands,
+    ReadOptions,
+    add_command,
+    add_file_options,
+    filled,
+    input_path,
+    read_once,
+    real,
+)
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.window import Window
 from coincide.errors import WindowError
+from coincide.queries import Query
 
 DESCRIPTION = """\
 Tell which events of A and B happened together, although every time is uncertain. Two events a and b are a pair if the
 probability that b happened within the window around a reaches the threshold. Without B, A is joined with itself.
 
-Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet). Columns used:
-  detected_at        when it was reported: RFC 3339 with its offset (1987-02-23T07:35:35Z) or epoch microseconds;
-                     detected_at_us is the same; --time names another column
+Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet); - is standard input,
+CSV or NDJSON. Columns used:
+  detected_at        when it was reported: RFC 3339 with its offset (1987-02-23T07:35:35Z) or a number since 1970: of
+                     microseconds, or see --time-unit; detected_at_us is the same; --time names another column
   id                 shown in the answer; without it the number of the row, from 1
   sensor             who reported: chooses the template of this name, and see --sensors
   template           the name of a template in the templates file, instead of the sensor's
@@ -84,15 +96,16 @@ class JoinRequest:
     out: Path | None
     skip_bad: bool
     assume_utc: bool
+    unit: TimeUnit
 
 
 @dataclass(frozen=True)
 class QueryJoinRequest:
-    """What the user asks for with a query document."""
+    """What the user asks for with a query document; `reading` is for all inputs, or for each."""
 
-    query: Path
+    query: Path | Query
     inputs: Sequence[Path]
-    reading: ReadOptions
+    reading: ReadOptions | Sequence[ReadOptions]
     out: Path | None
 
 
@@ -100,7 +113,7 @@ def add_join(commands: Commands) -> argparse.ArgumentParser:
     """Add ``join`` to the commands; return its parser."""
     join = add_command(commands, "join", "join two files of events, or one with itself", DESCRIPTION, EPILOG)
     files = "A, and B; left out: A with itself. With --query any number"
-    join.add_argument("files", type=Path, nargs="+", metavar="FILE", help=files)
+    join.add_argument("files", type=input_path, nargs="+", metavar="FILE", help=files)
     _add_question(join)
     forms = "for events that have none: a name in FILE, uniform:LO,HI, normal:SIGMA, normal:SIGMA,BUCKETS or point"
     for option, what in (("time", "the column with the times"), ("uncertainty", forms)):
@@ -118,9 +131,9 @@ def add_join(commands: Commands) -> argparse.ArgumentParser:
 def _add_question(join: argparse.ArgumentParser) -> None:
     join.add_argument("--query", type=Path, metavar="QUERY.json", help="the question, in place of the next three")
     window = "seconds: 5 is 5 s either way; -1:9 is from 1 s before a to 9 s after; 2: is 2 s after or later"
-    join.add_argument("--window", type=_window, metavar="S", help=window)
+    join.add_argument("--window", type=window_of, metavar="S", help=window)
     least = "least probability, above 0, at most 1"
-    join.add_argument("--threshold", type=_threshold, metavar="P", help=least)
+    join.add_argument("--threshold", type=threshold_of, metavar="P", help=least)
     rules = get_args(SensorRule)
     join.add_argument("--sensors", choices=rules, help="which sensors may make a pair (different)")
     join.add_argument("--templates", type=Path, metavar="FILE", help="templates by name, JSON (see below)")
@@ -131,12 +144,13 @@ def join_request(options: argparse.Namespace, join: argparse.ArgumentParser) -> 
     missing = [f"--{name}" for name in ("window", "threshold") if getattr(options, name) is None]
     if options.query is None and missing:
         join.error(f"the following arguments are required: {', '.join(missing)}; or --query")
+    read_once(options.files, join)
     for option, why in _misfits(options):
         join.error(f"argument {option}: {why}")
     if options.query is not None:
         return QueryJoinRequest(options.query, options.files, ReadOptions.of(options), options.out)
     inputs = [_input_file(options, path, side) for path, side in zip(options.files, "ab", strict=False)]
-    choices = (options.templates, options.out, options.skip_bad, options.assume_utc)
+    choices = (options.templates, options.out, options.skip_bad, options.assume_utc, options.time_unit)
     return JoinRequest(inputs, options.window, options.threshold, options.sensors or "different", *choices)
 
 
@@ -163,17 +177,18 @@ def _input_file(options: argparse.Namespace, path: Path, side: str) -> InputFile
 
 
 def with_joined_windows(argv: Sequence[str]) -> list[str]:
-    """Join ``--window -1:9`` to one word: argparse would take -1:9 or -inf:9 for an option."""
+    """Join ``--window -1:9`` or ``--within -1:9`` to one word: argparse would take -1:9 or -inf:9 for an option."""
     words: list[str] = []
     for word in argv:
-        if words and words[-1] == "--window" and re.match(r"-([\d.]|[^-]+:|inf|nan)", word):
-            words[-1] = f"--window={word}"
+        if words and words[-1] in {"--window", "--within"} and re.match(r"-([\d.]|[^-]+:|inf|nan)", word):
+            words[-1] = f"{words[-1]}={word}"
         else:
             words.append(word)
     return words
 
 
-def _window(text: str) -> Window:
+def window_of(text: str) -> Window:
+    """Return the window that ``5``, ``-1:9``, ``2:`` or ``:9`` says."""
     lo, colon, hi = text.partition(":")
     try:
         if not colon:
@@ -187,7 +202,8 @@ def _window(text: str) -> Window:
         raise argparse.ArgumentTypeError(f"{text!r}: seconds, such as 5 or -1:9") from None
 
 
-def _threshold(text: str) -> float:
+def threshold_of(text: str) -> float:
+    """Return a probability above 0, at most 1."""
     threshold = real(text)
     if not 0 < threshold <= 1:
         raise argparse.ArgumentTypeError(f"{text!r}: a probability above 0, at most 1")

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coincide.command.options import (
+from coincide.command.arguments.options import (
     LONGEST_S,
+    STDIN,
     Commands,
     ReadOptions,
     add_command,
     add_file_options,
     add_stream_options,
     filled,
+    input_path,
     real,
 )
 
@@ -24,8 +26,8 @@ Answer queries over detections as the running system would, without Kafka: in th
 QUERY.json is a query as PUT /v1/queries/{id} takes it. Without an id it is called as its file is. All queries are
 answered at once, and none changes the answer of another.
 
-The other files hold the detections, as for coincide join: CSV, NDJSON or Parquet; - is NDJSON on standard input. Each
-is in the order of arrival. Several are merged by received_at. Columns used are those of coincide join, and
+The other files hold the detections, as for coincide join: CSV, NDJSON or Parquet; - is standard input, CSV or NDJSON.
+Each is in the order of arrival. Several are merged by received_at. Columns used are those of coincide join, and
   stream             which stream it is of; see --stream
   received_at        when it came in (when it was detected): a fast clock then cannot make others late
   attributes.NAME    what filters and equal of a query read; in NDJSON and Parquet the field NAME inside attributes
@@ -79,12 +81,12 @@ def add_replay(commands: Commands) -> argparse.ArgumentParser:
 def replay_request(options: argparse.Namespace, replay: argparse.ArgumentParser) -> ReplayRequest:
     """Return what the user asks for; refuse, as argparse does, what is missing."""
     queries = [Path(name) for name in options.files if name.lower().endswith(".json")]
-    inputs = [Path(name) for name in options.files if not name.lower().endswith(".json")]
+    inputs = [input_path(name) for name in options.files if not name.lower().endswith(".json")]
     if not queries:
         replay.error("argument FILE: no query among them; its name ends in .json")
     if not inputs:
         replay.error("argument FILE: no detections among them; - is standard input")
-    if Path("-") in inputs and len(inputs) > 1:
+    if STDIN in inputs and len(inputs) > 1:
         replay.error("argument FILE: - stands for all detections: they cannot be merged with those of files")
     limits = (options.max_delay, options.longest_uncertainty)
     return ReplayRequest(queries, inputs, ReadOptions.of(options), *limits, options.out)

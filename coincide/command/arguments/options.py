@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from coincide.arrays.instants import TIME_UNITS, TimeUnit
 
 
 @dataclass(frozen=True)
@@ -19,12 +22,14 @@ class ReadOptions:
     templates: Path | None
     skip_bad: bool
     assume_utc: bool
+    unit: TimeUnit = "us"
+    has_streams: bool = True  # False: the column stream means nothing
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> ReadOptions:
         """Return what the user says."""
         named = (options.stream, options.time, options.uncertainty, options.templates)
-        return cls(*named, options.skip_bad, options.assume_utc)
+        return cls(*named, options.skip_bad, options.assume_utc, options.time_unit)
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -34,6 +39,8 @@ exit status: 0 done; 1 a file cannot be used or written; 2 wrong usage; 130 inte
 143 terminated
 """
 
+STDIN = Path("standard input")  # what - stands for; no name of a file, as it has no suffix
+
 LONGEST_S = 1e9  # as far as a template's edges may reach; 31 years
 
 
@@ -42,6 +49,17 @@ def filled(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("empty")
     return text
+
+
+def input_path(text: str) -> Path:
+    """Return the path of a file that is read."""
+    return STDIN if text == "-" else Path(text)
+
+
+def read_once(paths: Sequence[Path], command: argparse.ArgumentParser) -> None:
+    """Refuse, as argparse does, standard input where it stands for more than one file."""
+    if list(paths).count(STDIN) > 1:
+        command.error("argument FILE: - twice: standard input can be read once")
 
 
 def out_path(text: str) -> Path | None:
@@ -110,4 +128,6 @@ def add_file_options(
     """Add what every command that reads rows and writes an answer takes."""
     command.add_argument("--out", type=out_path, metavar="FILE", help=out)
     command.add_argument("--assume-utc", action="store_true", help="take times without an offset as UTC")
+    units = "what numbers in columns of times count, since 1970 (us); those of s and ms may have a fraction"
+    command.add_argument("--time-unit", choices=TIME_UNITS, default="us", help=units)
     command.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be used, and count them")

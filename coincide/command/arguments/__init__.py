@@ -1,0 +1,1 @@
+"""The command lines of ``coincide``: what each command takes, and the request that comes of it."""
