@@ -1,0 +1,129 @@
+"""The contest: wall and CPU time from files to files, and what a hot area, size and a second worker do to ours."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import psutil
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from benchmarks.dataframes.archive import AREAS, Size, write_archive
+from benchmarks.harness.declaration import Benchmark, Options, Table
+
+CORES = 2
+SIZES = [Size(3_000_000), Size(3_000_000, 0.5)]
+GROWTH = [Size(1_000_000), Size(10_000_000), Size(30_000_000)]
+QUICK = [Size(100_000), Size(100_000, 0.5)]
+
+
+class Took(NamedTuple):
+    """Seconds of one round, and what the pairs amount to."""
+
+    wall_s: float
+    cpu_s: float
+    pairs: int
+    ids: int
+
+
+def beside_peers(options: Options) -> Iterator[Table]:
+    """Yield everybody's seconds, a table for each size."""
+    from benchmarks.dataframes.makers import makers
+    from tests.reference.spark_session import local_session
+
+    with local_session(f"local[{CORES}]", "3g") as spark, TemporaryDirectory(prefix="coincide-bench-") as folder:
+        for size in QUICK if options.quick else SIZES:
+            files = write_archive(Path(folder) / f"{size.detections}-{size.in_one_area:.2f}", size)
+            yield _table(size, makers(spark, CORES), files, Path(folder), options.rounds_of(3))
+
+
+def growing(options: Options) -> Iterator[Table]:
+    """Yield what a detection costs us as there are more of them."""
+    from benchmarks.dataframes.makers import makers
+    from tests.reference.spark_session import local_session
+
+    with local_session(f"local[{CORES}]", "3g") as spark, TemporaryDirectory(prefix="coincide-bench-") as folder:
+        everybody = makers(spark, CORES)
+        ours = {name: everybody[name] for name in ("coincide, files",)}
+        rows = []
+        for size in QUICK[:1] if options.quick else GROWTH:
+            files = write_archive(Path(folder) / str(size.detections), size)
+            _round(ours, files, Path(folder))
+            took = [_round(ours, files, Path(folder))["coincide, files"] for _ in range(options.rounds_of(3))]
+            wall_s, cpu_s = _median(took)
+            of_each = 1e6 / (2 * size.detections)
+            rows.append([2 * size.detections, took[0].pairs, f"{wall_s * of_each:.3f}", f"{cpu_s * of_each:.3f}"])
+            shutil.rmtree(Path(folder) / str(size.detections))
+        yield Table(["detections", "pairs", "wall µs a detection", "CPU µs a detection"], rows)
+
+
+def _table(size: Size, makers: Mapping[str, Any], files: list[Path], folder: Path, rounds: int) -> Table:
+    _round(makers, files, folder)  # nobody pays for the first one
+    taken = [_round(makers, files, folder) for _ in range(rounds)]
+    medians = {name: _median([each[name] for each in taken]) for name in makers}
+    ours = medians["coincide, files"]
+    rows = [
+        [name, f"{wall_s:.2f}", f"{cpu_s:.2f}", f"{wall_s / ours[0]:.1f}", f"{cpu_s / ours[1]:.1f}"]
+        for name, (wall_s, cpu_s) in medians.items()
+    ]
+    where = f"{size.in_one_area:.0%} of them in one area" if size.in_one_area > 1 / AREAS else f"{AREAS} areas"
+    pairs = taken[0]["coincide, files"].pairs
+    title = f"2 x {size.detections:,} detections, {where}, {pairs:,} pairs written"
+    return Table(["", "wall s", "CPU s", "wall / ours", "CPU / ours"], rows, title)
+
+
+def _median(taken: list[Took]) -> tuple[float, float]:
+    return statistics.median(each.wall_s for each in taken), statistics.median(each.cpu_s for each in taken)
+
+
+def _round(makers: Mapping[str, Any], files: list[Path], folder: Path) -> dict[str, Took]:
+    taken: dict[str, Took] = {}
+    for name, maker in makers.items():
+        out = folder / "out"
+        begun, cpu_s = time.perf_counter(), _cpu_s()
+        maker(files, out)
+        wall_s, cpu_s = time.perf_counter() - begun, _cpu_s() - cpu_s
+        taken[name] = Took(wall_s, cpu_s, *_sums(out))
+        shutil.rmtree(out)
+        first = next(iter(taken.values()))
+        if taken[name][2:] != first[2:]:
+            raise SystemExit(f"the answers differ: {name} says {taken[name]}, {next(iter(taken))} says {first}")
+    return taken
+
+
+def _sums(out: Path) -> tuple[int, int]:
+    """Return how many pairs there are, and a sum of their ids that wraps."""
+    pairs, ids = 0, 0
+    for batch in ds.dataset(out, format="parquet").to_batches(columns=["a_id", "b_id"]):
+        pairs += batch.num_rows
+        mixed = pc.bit_wise_xor(pc.multiply(batch["a_id"], 31), batch["b_id"])
+        ids = (ids + (pc.sum(mixed).as_py() or 0)) % (1 << 64)
+    return pairs, ids
+
+
+def _cpu_s() -> float:
+    """Return the CPU seconds of this process and all below it, those that have ended included."""
+    everybody = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return float(sum(sum(process.cpu_times()[:4]) for process in everybody))
+
+
+def _why_not() -> str | None:
+    absent = [name for name in ("pyspark", "duckdb") if find_spec(name) is None]
+    return f"{' and '.join(absent)} not installed" if absent else None
+
+
+BENCHMARKS = [
+    Benchmark(
+        "dataframes", "all pairs of two streams, from files to files", [beside_peers], why_not=_why_not, is_service=True
+    ),
+    Benchmark(
+        "dataframes_growth", "what a detection costs over the archive", [growing], why_not=_why_not, is_service=True
+    ),
+]

@@ -1,0 +1,94 @@
+"""JoinTask: what one task does, from Arrow tables of rows to Arrow batches of tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.arrays.kinds import BoolArray, Int64Array, LabelArray, PositionArray
+from coincide.chunks.chunk_joins import ChunkedQuery, Members, PairQuery, owned_tuples
+from coincide.joins.detections import Detections
+from coincide.spark.columns import Columns, TemplateLabels, comparable_codes, refuse_nulls, taken, times_us, whole
+
+PROBABILITY = "probability"
+Take = Callable[[pa.Array, PositionArray], pa.Array]
+
+
+class SideRows(NamedTuple):
+    """Rows side by side: their columns, a number of the area or chunk of each, and whether the task owns it."""
+
+    tables: Sequence[pa.Table]
+    area: Sequence[Int64Array]
+    owned: Sequence[BoolArray]
+
+
+@dataclass(frozen=True)
+class JoinTask:
+    """The query, the templates, and the columns that rows and answers have.
+
+    Workers get it with the function that they run: it is small, and all that they need besides rows.
+    """
+
+    query: ChunkedQuery
+    templates: TemplateLabels
+    columns: Columns
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the answer's columns."""
+        area = [] if self.columns.area is None else [self.columns.area]
+        kept = [f"{role}_{name}" for role in self.query.roles for name in self.columns.kept]
+        return [*area, *kept, *([PROBABILITY] if self.columns.probability else [])]
+
+    def members(
+        self, sides: Sequence[pa.Table], area: Sequence[Int64Array], owned: Sequence[BoolArray]
+    ) -> Iterator[Members]:
+        """Yield the tuples of rows, side by side: their area, or chunk, and whether the task owns them."""
+        yield from owned_tuples(self.query, self._detections(sides, area), owned)
+
+    def kept(self, sides: Sequence[pa.Table]) -> list[dict[str, pa.Array]]:
+        """Return the columns that answers take their values from."""
+        names = [*self.columns.kept, *([] if self.columns.area is None else [self.columns.area])]
+        return [{name: whole(table[name]) for name in names} for table in sides]
+
+    def arrays(self, members: Members, kept: Sequence[dict[str, pa.Array]], take: Take = taken) -> list[pa.Array]:
+        """Return the columns of some tuples; `take` makes those of labels."""
+        roles = list(zip(members.rows, self.query.side_of_role, strict=True))
+        areas = [] if self.columns.area is None else [self._areas(self.columns.area, roles, kept, take)]
+        labels = [take(kept[side][name], rows) for rows, side in roles for name in self.columns.kept]
+        return [*areas, *labels, *([pa.array(members.probability())] if self.columns.probability else [])]
+
+    def _detections(self, sides: Sequence[pa.Table], chunk: Sequence[Int64Array]) -> list[Detections]:
+        sensors = self._sensors(sides)
+        plays_twice = len(set(self.query.side_of_role)) < len(self.query.roles)
+        ids = comparable_codes([table[self.columns.id] for table in sides]) if plays_twice else [None] * len(sides)
+        made = []
+        for table, area, sensor, id_ in zip(sides, chunk, sensors, ids, strict=True):
+            refuse_nulls(table, self.columns.id)
+            histograms, codes = self.templates.histograms, self.templates.codes(table)
+            if isinstance(self.query, PairQuery):
+                histograms, codes = self.templates.used(codes)
+            at_us = times_us(table, self.columns.detected_at_us)
+            made.append(Detections(at_us, histograms, codes, area, sensor, id=id_))
+        return made
+
+    def _sensors(self, sides: Sequence[pa.Table]) -> Sequence[LabelArray | None]:
+        name = self.columns.sensor
+        if name is None:
+            return [None] * len(sides)
+        for table in sides:
+            refuse_nulls(table, name)
+        return comparable_codes([table[name] for table in sides])
+
+    def _areas(
+        self, name: str, roles: Sequence[tuple[PositionArray, int]], kept: Sequence[dict[str, pa.Array]], take: Take
+    ) -> pa.Array:
+        """Take the area from the first member that is there."""
+        rows, side = roles[0]
+        if not (rows < 0).any():
+            return take(kept[side][name], rows)
+        return pc.coalesce(*(taken(kept[side][name], rows) for rows, side in roles))
