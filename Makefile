@@ -115,4 +115,4 @@ bench-join: setup .venv/.installed-bench ## The joins beside all peers, Spark to
 
 .PHONY: clean
 clean: down ## Stop the system and delete its data (the jars stay)
-	rm -rf .local/kafka .local/checkpoint .local/logs .local/alerting.sqlite3*
+	rm -rf .local/kafka .local/checkpoint .local/archive .local/runs .local/logs .local/alerting.sqlite3*

@@ -8,14 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 from coincide import Stream
 from coincide.sliding.choice import SlidingCosts
 from coincide.sliding.measured_costs import measure_sliding_costs
 from services.common.settings import SettingsError, load_settings, load_streams
-from spark_jobs.core.limits import Limits
 from spark_jobs.job.checkpoint import CheckpointError, LockError
 from spark_jobs.job.lifecycle import FusionJob
 from spark_jobs.job.processor import CoreFactory, FusionCores
@@ -58,9 +57,7 @@ def main(arguments: Sequence[str] | None = None, cores_of: CoresOf | None = None
 
 
 def _fusion_cores(settings: FusionSettings, streams: Mapping[str, Stream]) -> CoreFactory:
-    same = settings.model_dump(include={field.name for field in fields(Limits)})
-    limits = Limits(**same, max_advisory_work_of_frame=10 * settings.max_advisory_work)
-    return FusionCores(streams, limits, _unit_costs())
+    return FusionCores(streams, settings.limits, _unit_costs())
 
 
 def _unit_costs() -> SlidingCosts:

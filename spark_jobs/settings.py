@@ -1,26 +1,23 @@
-"""Settings of the fusion job: `config/fusion.yaml`, overridden field by field from the environment."""
+"""Settings of the jobs: `config/fusion.yaml`, `config/archive.yaml`, overridden field by field from the environment."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
 
 from services.common.settings import ComponentSettings, Port
+from spark_jobs.core.limits import Limits
 
 MOST_SHARDS = 256
 
 
-class FusionSettings(ComponentSettings):
-    """Everything about the fusion job that may differ between two places where it runs."""
+class SparkSettings(ComponentSettings):
+    """What every job on Spark has: topics, a master, and how long it waits for what."""
 
-    PREFIX: ClassVar[str] = "COINCIDE_FUSION_"
+    APP: ClassVar[str]
 
-    port: Port = 8030
     topic_prefix: str = Field("coincide.", description="What every topic's name begins with.")
-    checkpoint_path: Path = Field(
-        Path(".local/checkpoint"),
-        description="Folder of the query's offsets and state; on a cluster, one that every worker sees.",
-    )
     jars_path: Path = Field(Path(".local/jars/spark"), description="Folder of the jars of Spark's Kafka connector.")
 
     master: str = Field(
@@ -33,11 +30,47 @@ class FusionSettings(ComponentSettings):
         default_factory=dict, description="Further Spark properties, set last (executor memory, cores, ...)."
     )
 
-    shards: int = Field(
-        1, ge=1, le=MOST_SHARDS, description="Independent parts of the state; as many cores as this can work at once."
-    )
     max_offsets_per_trigger: int = Field(
         2_000, ge=1, description="Most records taken from one topic into one micro-batch; bounds a backlog."
+    )
+
+    restart_delay_s: float = Field(1.0, gt=0, description="Wait before a failed query is started again; doubles.")
+    restart_delay_max_s: float = Field(30.0, gt=0, description="Longest wait before a failed query is started again.")
+    lock_wait_s: float = Field(
+        15.0, ge=0, description="How long to wait for the lock of a job that was just killed on the same checkpoint."
+    )
+    stop_timeout_s: float = Field(
+        10.0, gt=0, description="How long the running micro-batch may take to end on SIGTERM."
+    )
+    kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
+    stale_after_s: float = Field(
+        60.0, gt=0, description="Not ready when the query has shown no sign of life for so long."
+    )
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks run at once at most."""
+        return 1
+
+    def topic(self, name: str) -> str:
+        """Return the full name of a topic: detections, queries, matches, episodes, and all others that are declared."""
+        return self.topic_prefix + name
+
+
+class FusionSettings(SparkSettings):
+    """Everything about the fusion job that may differ between two places where it runs."""
+
+    PREFIX: ClassVar[str] = "COINCIDE_FUSION_"
+    APP: ClassVar[str] = "coincide-fusion"
+
+    port: Port = 8030
+    checkpoint_path: Path = Field(
+        Path(".local/checkpoint"),
+        description="Folder of the query's offsets and state; on a cluster, one that every worker sees.",
+    )
+
+    shards: int = Field(
+        1, ge=1, le=MOST_SHARDS, description="Independent parts of the state; as many cores as this can work at once."
     )
     max_buffered: int = Field(
         2_000_000, ge=1, description="Most detections one shard keeps; beyond it the oldest are evicted and counted."
@@ -81,20 +114,60 @@ class FusionSettings(ComponentSettings):
         "on by the time beyond it. Several times ingest's heartbeat_s; null: never, for loads of history.",
     )
 
-    restart_delay_s: float = Field(1.0, gt=0, description="Wait before a failed query is started again; doubles.")
-    restart_delay_max_s: float = Field(30.0, gt=0, description="Longest wait before a failed query is started again.")
-    lock_wait_s: float = Field(
-        15.0, ge=0, description="How long to wait for the lock of a job that was just killed on the same checkpoint."
-    )
-    stop_timeout_s: float = Field(
-        10.0, gt=0, description="How long the running micro-batch may take to end on SIGTERM."
-    )
-    kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
-    stale_after_s: float = Field(
-        60.0, gt=0, description="Not ready when the query has shown no sign of life for so long."
-    )
     lag_interval_s: float = Field(5.0, gt=0, description="How often the lag in records is measured.")
 
+    @property
+    def tasks(self) -> int:
+        """A task for each shard."""
+        return self.shards
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of the fusion cores."""
+        same = self.model_dump(include={field.name for field in fields(Limits)})
+        return Limits(**same, max_advisory_work_of_frame=10 * self.max_advisory_work)
+
+
+class ArchiveSettings(SparkSettings):
+    """Everything about the archive job that may differ between two places where it runs."""
+
+    PREFIX: ClassVar[str] = "COINCIDE_ARCHIVE_"
+    APP: ClassVar[str] = "coincide-archive"
+
+    port: Port = 8040
+    path: Path | None = Field(
+        None, description="Folder of the archive; on a cluster, one that every worker sees. null: there is no archive."
+    )
+    interval_s: float = Field(
+        30.0, ge=0, description="How often detections are written. A longer interval makes fewer and larger files."
+    )
+    area_hashes: int = Field(
+        16, ge=1, le=4_096, description="Into how many folders the areas of a day are parted; fixed for its life."
+    )
+    allow_data_loss: bool = Field(
+        False, description="Go on where Kafka has deleted detections before they were archived; else the job says so."
+    )
+
+
+class HistorySettings(ComponentSettings):
+    """Everything about runs over history that may differ between two places where they are done."""
+
+    PREFIX: ClassVar[str] = "COINCIDE_HISTORY_"
+
+    port: Port = 8050
+    topic_prefix: str = Field("coincide.", description="What every topic's name begins with.")
+    fusion_config: Path = Field(
+        Path("config/fusion.yaml"), description="The fusion job's settings: a run as live has its limits."
+    )
+    archive_path: Path | None = Field(None, description="Folder of the archive; null: runs can read the topic only.")
+    runs_path: Path = Field(Path(".local/runs"), description="Folder of the results, one folder for each run.")
+    max_detections: int = Field(
+        20_000_000, ge=1, description="Most detections of a complete run; they are in memory at once, 150 bytes each."
+    )
+    max_matches: int = Field(1_000_000, ge=1, description="Most matches of a run; beyond it the run ends.")
+    runs_kept: int = Field(100, ge=1, description="Most runs that `serve` keeps; beyond it the oldest are deleted.")
+    kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
+
     def topic(self, name: str) -> str:
-        """Return the full name of a topic: detections, queries, matches, episodes, dead-letters, status, deferrals."""
+        """Return the full name of a topic: detections, queries, matches."""
         return self.topic_prefix + name

@@ -1,6 +1,7 @@
 """``python -m deploy.local up|down|status|logs|demo``: what the Makefile's targets of these names run."""
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -11,8 +12,8 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 
 from deploy.local.demo import run_demo
 from deploy.local.layout import Layout
-from deploy.local.machine import LocalError, exit_with
-from deploy.local.system import HARBOUR, PROCESSES, Report, System
+from deploy.local.machine import RUNTIME, LocalError, exit_with
+from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, Report, System
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def _status(system: System) -> None:
 
 def _logs(system: System) -> None:
     logs = system.layout.logs
-    names = [*PROCESSES, *([HARBOUR] if (logs / f"{HARBOUR}.log").exists() else [])]
+    names = [*PROCESSES, *(name for name in (*OF_ARCHIVE, HARBOUR) if (logs / f"{name}.log").exists())]
     files = [str(logs / f"{name}.log") for name in names]
     follower = shutil.which("tail")
     if follower is None or not logs.is_dir():
@@ -81,7 +82,9 @@ _COMMANDS = {"up": _up, "down": _down, "status": _status, "logs": _logs, "demo":
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m deploy.local", description="The whole system on this machine.")
     parser.add_argument("command", choices=_COMMANDS)
-    _COMMANDS[parser.parse_args().command](System(Layout.of_checkout()))
+    command = parser.parse_args().command
+    overrides = {"COINCIDE_ARCHIVE_PATH": json.dumps(str(RUNTIME / "archive"))} if command == "demo" else {}
+    _COMMANDS[command](System(Layout.of_checkout(overrides=overrides)))
 
 
 if __name__ == "__main__":

@@ -189,4 +189,7 @@ def _print_urls(system: System) -> None:
     print(f"queries      {alerting}/v1/queries")
     print(f"sensors      {ingest}/v1/sensors")
     print(f"API          {ingest}/openapi.json  {alerting}/openapi.json")
+    if system.layout.archives:
+        print("archive      .local/archive: all detections in Parquet; docs/how-to/ask-the-past.md asks queries of it")
+        print(f"runs         {system.layout.url('history')}/v1/history-runs")
     print(f"metrics      {ingest}/metrics  {alerting}/metrics  {system.layout.url('fusion')}/metrics")

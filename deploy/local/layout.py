@@ -14,7 +14,7 @@ from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import AlertingSettings
 from services.common.settings import SettingsError, load_settings
 from services.ingest.settings import IngestSettings
-from spark_jobs.settings import FusionSettings
+from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 #: The kernel's limit is 108 bytes with the final NUL, and supervisor first binds to the name with a pid appended.
 _LONGEST_SOCKET_PATH = 95
@@ -29,6 +29,8 @@ class Ports:
     ingest: int
     alerting: int
     fusion: int
+    archive: int
+    history: int
 
 
 @dataclass(frozen=True)
@@ -38,33 +40,48 @@ class Layout:
     runtime: Path  # folder of everything that running leaves behind
     ports: Ports
     overrides: Mapping[str, str] = field(default_factory=dict)  # environment variables of its processes alone
+    archives: bool = False  # whether the archive job runs, and runs over history can be asked for
 
     @classmethod
-    def of_checkout(cls, environ: Mapping[str, str] = os.environ) -> Self:
+    def of_checkout(cls, environ: Mapping[str, str] = os.environ, overrides: Mapping[str, str] | None = None) -> Self:
         """Return the layout of ``make up``: the ports are those that the components' settings name."""
+        environ, own = {**(overrides or {}), **environ}, dict(overrides or {})
         try:
             ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", environ)
             alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", environ)
             fusion = load_settings(FusionSettings, ROOT / "config/fusion.yaml", environ)
+            archive = load_settings(ArchiveSettings, ROOT / "config/archive.yaml", environ)
+            history = load_settings(HistorySettings, ROOT / "config/history.yaml", environ)
         except SettingsError as error:
             raise LocalError(str(error)) from error
-        kafka = _one_local_port({ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap})
-        return cls(RUNTIME, Ports(kafka, kafka + 1, ingest.port, alerting.port, fusion.port))
+        archives = archive.path is not None
+        used = [ingest, alerting, fusion, *([archive, history] if archives else [])]
+        kafka = _one_local_port({each.kafka_bootstrap for each in used})
+        ports = Ports(kafka, kafka + 1, ingest.port, alerting.port, fusion.port, archive.port, history.port)
+        own = {name: value for name, value in own.items() if environ[name] == value}
+        if archives and history.archive_path is None:
+            own["COINCIDE_HISTORY_ARCHIVE_PATH"] = json.dumps(str(archive.path))
+        return cls(RUNTIME, ports, own, archives)
 
     @classmethod
     def isolated(cls, runtime: Path, overrides: Mapping[str, str] | None = None) -> Self:
         """Return a layout on free ports whose files all lie below ``runtime``; ``overrides`` come last."""
-        ports = Ports(*free_ports(5))
+        ports = Ports(*free_ports(7))
         paths = {
             "COINCIDE_FUSION_CHECKPOINT_PATH": str(runtime / "checkpoint"),
             "COINCIDE_ALERTING_DATABASE_URL": f"sqlite:///{runtime / 'alerting.sqlite3'}",
         }
         # Settings read an override as YAML; JSON's quoting keeps any path one string.
         own = {name: json.dumps(value) for name, value in paths.items()}
-        for component in ("INGEST", "ALERTING", "FUSION"):
+        for component in ("INGEST", "ALERTING", "FUSION", "ARCHIVE", "HISTORY"):
             own[f"COINCIDE_{component}_KAFKA_BOOTSTRAP"] = json.dumps(f"127.0.0.1:{ports.kafka}")
             own[f"COINCIDE_{component}_PORT"] = str(getattr(ports, component.lower()))
-        return cls(runtime, ports, {**own, **(overrides or {})})
+        own["COINCIDE_HISTORY_RUNS_PATH"] = json.dumps(str(runtime / "runs"))
+        own |= overrides or {}
+        archives = "COINCIDE_ARCHIVE_PATH" in own
+        if archives:
+            own["COINCIDE_HISTORY_ARCHIVE_PATH"] = own["COINCIDE_ARCHIVE_PATH"]
+        return cls(runtime, ports, own, archives)
 
     @property
     def bootstrap(self) -> str:
@@ -86,7 +103,7 @@ class Layout:
         return Path(tempfile.gettempdir()) / f"coincide-{os.getuid()}-{digest}.sock"
 
     def url(self, component: str) -> str:
-        """Return the base URL of ``ingest``, ``alerting`` or ``fusion``."""
+        """Return the base URL of ``ingest``, ``alerting``, ``fusion``, ``archive`` or ``history``."""
         return f"http://127.0.0.1:{asdict(self.ports)[component]}"
 
     def environ(self, java_home: Path) -> dict[str, str]:
@@ -108,7 +125,7 @@ class Layout:
 
 def _one_local_port(bootstraps: set[str]) -> int:
     if len(bootstraps) > 1:
-        raise LocalError(f"kafka_bootstrap must be the same for ingest, alerting and fusion, not {sorted(bootstraps)}")
+        raise LocalError(f"kafka_bootstrap must be the same for all components, not {sorted(bootstraps)}")
     [bootstrap] = bootstraps
     host, _, port = bootstrap.rpartition(":")
     if host not in {"127.0.0.1", "localhost"} or not port.isdigit():

@@ -22,6 +22,8 @@ from deploy.local.supervision import Supervision
 
 #: What runs, in the order of starting; each of the last three needs the first, and its topics.
 PROCESSES = ("kafka", "alerting", "fusion", "ingest")
+#: What runs only where an archive is configured: one keeps all detections in Parquet, the other asks them.
+OF_ARCHIVE = ("archive", "history")
 #: What only the demo starts: it posts what the microphones of a harbour hear now (`deploy.local.harbour`).
 HARBOUR = "harbour"
 
@@ -47,6 +49,11 @@ class System:
         self.supervision = Supervision(layout)
         self.ingest = httpx.Client(base_url=layout.url("ingest"), timeout=_HTTP_TIMEOUT_S)
         self.alerting = httpx.Client(base_url=layout.url("alerting"), timeout=_HTTP_TIMEOUT_S)
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """What runs, in the order of starting."""
+        return (*PROCESSES, *OF_ARCHIVE) if self.layout.archives else PROCESSES
 
     def up(self, report: Report = _silent, *, rebuild: bool = False) -> None:
         """Start what does not run and return when all is ready; changes nothing where all is.
@@ -74,11 +81,11 @@ class System:
         _run_once("topics", ["services.common.topics", "--kafka", self.layout.bootstrap], environ, report)
         if rebuild:
             self._rebuild(environ, report)
-        for name in PROCESSES[1:]:
+        for name in self.processes[1:]:
             self._start(name, report)
         # while the others start: ingest follows their topic
         _run_once("sensors", ["services.ingest.registry.seed"], environ, report)
-        self.wait_ready(*PROCESSES[1:], report=report)
+        self.wait_ready(*self.processes[1:], report=report)
 
     def _rebuild(self, environ: dict[str, str], report: Report) -> None:
         """Run fusion once with ``--rebuild``, outside the runner, which would rebuild again at every restart."""
@@ -124,7 +131,7 @@ class System:
 
     def wait_ready(self, *names: str, report: Report = _silent) -> None:
         """Return when ``names``, or all processes, are ready; a `LocalError` ends with the last lines of a log."""
-        waiting = list(names or PROCESSES)
+        waiting = list(names or self.processes)
         deadline_s = time.monotonic() + READY_TIMEOUT_S
         while waiting:
             for name in list(waiting):
@@ -159,7 +166,9 @@ class System:
     def status(self) -> dict[str, str]:
         """Return what each process does, by name; the demo's harbour is there once it was started."""
         states = self.supervision.states()
-        status = {name: f"{states[name]}, {'ready' if self.is_ready(name) else 'NOT ready'}" for name in PROCESSES}
+        running = [name for name in OF_ARCHIVE if not states.get(name, "STOPPED").startswith("STOPPED")]
+        names = (*PROCESSES, *running)
+        status = {name: f"{states[name]}, {'ready' if self.is_ready(name) else 'NOT ready'}" for name in names}
         harbour = states.get(HARBOUR, "STOPPED")
         return status if harbour.startswith("STOPPED") else {**status, HARBOUR: harbour}
 
@@ -169,7 +178,7 @@ class System:
 
     def _refuse_taken_ports(self) -> None:
         for name, port in asdict(self.layout.ports).items():
-            if not is_free(port):
+            if (name not in OF_ARCHIVE or self.layout.archives) and not is_free(port):
                 raise LocalError(
                     f"port {port}, wanted by {name}, is in use by {_owner_of(port)}: stop that, or choose another port "
                     "(docs/how-to/run-it.md)"

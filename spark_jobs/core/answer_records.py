@@ -120,6 +120,13 @@ def _match_records(
     """Yield each match and the sequence number of its newest member."""
     limits = RowLimits(active, state.limits, state.areas, accepted, len(state.table) - len(accepted.rows))
     tuples = limits.matches(lambda seqs, count: state.finder.find(active, state.table, seqs, GuardedWork(count, check)))
+    yield from judged_matches(state, active, tuples, accepted, check)
+
+
+def judged_matches(
+    state: ShardState, active: ActiveQuery, tuples: MatchTuples, accepted: AcceptedBatch, check: Callable[[], None]
+) -> Iterator[tuple[FusedMatch, int]]:
+    """Yield the match that each tuple of rows makes, and the sequence number of its newest member."""
     verdicts = _verdicts(state, active, tuples, accepted, check)
     for at in blocks(len(tuples.members), RECORDS_AT_ONCE, check):
         yield from _records(state, active, tuples.take(at), verdicts.take(at))

@@ -29,10 +29,10 @@ BATCH_SECONDS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 
 
 
 class BatchMetrics:
-    """What Spark reports of every batch, as metrics in ``registry``."""
+    """What Spark reports of every batch of a job, as metrics in ``registry``."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        prefix = "coincide_fusion_"
+    def __init__(self, registry: CollectorRegistry, job: str = "fusion") -> None:
+        prefix = f"coincide_{job}_"
         self.batches = Counter(f"{prefix}batches", "Micro-batches finished.", registry=registry)
         self.records = Counter(f"{prefix}input_records", "Kafka records read.", registry=registry)
         self.seconds = Histogram(

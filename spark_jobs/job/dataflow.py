@@ -8,10 +8,10 @@ from pyspark.sql.functions import array, col, element_at, explode, lit, when
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_jobs.job.control_ahead import ControlAhead
-from spark_jobs.job.processor import DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
+from spark_jobs.job.processor import ACTIVATIONS, DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
 from spark_jobs.settings import FusionSettings
 
-OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status", DEFERRALS)
+OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status", ACTIVATIONS, DEFERRALS)
 _SEED = 42  # Spark's `hash` expression always starts from it
 _MASK = 0xFFFFFFFF
 

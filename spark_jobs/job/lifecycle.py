@@ -83,7 +83,7 @@ class FusionJob:
                 on_restart=self._metrics.restarts.inc,
             )
             if query is not None:
-                _stop(query, self._settings.stop_timeout_s)
+                stop_in_order(query, self._settings.stop_timeout_s)
 
     def _follow_kafka(self, rebuild: bool) -> None:
         """Feed the metrics from before Spark starts: what waits is known even if no batch ever ends."""
@@ -119,7 +119,7 @@ class FusionJob:
             raise CheckpointError(f"the state in {self._settings.checkpoint_path} cannot be used: {reason}")
 
 
-def _stop(query: StreamingQuery, timeout_s: float) -> None:
+def stop_in_order(query: StreamingQuery, timeout_s: float) -> None:
     """Let the running micro-batch end, for at most ``timeout_s`` seconds, then stop the query."""
     deadline_s = time.monotonic() + timeout_s
     with suppress(Py4JError, OSError):  # the Java process may have been told to end at the same time

@@ -3,12 +3,13 @@
 import gc
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
+import msgspec
 import pandas as pd
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.json import decode, encode
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
@@ -17,6 +18,7 @@ from coincide import Stream
 from coincide.sliding.choice import TYPICAL, SlidingCosts
 from spark_jobs.core.fusion_core import NOBODY, FusionCore
 from spark_jobs.core.limits import Limits
+from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of
 from spark_jobs.job.control_ahead import ControlAhead
@@ -44,9 +46,13 @@ CHUNK = "chunk"
 """Kind of a chunk of the records that were left to a later batch."""
 
 HEADER = ("header", 0)
-"""Key of the core's header, which stands behind the 8 bytes of a number that every batch of a shard raises by one."""
+"""Key of the core's header. Before it stand the 8 bytes of a number that every batch of a shard raises by one, and how
+far the detections have been pushed."""
 
 _VERSION_BYTES = 8
+
+ACTIVATIONS = "activations"
+"""Role of the topic that says before which detections each change of a query took effect."""
 
 DEFERRALS = "deferrals"
 """Role of the topic that a batch writes to when it leaves records, so that Spark goes on at once."""
@@ -107,6 +113,7 @@ class LiveShard:
     version: int
     core: Core
     backlog: Backlog
+    pushed: PushedOffsets = field(default_factory=PushedOffsets)
     template_pairs: int = 0  # judged since the core was made or restored
     after_flood: bool = False  # see `BatchParts`
 
@@ -166,10 +173,13 @@ class FusionProcessor(StatefulProcessor):
         shard, ahead = self._load(number), self._ahead()
         parts, answers = BatchParts(after_flood=shard.after_flood), pd.DataFrame(columns=OUTPUT_COLUMNS)
         told: list[tuple[str, bytes | None, bytes]] = []
-        for part in parts.cut([*shard.backlog.records, *(record for chunk in rows for record in _records(chunk))]):
+        waiting = [*shard.backlog.records, *(record for chunk in rows for record in _records(chunk))]
+        activations = [(self._topics[ACTIVATIONS], *each) for each in shard.pushed.records(number, waiting)]
+        for part in parts.cut(waiting):
             if len(answers):
                 yield answers
             output = shard.core.push(part, ahead.stopped() if ahead else NOBODY)
+            shard.pushed.took(part)
             self._save_slots(shard.core)
             judged_before, shard.template_pairs = shard.template_pairs, template_pairs_of(output.status)
             parts.took(part, len(output.matches), shard.template_pairs - judged_before)
@@ -179,6 +189,7 @@ class FusionProcessor(StatefulProcessor):
         self._save_header(number, shard)
         if parts.left:
             told.append((self._topics[DEFERRALS], *deferral_record(number, parts.left)))
+        told = [*activations, *told]
         yield pd.concat([answers, pd.DataFrame(told, columns=OUTPUT_COLUMNS)], ignore_index=True)
 
     def close(self) -> None:
@@ -208,9 +219,10 @@ class FusionProcessor(StatefulProcessor):
         kept: dict[str, dict[int, bytes]] = {SLOT: {}, CHUNK: {}}
         for (kind, position), (content,) in self._state.iterator():
             kept.setdefault(kind, {})[position] = bytes(content)
-        version, header = stored_header[:_VERSION_BYTES], stored_header[_VERSION_BYTES:]
+        version = stored_header[:_VERSION_BYTES]
+        pushed, header = PushedOffsets.split(stored_header[_VERSION_BYTES:])
         core = self._cores.restore(number, header, kept[SLOT].values())
-        return LiveShard(int.from_bytes(version), core, Backlog(kept[CHUNK]))
+        return LiveShard(int.from_bytes(version), core, Backlog(kept[CHUNK]), pushed)
 
     def _save_slots(self, core: Core) -> None:
         for number in core.dropped_slots():
@@ -227,7 +239,7 @@ class FusionProcessor(StatefulProcessor):
 
     def _save_header(self, number: int, shard: LiveShard) -> None:
         shard.version += 1
-        header = shard.version.to_bytes(_VERSION_BYTES) + shard.core.header()
+        header = shard.version.to_bytes(_VERSION_BYTES) + shard.pushed.encode() + shard.core.header()
         self._state.updateValue(HEADER, (header,))
         _cached_shards[self._checkpoint_id, number] = (header, shard)
 
@@ -246,7 +258,7 @@ class _TemplatePairs(Struct):
 
 
 class _Told(Struct):
-    template_pairs: _TemplatePairs = field(default_factory=_TemplatePairs)
+    template_pairs: _TemplatePairs = msgspec.field(default_factory=_TemplatePairs)
 
 
 def template_pairs_of(status: OutputRecord) -> int:

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from services.common.settings import SettingsError
-from spark_jobs.settings import FusionSettings
+from spark_jobs.settings import SparkSettings
 
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -59,7 +59,7 @@ class SessionError(Exception):
     """Spark cannot be started, or its Java process died; only a new process can go on."""
 
 
-def create_session(settings: FusionSettings) -> SparkSession:
+def create_session(settings: SparkSettings) -> SparkSession:
     """Return the one Spark session of this process; a Java process starts with it.
 
     SettingsError: the folder of the connector's jars has none. SessionError: no Java, or the cluster does not answer.
@@ -67,7 +67,7 @@ def create_session(settings: FusionSettings) -> SparkSession:
     # Workers must run this very interpreter, not the first python3 on the PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", settings.driver_bind_address)  # else it looks the host's name up, and warns
-    builder = SparkSession.Builder().appName("coincide-fusion").master(settings.master)
+    builder = SparkSession.Builder().appName(settings.APP).master(settings.master)
     for name, value in spark_properties(settings).items():
         builder = builder.config(name, value)
     on_interrupt = signal.getsignal(signal.SIGINT)
@@ -108,13 +108,13 @@ def end_session(spark: SparkSession, timeout_s: float) -> None:
         killer.cancel()
 
 
-def spark_properties(settings: FusionSettings) -> dict[str, str]:
+def spark_properties(settings: SparkSettings) -> dict[str, str]:
     """Return every Spark property of the job, ``settings.spark_conf`` last."""
     return {
         **FIXED_PROPERTIES,
-        # One partition of the shuffle for each shard: a state store each, and no empty tasks.
-        "spark.sql.shuffle.partitions": str(settings.shards),
-        "spark.cores.max": str(settings.shards),
+        # One partition of the shuffle for each shard of fusion: a state store each, and no empty tasks.
+        "spark.sql.shuffle.partitions": str(settings.tasks),
+        "spark.cores.max": str(settings.tasks),
         "spark.sql.streaming.stopTimeout": f"{round(settings.stop_timeout_s * 1_000)}ms",
         "spark.driver.host": settings.driver_host,
         "spark.driver.bindAddress": settings.driver_bind_address,
@@ -125,7 +125,7 @@ def spark_properties(settings: FusionSettings) -> dict[str, str]:
     }
 
 
-def local_files(settings: FusionSettings) -> dict[str, str]:
+def local_files(settings: SparkSettings) -> dict[str, str]:
     """Return the properties by which a job on one machine writes files without starting a process for each.
 
     Without its native library, which pyspark has not, Hadoop runs `chmod` for every file that it creates: six times a

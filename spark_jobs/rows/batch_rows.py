@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import numpy as np
 
+from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
-from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 from spark_jobs.rows.areas import Area, Areas
 from spark_jobs.rows.decoding import DecodedFrame
 from spark_jobs.rows.event_table import EventColumns

@@ -4,7 +4,7 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Raw, json
 
-from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import LONGEST_RECORD_TEXT, Refusal
 from spark_jobs.rows.attributes import NO_ATTRIBUTES

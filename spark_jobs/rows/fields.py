@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Raw
 
-from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
+from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 
 LONGEST_NAME = 200
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]

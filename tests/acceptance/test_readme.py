@@ -42,12 +42,14 @@ def answers(system: System) -> Iterator[list[str]]:
 
 @pytest.mark.jvm
 def test_each_curl_gets_what_the_text_promises(answers: list[str]) -> None:
-    post, matches, episodes, put, patch, live, dead = answers
+    post, matches, episodes, put, explained, patch, live, dead = answers
     assert [each["status"] for each in json.loads(post)["detections"]] == ["accepted"] * 3
     assert {item["query"] for item in json.loads(matches)["items"]} == {"bang"}
     [episode] = json.loads(episodes)["items"]
     assert (episode["count"], len(episode["members"])) == (440, 24)
     assert json.loads(put)["version"] == 1
+    assert json.loads(put)["explanation"]["is_reachable"] is True
+    assert "can reach the threshold 0.3" in "".join(json.loads(explained)["sentences"])
     assert json.loads(patch)["query"]["within"][0]["threshold"] == 0.2
     assert live.count("event: match") >= 183
     assert "items" in json.loads(dead)

@@ -10,11 +10,11 @@ from supervisor.options import ServerOptions
 
 from deploy.local.layout import Layout
 from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is_free
-from deploy.local.system import HARBOUR, PROCESSES, _owner_of
+from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, _owner_of
 from services.alerting.settings import AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import IngestSettings
-from spark_jobs.settings import FusionSettings
+from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 ODD_NAMES = ["plain", "a b", "it's", "100%", "a: b", "a #b", "größe"]
 
@@ -24,7 +24,7 @@ def bootstraps(address: str) -> dict[str, str]:
 
 
 def test_the_checkouts_ports_are_those_of_the_settings() -> None:
-    assert astuple(Layout.of_checkout({}).ports) == (9092, 9093, 8010, 8020, 8030)
+    assert astuple(Layout.of_checkout({}).ports) == (9092, 9093, 8010, 8020, 8030, 8040, 8050)
     assert Layout.of_checkout({}).runtime == RUNTIME
     moved = {**bootstraps("127.0.0.1:19092"), "COINCIDE_INGEST_PORT": "18010"}
     assert astuple(Layout.of_checkout(moved).ports)[:3] == (19092, 19093, 18010)
@@ -47,6 +47,18 @@ def test_settings_that_cannot_be_run_here_are_one_sentence(environ: dict[str, st
         Layout.of_checkout(environ)
 
 
+def test_the_archive_runs_where_somebody_says_where() -> None:
+    assert not Layout.of_checkout({}).archives
+    demo = Layout.of_checkout({}, {"COINCIDE_ARCHIVE_PATH": "there"})
+    there = {"COINCIDE_ARCHIVE_PATH": "there", "COINCIDE_HISTORY_ARCHIVE_PATH": '"there"'}
+    assert (demo.archives, demo.overrides) == (True, there)
+    own = Layout.of_checkout({"COINCIDE_ARCHIVE_PATH": "mine"}, {"COINCIDE_ARCHIVE_PATH": "there"})
+    assert (own.archives, own.overrides) == (True, {"COINCIDE_HISTORY_ARCHIVE_PATH": '"mine"'})
+    elsewhere = {"COINCIDE_ARCHIVE_PATH": "mine", "COINCIDE_ARCHIVE_KAFKA_BOOTSTRAP": "127.0.0.1:1"}
+    with pytest.raises(LocalError, match="kafka_bootstrap must be the same"):
+        Layout.of_checkout(elsewhere)
+
+
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_every_component_is_told_its_own_ports_and_folders(tmp_path: Path, name: str) -> None:
     layout = Layout.isolated(tmp_path / name)
@@ -55,8 +67,13 @@ def test_every_component_is_told_its_own_ports_and_folders(tmp_path: Path, name:
     alerting = load_settings(AlertingSettings, None, own)
     fusion = load_settings(FusionSettings, None, own)
     assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {layout.bootstrap}
-    assert (ingest.port, alerting.port, fusion.port) == astuple(layout.ports)[2:]
-    assert len(set(astuple(layout.ports))) == 5
+    archive = load_settings(ArchiveSettings, None, own)
+    history = load_settings(HistorySettings, None, own)
+    ports = (ingest.port, alerting.port, fusion.port, archive.port, history.port)
+    assert ports == astuple(layout.ports)[2:]
+    assert len(set(astuple(layout.ports))) == 7
+    assert history.runs_path == tmp_path / name / "runs"
+    assert not layout.archives
     assert layout.url("alerting") == f"http://127.0.0.1:{alerting.port}"
     assert fusion.checkpoint_path == tmp_path / name / "checkpoint"
     assert alerting.database_url == f"sqlite:///{tmp_path / name / 'alerting.sqlite3'}"
@@ -81,7 +98,7 @@ def test_supervisor_reads_its_configuration_in_any_folder(
     options = ServerOptions()
     options.realize(["-c", str(HERE / "supervisord.conf")])
     groups = {group.name: group.process_configs[0] for group in options.process_group_configs}
-    assert sorted(groups, key=lambda each: groups[each].priority) == [*PROCESSES, HARBOUR]
+    assert sorted(groups, key=lambda each: groups[each].priority) == [*PROCESSES, *OF_ARCHIVE, HARBOUR]
     for program, process in groups.items():
         assert Path(process.stdout_logfile).absolute() == layout.logs / f"{program}.log"
         assert process.directory == str(ROOT)

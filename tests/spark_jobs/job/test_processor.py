@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from unittest.mock import Mock
@@ -18,7 +19,7 @@ from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import FusionProcessor
 from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
 
-TOPICS = {"matches": "m", "episodes": "e", "dead-letters": "d", "status": "s", "deferrals": "later"}
+TOPICS = {"matches": "m", "episodes": "e", "dead-letters": "d", "status": "s", "activations": "a", "deferrals": "later"}
 KEY_OF_SHARD = [0, 2]
 _checkpoints = itertools.count()
 
@@ -178,6 +179,36 @@ def test_another_worker_goes_on_from_the_state(
     processor._checkpoint_id += "-seen-by-nobody"
     tester.testInPandas(0, batch(b"w"))
     assert cores.restored == [(0, b"3", [b"y", b"z"])]
+
+
+def change(offset: int, id_: str = "near") -> pd.DataFrame:
+    value = b'{"v":1,"id":"%s","version":%d,"removed":true}' % (id_.encode(), offset + 1)
+    rows = [("queries", 0, offset, id_.encode(), value)]
+    return pd.DataFrame(rows, columns=["role", "partition", "offset", "key", "value"])
+
+
+def activations(out: pd.DataFrame) -> list[tuple[bytes, int, dict[str, int]]]:
+    told = [(key, json.loads(value)) for topic, key, value in written(out) if topic == "a"]
+    assert all(each["change"]["id"].encode() == key for key, each in told)
+    return [(key, each["control_offset"], each["offsets"]) for key, each in told]
+
+
+def test_a_change_is_told_with_the_first_detections_that_it_holds_for(
+    tester: TwsTester, processor: FusionProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert activations(tester.testInPandas(0, change(0))) == [(b"near", 0, {})]
+    other = batch(b"w", start=30).assign(partition=1)
+    tester.testInPandas(0, pd.concat([batch(b"x", b"y", start=5), other]))
+    both = pd.concat([batch(b"z", start=9), change(1), change(2, "far"), batch(b"none").assign(role="queries")])
+    assert activations(tester.testInPandas(0, both)) == [
+        (b"near", 1, {"0": 9, "1": 31}),
+        (b"far", 2, {"0": 9, "1": 31}),
+    ]
+    processor._checkpoint_id += "-seen-by-nobody"
+    assert activations(tester.testInPandas(0, change(3))) == [(b"near", 3, {"0": 10, "1": 31})]
+    monkeypatch.setattr("spark_jobs.job.processor.BatchParts", lambda **_: BatchParts(most_part_bytes=1, most_us=1))
+    assert activations(tester.testInPandas(0, batch(b"a", b"b", b"c", start=10))) == []
+    assert activations(tester.testInPandas(0, change(4))) == [(b"near", 4, {"0": 11, "1": 31})]
 
 
 def test_what_is_left_is_kept_and_told_and_goes_on_with_the_next_batch(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coincide import Histogram
-from coincide.joins.keys import LATEST_TIME_US
+from coincide.arrays.instants import LATEST_TIME_US
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Output
 from tests.spark_jobs.inputs import MICROSECONDS, Row, frame, frame_json, put, query_json, record, started

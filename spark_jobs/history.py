@@ -1,0 +1,178 @@
+"""Runs over history: `python -m spark_jobs.history run --query FILE|ID --from T --to T ...`, `compare` and `serve`."""
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafka.errors import KafkaError
+
+from coincide.errors import QueryError
+from coincide.queries import AnyQuery, query_from_json
+from services.common.settings import SettingsError, Streams, load_settings, load_streams
+from spark_jobs.replaying.comparing import compared
+from spark_jobs.replaying.query_changes import query_history
+from spark_jobs.replaying.request import RunError, RunRequest, RunSource, parsed_time
+from spark_jobs.replaying.results import Reporter, RunFolder
+from spark_jobs.replaying.run import Run
+from spark_jobs.replaying.run_queue import RunQueue
+from spark_jobs.replaying.run_server import RunServer, RunService, read_request
+from spark_jobs.settings import HistorySettings
+
+DEFAULT_CONFIG = Path("config/history.yaml")
+CANCELLED = 130  # as a shell says of what Ctrl-C has ended
+STOP_TIMEOUT_S = 10.0
+YIELDS = 10  # how nice `serve` is: live work goes first
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 0, or after one sentence on standard error another status."""
+    given = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("spark_jobs").setLevel(logging.INFO)
+    try:
+        settings = load_settings(HistorySettings, given.config, os.environ)
+        commands = {"run": _run, "compare": _compare, "serve": _serve}
+        return commands[given.command](given, settings)
+    except (SettingsError, RunError, KafkaError) as error:
+        print(f"history: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
+        return 1
+
+
+def _run(given: argparse.Namespace, settings: HistorySettings) -> int:
+    is_file = Path(given.query).is_file()
+    query = _query_in(Path(given.query)) if is_file else _query_named(given.query, settings)
+    asked = (parsed_time(given.from_), parsed_time(given.to), given.source, given.as_live)
+    follows = given.as_live and not is_file
+    request = RunRequest(query, *asked, given.min_threshold, given.warm_up, follows_changes=follows)
+    if given.archive is not None:
+        settings = settings.model_copy(update={"archive_path": given.archive})
+    stopping = _stopping()
+    folder = RunFolder(given.out or settings.runs_path / request.id)
+    reporter = Reporter(folder, request, stopping.is_set, _show)
+    summary = Run(request, settings, load_streams(settings.streams_path), reporter).execute()
+    _print({**summary, "folder": str(folder.path)})
+    return CANCELLED if summary["state"] == "cancelled" else 0
+
+
+def _compare(given: argparse.Namespace, settings: HistorySettings) -> int:
+    other = None if given.other == "live" else _folder(given.other, settings)
+    _print(compared(_folder(given.run, settings), other, settings))
+    return 0
+
+
+def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
+    os.nice(YIELDS)
+    streams, stopping = load_streams(settings.streams_path), _stopping()
+    queue = _queue(settings, streams)
+    server = RunServer(settings.host, settings.port, run_service(queue, settings))
+    queue.start()
+    server.start()
+    stopping.wait()
+    server.shutdown()
+    server.server_close()
+    queue.stop(STOP_TIMEOUT_S)
+    return 0
+
+
+def _queue(settings: HistorySettings, streams: Streams) -> RunQueue:
+    return RunQueue(
+        settings.runs_path,
+        lambda request, reporter: Run(request, settings, streams, reporter).execute(),
+        settings.runs_kept,
+    )
+
+
+def run_service(queue: RunQueue, settings: HistorySettings) -> RunService:
+    """Return what the server stands on."""
+
+    def request_of(fields: Mapping[str, Any]) -> RunRequest:
+        source: RunSource = "topic" if settings.archive_path is None or fields.get("as_live") else "archive"
+        return read_request(fields, query_of, source)
+
+    def query_of(given: Any) -> AnyQuery:
+        return _query_named(given, settings) if isinstance(given, str) else _query_of("query", given)
+
+    def compare(run: str, other: str) -> dict[str, Any]:
+        return compared(queue.folder(run), None if other == "live" else queue.folder(other), settings)
+
+    return RunService(queue, request_of, compare)
+
+
+def _folder(run: str, settings: HistorySettings) -> RunFolder:
+    """Return the folder of a run, given its id or the folder itself."""
+    return RunFolder(Path(run) if Path(run).is_dir() else settings.runs_path / run)
+
+
+def _query_in(path: Path) -> AnyQuery:
+    """Return the query of a file; without an id it is called as the file is."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: {error}") from None
+    return _query_of(str(path), {"id": path.stem, **document} if isinstance(document, dict) else document)
+
+
+def _query_of(what: str, document: Any) -> AnyQuery:
+    try:
+        return query_from_json(document)
+    except QueryError as error:
+        raise RunError(f"{what}: {error}") from None
+
+
+def _query_named(id_: str, settings: HistorySettings) -> AnyQuery:
+    """Return the newest version of a query of the system."""
+    history = query_history(id_, settings)
+    if history is None:
+        raise RunError(f"there is no file {id_}, and no query with that id")
+    return history.query
+
+
+def _stopping() -> threading.Event:
+    """Return an event that SIGTERM and SIGINT set."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping
+
+
+def _show(share: float) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{100 * share:5.1f} %")
+        sys.stderr.flush()
+
+
+def _print(content: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(content, indent=1) + "\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m spark_jobs.history", description="Ask a query of the past.")
+    parser.add_argument("--config", type=Path, default=DEFAULT_CONFIG, help=f"settings file (default {DEFAULT_CONFIG})")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="answer a query over a range of time")
+    run.add_argument("--query", required=True, metavar="FILE|ID", help="a query document, or the id of a query")
+    run.add_argument("--from", dest="from_", required=True, metavar="T", help="RFC 3339, or microseconds; included")
+    run.add_argument("--to", required=True, metavar="T", help="the same; not included")
+    run.add_argument("--source", choices=("archive", "topic"), default="archive", help="where detections are read")
+    run.add_argument("--as-live", action="store_true", help="answer as the live job did, over the frames of the topic")
+    run.add_argument("--min-threshold", type=float, metavar="P", help="where the curve begins, below the threshold")
+    warm_up = "with --as-live: begin so long before T; by default where the topic begins"
+    run.add_argument("--warm-up", type=float, metavar="S", help=warm_up)
+    run.add_argument("--archive", type=Path, metavar="DIR", help="the archive; wins over the setting archive_path")
+    run.add_argument("--out", type=Path, metavar="DIR", help="folder of the results (runs_path and the run's id)")
+    other = commands.add_parser("compare", help="tell which matches of a run are added, gone and changed")
+    other.add_argument("run", metavar="RUN", help="id or folder of a run")
+    other.add_argument("other", metavar="RUN|live", nargs="?", default="live", help="another run, or what is live")
+    commands.add_parser("serve", help="do runs that are asked for over HTTP, one at a time")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

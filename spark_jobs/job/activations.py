@@ -1,0 +1,79 @@
+"""Activations: the offsets of the detections before which each change of a query took effect, told on a topic.
+
+Which micro-batch brings a change depends on the clock. So only the job can say where among the detections it was
+applied, and a replay needs to know.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from msgspec import MsgspecError, Raw, Struct, msgpack
+from msgspec.json import Decoder, encode
+
+from spark_jobs.core.control import QueryRecord
+from spark_jobs.records.kafka_records import InputRecord, OutputRecord
+
+_LENGTH_BYTES = 4
+
+
+class ActivationRecord(Struct, kw_only=True):
+    """A change of a query, and the next offset of each partition of the shard when it was applied."""
+
+    v: int = 1
+    shard: int
+    control_offset: int
+    offsets: dict[str, int]  # by partition; one without any detection before the change is not there
+    change: Raw  # the record of the queries topic
+
+
+_change_decoder = Decoder(QueryRecord)
+_offsets_decoder = msgpack.Decoder(dict[int, int])
+
+
+@dataclass
+class PushedOffsets:
+    """How far the detections of each partition have been pushed: the next offset, by partition."""
+
+    next_offsets: dict[int, int] = field(default_factory=dict)
+
+    def took(self, records: Iterable[InputRecord]) -> None:
+        """Take note of what was pushed."""
+        for record in records:
+            if record.topic == "detections":
+                known = self.next_offsets.get(record.partition, 0)
+                self.next_offsets[record.partition] = max(known, record.offset + 1)
+
+    def records(self, shard: int, waiting: Sequence[InputRecord]) -> Iterator[OutputRecord]:
+        """Yield the activations of the changes among what waits, all of which are applied before its detections."""
+        changes = [record for record in waiting if record.topic == "queries" and _is_change(record)]
+        if changes:
+            first = dict(self.next_offsets)
+            for record in sorted(waiting, key=lambda each: -each.offset):
+                if record.topic == "detections":
+                    first[record.partition] = record.offset
+            offsets = {str(number): offset for number, offset in sorted(first.items())}
+            for record in changes:
+                told = ActivationRecord(
+                    shard=shard, control_offset=record.offset, offsets=offsets, change=Raw(record.value or b"")
+                )
+                yield OutputRecord(record.key or b"", encode(told))
+
+    def encode(self) -> bytes:
+        """Return the bytes that `split` begins with."""
+        content = msgpack.encode(self.next_offsets)
+        return len(content).to_bytes(_LENGTH_BYTES) + content
+
+    @classmethod
+    def split(cls, content: bytes) -> tuple["PushedOffsets", bytes]:
+        """Return what `encode` wrote, and the bytes behind it."""
+        stop = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES])
+        return cls(_offsets_decoder.decode(content[_LENGTH_BYTES:stop])), content[stop:]
+
+
+def _is_change(record: InputRecord) -> bool:
+    """Whether a record of the queries topic says anything; what is unusable is a dead letter."""
+    try:
+        _change_decoder.decode(record.value or b"")
+    except (MsgspecError, UnicodeDecodeError):
+        return False
+    return True

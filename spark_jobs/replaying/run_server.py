@@ -1,0 +1,206 @@
+"""RunServer: runs over HTTP: ask, look, read the matches, compare, delete."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from kafka.errors import KafkaError
+
+from coincide.queries import AnyQuery
+from services.common.settings import SettingsError
+from spark_jobs.replaying.request import RunError, RunRequest, RunSource, parsed_time
+from spark_jobs.replaying.results import MATCHES
+from spark_jobs.replaying.run_queue import QueueFullError, RunQueue
+
+LONGEST_BODY = 65_536
+RUN = re.compile(r"/v1/history-runs/(r-[0-9a-f]{32})(?:/(matches|curve|compare))?")
+WHAT_IF = re.compile(r"/v1/queries/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/what-if")
+FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s")
+
+
+class ProblemError(Exception):
+    """What is wrong with a request, as a problem document (RFC 9457)."""
+
+    def __init__(self, status: HTTPStatus, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class RunService:
+    """What the server stands on: the queue, how a request is read, and how a run is compared with another or "live"."""
+
+    queue: RunQueue
+    request_of: Callable[[Mapping[str, Any]], RunRequest]
+    compare: Callable[[str, str], dict[str, Any]]
+
+
+class RunServer(ThreadingHTTPServer):
+    """Serves on an IPv4 or IPv6 address; SettingsError if it cannot be bound."""
+
+    def __init__(self, host: str, port: int, service: RunService) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            raise SettingsError(f"port {port} of {host} cannot be served on: {error.strerror}") from error
+        self.service = service
+
+    def start(self) -> None:
+        """Serve until `shutdown`."""
+        threading.Thread(target=self.serve_forever, name="http", daemon=True).start()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = 30.0  # seconds for a request
+    server: RunServer
+
+    def do_GET(self) -> None:
+        self._answered(self._get)
+
+    def do_POST(self) -> None:
+        self._answered(self._post)
+
+    def do_DELETE(self) -> None:
+        self._answered(self._delete)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        """Say nothing."""
+
+    def _get(self) -> None:
+        queue, url = self.server.service.queue, urlsplit(self.path)
+        if url.path in ("/livez", "/readyz"):
+            self._answer(HTTPStatus.OK, {"status": "ready"})
+        elif url.path == "/v1/history-runs":
+            self._answer(HTTPStatus.OK, {"items": list(queue.summaries())})
+        elif matched := WHAT_IF.fullmatch(url.path):
+            asked = dict(parse_qsl(url.query))
+            numbers = {name: _number(name, asked.pop(name)) for name in ("min_threshold",) if name in asked}
+            self._submitted({"query": matched[1], **asked, **numbers})
+        else:
+            run, part = self._run()
+            if part == "matches":
+                self._send_matches(run)
+            elif part == "compare":
+                self._answer(HTTPStatus.OK, self.server.service.compare(run, _other(url.query)))
+            elif part == "curve":
+                said = queue.summary(run) or {}
+                self._answer(HTTPStatus.OK, {name: said.get(name) for name in ("run", "state", "curve", "histogram")})
+            else:
+                self._answer(HTTPStatus.OK, queue.summary(run) or {})
+
+    def _post(self) -> None:
+        if urlsplit(self.path).path != "/v1/history-runs":
+            raise ProblemError(HTTPStatus.NOT_FOUND, "POST is for /v1/history-runs")
+        if self.headers.get_content_type() != "application/json":  # no page of another origin can send that unasked
+            raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
+        self._submitted(self._body())
+
+    def _delete(self) -> None:
+        run, part = self._run()
+        if part is not None:
+            raise ProblemError(HTTPStatus.METHOD_NOT_ALLOWED, f"{part} cannot be deleted: delete the run")
+        self.server.service.queue.delete(run)
+        self._send(HTTPStatus.NO_CONTENT, b"")
+
+    def _submitted(self, fields: Mapping[str, Any]) -> None:
+        unknown = sorted(set(fields) - set(FIELDS))
+        if unknown:
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{unknown[0]}: unknown; known are {', '.join(FIELDS)}")
+        summary, _ = self.server.service.queue.submit(self.server.service.request_of(fields))
+        self._answer(HTTPStatus.OK if summary["state"] == "done" else HTTPStatus.ACCEPTED, summary)
+
+    def _run(self) -> tuple[str, str | None]:
+        """Return the run that the path names, and which part of it."""
+        matched = RUN.fullmatch(urlsplit(self.path).path)
+        if matched is None or self.server.service.queue.summary(matched[1]) is None:
+            raise ProblemError(HTTPStatus.NOT_FOUND, f"there is nothing at {self.path[:200]}")
+        return matched[1], matched[2]
+
+    def _body(self) -> Mapping[str, Any]:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdigit() or int(length) > LONGEST_BODY:
+            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body must have at most {LONGEST_BODY} bytes")
+        try:
+            content = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError) as error:
+            raise ProblemError(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}") from None
+        if not isinstance(content, dict):
+            raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "the body must be a JSON object")
+        return content
+
+    def _send_matches(self, run: str) -> None:
+        path = self.server.service.queue.folder(run).path / MATCHES
+        if not path.exists():
+            raise ProblemError(HTTPStatus.CONFLICT, "the run has no matches yet; its state says why")
+        with path.open("rb") as lines:
+            self._head(HTTPStatus.OK, "application/x-ndjson", path.stat().st_size)
+            while block := lines.read(1 << 16):
+                self.wfile.write(block)
+
+    def _answered(self, answer: Callable[[], None]) -> None:
+        try:
+            answer()
+        except ProblemError as error:
+            self._problem(error.status, str(error))
+        except RunError as error:
+            self._problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        except QueueFullError as error:
+            self._problem(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+        except KafkaError as error:
+            self._problem(HTTPStatus.SERVICE_UNAVAILABLE, f"Kafka cannot be asked: {error}")
+
+    def _problem(self, status: HTTPStatus, detail: str) -> None:
+        content = {"type": "about:blank", "title": status.phrase, "status": status, "detail": detail}
+        self._send(status, json.dumps(content).encode(), "application/problem+json")
+
+    def _answer(self, status: HTTPStatus, content: Mapping[str, Any]) -> None:
+        self._send(status, json.dumps(content).encode())
+
+    def _send(self, status: HTTPStatus, body: bytes, content_type: str = "application/json") -> None:
+        self._head(status, content_type, len(body))
+        self.wfile.write(body)
+
+    def _head(self, status: HTTPStatus, content_type: str, length: int) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+
+def read_request(fields: Mapping[str, Any], query_of: Callable[[Any], AnyQuery], source: RunSource) -> RunRequest:
+    """Read what somebody asks: `query` is an id or a document, `from` and `to` are times; else RunError."""
+    missing = [name for name in ("query", "from", "to") if name not in fields]
+    if missing:
+        raise RunError(f"{missing[0]} is missing")
+    more = {name: fields[name] for name in ("as_live", "min_threshold", "warm_up_s") if name in fields}
+    for name, kind in (("as_live", bool), ("min_threshold", float | int), ("warm_up_s", float | int)):
+        if name in more and not isinstance(more[name], kind):
+            raise RunError(f"{name} is {more[name]!r}: a {'truth value' if kind is bool else 'number'}")
+    follows = isinstance(fields["query"], str) and bool(more.get("as_live"))
+    from_us, to_us = (parsed_time(str(fields[name])) for name in ("from", "to"))
+    asked = query_of(fields["query"]), from_us, to_us, fields.get("source", source)
+    return RunRequest(*asked, **more, follows_changes=follows)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise RunError(f"{name} is {text[:80]!r}: a number") from None
+
+
+def _other(query: str) -> str:
+    other = dict(parse_qsl(query)).get("with", "live")
+    if other != "live" and not RUN.fullmatch(f"/v1/history-runs/{other}"):
+        raise RunError(f"with is {other[:80]!r}: live, or the id of a run")
+    return other

@@ -1,0 +1,149 @@
+"""Curves, comparisons and requests, each against the obvious way to say the same."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coincide import Histogram
+from coincide.queries import EpisodeRule, Query
+from spark_jobs.archiving.folders import Archive
+from spark_jobs.episodes.episode_records import GroupKey, part_of
+from spark_jobs.episodes.grouping import GroupChanges, regrouped
+from spark_jobs.replaying.archive_rows import archived_templates
+from spark_jobs.replaying.comparing import compare
+from spark_jobs.replaying.complete_answer import complete_matches
+from spark_jobs.replaying.figures import MatchFigures, SpanRuns, own_threshold, thresholds_from, with_threshold
+from spark_jobs.replaying.request import RunError, RunRequest, parsed_time
+from spark_jobs.replaying.results import ComparedMatch
+from tests.spark_jobs.replaying.test_answers import PAIR, STREAMS, THREE, frames_of, played, some_rows
+
+QUERY = Query.from_json(PAIR)
+RULED = {**PAIR, "id": "ruled", "coalesce": {"gap_s": 2, "by": ["a.sensor"]}}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9), st.integers(0, 2), st.booleans()), max_size=30),
+    st.integers(0, 5),
+)
+def test_episodes_are_counted_as_if_formed_one_by_one(spans: list[tuple[int, int, int, bool]], gap_us: int) -> None:
+    start, length, group, chosen = np.array(spans, np.int64).reshape(-1, 4).T
+    runs = SpanRuns.of(np.stack((start, start + length), axis=1), group, gap_us)
+    assert runs.count(chosen.astype(bool)) == slow_count([each for each in spans if each[3]], gap_us)
+
+
+def slow_count(spans: list[tuple[int, int, int, bool]], gap_us: int) -> int:
+    count, ends = 0, dict[int, int]()
+    for start, length, group, _ in sorted(spans):
+        if group not in ends or start - gap_us > ends[group]:
+            count += 1
+            ends[group] = start + length
+        ends[group] = max(ends[group], start + length)
+    return count
+
+
+@pytest.mark.parametrize("document", [RULED, THREE])
+def test_each_point_of_the_curve_is_a_run_with_that_threshold(document: dict[str, Any]) -> None:
+    """The curve of one run at the least threshold says what a run at each threshold says, episodes included."""
+    frames = frames_of(some_rows(3, 300))
+    query = Query.from_json(document)
+    figures = figures_of(with_threshold(query, 0.05), frames)
+    thresholds = [0.05, 0.1, 0.33, own_threshold(query), 0.7, 0.95]
+    for point, threshold in zip(figures.curve(thresholds), thresholds, strict=True):
+        again = with_threshold(query, threshold)
+        matches = list(complete_matches(played(again.to_json(), frames), STREAMS, lambda: None))
+        assert point == {"threshold": threshold, "matches": len(matches), "episodes": episodes(again, matches)}
+    assert sum(figures.histogram()["counts"]) == len(figures)
+
+
+def figures_of(query: Query, frames: Any) -> MatchFigures:
+    figures = MatchFigures(query.coalesce)
+    for match in complete_matches(played(query.to_json(), frames), STREAMS, lambda: None):
+        figures.add(match)
+    return figures
+
+
+def episodes(query: Query, matches: list[Any]) -> int:
+    """Count episodes as the live job forms them."""
+    rule = query.coalesce
+    assert isinstance(rule, EpisodeRule)
+    groups: dict[GroupKey, GroupChanges] = {}
+    for match in matches:
+        label = match.members[0].sensor if rule.by else ""
+        group = GroupKey(query.id, match.area, 0, label.encode())
+        groups.setdefault(group, GroupChanges()).add(match.id, part_of(match, rule.interval, 0))
+    return sum(len(_formed(group, changes, rule)) for group, changes in groups.items())
+
+
+def _formed(group: GroupKey, changes: GroupChanges, rule: EpisodeRule) -> list[Any]:
+    labelled = GroupKey(group.query, group.area, group.since, b'["x"]' if rule.by else b"[]")
+    return regrouped(labelled, [], changes, rule, -(1 << 62))[1]
+
+
+def test_the_thresholds_of_a_curve() -> None:
+    assert thresholds_from(0.3, 0.4).tolist()[:2] == [0.3, 0.31]
+    assert 0.415 in thresholds_from(0.3, 0.415)
+    assert thresholds_from(0.4, 0.3).tolist()[0] == 0.3
+
+
+def test_a_threshold_is_set_where_the_query_has_its_one() -> None:
+    assert own_threshold(with_threshold(QUERY, 0.2)) == 0.2
+    three = Query.from_json(THREE)
+    assert with_threshold(three, 0.05).joint_threshold == 0.05
+
+
+def match(id_: str, probability: float) -> ComparedMatch:
+    return ComparedMatch(id_, "pair", probability, 0, [])
+
+
+def test_answers_are_compared_by_id() -> None:
+    before = [match("a", 0.5), match("b", 0.6), match("c", 0.7)]
+    now = [match("b", 0.6 + 1e-12), match("c", 0.8), match("d", 0.9), match("d", 0.9)]
+    said = compare(now, before).to_json()
+    assert said["counts"] == {"added": 1, "gone": 1, "changed": 1, "same": 1}
+    assert (said["added"], said["gone"]) == (["d"], ["a"])
+    assert said["changed"] == [{"id": "c", "before": 0.7, "now": 0.8}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"from_us": 10, "to_us": 10}, "is not before"),
+        ({"to_us": 10**15}, "longer than 366 days"),
+        ({"as_live": True}, "reads the topic"),
+        ({"source": "disk"}, "one of archive, topic"),
+        ({"min_threshold": 0.0}, "a probability above 0"),
+        ({"as_live": True, "source": "topic", "min_threshold": 0.5}, "for complete runs"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_sentence(fields: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(RunError, match=sentence):
+        RunRequest(**{"query": QUERY, "from_us": 0, "to_us": 10, **fields})
+
+
+def test_who_asks_the_same_again_finds_the_same_run() -> None:
+    request = RunRequest(QUERY, 0, 10, "topic")
+    assert RunRequest.from_json(request.to_json()) == request
+    assert RunRequest.from_json(request.to_json()).id == request.id != RunRequest(QUERY, 0, 11, "topic").id
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-11-22T09:30:00", "2026-13-01T00:00:00Z"])
+def test_a_time_without_an_offset_is_refused(text: str) -> None:
+    with pytest.raises(RunError, match=r"offset|no time"):
+        parsed_time(text)
+
+
+def test_a_time_is_read_to_the_microsecond() -> None:
+    assert parsed_time("2026-11-22T10:30:00.000001+01:00") == parsed_time("2026-11-22T09:30:00.000001Z")
+    assert parsed_time("1970-01-01T00:00:00.000007Z") == 7
+
+
+def test_templates_are_read_again(tmp_path: Any) -> None:
+    archive = Archive.opened(tmp_path, 2)
+    histogram = Histogram.normal(sigma_s=0.3, buckets=5)
+    archive.write_templates({histogram.id: histogram.to_json()})
+    assert archived_templates(archive, [histogram.id])[histogram.id] == histogram
+    with pytest.raises(RunError, match="a template of the archive cannot be read"):
+        archived_templates(archive, ["t-none"])

@@ -1,0 +1,143 @@
+"""A run from request to folder, over an archive on disk: results, progress, cancel, bounds, and faults."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coincide.queries import Query
+from spark_jobs.archiving.file_names import batch_file
+from spark_jobs.archiving.folders import Archive
+from spark_jobs.history import main
+from spark_jobs.replaying.complete_answer import complete_matches
+from spark_jobs.replaying.request import RunError, RunRequest
+from spark_jobs.replaying.results import Reporter, RunFolder
+from spark_jobs.replaying.run import Run
+from spark_jobs.settings import HistorySettings
+from tests.spark_jobs.replaying.test_answers import PAIR, STREAMS, THREE, frames_of, played, some_rows, table_of
+from tests.test_contracts import faults
+
+FRAMES = frames_of(some_rows(3, 300))
+RULED = {**PAIR, "id": "ruled", "coalesce": {"gap_s": 2}}
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    archive = Archive.opened(tmp_path / "archive", 3)
+    for batch in range(3):
+        table, templates = table_of(FRAMES[batch::3])
+        archive.write_templates({id_: each.to_json() for id_, each in templates.items()})
+        archive.write(table, batch_file(batch, 0, 0))
+    return archive
+
+
+def run_of(archive: Archive, query: dict[str, Any] = RULED, cancelled: bool = False, **more: Any) -> Run:
+    limits = {name: more.pop(name) for name in ("max_detections", "max_matches") if name in more}
+    settings = HistorySettings(archive_path=archive.path, runs_path=archive.path.parent / "runs", **limits)
+    request = RunRequest(**{"query": Query.from_json(query), "from_us": 0, "to_us": 61_000_000, **more})
+    reporter = Reporter(RunFolder(settings.runs_path / request.id), request, lambda: cancelled, every_s=0.0)
+    return Run(request, settings, STREAMS, reporter)
+
+
+def written(run: Run) -> list[dict[str, Any]]:
+    lines = (run.reporter.folder.path / "matches.ndjson").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("query", [RULED, THREE, {**THREE, "id": "two", "at_least": 2}])
+def test_a_run_writes_the_matches_of_the_range_and_says_so(archive: Archive, query: dict[str, Any]) -> None:
+    run = run_of(archive, query)
+    summary = run.execute()
+    expected = {match.id for match in complete_matches(played(query, FRAMES), STREAMS, lambda: None)}
+    matches = written(run)
+    assert {match["id"] for match in matches} == expected
+    assert summary["matches"] == len(matches) == len(expected) > 20
+    assert run.reporter.folder.summary() == summary
+    assert faults("history-run", summary) == []
+    assert [faults("matches", match) for match in matches] == [[]] * len(matches)
+    [own] = [point for point in summary["curve"] if point["threshold"] == summary["own_threshold"]]
+    assert own["matches"] == len(matches)
+
+
+def test_a_part_of_the_range_has_the_matches_within(archive: Archive) -> None:
+    whole, part = run_of(archive), run_of(archive, from_us=20_000_000, to_us=40_000_000)
+    whole.execute()
+    assert part.execute()["state"] == "done"
+    within = {
+        match["id"]
+        for match in written(whole)
+        if all(20_000_000 <= member["detected_at_us"] < 40_000_000 for member in match["members"])
+    }
+    assert {match["id"] for match in written(part)} == within
+    assert within
+
+
+def test_a_lower_threshold_lengthens_the_curve_and_changes_no_match(archive: Archive) -> None:
+    plain, lower = run_of(archive), run_of(archive, min_threshold=0.1)
+    plain.execute()
+    summary = lower.execute()
+    assert written(lower) == written(plain)
+    assert summary["curve"][0]["threshold"] == 0.1
+    assert summary["curve"][0]["matches"] > summary["matches"]
+
+
+def test_progress_is_told_and_a_run_can_be_cancelled(archive: Archive) -> None:
+    run = run_of(archive, cancelled=True)
+    assert run.execute()["state"] == "cancelled"
+    assert faults("history-run", run.reporter.folder.summary()) == []
+    assert not (run.reporter.folder.path / "matches.ndjson").exists()
+    shares: list[float] = []
+    going = run_of(archive)
+    going.reporter.show = shares.append
+    going.execute()
+    assert shares == sorted(shares)
+    assert len(shares) > 3
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"max_detections": 100}, "more than 100 detections"),
+        ({"max_matches": 10}, "more than 10 matches"),
+        ({"source": "topic"}, "nothing listens"),
+        ({"query": {**PAIR, "from": {"a": "p", "b": "unheard"}}}, "stream 'unheard', which is not declared"),
+        ({"query": {**THREE, "at_least": 2}, "min_threshold": 0.01}, "no single threshold"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence_and_stands_in_the_summary(
+    archive: Archive, more: dict[str, Any], sentence: str
+) -> None:
+    run = run_of(archive, **more)
+    if more.get("source"):
+        nowhere = run.settings.model_copy(update={"kafka_bootstrap": "127.0.0.1:1"})
+        run = Run(run.request, nowhere, STREAMS, run.reporter)
+    with pytest.raises(RunError, match=sentence):
+        run.execute()
+    summary = run.reporter.folder.summary()
+    assert (summary["state"], sentence in summary["error"]) == ("failed", True)
+    assert faults("history-run", summary) == []
+
+
+def test_the_command_runs_and_compares(
+    archive: Archive, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = {name: {"max_delay_s": 9, "longest_template_s": 8} for name in STREAMS}
+    (tmp_path / "streams.yaml").write_text(json.dumps({"streams": streams}))
+    (tmp_path / "ruled.json").write_text(json.dumps({name: each for name, each in RULED.items() if name != "id"}))
+    monkeypatch.setenv("COINCIDE_HISTORY_STREAMS_PATH", str(tmp_path / "streams.yaml"))
+    monkeypatch.setenv("COINCIDE_HISTORY_RUNS_PATH", str(tmp_path / "runs"))
+    asked = ["run", "--query", str(tmp_path / "ruled.json"), "--archive", str(archive.path), "--from", "0"]
+    said = []
+    for to in ("60000000", "1970-01-01T00:00:30Z"):
+        assert main([*asked, "--to", to]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0]["matches"] > said[1]["matches"] > 0
+    assert main(["compare", said[1]["run"], said[0]["folder"]]) == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    gone = said[0]["matches"] - said[1]["matches"]
+    assert counts == {"added": 0, "gone": gone, "changed": 0, "same": said[1]["matches"]}
+    assert main([*asked, "--to", "noon"]) == 1
+    assert capsys.readouterr().err.startswith("history: 'noon' is no time")
+    assert main(["compare", "r-none", said[0]["run"]]) == 1
+    assert "there is no run in" in capsys.readouterr().err

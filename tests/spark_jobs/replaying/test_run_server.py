@@ -1,0 +1,206 @@
+"""Runs over HTTP: asked twice they are done once, they can be cancelled, and a restart loses none."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.local.machine import wait_until
+from spark_jobs.archiving.folders import Archive
+from spark_jobs.history import _queue, run_service
+from spark_jobs.replaying import run_queue
+from spark_jobs.replaying.request import RunRequest
+from spark_jobs.replaying.results import Reporter
+from spark_jobs.replaying.run_queue import RunQueue
+from spark_jobs.replaying.run_server import RunServer
+from spark_jobs.settings import HistorySettings
+from tests.spark_jobs.replaying.test_answers import STREAMS
+from tests.spark_jobs.replaying.test_run import RULED
+from tests.spark_jobs.replaying.test_run import archive as archive  # noqa: PLC0414 - a fixture
+from tests.test_contracts import faults
+
+ASKED = {"query": RULED, "from": 0, "to": "1970-01-01T00:01:01Z", "min_threshold": 0.2}
+
+
+@pytest.fixture
+def settings(archive: Archive) -> HistorySettings:
+    runs = archive.path.parent / "runs"
+    return HistorySettings(archive_path=archive.path, runs_path=runs, runs_kept=2, kafka_bootstrap="127.0.0.1:1")
+
+
+@pytest.fixture
+def client(settings: HistorySettings) -> Iterator[httpx.Client]:
+    queue = _queue(settings, STREAMS)
+    server = RunServer("127.0.0.1", 0, run_service(queue, settings))
+    queue.start()
+    server.start()
+    with httpx.Client(base_url=f"http://127.0.0.1:{server.server_address[1]}") as client:
+        yield client
+    server.shutdown()
+    server.server_close()
+    queue.stop(10)
+
+
+def done(client: httpx.Client, run: str) -> dict[str, Any]:
+    def ended() -> bool:
+        return client.get(f"/v1/history-runs/{run}").json()["state"] not in {"queued", "running"}
+
+    assert wait_until(ended, 20)
+    said: dict[str, Any] = client.get(f"/v1/history-runs/{run}").json()
+    return said
+
+
+def test_a_run_is_asked_for_read_and_deleted(client: httpx.Client) -> None:
+    asked = client.post("/v1/history-runs", json=ASKED)
+    assert asked.status_code == 202
+    run = asked.json()["run"]
+    said = done(client, run)
+    assert (said["state"], faults("history-run", said), faults("history-run", asked.json())) == ("done", [], [])
+    again = client.post("/v1/history-runs", json=ASKED)
+    assert (again.status_code, again.json()) == (200, said)
+    matches = client.get(f"/v1/history-runs/{run}/matches")
+    assert matches.headers["content-type"] == "application/x-ndjson"
+    assert len(matches.text.splitlines()) == said["matches"] > 20
+    assert client.get(f"/v1/history-runs/{run}/curve").json()["curve"] == said["curve"]
+    other = done(client, client.post("/v1/history-runs", json={**ASKED, "to": 30_000_000}).json()["run"])
+    compared = client.get(f"/v1/history-runs/{other['run']}/compare", params={"with": run}).json()
+    assert compared["counts"]["gone"] == said["matches"] - other["matches"] > 0
+    assert [each["run"] for each in client.get("/v1/history-runs").json()["items"]] == [other["run"], run]
+    assert client.delete(f"/v1/history-runs/{run}").status_code == 204
+    assert client.get(f"/v1/history-runs/{run}").status_code == 404
+
+
+def test_the_oldest_of_too_many_runs_goes(client: httpx.Client) -> None:
+    runs = [
+        done(client, client.post("/v1/history-runs", json={**ASKED, "to": to}).json()["run"])["run"]
+        for to in (10, 20, 30)
+    ]
+
+    def kept() -> list[str]:
+        return [each["run"] for each in client.get("/v1/history-runs").json()["items"]]
+
+    assert wait_until(lambda: kept() == [runs[2], runs[1]], 5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "sentence"),
+    [
+        ({**ASKED, "colour": "red"}, 422, "colour: unknown"),
+        ({"query": RULED, "from": 0}, 422, "to is missing"),
+        ({**ASKED, "from": "noon"}, 422, "'noon' is no time"),
+        ({**ASKED, "query": {"id": "x"}}, 422, "query: "),
+        ({**ASKED, "query": "unheard"}, 503, "Kafka cannot be asked"),
+        ({**ASKED, "as_live": "yes"}, 422, "as_live is 'yes': a truth value"),
+        ({**ASKED, "source": "disk"}, 422, "one of archive, topic"),
+        ([1], 422, "must be a JSON object"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_problem(client: httpx.Client, asked: Any, status: int, sentence: str) -> None:
+    answer = client.post("/v1/history-runs", json=asked)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert sentence in answer.json()["detail"]
+    assert client.get("/v1/history-runs").json() == {"items": []}
+
+
+def test_a_page_of_another_origin_can_start_nothing(client: httpx.Client) -> None:
+    answer = client.post("/v1/history-runs", content=b"{}", headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 415
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/history-runs/../x", f"/v1/history-runs/r-{'0' * 32}", "/v1/history-runs/x"])
+def test_what_is_not_there_is_a_404(client: httpx.Client, path: str) -> None:
+    assert client.get(path).status_code == 404
+    assert client.delete(path).status_code == 404
+
+
+class Stalling:
+    """Does a run until it is cancelled or told to go on."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end, self.finished = threading.Event(), threading.Event(), list[str]()
+
+    def __call__(self, request: RunRequest, reporter: Reporter) -> None:
+        self.begun.set()
+        while not self.may_end.wait(0.01):
+            if reporter.is_cancelled():
+                reporter.tell("cancelled")
+                return
+        reporter.tell("done")
+        self.finished.append(request.id)
+
+
+def requests(settings: HistorySettings, count: int) -> list[RunRequest]:
+    service = run_service(_queue(settings, STREAMS), settings)
+    return [service.request_of({**ASKED, "to": 1 + nth}) for nth in range(count)]
+
+
+def test_a_run_at_work_is_cancelled_and_one_that_waits_is_dropped(settings: HistorySettings) -> None:
+    stalling = Stalling()
+    queue = RunQueue(settings.runs_path, stalling, 9)
+    queue.start()
+    first, second, third = requests(settings, 3)
+    for request in (first, second, third):
+        assert queue.submit(request)[1]
+    assert stalling.begun.wait(5)
+    assert queue.delete(second.id)
+    assert queue.delete(first.id)
+    assert wait_until(lambda: queue.summary(first.id) is None, 5)
+    stalling.may_end.set()
+    assert wait_until(lambda: stalling.finished == [third.id], 5)
+    assert not queue.delete(second.id)
+    queue.stop(5)
+
+
+def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> None:
+    stalling = Stalling()
+    queue = RunQueue(settings.runs_path, stalling, 9)
+    queue.start()
+    asked = requests(settings, 3)
+    for request in asked:
+        queue.submit(request)
+    assert stalling.begun.wait(5)
+    queue.stop(5)
+    assert stalling.finished == []
+    stalling.may_end.set()
+    again = RunQueue(settings.runs_path, stalling, 9)
+    again.start()
+    assert wait_until(lambda: sorted(stalling.finished) == sorted(each.id for each in asked), 5)
+    again.stop(5)
+
+
+def test_a_range_that_was_not_over_is_asked_anew(client: httpx.Client) -> None:
+    now = {**ASKED, "from": time.time_ns() // 1_000 - 1_000_000, "to": time.time_ns() // 1_000}
+    first = done(client, client.post("/v1/history-runs", json=now).json()["run"])
+    again = client.post("/v1/history-runs", json=now)
+    assert (again.status_code, again.json()["run"]) == (202, first["run"])
+    assert done(client, first["run"])["started_at_us"] > first["started_at_us"]
+
+
+def test_only_so_many_runs_wait(settings: HistorySettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_queue, "MOST_WAITING", 2)
+    queue = RunQueue(settings.runs_path, Stalling(), 9)
+    first, second, third = requests(settings, 3)
+    queue.submit(first)
+    queue.submit(second)
+    with pytest.raises(run_queue.QueueFullError, match="2 runs wait already"):
+        queue.submit(third)
+
+
+def test_a_fault_of_our_own_stands_in_the_summary_and_stops_nobody(settings: HistorySettings) -> None:
+    def execute(request: RunRequest, reporter: Reporter) -> None:
+        if request == first:
+            raise ZeroDivisionError
+        reporter.tell("done")
+
+    first, second = requests(settings, 2)
+    queue = RunQueue(settings.runs_path, execute, 9)
+    queue.start()
+    queue.submit(first)
+    queue.submit(second)
+    assert wait_until(lambda: (queue.summary(second.id) or {}).get("state") == "done", 5)
+    assert (queue.summary(first.id) or {})["state"] == "failed"
+    queue.stop(5)
