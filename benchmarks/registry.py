@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from benchmarks.coalescing import batch, schemes, streaming, unit_costs
+from benchmarks.dataframes import contest as dataframes
 from benchmarks.harness.declaration import Benchmark
 from benchmarks.joins import probability, streams, timing_join, window_join
-from benchmarks.line import fusion_core, growth, growth_delay, ingest, latency, stages, throughput
+from benchmarks.line import fusion_core, growth, growth_delay, ingest, latency, stages, stored_matches, throughput
 from benchmarks.peers_line import contest
-from docs.studies import coalescing_costs, episodes, events, pairs, timing_join_work, window_join_work, work
+from docs.studies import coalescing_costs, episodes, events, learning, pairs, timing_join_work, window_join_work, work
 
-JOINS = (probability, timing_join, streams, window_join)
+JOINS = (probability, timing_join, streams, window_join, dataframes)
 COALESCING = (batch, streaming, unit_costs, schemes)
-STUDIES = (pairs, events, episodes, work, timing_join_work, window_join_work, coalescing_costs)
-LINE = (fusion_core, growth, growth_delay, ingest, latency, stages, throughput, contest)
+STUDIES = (pairs, events, episodes, learning, work, timing_join_work, window_join_work, coalescing_costs)
+LINE = (fusion_core, growth, growth_delay, ingest, latency, stages, stored_matches, throughput, contest)
 DECLARED: list[list[Benchmark]] = [module.BENCHMARKS for module in (*JOINS, *COALESCING, *STUDIES, *LINE)]
 BENCHMARKS = {benchmark.name: benchmark for declared in DECLARED for benchmark in declared}

@@ -26,13 +26,14 @@ from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.verdicts import Reason
+from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
-from spark_jobs.settings import FusionSettings
+from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 ROOT = Path(__file__).parent.parent
 NOTICE = "<!-- Written by `make docs` from the code; change it there. -->"
-COMPONENTS = ("ingest", "fusion", "alerting")
+COMPONENTS = ("ingest", "fusion", "alerting", "archive")
 #: The packages of the library that the Python reference shows, a page each; zensical.toml lists the same pages.
 PYTHON_PACKAGES = {
     "templates": "Templates",
@@ -42,8 +43,10 @@ PYTHON_PACKAGES = {
     "joins": "Joins",
     "live": "Joins of streams, live",
     "coalescing": "Coalescing",
+    "spark": "Spark DataFrames",
     "temporal": "Temporal queries",
     "queries": "Continuous queries",
+    "learning": "Learning templates",
 }
 
 
@@ -62,7 +65,8 @@ def documents() -> dict[str, str]:
 
 def settings_models() -> dict[str, type[BaseModel]]:
     """Return the settings model of each component."""
-    return dict(zip(COMPONENTS, (IngestSettings, FusionSettings, AlertingSettings), strict=True))
+    models = (IngestSettings, FusionSettings, AlertingSettings, ArchiveSettings)
+    return {**dict(zip(COMPONENTS, models, strict=True)), "history": HistorySettings}
 
 
 def metric_registries() -> dict[str, CollectorRegistry]:
@@ -71,6 +75,8 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     IngestMetrics(registries["ingest"])
     AlertingMetrics(registries["alerting"])
     BatchMetrics(registries["fusion"])
+    BatchMetrics(registries["archive"], "archive")
+    ArchiveMetrics(registries["archive"])
     Lag(registries["fusion"])
     export_unit_costs(TYPICAL, registries["fusion"])
     status = StatusMetrics()
@@ -130,8 +136,8 @@ def _metrics_page() -> str:
     lines = [
         "# Metrics",
         NOTICE,
-        "Prometheus text at `/metrics` of each component: ingest (8010), alerting (8020), fusion (8030). Counters are "
-        "exported with the suffix `_total`, histograms with `_bucket`, `_sum`, `_count`.",
+        "Prometheus text at `/metrics` of each component: ingest (8010), alerting (8020), fusion (8030) and "
+        "archive (8040). Counters are exported with the suffix `_total`, histograms with `_bucket`, `_sum`, `_count`.",
     ]
     for component, registry in metric_registries().items():
         rows = "".join(
@@ -210,7 +216,7 @@ def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
         "`/openapi.json` ([ingest](../contracts/ingest.openapi.json), [alerting](../contracts/alerting.openapi.json)).",
         "Every error is a problem document (RFC 9457, `application/problem+json`). Its `detail` is one sentence: "
         "which field is wrong, what it was and what is allowed. Times in `from` and `to` are RFC 3339 or whole "
-        "microseconds since 1970. A list answers with `next_cursor` (`next` for sensors) while there is more.",
+        "microseconds since 1970. A list answers with `items`, and with `next_cursor` while there is more.",
         "## Ingest, port 8010",
         _routes_table(ingest),
         *_parameter_sections(ingest),

@@ -5,24 +5,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec import structs
 from prometheus_client import CollectorRegistry
 from referencing import Registry as Schemas
 from referencing import Resource
 
 from coincide import Histogram, Stream, Window
+from coincide.arrays.kinds import FloatArray
+from coincide.learning import Calibration, Errors, Learning, SensorStream, calibrate
 from coincide.queries import Query, ReadingsQuery, query_from_json
 from services.alerting.kafka.query_publisher import encode
 from services.alerting.kafka.records import QueryChange
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.common.instants import system_clock_us
+from services.common.template_proposals import proposal_of
 from services.ingest.kafka.frames import heartbeat
 from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
+from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
+from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.job.processor import deferral_record
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.frames import rows_of
@@ -129,11 +136,49 @@ def test_what_a_batch_leaves_is_told_as_agreed() -> None:
     assert faults("deferrals", json.loads(deferral_record(0, left).value)) == []
 
 
+def test_activations_are_told_as_agreed(records: dict[str, list[bytes]]) -> None:
+    waiting = [InputRecord("queries", 0, nth, b"", value) for nth, value in enumerate(records["queries"])]
+    told = list(PushedOffsets({3: 7}).records(0, waiting))
+    assert len(told) == len(waiting)
+    [example] = json.loads((CONTRACTS / "activations.schema.json").read_text(encoding="utf-8"))["examples"]
+    values = [example, *(json.loads(each.value) for each in told)]
+    assert [faults("activations", value) for value in values] == [[]] * len(values)
+
+
+def test_rows_of_the_archive_are_as_agreed(records: dict[str, list[bytes]]) -> None:
+    frames = FrameRows()
+    for offset, value in enumerate(records["detections"]):
+        frames.add(InputRecord("detections", 0, offset, None, value))
+    table, templates = frames.take()
+    assert len(table) > 3
+    assert [faults("archive", row) for row in table.to_pylist()] == [[]] * len(table)
+    assert [faults("histogram", template) for template in templates.values()] == [[]] * len(templates)
+    schema = json.loads((CONTRACTS / "archive.schema.json").read_text(encoding="utf-8"))
+    assert list(schema["properties"]) == table.schema.names
+    assert [faults("archive", example) for example in schema["examples"]] == [[]]
+
+
 def test_the_example_of_a_match_is_one_and_its_figures_are_right() -> None:
     [example] = json.loads((CONTRACTS / "matches.schema.json").read_text(encoding="utf-8"))["examples"]
     assert faults("matches", example) == []
     templates = [Histogram.uniform(-0.05, 0.05), Histogram.uniform(-54, 2)]
     assert_occurred(example, {template.id: template for template in templates}, Window(10))
+
+
+def test_a_proposal_is_written_as_agreed() -> None:
+    calibration = calibrated(np.linspace(-2, -1, 200))
+    proposal = proposal_of(calibration, NOON_US)
+    assert proposal is not None
+    for each in (proposal, structs.replace(proposal, state="accepted", decided_at_us=NOON_US)):
+        assert faults("template-proposals", json.loads(each.to_record())) == []
+
+
+def calibrated(errors_s: FloatArray) -> Calibration:
+    rows, of = np.arange(len(errors_s)), SensorStream("geophone", "seismic")
+    present = {of: Histogram.uniform(-3, 0)}
+    learning = Learning(Window(10), present=present)
+    [calibration] = calibrate({of: Errors(np.random.default_rng(1).permutation(errors_s), rows, rows, 0, 0)}, learning)
+    return calibration
 
 
 @pytest.mark.parametrize("topic", TOPICS)

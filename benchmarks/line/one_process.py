@@ -38,10 +38,11 @@ from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from spark_jobs.core.limits import Limits
+from spark_jobs.job import dataflow
 from spark_jobs.job.processor import INPUT_COLUMNS, OUTPUT_COLUMNS, FusionCores, FusionProcessor
 
 START_US = 1_760_000_000_000_000
-OUTPUT_TOPICS = {name: f"coincide.{name}" for name in ("matches", "episodes", "dead-letters", "status", "deferrals")}
+OUTPUT_TOPICS = {name: f"coincide.{name}" for name in dataflow.OUTPUT_TOPICS}
 PARTITIONS = 8
 
 

@@ -93,11 +93,3 @@ def first_query() -> dict[str, Any]:
     [body] = re.findall(r"queries/slam.*?-d '(\{.*?\})'", FIRST, re.DOTALL)
     document: dict[str, Any] = yaml.safe_load(body)
     return document
-
-
-def test_the_learnt_template_is_accepted(tmp_path: Path) -> None:
-    page = (ROOT / "docs/tutorials/from-my-log-to-my-template.md").read_text(encoding="utf-8")
-    [sensors_yaml] = blocks(page, "yaml")
-    (tmp_path / "sensors").write_text(sensors_yaml, encoding="utf-8")
-    (tmp_path / "streams").write_text(blocks(FIRST, "yaml")[0], encoding="utf-8")
-    assert list(load_sensors(tmp_path / "sensors", load_streams(tmp_path / "streams"))) == ["hall-mic"]

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coincide import Histogram, Stream
+from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.errors import HistogramError
-from coincide.joins.keys import EARLIEST_TIME_US, LATEST_TIME_US
 
 MOST_ATTRIBUTES_BYTES = 4096
 LONGEST_SHOWN_BYTES = 2048

@@ -1,0 +1,57 @@
+"""The tutorial on learning shows what its commands write; the explanation shows what the study computes."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from coincide.command.main import main
+from docs.generate import ROOT
+from docs.studies import learning
+from docs.studies.picks import load_picks
+from services.common.settings import load_streams
+from services.ingest.registry.sensors_file import load_sensors
+from tests.docs.sessions import blocks, needs_data
+
+PAGE = (ROOT / "docs/tutorials/from-my-log-to-my-template.md").read_text(encoding="utf-8")
+EXPLAINED = (ROOT / "docs/explanation/learning.md").read_text(encoding="utf-8")
+SHOWN = re.findall(r"```sh\n(coincide .*?)```(?:\n\n```text\n(.*?)```)?", PAGE, re.DOTALL)
+FIRST = (ROOT / "docs/tutorials/first-network.md").read_text(encoding="utf-8")
+
+
+def test_the_commands_write_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    for command, table in SHOWN:
+        assert main(shlex.split(command.replace("\\\n", ""))[1:]) == 0
+        out, err = capsys.readouterr()
+        assert table in err + out
+        assert len(table.splitlines()) >= 2 or not table
+    assert len(SHOWN) >= 2
+    (tmp_path / "streams.yaml").write_text(blocks(FIRST, "yaml")[0], encoding="utf-8")
+    written = load_sensors(tmp_path / "learnt.yaml", load_streams(tmp_path / "streams.yaml"))
+    assert sorted(written) == ["hall-mic", "porch-mic"]
+    shown, *_ = blocks(PAGE, "yaml")
+    assert shown == (tmp_path / "learnt.yaml").read_text(encoding="utf-8")
+    assert (tmp_path / "learnt.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.slow
+def test_what_is_simulated_is_as_the_page_shows() -> None:
+    for row in (*learning.rows_of_simulation(), *learning.rows_of_consensus()):
+        assert row in EXPLAINED
+
+
+@needs_data
+@pytest.mark.slow
+def test_the_page_of_the_morning_shows_what_is_learnt() -> None:
+    picks = load_picks()
+    calibrations = learning.learnt_from_log(picks)
+    count, distance = learning.distance_of_all(picks, calibrations)
+    assert f"{count:,} later errors" in EXPLAINED
+    assert f"distance of {distance:.3f}" in EXPLAINED
+    for row in (*learning.rows_of_levels(picks, calibrations), *learning.rows_of_precision(picks, calibrations)):
+        assert row in EXPLAINED
