@@ -95,7 +95,7 @@ def least_threshold(
     """
     explained = _Explained(query, _with_rates(sensors, seen.busiest_hz), seen)
     low, high = 0, STEPS  # of chance at `high` it is known that it is few enough, once that is asked
-    if not explained.is_chance_at_most(per_day, 1.0):
+    if not explained.knows_chance or not explained.is_chance_at_most(per_day, 1.0):
         return None
     while high - low > 1:
         middle = (low + high) // 2
@@ -147,6 +147,12 @@ class _Explained:
         joint = self._joint(edges, [found for _, found in reached])
         reachable, work = self._is_reachable(edges, reached), self._work()
         return Explanation(query.id, self._roles(), edges, joint, reachable, self._chance(), work)
+
+    @property
+    def knows_chance(self) -> bool:
+        """Whether sensors have rates, and no window is open, so that chance has a rate."""
+        has_rates = any(each.rate_hz > 0 for each in self._sensors)
+        return has_rates and not any(edge.window.is_open for edge in self._query.graph.edges)
 
     def is_chance_at_most(self, per_day: float, threshold: float) -> bool:
         """Whether chance gives so few matches at this threshold."""
@@ -266,9 +272,7 @@ class _Explained:
         return found.at_least >= joint and all(p >= q for p, q in zip(probabilities, least, strict=True))
 
     def _chance(self) -> ChanceFigures | None:
-        if not any(each.rate_hz > 0 for each in self._sensors):
-            return None
-        if any(edge.window.is_open for edge in self._query.graph.edges):
+        if not self.knows_chance:
             return None
         by_area = chance_by_area(self._query, self._played, self._only_reach())
         if by_area is None:

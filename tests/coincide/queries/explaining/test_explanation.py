@@ -226,6 +226,11 @@ def test_no_threshold_gives_few_matches_where_all_are_certain() -> None:
     assert least_threshold(query(), sensors, per_day=1) is None
 
 
+def test_no_threshold_is_chosen_as_long_as_no_rates_are_known() -> None:
+    sensors = [KnownSensor(stream, "bay", stream, LONG) for stream in "ps"]
+    assert least_threshold(query(), sensors, per_day=1) is None
+
+
 def test_too_many_sensors_are_judged_by_some(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     sensors = [
