@@ -174,9 +174,11 @@ def _is_owned(
         for column, side in members:
             kept |= owned[side].take(column)
         return kept
-    latest = np.iinfo(np.int64).max
-    times = np.array([np.where(column < 0, latest, sides[side].detected_at_us[column]) for column, side in members])
-    is_owned = np.array([owned[side][column] for column, side in members])
+    times, is_owned = np.full((len(members), len(rows[0])), np.iinfo(np.int64).max), np.zeros(np.shape(rows), np.bool_)
+    for nth, (column, side) in enumerate(members):
+        present = np.flatnonzero(column >= 0)  # a side without rows has none
+        times[nth, present] = sides[side].detected_at_us[column[present]]
+        is_owned[nth, present] = owned[side][column[present]]
     earliest: BoolArray = np.take_along_axis(is_owned, times.argmin(axis=0)[None], axis=0)[0]
     return earliest
 

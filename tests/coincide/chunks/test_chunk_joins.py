@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import AtLeast, Detections, Histogram, Tuples, Window, timing_join, window_join
+from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Tuples, Window, timing_join, window_join
 from coincide.chunks.chunk_joins import PairQuery, TupleQuery
 from coincide.constraints import SensorRule
 from tests.reference.chunked import chunked
@@ -80,6 +80,13 @@ def test_sets_that_some_roles_may_be_absent_from(data: st.DataObject, chunk_rows
     at_least = data.draw(partly_required(case.graph))
     expected = window_join(case.frames, case.graph, at_least=at_least, **case.asked)
     assert set(_in_chunks(case, at_least, chunk_rows)) == _members(expected)
+
+
+def test_a_role_that_may_be_absent_has_no_rows_at_all() -> None:
+    graph, point = ConstraintGraph.path("bac", Window(1.0), 0.5), Histogram.point()
+    sides = [Detections(times_us, [point]) for times_us in ([], [0, 9_000_000], [500_000, 9_500_000])]
+    query = TupleQuery(graph, {"b": 0, "a": 1, "c": 2}, at_least=AtLeast(0, "b"))
+    assert set(chunked(query, sides, 1)) == {(-1, 0, 0), (-1, 1, 1)}
 
 
 def _in_chunks(case: WindowJoinCase, at_least: int | AtLeast | None, chunk_rows: int) -> dict[tuple[int, ...], float]:
