@@ -14,7 +14,7 @@ import numpy as np
 from coincide.arrays.exact_sums import ExactSum, difference_of
 from coincide.arrays.kinds import FloatArray, PositionArray
 from coincide.constraints.window import Window
-from coincide.probability.piecewise import BreakPoints, RangeSums, in_rows
+from coincide.probability.piecewise import BreakPoints, RangeSums, in_rows, times_in_rows
 from coincide.probability.trapezoids import ATOM_TOLERANCE_S
 from coincide.templates.template_columns import TemplateColumns
 
@@ -86,7 +86,6 @@ class AnchorDensities:
         self._edges = {shift: members.edges_before(*shift) for shift in sorted(shifts)}
         self._number = {shift: number for number, shift in enumerate(self._edges)}
         self.breaks = BreakPoints(list(self._edges.values()))
-        self._edges_behind: dict[int, PositionArray] = {}
 
     def spread(self) -> list[AnchorDensity]:
         """Return the density of every anchor."""
@@ -118,16 +117,11 @@ class AnchorDensities:
 
     def _behind(self, member: int, by_s: float) -> PositionArray:
         """How many of the member's edges lie at most `by_s` after each piece, shape (m - 1, n)."""
-        number = self._number[member, by_s]
-        if number not in self._edges_behind:
-            self._edges_behind[number] = self.breaks.behind(number)[:-1]
-        return self._edges_behind[number]
+        return self.breaks.behind(self._number[member, by_s])[:-1]
 
     def _density(self, member: int, by_s: float) -> FloatArray:
         """Return the member's density `by_s` after each piece, shape (m - 1, n); 0 beyond its edges."""
-        density = self._members.templates[member].density
-        nothing = np.zeros((1, density.shape[1]))
-        return in_rows(np.concatenate((nothing, density, nothing)), self._behind(member, by_s))
+        return self.breaks.between(self._number[member, by_s], self._members.templates[member].density)
 
     def _fit_in_middle(self, other: int, middle: ExactSum) -> tuple[FloatArray, FloatArray]:
         """P(lo <= X of `other` - time <= hi) in the middle of each piece, and its slope there; shape (m - 1, n).
@@ -138,14 +132,11 @@ class AnchorDensities:
         lo_s, hi_s = self._members.reach_s
         first, last = self._behind(other, lo_s), self._behind(other, hi_s)
         begins, ends = self._density(other, lo_s), self._density(other, hi_s)
-        edges = len(self._members.templates[other].edges_s)
-        until_next = _rows_of(self._edges[other, lo_s], np.minimum(first, edges - 1)).minus(middle)
-        since_last = middle.minus(_rows_of(self._edges[other, hi_s], np.maximum(last - 1, 0)))
-        parts = begins * until_next + ends * since_last + self._masses(other).between(first, last - 1)
+        edges, masses = len(self._members.templates[other].edges_s), RangeSums(self._members.templates[other].mass)
+        until_next = times_in_rows(self._edges[other, lo_s], np.minimum(first, edges - 1)).minus(middle)
+        since_last = middle.minus(times_in_rows(self._edges[other, hi_s], np.maximum(last - 1, 0)))
+        parts = begins * until_next + ends * since_last + masses.between(first, last - 1)
         return np.where(first == last, begins * (hi_s - lo_s), parts), ends - begins
-
-    def _masses(self, member: int) -> RangeSums:
-        return RangeSums(self._members.templates[member].mass)
 
     def _fit_at(self, time: ExactSum, other: int, *, atoms_after: bool) -> FloatArray:
         """P(lo <= X of `other` - time <= hi) at an anchor's own exact times, shape of `time`.
@@ -170,7 +161,3 @@ class AnchorDensities:
                 atom = np.where(template.length_s[bucket] == 0, template.mass[bucket], 0.0)
                 fit += atom * (reached & (past >= -ATOM_TOLERANCE_S))
         return fit
-
-
-def _rows_of(times: ExactSum, rows: PositionArray) -> ExactSum:
-    return ExactSum(in_rows(times.high, rows), in_rows(times.low, rows))

@@ -24,6 +24,7 @@ class BreakPoints:
         self._order = np.lexsort((low, high), axis=0)
         self.time = ExactSum(self.sorted(high), self.sorted(low))
         self.width_s: FloatArray = np.diff(self.time.high, axis=0) + np.diff(self.time.low, axis=0)
+        self._behind: dict[int, PositionArray] = {}
 
     @property
     def middle(self) -> ExactSum:
@@ -40,8 +41,10 @@ class BreakPoints:
 
     def behind(self, which: int) -> PositionArray:
         """How many times of a set lie at or before each break point, shape (m, n)."""
-        own = self.part(which)
-        return np.cumsum((self._order >= own.start) & (self._order < own.stop), axis=0)
+        if which not in self._behind:
+            own = self.part(which)
+            self._behind[which] = np.cumsum((self._order >= own.start) & (self._order < own.stop), axis=0)
+        return self._behind[which]
 
     def between(self, which: int, values: FloatArray) -> FloatArray:
         """Return on each piece what is `values`, shape (m_i - 1, n), between the times of a set, and 0 elsewhere."""
@@ -99,6 +102,11 @@ def in_rows(values: npt.NDArray[Scalar], rows: PositionArray) -> npt.NDArray[Sca
     columns = values.shape[1]
     chosen: npt.NDArray[Scalar] = values.take(rows * columns + np.arange(columns))  # faster than take_along_axis
     return chosen
+
+
+def times_in_rows(times: ExactSum, rows: PositionArray) -> ExactSum:
+    """Return chosen rows of each column of times."""
+    return ExactSum(in_rows(times.high, rows), in_rows(times.low, rows))
 
 
 def total(terms: FloatArray) -> FloatArray:

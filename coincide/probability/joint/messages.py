@@ -16,7 +16,7 @@ from coincide.arrays.exact_sums import ExactSum
 from coincide.arrays.kinds import FloatArray, PositionArray
 from coincide.probability.joint.member_links import Links, Reach, break_points, centre
 from coincide.probability.joint.placed_members import Estimate, PlacedMember, estimated_in_steps, moved_s
-from coincide.probability.piecewise import BreakPoints, antiderivative, gauss_legendre, in_rows, total
+from coincide.probability.piecewise import BreakPoints, antiderivative, gauss_legendre, in_rows, times_in_rows, total
 from coincide.probability.trapezoids import ATOM_TOLERANCE_S
 
 
@@ -75,7 +75,7 @@ class Message:
     ) -> Callable[[float], FloatArray]:
         """Return the subtree's running mass at one end of the window, near `time`."""
         row = np.maximum(behind - 1, 0)
-        since_s = time.minus(ExactSum(in_rows(breaks.high, row), in_rows(breaks.low, row)))
+        since_s = time.minus(times_in_rows(breaks, row))
         per_half = in_rows(self.subtree.per_half_width, behind)
         middle, z_per_half = per_half * since_s - 1.0, per_half * half_width_s
         *lower, highest = (in_rows(coefficient, behind) for coefficient in self.subtree.running)
