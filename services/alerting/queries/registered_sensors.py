@@ -5,7 +5,7 @@ They are kept in memory alone: the topic is read whole at every start, and nothi
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated
 
@@ -17,13 +17,12 @@ from msgspec import Meta, Raw, Struct
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.queries.explaining import KnownSensor
+from services.common.compacted_topic import LONGEST_ANSWER_S, poll, records_so_far
 
 SENSORS = "coincide.sensors"
 PARTITION = TopicPartition(SENSORS, 0)
-POLL_MS = 500
-ANSWER_TIMEOUT_MS = 3_000
 RETRY_S = 2.0
-PATIENCE_S = (ANSWER_TIMEOUT_MS + POLL_MS) / 1000
+PATIENCE_S = LONGEST_ANSWER_S
 CACHED_TEMPLATES = 4_096
 
 logger = logging.getLogger(__name__)
@@ -138,24 +137,8 @@ class SensorsFollower(threading.Thread):
     def _follow(self) -> None:
         consumer = self._connect()
         try:
-            self._sensors.replace(self._so_far(consumer))
+            self._sensors.replace(map(changes_in, records_so_far(consumer, PARTITION, self._stopping.is_set)))
             while not self._stopping.is_set():
-                self._sensors.apply(changes_in(_poll(consumer)))
+                self._sensors.apply(changes_in(poll(consumer, PARTITION)))
         finally:
             consumer.close(autocommit=False, timeout_ms=1_000)
-
-    def _so_far(self, consumer: KafkaConsumer) -> Iterator[Changes]:
-        """Yield what the topic says from its beginning to its present end."""
-        consumer.assign([PARTITION])
-        consumer.seek_to_beginning(PARTITION)
-        end = consumer.end_offsets([PARTITION], timeout_ms=ANSWER_TIMEOUT_MS)[PARTITION]
-        while consumer.position(PARTITION, timeout_ms=ANSWER_TIMEOUT_MS) < end and not self._stopping.is_set():
-            records = _poll(consumer)
-            if not records:  # raises when Kafka has gone meanwhile: poll() would be silent for ever
-                end = consumer.end_offsets([PARTITION], timeout_ms=ANSWER_TIMEOUT_MS)[PARTITION]
-            yield changes_in(records)
-
-
-def _poll(consumer: KafkaConsumer) -> list[object]:
-    records: list[object] = consumer.poll(POLL_MS).get(PARTITION, [])
-    return records

@@ -5,12 +5,11 @@ from collections.abc import Callable
 
 from kafka import KafkaConsumer, TopicPartition
 
+from services.common.compacted_topic import records_so_far
 from services.common.template_proposals import TOPIC, ProposalError, TemplateProposal, proposal_in
 
 PROPOSALS = f"coincide.{TOPIC}"
 PARTITION = TopicPartition(PROPOSALS, 0)
-POLL_MS = 500
-ANSWER_TIMEOUT_MS = 3000
 
 log = logging.getLogger(__name__)
 
@@ -21,14 +20,8 @@ def read_proposals(connect: Callable[[], KafkaConsumer]) -> list[TemplateProposa
     """Return the newest proposal of each sensor and stream, in the order of these; it may raise `KafkaError`."""
     consumer = connect()
     try:
-        consumer.assign([PARTITION])
-        consumer.seek_to_beginning(PARTITION)
-        end = consumer.end_offsets([PARTITION], timeout_ms=ANSWER_TIMEOUT_MS)[PARTITION]
         newest: dict[bytes, TemplateProposal | None] = {}
-        while consumer.position(PARTITION, timeout_ms=ANSWER_TIMEOUT_MS) < end:
-            records = consumer.poll(POLL_MS).get(PARTITION, [])
-            if not records:
-                consumer.end_offsets([PARTITION], timeout_ms=ANSWER_TIMEOUT_MS)  # raises when Kafka has gone
+        for records in records_so_far(consumer, PARTITION):
             for record in records:
                 newest[record.key or b""] = _proposal(record.offset, record.value)
         return sorted(filter(None, newest.values()), key=lambda each: (each.sensor, each.stream))

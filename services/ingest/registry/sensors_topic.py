@@ -12,44 +12,25 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 
+from services.common.compacted_topic import LONGEST_ANSWER_S, end_offset, poll, records_so_far
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor, SensorError
 from services.ingest.registry.snapshot import Registry
 
 SENSORS = "coincide.sensors"
 PARTITION = TopicPartition(SENSORS, 0)
-POLL_MS = 500
-ANSWER_TIMEOUT_MS = 3000
 PROBE_S = 2.0
 RETRY_S = 1.0
-PATIENCE_S = PROBE_S + (ANSWER_TIMEOUT_MS + POLL_MS) / 1000
+PATIENCE_S = PROBE_S + LONGEST_ANSWER_S
 
 log = logging.getLogger(__name__)
-
-
-def end_offset(consumer: KafkaConsumer) -> int:
-    """Return the offset of the next record to come; raises KafkaError when Kafka does not answer within 3 s."""
-    end: int = consumer.end_offsets([PARTITION], timeout_ms=ANSWER_TIMEOUT_MS)[PARTITION]
-    return end
-
-
-def poll(consumer: KafkaConsumer) -> list[ConsumerRecord]:
-    """Return the next records, or none after half a second."""
-    records: list[ConsumerRecord] = consumer.poll(POLL_MS).get(PARTITION, [])
-    return records
 
 
 def changes_so_far(
     consumer: KafkaConsumer, on_unusable: Callable[[], None] = lambda: None
 ) -> Iterator[dict[str, Sensor | None]]:
     """Yield what the topic says from its beginning to its present end, some at a time; it may raise `KafkaError`."""
-    consumer.assign([PARTITION])
-    consumer.seek_to_beginning(PARTITION)
-    end = end_offset(consumer)
-    while consumer.position(PARTITION, timeout_ms=ANSWER_TIMEOUT_MS) < end:
-        records = poll(consumer)
-        if not records:
-            end = end_offset(consumer)  # raises when Kafka has gone meanwhile: poll() would be silent for ever
+    for records in records_so_far(consumer, PARTITION):
         yield changes(records, on_unusable)
 
 
@@ -117,8 +98,8 @@ class RegistryFollower:
             while not self._stop.is_set():
                 self._metrics.sensors.set(len(self._registry.snapshot.stamps))
                 if time.monotonic() - self._answered_s >= PROBE_S:
-                    end_offset(consumer)
+                    end_offset(consumer, PARTITION)
                     self._answered_s = time.monotonic()
-                self._registry.apply(changes(poll(consumer), on_unusable))
+                self._registry.apply(changes(poll(consumer, PARTITION), on_unusable))
         finally:
             consumer.close(timeout_ms=1000)
