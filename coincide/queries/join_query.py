@@ -15,13 +15,14 @@ from coincide.constraints.window import Window
 from coincide.errors import GraphError, QueryError
 from coincide.json_fields import as_float, given_fields, object_fields, refuse_unless_probability
 from coincide.queries import checks
+from coincide.queries.alert_rule import AlertRule
 from coincide.queries.edges import Form, Within, edges_of, refuse_unless_of_form
 from coincide.queries.episode_rule import EpisodeRule
 from coincide.queries.match_limits import MatchLimits
 from coincide.queries.role_filter import EVERY, RoleFilter, Source, filters_of, globs, stream_of
 
 OPTIONAL = ("form", "joint_threshold", "at_least", "equal", "unreachable")
-FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "limits")
+FIELDS = ("id", "from", "within", "sensors", "areas", *OPTIONAL, "coalesce", "limits", "alert")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Query:
         How many matches there may be before the query is suspended, where the system's own limits do not fit.
     unreachable : {"allow"}, optional
         Accept a threshold that no registered sensors can reach, which is refused otherwise.
+    alert : AlertRule, optional
+        Which of its episodes, or of its matches where it does not coalesce, somebody is told of.
 
     A QueryError names the field and what is allowed.
 
@@ -97,6 +100,7 @@ class Query:
     areas: tuple[str, ...] = ()
     limits: MatchLimits = field(default_factory=MatchLimits)
     unreachable: Literal["allow"] | None = None
+    alert: AlertRule | None = None
 
     def __post_init__(self) -> None:
         checks.refuse_unless_name("id", self.id)
@@ -205,6 +209,8 @@ class Query:
             given["at_least"] = at_least_of(given["at_least"])
         within = edges_of(fields["within"], given.get("form"), [role for role, _ in roles])
         limits = MatchLimits.from_json(fields.get("limits", {}))
+        if "alert" in fields:
+            given["alert"] = AlertRule.from_json(fields["alert"])
         query = cls(fields["id"], roles, within, fields.get("sensors", "different"), **given, limits=limits)
         if "coalesce" not in fields:
             return query
@@ -223,6 +229,8 @@ class Query:
         written |= {} if self.at_least is None else {"at_least": at_least_to_json(self.at_least)}
         if self.coalesce is not None:
             written["coalesce"] = self.coalesce.to_json()
+        if self.alert is not None:
+            written["alert"] = self.alert.to_json()
         limits = self.limits.to_json()
         return {**written, "limits": limits} if limits else written
 

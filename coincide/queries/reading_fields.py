@@ -1,4 +1,4 @@
-"""Fields of queries over readings as JSON: durations, equivalences, limits of values, and the question.
+"""Fields of queries over readings as JSON: what is read, durations, equivalences, limits of values, and the question.
 
 A function that reads a field names it by its whole path when it refuses it. To add a field, read and write it here,
 add its name to `readings_query`, and let `coincide.sliding` act on it.
@@ -7,17 +7,82 @@ add its name to `readings_query`, and let `coincide.sliding` act on it.
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 from coincide.arrays.numbers import is_number
-from coincide.coalescing.equivalences import NUMBERED_EQUIVALENCES, PLAIN_EQUIVALENCES, Bounded, Equivalence, Quantised
+from coincide.coalescing.equivalences import (
+    NUMBERED_EQUIVALENCES,
+    PLAIN_EQUIVALENCES,
+    Bounded,
+    Equal,
+    Equivalence,
+    Quantised,
+)
 from coincide.errors import CoalescingError, QueryError
 from coincide.json_fields import as_float, given_fields
+from coincide.queries.checks import refuse_unless_attribute, refuse_unless_name
 from coincide.sliding.questions import Lasting, Longest, Question, Similar
+from coincide.sliding.rules import RunRule
 from coincide.sliding.value_limits import ValueLimits
 from coincide.stream import LONGEST_DELAY_S
 
 LIMITS = tuple(field.name for field in fields(ValueLimits))
 QUESTIONS = ("longest", "lasting_s", "join")
+READ_FIELDS = ("from", "by", "value", "where", "equivalence", "hold_s")
+MOST_GROUPINGS = 8
+SENSOR = "sensor"
+
+
+def groupings_from_json(by: object) -> tuple[str, ...]:
+    """Read the field `by`: one name, or a list of names."""
+    listed = by if isinstance(by, list) else [by]
+    if not all(isinstance(name, str) for name in listed):
+        raise QueryError("coalesce.by", f"is {by!r}: 'sensor', 'attributes.' and a name, or a list of these")
+    return tuple(listed)
+
+
+def refuse_unless_readings(stream: object, by: tuple[str, ...], value: str, rule: RunRule) -> None:
+    """Refuse what does not say which readings there are: stream, groups, value and limits."""
+    refuse_unless_name("coalesce.from", stream)
+    refuse_unless_attribute("coalesce.value", value)
+    if len(by) > MOST_GROUPINGS or len(set(by)) < len(by):
+        raise QueryError("coalesce.by", f"is {list(by)!r}: at most {MOST_GROUPINGS}, each named once")
+    for name in by:
+        if name != SENSOR:
+            refuse_unless_attribute("coalesce.by", name)
+    if rule.limits is not None:
+        refuse_unless_limits(rule.limits)
+
+
+def rule_from_json(coalesce: dict[str, Any], usual_hold_us: int) -> RunRule:
+    """Read `where`, `equivalence` and `hold_s`."""
+    limits = limits_from_json(coalesce["where"]) if "where" in coalesce else None
+    written = coalesce.get("equivalence", _usual_equivalence(limits))
+    hold_us = duration_us("coalesce.hold_s", coalesce["hold_s"]) if "hold_s" in coalesce else usual_hold_us
+    return RunRule(hold_us, limits, equivalence_from_json("coalesce.equivalence", written))
+
+
+def rule_to_json(rule: RunRule, usual_hold_us: int) -> dict[str, object]:
+    """Return the fields of a rule but for what follows from others unless it is given, so that it follows."""
+    written: dict[str, object] = {}
+    if rule.limits is not None:
+        written["where"] = limits_to_json(rule.limits)
+    equivalence = equivalence_to_json(rule.equivalence)
+    if equivalence != _usual_equivalence(rule.limits):
+        written["equivalence"] = equivalence
+    if rule.hold_us != usual_hold_us:
+        written["hold_s"] = seconds_of(rule.hold_us)
+    return written
+
+
+def _usual_equivalence(limits: ValueLimits | None) -> str:
+    """With limits alone, a run is about values within them."""
+    return "equal" if limits is None else "any"
+
+
+def needs_numbers(rule: RunRule) -> bool:
+    """Whether only numbers count as values; else strings, true and false do as well."""
+    return rule.limits is not None or not isinstance(rule.equivalence, Equal | None)
 
 
 def duration_us(path: str, seconds: object) -> int:

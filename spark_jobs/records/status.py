@@ -16,6 +16,7 @@ class Totals(Struct):
     duplicates: int = 0
     conflicts: int = 0
     malformed: int = 0
+    no_number: int = 0  # values of accepted detections that a query over readings cannot use
     evicted: int = 0
     matches: int = 0
     episodes: int = 0
@@ -76,6 +77,13 @@ class PairCounts(Struct):
     kept: int
 
 
+class RatesByArea(Struct):
+    """Detections a second by area and stream, of the busiest areas; and by stream, of all other areas together."""
+
+    areas: dict[str, dict[str, float]]
+    elsewhere: dict[str, float]
+
+
 class StatusRecord(Struct, kw_only=True):
     """The status record of a shard: totals, never increments, so that a replay cannot count twice."""
 
@@ -85,6 +93,7 @@ class StatusRecord(Struct, kw_only=True):
     totals: Totals
     buffered: dict[str, int]
     busiest_hz: dict[str, float]  # the greatest rate of an area that the process at work has seen, by stream
+    rates_hz: RatesByArea  # of the process at work
     template_pairs: PairCounts
     watermark_us: WatermarkRange
     control_offset: int | None

@@ -8,8 +8,8 @@ import numpy as np
 
 from coincide import ConstraintGraph, Histogram, joint_probabilities, match_probability, satisfaction_offsets
 from coincide.constraints.graph import Edge
-from coincide.offsets.edge_offsets import ROTATIONS, even_points
-from coincide.offsets.offset_volumes import POINTS
+from coincide.thresholds.edge_offsets import ROTATIONS, even_points
+from coincide.thresholds.offset_volumes import POINTS
 
 TOLERANCE = 1e-12
 Times = dict[str, int]

@@ -1,4 +1,4 @@
-"""The slow obvious twin of coincide.offsets.peaks: every whole microsecond tried, in exact rational arithmetic."""
+"""The slow obvious twin of coincide.thresholds.peaks: every whole microsecond tried, in exact rational arithmetic."""
 
 from fractions import Fraction
 

@@ -1,106 +1,160 @@
-"""EdgeReach: what the sensors of an edge can attain, each pair of templates worked out once and within a bound."""
+"""EdgeReach: what the sensors of an edge attain, each pair of templates looked at once and within a bound of work."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, OffsetArray
+from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.window import Window
-from coincide.offsets.chance import offset_lengths_s
+from coincide.offsets.long_windows import least_probability
 from coincide.offsets.pair_work import offsets_work
-from coincide.offsets.peaks import attainable_of_pairs
-from coincide.queries.explaining.figures import BestPair
-from coincide.queries.explaining.sensor_pairs import Codes, KnownSensor, Players, SensorPairs
+from coincide.queries.explaining.explanation import BestPair
+from coincide.queries.explaining.known_sensors import KnownSensor, Players
+from coincide.queries.explaining.sensor_pairs import SensorPairs, different
+from coincide.queries.explaining.template_cells import TemplateCells
+from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds.chance import offset_lengths_s
+from coincide.thresholds.offset_cells import OffsetCells, cells_work
+from coincide.thresholds.peaks import attainable_of_pairs
 
-WORK = 3  # times that of satisfaction offsets: these, and what is attainable
+EXACT_WORK = 2.0**21  # bucket pairs, 40 ms: of the offsets that are searched exactly for one threshold
+CERTAIN = 1.0
+PEAK = 3.0  # times the work of satisfaction offsets: to find the most that a pair attains
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeReach:
-    """The pairs of sensors of an edge in cells of area and templates, and the template pair of each cell.
+    """The pairs of sensors of an edge in groups of equal area and templates, and the template pair of each group.
 
-    Where there is more work than allowed, evenly spaced template pairs stand for all, and `cells` are those of these.
+    Where there is more work than allowed, evenly spaced template pairs stand for all, and `sensors` are those of these.
+
+    Attributes
+    ----------
+    pair : ndarray of int64, shape (groups,)
+        The template pair of each group of sensor pairs.
+    at_least, at_most : ndarray of float64, shape (template pairs,)
+        What each template pair attains: equal where that matters, else bounds that decide as well.
     """
 
     window: Window
-    cells: SensorPairs
+    sensors: SensorPairs
     pair: IndexArray
     templates: TemplatePairs
-    codes: Codes
+    offsets: OffsetCells
+    at_least: FloatArray
+    at_most: FloatArray
     is_sample: bool
     scale: float
 
     @classmethod
     def of(
-        cls, a: Sequence[KnownSensor], b: Sequence[KnownSensor], window: Window, rule: SensorRule, most_work: float
+        cls,
+        players: tuple[Players, Players],
+        window: Window,
+        rule: SensorRule,
+        known: TemplateCells,
+        thresholds: Sequence[float],
+        most_work: float,
     ) -> EdgeReach:
-        """Pair the sensors of two roles; `most_work` is in bucket pairs, see `pair_work`."""
-        codes = Codes()
-        cells = SensorPairs.between(Players.of(a, codes), Players.of(b, codes), rule)
-        kinds, pair = np.unique(np.stack((cells.u, cells.v)), axis=1, return_inverse=True)
-        templates = TemplatePairs(*(tuple(codes.templates),) * 2, *kinds)
-        work = WORK * offsets_work(templates, window) if len(cells) else np.zeros(0)
-        chosen = _within(work, most_work)
-        in_all_hz2, nth = cells.rate_hz2.sum(), np.full(kinds.shape[1], -1)
+        """Pair the sensors of two roles; all is exact that these thresholds, the least and the greatest depend on."""
+        sensors = SensorPairs.between(*players, rule)
+        kinds, pair = different(np.stack((sensors.u, sensors.v)))
+        chosen = _within(cells_work(known.pairs(*kinds), known.cells), most_work)
+        nth = np.full(kinds.shape[1], -1)
         nth[chosen] = np.arange(len(chosen))
-        some = np.flatnonzero(nth[pair.ravel()] >= 0)
-        kept = cells.take(some)
-        scale = in_all_hz2 / kept.rate_hz2.sum() if kept.rate_hz2.any() else 1.0
-        is_sample = cells.is_sample or len(chosen) < kinds.shape[1]
-        return cls(window, kept, nth[pair.ravel()[some]], templates.take(chosen), codes, is_sample, float(scale))
-
-    @cached_property
-    def attainable(self) -> tuple[FloatArray, OffsetArray]:
-        """The most that each template pair attains, and where, in microseconds."""
-        return attainable_of_pairs(self.templates, self.window)
+        some = sensors.take(np.flatnonzero(nth[pair] >= 0))
+        scale = sensors.rate_hz2.sum() / some.rate_hz2.sum() if some.rate_hz2.any() else 1.0
+        u, v = kinds[:, chosen]
+        cells, at = known.of(window, u, v)
+        offsets, templates = cells.take(at), known.pairs(u, v)
+        at_least, at_most, is_exact = _attained(offsets, templates, window, thresholds, most_work)
+        is_sample = sensors.is_sample or len(chosen) < kinds.shape[1] or not is_exact
+        of_group = nth[pair[nth[pair] >= 0]]
+        return cls(window, some, of_group, templates, offsets, at_least, at_most, is_sample, float(scale))
 
     def reach(self, threshold: float) -> BoolArray:
-        """Whether each cell has offsets that reach the threshold."""
-        reaches: BoolArray = offset_lengths_s(self.templates, self.window, threshold)[self.pair] > 0
+        """Whether each group has offsets that reach the threshold."""
+        if threshold == CERTAIN:  # the ends of the templates tell; a probability is too little off 1
+            return offset_lengths_s(self.templates, self.window, threshold)[self.pair] > 0
+        reaches: BoolArray = (self.at_least >= least_probability(threshold))[self.pair]
         return reaches
 
-    def chance_hz(self, threshold: float) -> dict[str, float]:
-        """Return the chance matches a second by area, each pair of sensors once."""
-        of_cell = self.cells.rate_hz2 * offset_lengths_s(self.templates, self.window, threshold)[self.pair]
-        of_area = np.bincount(self.cells.area, of_cell, len(self.codes.areas)) * self.scale
-        return dict(zip(self.codes.areas, of_area.tolist(), strict=True))
+    def extent(self) -> tuple[float, float]:
+        """Return the least and the greatest that a template pair attains."""
+        return float(self.at_most.min()), float(self.at_least.max())
+
+    def chance_hz(self, threshold: float) -> float:
+        """Return the chance matches a second, each pair of sensors once.
+
+        As many pairs' offsets are searched exactly as a bound of work allows, those with the fewest offsets first.
+        """
+        lengths_s = self.offsets.lengths_s(threshold)
+        wide = self.offsets.reach(threshold).sum(axis=1)
+        near = np.flatnonzero(self.at_most >= least_probability(threshold))
+        near = near[np.argsort(wide[near], kind="stable")]
+        work = offsets_work(self.templates.take(near), self.window) * (threshold < CERTAIN)
+        near = near[np.cumsum(work) <= EXACT_WORK]
+        lengths_s[near] = offset_lengths_s(self.templates.take(near), self.window, threshold)
+        return float(self.sensors.rate_hz2 @ lengths_s[self.pair] * self.scale)
 
     def best_pair(self, a: Sequence[KnownSensor], b: Sequence[KnownSensor], rule: SensorRule) -> BestPair:
         """Return two of the given sensors that attain the most."""
-        most, offset_us = self.attainable
-        cell = int(np.argmax(most[self.pair]))
-        area = list(self.codes.areas)[int(self.cells.area[cell])]
-        u, v = (list(self.codes.templates)[int(number[cell])] for number in (self.cells.u, self.cells.v))
-        ones = [each.sensor for each in a if each.area == area and each.template == u]
-        others = [each.sensor for each in b if each.area == area and each.template == v]
-        chosen = _allowed_pair(ones, others, rule)
-        return BestPair(chosen, area, int(offset_us[self.pair[cell]]) / 1e6)
+        best = int(np.argmax(self.at_least))
+        [offset_us] = attainable_of_pairs(self.templates.take(np.array([best])), self.window)[1]
+        u, v = self.templates.us[self.templates.u_index[best]], self.templates.vs[self.templates.v_index[best]]
+        areas = {each.area for each in a if each.template == u} & {each.area for each in b if each.template == v}
+        for area in sorted(areas):
+            chosen = _allowed_pair(_names(a, area, u), _names(b, area, v), rule)
+            if chosen is not None:
+                return BestPair(chosen, area, int(offset_us) / 1e6)
+        raise AssertionError("a pair was counted")
+
+
+def _names(sensors: Sequence[KnownSensor], area: str, template: Histogram) -> list[str | None]:
+    return [each.sensor for each in sensors if each.area == area and each.template == template]
 
 
 def _allowed_pair(
     ones: Sequence[str | None], others: Sequence[str | None], rule: SensorRule
-) -> tuple[str | None, str | None]:
-    """Return two sensors that the rule allows; there are some."""
+) -> tuple[str | None, str | None] | None:
+    """Return two sensors that the rule allows, if there are any."""
     if rule == "same":
-        both = {*ones} & {*others}
-        return (name := next(each for each in ones if each in both)), name
-    different = [each for each in others if each is None or each != ones[0]]
-    if different or rule == "any":
-        return ones[0], (different or others)[0]
-    return next(each for each in ones if each is None or each != others[0]), others[0]
+        both = {*ones} & {*others} - {None}
+        return next(((name, name) for name in ones if name in both), None)
+    if rule == "any":
+        return next(((one, other) for one in ones for other in others if other != one), (ones[0], others[0]))
+    return next(((one, other) for one in ones for other in others if one is None or one != other), None)
 
 
-def _within(work: FloatArray, most: float) -> IndexArray:
+def _attained(
+    offsets: OffsetCells, templates: TemplatePairs, window: Window, thresholds: Sequence[float], most_work: float
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Return bounds of what each pair attains, and whether they decide what is asked of them.
+
+    They are made exact where they hold a threshold, or where the least or the greatest of all may be.
+    """
+    at_least, at_most = offsets.at_least.copy(), offsets.at_most.copy()
+    if not len(offsets):
+        return at_least, at_most, True
+    is_open = (at_most >= at_least.max()) | (at_least <= at_most.min())
+    for threshold in thresholds:
+        is_open |= (at_least < least_probability(threshold)) & (least_probability(threshold) <= at_most)
+    rows = np.flatnonzero(is_open & (at_least < at_most))
+    kept = rows[np.cumsum(PEAK * offsets_work(templates.take(rows), window)) <= most_work]
+    at_least[kept] = at_most[kept] = attainable_of_pairs(templates.take(kept), window)[0]
+    return at_least, at_most, len(kept) == len(rows)
+
+
+def _within(work: FloatArray, most: float) -> Int64Array:
     """Return as many evenly spaced positions as the work allows, one at least."""
     in_all = float(work.sum())
     if in_all <= most:
         return np.arange(len(work))
     count = max(1, int(len(work) * most / in_all))
-    chosen: IndexArray = np.unique(np.linspace(0, len(work) - 1, count).astype(np.int64))
+    chosen: Int64Array = np.unique(np.linspace(0, len(work) - 1, count).astype(np.int64))
     return chosen

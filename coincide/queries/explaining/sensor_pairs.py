@@ -2,93 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from coincide.arrays.kinds import FloatArray, IndexArray, Int64Array
-from coincide.arrays.numbers import is_number
 from coincide.constraints.conditions import SensorRule
-from coincide.errors import RateError
-from coincide.queries.role_filter import Source
-from coincide.templates.histogram import Histogram
-from coincide.templates.template_columns import checked_template
+from coincide.queries.explaining.known_sensors import Players
 
 MOST_CELLS = 262_144  # pairs of (template, template) in one area each, and of sensors that play both roles
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSensor:
-    """A sensor that reports a stream: where it stands, its template, and how often it reports.
-
-    Parameters
-    ----------
-    sensor : str, optional
-        None is a sensor of its own.
-    area, stream : str
-    template : Histogram
-        Of a sensor with several templates there is one KnownSensor for each.
-    rate_hz : float
-        Detections a second, at least 0.
-    """
-
-    sensor: str | None
-    area: str
-    stream: str
-    template: Histogram
-    rate_hz: float = 0.0
-
-    def __post_init__(self) -> None:
-        checked_template("template", self.template)
-        if not is_number(self.rate_hz) or not self.rate_hz >= 0:
-            raise RateError("rate_hz", self.rate_hz, "a finite number of detections per second, at least 0")
-
-
-def players(source: Source, sensors: Sequence[KnownSensor]) -> list[KnownSensor]:
-    """Return the sensors that may play a role, as far as streams and names go."""
-    return [
-        each for each in sensors if each.stream == source.stream and source.admits_names(each.sensor or "", each.area)
-    ]
-
-
-class Codes:
-    """Numbers for areas, sensors and templates; a sensor without a name has a number of its own each time."""
-
-    def __init__(self) -> None:
-        self.areas: dict[str, int] = {}
-        self.names: dict[str | int, int] = {}
-        self.templates: dict[Histogram, int] = {}
-
-    def of(self, known: KnownSensor) -> tuple[int, int, int]:
-        """Return the numbers of a sensor's area, of itself and of its template."""
-        name: str | int = len(self.names) if known.sensor is None else known.sensor
-        return (
-            self.areas.setdefault(known.area, len(self.areas)),
-            self.names.setdefault(name, len(self.names)),
-            self.templates.setdefault(known.template, len(self.templates)),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Players:
-    """The sensors of one role in columns: numbers of area, sensor and template, and rates, each of shape (n,)."""
-
-    area: Int64Array
-    sensor: Int64Array
-    template: Int64Array
-    rate_hz: FloatArray
-
-    @classmethod
-    def of(cls, sensors: Sequence[KnownSensor], codes: Codes) -> Players:
-        """Return the sensors in numbers."""
-        numbers = np.array([codes.of(each) for each in sensors], dtype=np.int64).reshape(-1, 3)
-        area, sensor, template = numbers.T
-        return cls(area, sensor, template, np.array([each.rate_hz for each in sensors], dtype=np.float64))
-
-    def take(self, rows: IndexArray) -> Players:
-        """Return some of them."""
-        return Players(self.area[rows], self.sensor[rows], self.template[rows], self.rate_hz[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +53,7 @@ class SensorPairs:
         every, same = _in_areas(few_a, few_b), _of_same_sensor(few_a, few_b)
         parts = {"any": [(every, 1)], "different": [(every, 1), (same, -1)], "same": [(same, 1)]}[rule]
         keys = np.concatenate([each.keys for each, _ in parts], axis=1)
-        kinds, cell = np.unique(keys, axis=1, return_inverse=True)
-        cell = cell.ravel()
+        kinds, cell = different(keys)
         count = np.bincount(cell, np.concatenate([sign * each.count for each, sign in parts]), kinds.shape[1])
         rate_hz2 = np.bincount(cell, np.concatenate([sign * each.rate_hz2 for each, sign in parts]), kinds.shape[1])
         if is_sample:
@@ -140,6 +61,13 @@ class SensorPairs:
         some = np.flatnonzero(count > 0.5)
         area, u, v = kinds[:, some]
         return cls(area, u, v, np.rint(count[some]).astype(np.int64), np.maximum(rate_hz2[some], 0.0), is_sample)
+
+
+def different(keys: Int64Array) -> tuple[Int64Array, IndexArray]:
+    """Return the different columns of numbers from 0 on, in order, and which of them each is: `unique`, but faster."""
+    sizes = tuple((keys.max(axis=1, initial=0) + 1).tolist())
+    codes, which = np.unique(np.ravel_multi_index(tuple(keys), sizes), return_inverse=True)
+    return np.array(np.unravel_index(codes, sizes), dtype=np.int64), which
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +81,7 @@ class _Cells:
 
 def _grouped(side: Players) -> tuple[Int64Array, FloatArray, FloatArray]:
     """Return (area, template) of each group in order, shape (2, n), how many sensors it has and their rates' sum."""
-    kinds, group = np.unique(np.stack((side.area, side.template)), axis=1, return_inverse=True)
-    group = group.ravel()
+    kinds, group = different(np.stack((side.area, side.template)))
     size = kinds.shape[1]
     rate_hz: FloatArray = np.bincount(group, weights=side.rate_hz, minlength=size).astype(np.float64)
     return kinds, np.bincount(group, minlength=size).astype(np.float64), rate_hz
@@ -170,6 +97,7 @@ def _in_areas(a: Players, b: Players) -> _Cells:
 
 def _of_same_sensor(a: Players, b: Players) -> _Cells:
     """Each sensor of both roles with itself."""
+    a, b = (side.take(np.flatnonzero(side.sensor >= 0)) for side in (a, b))
     b = b.take(np.argsort(b.sensor, kind="stable"))
     left, right = _joined(a.sensor, b.sensor)
     together = a.area[left] == b.area[right]
@@ -197,8 +125,10 @@ def _work(a: Players, b: Players) -> int:
 
 def _sizes(side: Players, of: str) -> dict[int, int]:
     """How many different templates each area or sensor has."""
-    kinds = np.unique(np.stack((getattr(side, of), side.template)), axis=1)
-    values, counts = np.unique(kinds[0], return_counts=True)
+    numbers: Int64Array = getattr(side, of)
+    least = int(numbers.min(initial=0))  # below 0 where sensors have no name
+    kinds, _ = different(np.stack((numbers - least, side.template)))
+    values, counts = np.unique(kinds[0] + least, return_counts=True)
     return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coincide.queries.explaining.figures import EdgeFigures, Explanation, RoleFigures
+from coincide.queries.explaining.explanation import EdgeFigures, Explanation, RoleFigures
 
 SHOWN_EDGES = 5  # of those that are alike
 
@@ -47,19 +47,28 @@ def unreachable_because(explanation: Explanation) -> str | None:
         return None
     edge = min((each for each in explanation.edges if each.is_out_of_reach), key=lambda each: each.greatest or 0.0)
     a, b = edge.between
-    pairs = _count(edge.sensor_pairs, "pair")
+    several = f"the {spoken(edge.sensor_pairs)} pairs of sensors report"
+    whatever = "the only pair of sensors reports" if edge.sensor_pairs == 1 else several
     return (
         f"the threshold {edge.threshold:g} between {a} and {b} is out of reach: the probability is at most "
-        f"{_probability(edge.greatest)}, whatever the {pairs} of sensors report"
+        f"{_probability(edge.greatest)}, whatever {whatever}"
     )
 
 
 def _role(role: RoleFigures) -> str:
     if role.sensors == 0:
-        return f"Role {role.role} is played by stream {role.stream}: no sensor of it is known."
+        return f"Role {role.role} takes detections of stream {role.stream}: no sensor that reports it is known."
     who = f"{_count(role.sensors, 'sensor')} in {_count(role.areas, 'area')}"
-    condition = " Conditions on attributes leave fewer of its detections." if role.is_conditional else ""
-    return f"Role {role.role} is played by stream {role.stream}: {who}.{condition}"
+    return f"Role {role.role} takes detections of stream {role.stream}: {who}.{_filtered(role)}"
+
+
+def _filtered(role: RoleFigures) -> str:
+    if not role.conditions:
+        return ""
+    filter_ = f"Its filter on {_listed([*role.conditions], ', ')}"
+    if role.passing is None:
+        return f" {filter_} lets only some of these detections pass; how many is not known, so all are counted here."
+    return f" {filter_} lets {_share(role.passing)} of these detections pass."
 
 
 def _edge(alike: list[EdgeFigures]) -> list[str]:
@@ -68,48 +77,59 @@ def _edge(alike: list[EdgeFigures]) -> list[str]:
     if edge.best is None:
         return [f"{what}. No two sensors of one area are known that could do so."]
     names = " and ".join("a sensor" if each is None else each for each in edge.best.sensors)
-    most = f"{_probability(edge.greatest)} at most ({names}, reported {abs(edge.best.offset_s):.6g} s apart)"
+    apart = f"reported {spoken_s(abs(edge.best.offset_s))} apart" if edge.best.offset_s else "reported at once"
+    most = f"{_probability(edge.greatest)} at most ({names}, {apart})"
     least = _probability(edge.least)
-    less = "" if least == _probability(edge.greatest) else f", and for some sensors {least} at most"
+    less = "" if least == _probability(edge.greatest) else f", and only {least} at most for the least exact sensors"
     return [f"{what}: the probability is {most}{less}.", _reaching(edge)]
 
 
 def _together(alike: list[EdgeFigures]) -> str:
     pairs = _listed([" and ".join(each.between) for each in alike], ", ")
-    return f"{pairs} are to happen within {alike[0].hi_s:g} s of each other"
+    return f"{pairs} are to happen within {spoken_s(alike[0].hi_s)} of each other"
 
 
 def _in_order(alike: list[EdgeFigures]) -> str:
     edge, *others = alike
     (a, b), also = edge.between, _listed([f"{each.between[1]} after {each.between[0]}" for each in others], ", ")
-    what = f"{b} is to happen from {edge.lo_s:g} s to {edge.hi_s:g} s after {a}"
+    what = f"{b} is to happen {_window(edge.lo_s, edge.hi_s)} {a}"
     return f"{what} (so is {also})" if others else what
+
+
+def _window(lo_s: float, hi_s: float) -> str:
+    if lo_s < 0 < hi_s:
+        return f"between {spoken_s(-lo_s)} before and {spoken_s(hi_s)} after"
+    if hi_s <= 0:
+        return f"{spoken_s(-hi_s)} to {spoken_s(-lo_s)} before"
+    return f"{spoken_s(lo_s)} to {spoken_s(hi_s)} after"
 
 
 def _listed(names: list[str], separator: str) -> str:
     if len(names) > SHOWN_EDGES:
-        return f"{separator.join(names[:SHOWN_EDGES])} and {len(names) - SHOWN_EDGES} other pairs"
+        return f"{separator.join(names[:SHOWN_EDGES])} and {len(names) - SHOWN_EDGES} others"
     return separator.join(names)
 
 
 def _reaching(edge: EdgeFigures) -> str:
     if not edge.threshold:
         return "It has no threshold."
-    if not edge.reaching:
-        sample = " that was looked at" if edge.is_sample else ""
-        return f"No pair of sensors{sample} can reach the threshold {edge.threshold:g}."
-    sample = ", judged by some of them," if edge.is_sample else ""
-    pairs, share = _count(edge.sensor_pairs, "pair"), _share(edge.share or 0.0)
-    return f"Of {pairs} of sensors{sample} {share} can reach the threshold {edge.threshold:g}."
+    threshold = f"reach the threshold {edge.threshold:g}"
+    if edge.sensor_pairs == 1:
+        return f"The only pair of sensors {'can' if edge.reaching else 'cannot'} {threshold}."
+    pairs = f"{spoken(edge.sensor_pairs)} pairs of sensors"
+    looked_at = " that were looked at" if edge.is_sample else ""
+    if edge.reaching in (0, edge.sensor_pairs):
+        return f"{'All' if edge.reaching else 'None of the'} {pairs}{looked_at} can {threshold}."
+    return f"Of the {pairs}{looked_at} {_share(edge.share or 0.0)} can {threshold}."
 
 
 def _joint(explanation: Explanation) -> list[str]:
     joint = explanation.joint
     if joint is None:
         return []
-    reached = "" if joint.at_least is None else f"; {_probability(joint.at_least)} can be reached"
+    reached = "" if joint.at_least is None else f", and some sensors reach {_probability(joint.at_least)}"
     threshold = "" if joint.threshold is None else f" The joint threshold is {joint.threshold:g}."
-    return [f"All windows at once have a probability of at most {_probability(joint.at_most)}{reached}.{threshold}"]
+    return [f"The probability of all windows at once is {_probability(joint.at_most)} at most{reached}.{threshold}"]
 
 
 def _chance(explanation: Explanation) -> str:
@@ -117,21 +137,73 @@ def _chance(explanation: Explanation) -> str:
     if chance is None:
         why = "without the rates of its streams" if explanation.work is None else "here: it would take too long"
         return f"How often chance gives a match is not known {why}."
-    where = "" if chance.area is None else f" in area {chance.area}, were it as busy as the busiest"
-    bound = "at most " if chance.is_upper_bound else "about "
-    error = f" (give or take {chance.error_per_hour:.1g})" if chance.error_per_hour else ""
-    return f"Chance alone gives {bound}{chance.per_hour:.3g} matches an hour{error}{where}, at these rates."
+    if not chance.per_hour:
+        return "Chance alone gives no match."
+    bound = "at most" if chance.is_upper_bound else "about"
+    how_often, of_unit = _frequency(chance.per_hour)
+    error = f" (give or take {spoken(chance.error_per_hour * of_unit, 1)})"
+    error = "" if chance.is_upper_bound or not chance.error_per_hour else error
+    left_out = f" There are fewer, as this does not count {' and '.join(chance.left_out)}." if chance.left_out else ""
+    return f"Chance alone gives {bound} {how_often}{error} at these rates, in all areas together.{left_out}"
 
 
 def _work(explanation: Explanation) -> list[str]:
     if explanation.work is None:
         return []
-    candidates = f"{explanation.work.candidates_per_detection:.2g}"
-    return [f"A detection makes at most about {candidates} candidates by chance that must be looked at."]
+    candidates = explanation.work.candidates_per_detection
+    if not candidates:
+        return []
+    if candidates < 1:
+        return [f"In {spoken(1 / candidates, 2)} detections chance makes 1 candidate at most that must be looked at."]
+    return [f"For each detection chance makes up to about {spoken(candidates, 2)} candidates that must be looked at."]
+
+
+UNITS_H = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0, "week": 168.0, "year": 8_766.0}
+
+
+def _frequency(per_hour: float) -> tuple[str, float]:
+    """Return how often matches come, above 0, in the shortest unit in which there is one, and that unit in hours."""
+    unit, hours = next((each for each in UNITS_H.items() if per_hour * each[1] >= 1), ("year", UNITS_H["year"]))
+    if per_hour * hours < 1:
+        return f"1 match in {spoken(1 / (per_hour * hours), 2)} years", hours
+    count, article = spoken(per_hour * hours), "an" if unit == "hour" else "a"
+    return f"{count} {'match' if count == '1' else 'matches'} {article} {unit}", hours
+
+
+def spoken(value: float, digits: int = 3) -> str:
+    """Return a number of at least 0 as people write it, with so many digits that count.
+
+    >>> spoken(149_790.4), spoken(2_596_801), spoken(12.0), spoken(0.00123456, 2), spoken(1e15)
+    ('150,000', '2.6 million', '12', '0.0012', '1e+15')
+    """
+    value = float(f"{value:.{digits}g}")
+    if value >= 1e12 or 0 < value < 1e-4:
+        return f"{value:g}"
+    if value >= 1e6:
+        return f"{value / 1e9:g} billion" if value >= 1e9 else f"{value / 1e6:g} million"
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:g}"
+
+
+def spoken_s(seconds: float) -> str:
+    """Return a time of at least 0 in a unit that suits it.
+
+    >>> spoken_s(0.25), spoken_s(90), spoken_s(600), spoken_s(86_400), spoken_s(0.000_02)
+    ('0.25 s', '90 s', '10 min', '1 day', '20 us')
+    """
+    for unit_s, unit in ((86_400, "day"), (3_600, "h"), (60, "min")):
+        count = seconds / unit_s
+        if count.is_integer() and count > (0 if unit == "day" else 1):
+            return f"{count:g} {unit}s" if unit == "day" and count > 1 else f"{count:g} {unit}"
+    for short_s, unit in ((1e-6, "us"), (1e-3, "ms")):
+        if 0 < seconds < 100 * short_s:
+            return f"{seconds / short_s:.4g} {unit}"
+    return f"{seconds:.4g} s"
 
 
 def _share(share: float) -> str:
-    return "all" if share == 1 else f"{share:.0%}" if 0.01 <= share <= 0.99 else f"{share:.2%}"
+    if share in (0, 1):
+        return "all" if share else "none"
+    return "less than 1 %" if share < 0.01 else "more than 99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 
 def _probability(value: float | None) -> str:
@@ -139,4 +211,4 @@ def _probability(value: float | None) -> str:
 
 
 def _count(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
+    return f"1 {noun}" if count == 1 else f"{spoken(count)} {noun}s"

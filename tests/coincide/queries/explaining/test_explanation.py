@@ -9,22 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coincide as cc
-from coincide import Detections, Histogram, Stream, Window
-from coincide.offsets.chance import SensorRate, chance_rate
-from coincide.offsets.peaks import attainable_of_pairs
+from coincide import Detections, Histogram, Window
 from coincide.queries import Query
 from coincide.queries.explaining import (
     KnownSensor,
     SeenRates,
     edge_reach,
     explain,
-    explanation,
+    explained_query,
     least_threshold,
     sensor_pairs,
     sentences_of,
 )
 from coincide.queries.explaining.sentences import unreachable_because
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds.chance import SensorRate, chance_rate
+from coincide.thresholds.peaks import attainable_of_pairs
 from tests.reference import explaining
 from tests.reference.templates import MICROSECOND, templates
 
@@ -189,22 +189,28 @@ def test_chance_of_a_clique_agrees_with_unrelated_detections() -> None:
     assert abs(np.mean(counts) - expected) < 4 * np.sqrt(expected / len(counts)) + 0.1 * expected
 
 
-def test_rates_of_the_busiest_area_are_shared_by_its_sensors() -> None:
-    places = {"bay": 1, "hill": 3}
+def test_rates_of_areas_are_shared_by_their_sensors_and_chance_is_their_sum() -> None:
+    places = {"bay": 1, "hill": 3, "moor": 2, "fen": 1}
     sensors = [
         KnownSensor(f"{area}-{stream}-{nth}", area, stream, LONG)
         for area, count in places.items()
         for stream in "ps"
         for nth in range(count)
     ]
-    streams = {name: Stream(name) for name in "ps"}
-    explained = explain(query(0.08), sensors, SeenRates({"p": 0.3, "s": 0.6}, streams))
-    alone = chance_rate([SensorRate("a", LONG, 0.3)], [SensorRate("b", LONG, 0.6)], Window(1.0), 0.08)
+    by_area = {"bay": {"p": 0.3, "s": 0.6}, "hill": {"p": 0.03}, "nobody": {"p": 9.0, "s": 9.0}}
+    explained = explain(query(0.08), sensors, SeenRates(by_area, {"s": 0.3}))
+    bay = chance_rate([SensorRate("a", LONG, 0.3)], [SensorRate("b", LONG, 0.6)], Window(1.0), 0.08)
     assert explained.chance is not None
-    assert explained.chance.per_hour == pytest.approx(3600 * alone)
-    assert explained.chance.area in places
+    assert explained.chance.per_hour == pytest.approx(3600 * bay)  # in no other area do both streams report
+    explained = explain(query(0.08), sensors, SeenRates(by_area, {"p": 0.3, "s": 0.3}))
+    elsewhere = [
+        chance_rate([SensorRate("a", LONG, 0.1 * many)], [SensorRate("b", LONG, 0.1 * many)], Window(1.0), 0.08)
+        for many in (2, 1)
+    ]
+    assert explained.chance is not None
+    assert explained.chance.per_hour == pytest.approx(3600 * (bay + sum(elsewhere)))
     assert explained.work is not None
-    assert explain(query(0.08), sensors, SeenRates({}, streams)).chance is None
+    assert explain(query(0.08), sensors, SeenRates({})).chance is None
 
 
 def test_the_least_threshold_gives_so_few_chance_matches_and_the_next_lower_one_more() -> None:
@@ -242,7 +248,7 @@ def test_too_many_sensors_are_judged_by_some(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sensor_pairs, "MOST_CELLS", 200)
     few_sensors = explain(query(0.15), sensors)
     monkeypatch.undo()
-    monkeypatch.setattr(explanation, "MOST_WORK", 1e6)
+    monkeypatch.setattr(explained_query, "MOST_WORK", 1e5)
     few_templates = explain(query(0.15), sensors)
     monkeypatch.undo()
     for sampled in (few_sensors, few_templates):
@@ -276,4 +282,4 @@ def test_alike_edges_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(edge_reach, "attainable_of_pairs", counted)
     sensors = [KnownSensor(f"p-{nth}", "bay", "p", SHORT) for nth in range(16)]
     assert len(explain(clique("abcdefghijklmnop"), sensors).edges) == 120
-    assert calls == [1]
+    assert calls == [1, 1]  # once for what is attained, once for where the best pair attains it

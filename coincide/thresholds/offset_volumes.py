@@ -9,12 +9,12 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray, IndexArray, Int64Array
 from coincide.constraints.graph import ConstraintGraph
-from coincide.offsets.edge_offsets import ROTATIONS, GraphOffsets, even_points, spanning_tree
 from coincide.offsets.pair_work import offsets_work
-from coincide.probability.joint.member_links import Links
 from coincide.probability.joint.probability import joint_probabilities
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds.edge_offsets import ROTATIONS, GraphOffsets, even_points, spanning_tree
+from coincide.thresholds.joint_costs import joint_cost
 
 POINTS = 512  # at which the edges outside the tree are looked at
 FEWEST_JOINT, MOST_JOINT = 8, 64  # of these, at which the joint probability is computed
@@ -23,12 +23,6 @@ ROUNDING = 1e-12
 ROWS_PER_BLOCK = 128
 
 POINT_OF_EDGE = 2.0  # bucket pairs
-# of a joint probability in bucket pairs, among hundreds alike, for 1 to 32 buckets: besides, for each bucket, for each
-# two of them; templates that differ in their numbers of buckets come one after the other, up to ten times slower
-FORESTS = 200.0, 100.0, 0.0  # and cliques of one symmetric window
-FOUR_CLIQUES = 3_000.0, 150.0, 0.0
-CYCLES = 0.0, 1_500.0, 30.0
-EACH_FURTHER_MEMBER = 30.0  # times as much, for each but the first that must be fixed until no cycle is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +76,12 @@ class GraphRows:
 
     def joint_work(self) -> FloatArray:
         """Work of one joint probability in bucket pairs, shape (n,)."""
-        sizes = [np.array([len(each.mass) for each in side], np.float64) for side in self.templates]
-        buckets: FloatArray = np.sum([size[at] for size, at in zip(sizes, self.index, strict=True)], axis=0)
-        besides, of_bucket, of_pair = CYCLES
-        if self.graph.is_tree or self.graph.uniform_window is not None:
-            besides, of_bucket, of_pair = FORESTS
-        elif self.graph.is_clique and len(self.graph.roles) == 4:
-            besides, of_bucket, of_pair = FOUR_CLIQUES
-        else:
-            further = len(next(Links.of(self.graph).cycle_breakers())) - 1
-            of_bucket, of_pair = (each * EACH_FURTHER_MEMBER**further for each in (of_bucket, of_pair))
-        return besides + of_bucket * buckets + of_pair * buckets**2
+        sizes = [np.array([len(each.mass) for each in side], np.int64) for side in self.templates]
+        buckets = np.array([size[at] for size, at in zip(sizes, self.index, strict=True)])
+        kinds, kind = np.unique(buckets, axis=1, return_inverse=True)
+        costs = np.array([joint_cost(self.graph, tuple(each)) for each in kinds.T.tolist()])
+        work: FloatArray = costs[kind.ravel()]
+        return work
 
     def joint_points(self) -> Int64Array:
         """At how many points the joint probability is computed, shape (n,)."""

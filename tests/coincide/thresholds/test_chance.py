@@ -12,9 +12,9 @@ from coincide import Detections, Histogram, Window, chance_rate, satisfaction_of
 from coincide.arrays.kinds import Int64Array
 from coincide.constraints import SensorRule
 from coincide.errors import RateError, SensorRuleError, ThresholdError
-from coincide.offsets import SensorRate
-from coincide.offsets.chance import offset_lengths_s
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds import SensorRate
+from coincide.thresholds.chance import offset_lengths_s
 from tests.reference.templates import templates, thresholds, windows
 
 LATE = Histogram([-3, -1, 0], [0.3, 0.7])

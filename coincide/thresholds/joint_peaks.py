@@ -10,12 +10,12 @@ import numpy as np
 from coincide.arrays.kinds import Int64Array
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.errors import GraphError
-from coincide.offsets.edge_offsets import spanning_tree
-from coincide.offsets.offset_volumes import GraphRows
-from coincide.offsets.peaks import Attainable, attainable
 from coincide.probability.joint.probability import joint_probabilities
 from coincide.templates.histogram import Histogram
 from coincide.templates.template_columns import checked_template
+from coincide.thresholds.edge_offsets import spanning_tree
+from coincide.thresholds.offset_volumes import GraphRows
+from coincide.thresholds.peaks import Attainable, attainable
 
 ROUNDS = 12  # at most, of the search for better times
 STARTS = 3
@@ -82,7 +82,9 @@ def attainable_jointly(
         raise GraphError("templates", sorted(templates), f"those of the graph's roles: {list(graph.roles)}")
     of_role = [checked_template(f"templates[{role!r}]", templates[role]) for role in graph.roles]
     by_role = dict(zip(graph.roles, of_role, strict=True))
-    edges = tuple(attainable(by_role[edge.a], by_role[edge.b], edge.window) for edge in graph.edges)
+    kinds = [(by_role[edge.a], by_role[edge.b], edge.window) for edge in graph.edges]
+    most_of = {kind: attainable(*kind) for kind in dict.fromkeys(kinds)}
+    edges = tuple(most_of[kind] for kind in kinds)
     if len(edges) == 1:
         most, first = edges[0], graph.edges[0].a == graph.roles[0]
         times = (0, most.offset_us if first else -most.offset_us)

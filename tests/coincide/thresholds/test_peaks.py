@@ -15,9 +15,9 @@ from coincide import (
     satisfaction_offsets,
 )
 from coincide.errors import HistogramError, WindowError
-from coincide.offsets import attainable_jointly
-from coincide.offsets.peaks import attainable_of_pairs
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds import attainable_jointly
+from coincide.thresholds.peaks import attainable_of_pairs
 from tests.coincide.offsets.test_satisfying import HARD_TEMPLATES, HARD_WINDOWS
 from tests.reference.corner_sums import Difference
 from tests.reference.offsets import probability_at

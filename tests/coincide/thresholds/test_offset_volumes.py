@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import ConstraintGraph, Detections, Histogram, Window, window_join
-from coincide.offsets.offset_volumes import GraphRows, offset_volumes, volumes_work
+from coincide.thresholds.offset_volumes import GraphRows, offset_volumes, volumes_work
 from tests.reference.offset_volumes import offset_volume
 
 TEMPLATES = [

@@ -7,7 +7,7 @@ import pytest
 
 from coincide import ConstraintGraph, Detections, Histogram, Window, chance_rate, window_join
 from coincide.errors import CoincideError
-from coincide.offsets import SensorRate, graph_chance_rate
+from coincide.thresholds import SensorRate, graph_chance_rate
 
 SHARP, BROAD = Histogram.uniform(-0.5, 0), Histogram([-2, -1.5, 0.5, 1], [0.4, 0.2, 0.4])
 HOURS = 10

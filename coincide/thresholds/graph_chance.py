@@ -15,10 +15,10 @@ from coincide.constraints.graph import ConstraintGraph, Edge, checked_graph
 from coincide.constraints.interchange import Interchange
 from coincide.constraints.window import checked_threshold
 from coincide.errors import GraphError, WindowError
-from coincide.offsets.chance import SensorRate, allowed_pairs
-from coincide.offsets.edge_offsets import ROTATIONS, GraphOffsets, even_points
 from coincide.probability.joint.probability import joint_at_least
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds.chance import SensorRate, allowed_pairs
+from coincide.thresholds.edge_offsets import ROTATIONS, GraphOffsets, even_points
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,101 @@
+"""SpellQuery: what a continuous query for spells of readings is, validated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coincide.errors import QueryError
+from coincide.json_fields import as_float, given_fields, refuse_unless_probability
+from coincide.queries import reading_fields
+from coincide.queries.alert_rule import AlertRule
+from coincide.queries.checks import refuse_unless_name
+from coincide.queries.reading_fields import READ_FIELDS, SENSOR, duration_us, seconds_of
+from coincide.spells.spell_rule import SpellRule
+
+FIELDS = ("id", "coalesce", "lasting_s", "threshold", "alert")
+USUAL_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True)
+class SpellQuery:
+    """A continuous query for spells: each time that a group's readings stay within limits for long enough, once.
+
+    Parameters
+    ----------
+    id : str
+    stream : str
+        Where the readings come from.
+    by : tuple of str
+        What makes a group: "sensor", or "attributes." and a name; nothing at all makes one group of an area.
+    value : str
+        "attributes." and a name: what is read.
+    rule : SpellRule
+        Which readings make a spell, and how long it lasts.
+    alert : AlertRule or None
+        Of which spells somebody is told.
+
+    A QueryError names the field and what is allowed.
+
+    Examples
+    --------
+    Above 40 degrees for a minute:
+
+    >>> query = SpellQuery.from_json({"id": "hot", "coalesce": {"from": "temperature",
+    ...     "value": "attributes.celsius", "where": {"above": 40}}, "lasting_s": 60})
+    >>> query.by, query.rule.lasting_us, query.rule.run.hold_us, query.rule.threshold
+    (('sensor',), 60000000, 60000000, 0.5)
+    >>> SpellQuery.from_json(query.to_json()) == query
+    True
+    """
+
+    id: str
+    stream: str
+    by: tuple[str, ...]
+    value: str
+    rule: SpellRule
+    alert: AlertRule | None = None
+
+    def __post_init__(self) -> None:
+        refuse_unless_name("id", self.id)
+        reading_fields.refuse_unless_readings(self.stream, self.by, self.value, self.rule.run)
+        refuse_unless_probability("threshold", self.rule.threshold)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The one stream."""
+        return (self.stream,)
+
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether only numbers count as values; else strings, true and false do as well."""
+        return reading_fields.needs_numbers(self.rule.run)
+
+    def keeps_activation(self, changed: SpellQuery) -> bool:
+        """Whether spells go on with `changed`: other limits only decide about readings to come."""
+        return self._but_for_limits == changed._but_for_limits
+
+    @property
+    def _but_for_limits(self) -> tuple[object, ...]:
+        return self.stream, self.by, self.value, self.reads_numbers, self.rule.but_for_limits
+
+    @classmethod
+    def from_json(cls, obj: object) -> SpellQuery:
+        """Read a query; a QueryError names the field and what is allowed."""
+        if isinstance(obj, dict) and (asked := [name for name in ("longest", "join") if name in obj]):
+            raise QueryError("coalesce.window", f"is missing: {asked[0]} asks about windows; only lasting_s needs none")
+        fields = given_fields("query", obj, FIELDS, ("id", "coalesce", "lasting_s"))
+        coalesce = given_fields("coalesce", fields["coalesce"], READ_FIELDS, ("from", "value"))
+        lasting_us = duration_us("lasting_s", fields["lasting_s"])
+        run = reading_fields.rule_from_json(coalesce, usual_hold_us=lasting_us)
+        rule = SpellRule(run, lasting_us, as_float(fields.get("threshold", USUAL_THRESHOLD)))
+        by = reading_fields.groupings_from_json(coalesce.get("by", SENSOR))
+        alert = AlertRule.from_json(fields["alert"]) if "alert" in fields else None
+        return cls(fields["id"], coalesce["from"], by, coalesce["value"], rule, alert)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the JSON object; what follows from other fields unless it is given is left out, so that it follows."""
+        read = {"from": self.stream, "by": list(self.by), "value": self.value}
+        coalesce = {**read, **reading_fields.rule_to_json(self.rule.run, self.rule.lasting_us)}
+        asked = {"lasting_s": seconds_of(self.rule.lasting_us), "threshold": self.rule.threshold}
+        alert = {} if self.alert is None else {"alert": self.alert.to_json()}
+        return {"id": self.id, "coalesce": coalesce, **asked, **alert}
