@@ -10,16 +10,17 @@ from coincide.command.answer_files import Stages, advance_of, check_paths, opene
 from coincide.command.arguments.chance_arguments import ChanceRequest, GivenRate
 from coincide.command.chance_note import LONG, rates_by_area, reach_s
 from coincide.command.faults import CommandError, note, report_bad_rows
-from coincide.command.input.chosen_templates import Templates, load_templates, parse_template
 from coincide.command.input.formats import bad_rows_of
+from coincide.command.input.named_templates import NamedTemplates, load_templates, parse_template
 from coincide.command.join import detections_of, read_side
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.detections import Detections
-from coincide.offsets.chance import SensorRate, chance_rate
+from coincide.thresholds.chance import SensorRate, chance_rate
 
 SCHEMA = pa.schema([("threshold", pa.float64()), ("chance_rate_hz", pa.float64()), ("a_day", pa.float64())])
 EXPECTED = pa.field("in_the_files", pa.float64())
 DAY_S = 86_400
+DIGITS = 6  # that count
 MOST_PAIRS = 1_000_000  # of sensors and their templates, in all areas: about half a minute a threshold
 
 AreaRates = tuple[float, Mapping[str, Sequence[SensorRate]]]
@@ -29,7 +30,7 @@ def run_chance(request: ChanceRequest) -> int:
     """Read rates or count them, and write a row for each threshold; return how many rows."""
     join = request.join
     check_paths(join.out, [each.path for each in join.inputs])
-    named = load_templates(join.templates) if join.templates else {}
+    named = load_templates(join.templates)
     with shown_stages(join.out) as stages:
         areas = _given_rates(request, named) if request.rates else _seen_rates(request, named, stages)
         return _write_rows(request, areas, stages)
@@ -43,7 +44,8 @@ def _write_rows(request: ChanceRequest, areas: Sequence[AreaRates], stages: Stag
             rates_hz = [_rate_hz(request, rates, threshold) for _, rates in areas]
             total_hz = sum(rates_hz)
             expected = sum(span_s * rate_hz for (span_s, _), rate_hz in zip(areas, rates_hz, strict=True))
-            row = [threshold, total_hz, total_hz * DAY_S, expected][: len(schema)]
+            figures = [float(f"{each:.{DIGITS}g}") for each in (total_hz, total_hz * DAY_S, expected)]
+            row = [threshold, *figures][: len(schema)]
             answer.write(answer.part(pa.Table.from_arrays([pa.array([each]) for each in row], schema=schema)))
             advance(number / len(request.thresholds))
     return len(request.thresholds)
@@ -54,7 +56,7 @@ def _rate_hz(request: ChanceRequest, rates: Mapping[str, Sequence[SensorRate]], 
     return chance_rate(rates["a"], rates.get("b"), join.window, threshold, sensors=join.sensors)
 
 
-def _given_rates(request: ChanceRequest, named: Templates) -> list[AreaRates]:
+def _given_rates(request: ChanceRequest, named: NamedTemplates) -> list[AreaRates]:
     """Return the rates that the user says; a sensor without a name differs from every other and from itself."""
 
     def sensor(given: GivenRate) -> SensorRate:
@@ -63,7 +65,7 @@ def _given_rates(request: ChanceRequest, named: Templates) -> list[AreaRates]:
     return [(0.0, {role: [sensor(given)] for role, given in zip("ab", request.rates, strict=False)})]
 
 
-def _seen_rates(request: ChanceRequest, named: Templates, stages: Stages | None) -> list[AreaRates]:
+def _seen_rates(request: ChanceRequest, named: NamedTemplates, stages: Stages | None) -> list[AreaRates]:
     """Return how often each sensor of the files reports in each area."""
     join = request.join
     bad = [bad_rows_of(each.path) for each in join.inputs]

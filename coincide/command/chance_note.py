@@ -13,8 +13,9 @@ from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.detections import Detections
 from coincide.joins.labels import area_codes, sensor_codes
-from coincide.offsets.chance import SensorRate, chance_rate
-from coincide.offsets.graph_chance import graph_chance_rate
+from coincide.queries.explaining import spoken
+from coincide.thresholds.chance import SensorRate, chance_rate
+from coincide.thresholds.graph_chance import graph_chance_rate
 
 MOST_AREAS = 50
 MOST_PAIRS = 4_096  # of sensors and their templates in one area
@@ -31,9 +32,9 @@ def note_chance(
 ) -> None:
     """Say how many matches there are and how many chance would give; nothing where that cannot be told in short."""
     expected = _expected(batches, graph, joint, sensors, sources)
-    if expected is not None:
-        matches = "1 match" if count == 1 else f"{count} matches"
-        note(f"{matches}; chance alone would give about {expected:.3g}, if nothing belonged together")
+    if expected:
+        matches = "1 match" if count == 1 else f"{count:,} matches" if count else "no match"
+        note(f"{matches}; chance alone would give about {spoken(expected)}, if nothing belonged together")
 
 
 def _expected(

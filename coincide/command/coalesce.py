@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,12 @@ from coincide.coalescing.columns import time_order
 from coincide.coalescing.runs import Runs
 from coincide.command.answer_files import Stages, advance_of, check_paths, opened_answer, shown_stages
 from coincide.command.arguments.coalesce_arguments import CoalesceRequest
-from coincide.command.faults import note, report_bad_rows
+from coincide.command.faults import CommandError, note, report_bad_rows
 from coincide.command.input.file_rows import FileRows, read_rows
 from coincide.command.input.formats import bad_rows_of
+from coincide.command.query_files import read_readings_query
+from coincide.queries import ReadingsQuery
+from coincide.sliding.questions import Lasting, Similar
 from coincide.temporal.intervals import NOW_US
 
 TIME = pa.timestamp("us", "UTC")
@@ -103,17 +108,41 @@ BLOCK = 262_144  # runs that are written at once
 
 def run_coalesce(request: CoalesceRequest, block: int = BLOCK) -> int:
     """Read, coalesce and write, `block` runs at a time; return the number of runs."""
-    check_paths(request.out, [request.path])
+    check_paths(request.out, [request.path, *([] if request.query is None else [request.query])])
+    request = request if request.query is None else _as_asked(read_readings_query(request.query), request)
     bad = bad_rows_of(request.path)
     with shown_stages(request.out) as stages:
         rows = read_rows(request, bad, advance_of(stages, f"reading {request.path.name}"))
         report_bad_rows([bad], skip=request.skip_bad)
+        if request.query is not None and rows.by[0].null_count == len(rows.by[0]):  # the file has no areas
+            request, rows = replace(request, by=request.by[1:]), replace(rows, by=rows.by[1:])
         return _write_runs(request, rows, stages, block)
+
+
+AREA = "area"
+
+
+def _as_asked(query: ReadingsQuery, request: CoalesceRequest) -> CoalesceRequest:
+    """Return what a query over readings asks of a file: its runs, which no window cuts."""
+    if isinstance(query.question, Similar):
+        raise CommandError(f"{request.query}: query {query.id} joins runs of two groups; only runs can be written")
+    least, greatest = (-math.inf, math.inf) if query.rule.limits is None else query.rule.limits.range
+    return replace(
+        request,
+        by=(AREA, *query.by),
+        value_column=query.value,
+        hold_us=query.rule.hold_us,
+        equivalence=query.rule.equivalence,
+        limits=(math.nextafter(least, -math.inf), math.nextafter(greatest, math.inf)),
+        stream=query.stream,
+        lasting_us=query.question.lasting_us if isinstance(query.question, Lasting) else 0,
+    )
 
 
 def _write_runs(request: CoalesceRequest, rows: FileRows, stages: Stages | None, block: int) -> int:
     advance = advance_of(stages, "coalescing")
     runs = _runs(request, rows)
+    runs = runs.take(runs.end_us - runs.start_us >= request.lasting_us) if request.lasting_us else runs
     with opened_answer(request.out, run_schema(request.by, rows)) as answer:
         for begin in range(0, len(runs), block):
             answer.write(answer.part(run_columns(request.by, rows, runs, slice(begin, begin + block))))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,18 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coincide.arrays.kinds import Int64Array
+from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.answer_files import advance_of, opened_sink, shown_stages
 from coincide.command.arguments.explain_arguments import ExplainRequest
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.faults import CommandError, report_bad_rows
 from coincide.command.input.arrivals import ArrivalReader, Arrivals
-from coincide.command.input.chosen_templates import load_templates, parse_template
 from coincide.command.input.formats import bad_rows_of
+from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.own_uncertainty import MOST_SPREADS
+from coincide.command.input.played_roles import keyed_sources_of
 from coincide.command.query_files import read_queries
 from coincide.queries import Query
-from coincide.queries.explaining import KnownSensor, explain, least_threshold, sentences_of
+from coincide.queries.explaining import ExplainedQuery, Explanation, KnownSensor, sentences_of, spoken
+from coincide.queries.role_filter import Source
 from coincide.templates.histogram import Histogram
 
 LONG = 10  # times the reach of a match: in a shorter time rates say little
@@ -34,17 +38,18 @@ def run_explain(request: ExplainRequest) -> int:
     """Read, explain and write; return the number of sensors known."""
     _check_out(request)
     [query] = read_queries([request.query])
-    sensors = _sensors_of_files(request, query) if request.inputs else named_sensors(request.reading, query)
-    explanation = explain(query, sensors)
+    seen = _sensors_of_files(request, query) if request.inputs else named_sensors(request.reading, query)
+    explained = ExplainedQuery(query, seen.every, passing=seen.passing)
+    explanation = explained.explanation()
     figures, sentences = explanation.to_json(), sentences_of(explanation)
     if request.chance_per_day is not None:
         if explanation.chance is None:
             raise CommandError("--chance-per-day: how often chance gives a match is not known without rates")
-        figures["least_threshold"] = least_threshold(query, sensors, request.chance_per_day)
-        sentences.append(_chosen(figures["least_threshold"], request.chance_per_day))
+        figures["least_threshold"] = explained.least_threshold(request.chance_per_day)
+        sentences.append(_chosen(figures["least_threshold"], request.chance_per_day, explanation))
     with opened_sink(request.out) as sink:
         sink.write(_written(request.out, {**figures, "sentences": sentences}).encode())
-    return len(sensors)
+    return len(seen.every)
 
 
 def _check_out(request: ExplainRequest) -> None:
@@ -59,26 +64,36 @@ def _written(out: Path | None, figures: Mapping[str, Any]) -> str:
     return "".join(f"{sentence}\n" for sentence in figures["sentences"])
 
 
-def _chosen(threshold: float | None, per_day: float) -> str:
+def _chosen(threshold: float | None, per_day: float, explanation: Explanation) -> str:
+    few = f"at most {spoken(per_day)} {'match' if per_day == 1 else 'matches'} a day"
     if threshold is None:
-        return f"No threshold lets chance give at most {per_day:g} matches a day."
-    return f"From a threshold of {threshold:g} on, chance gives at most {per_day:g} matches a day."
+        return f"No threshold is high enough for chance to give {few}."
+    within_reach = min((edge.greatest for edge in explanation.edges if edge.greatest is not None), default=1.0)
+    but = "" if threshold <= within_reach else f" But no sensors attain more than {within_reach:.3g}."
+    return f"From a threshold of {threshold:g} on, chance gives {few}.{but}"
 
 
-def named_sensors(reading: ReadOptions, query: Query) -> list[KnownSensor]:
-    """Return a sensor for each template: of the stream of its name, else of all streams without such a template."""
-    named = load_templates(reading.templates) if reading.templates else {}
-    otherwise = {name: template for name, template in named.items() if name not in query.streams}
+def named_sensors(reading: ReadOptions, query: Query) -> SeenSensors:
+    """Return the sensors of the templates' file.
+
+    If it declares none, each template is one: of the stream of its name, else of all streams without such a template.
+    """
+    named = load_templates(reading.templates)
+    if named.sensors:
+        declared = [(each, stream) for each in named.sensors.values() for stream in each.streams]
+        known = [KnownSensor(each.id, each.area, stream, named.of(each, stream)) for each, stream in declared]
+        return SeenSensors(known, {})
+    otherwise = {name: template for name, template in named.by_name.items() if name not in query.streams}
     sensors = []
     for stream in dict.fromkeys(query.streams):
-        chosen = {stream: named[stream]} if stream in named else otherwise
+        chosen = {stream: named.by_name[stream]} if stream in named.by_name else otherwise
         if not chosen and reading.uncertainty is not None:
             chosen = {stream: parse_template(reading.uncertainty, named)}
         sensors += [KnownSensor(name, "", stream, template) for name, template in chosen.items()]
-    return sensors
+    return SeenSensors(sensors, {})
 
 
-def _sensors_of_files(request: ExplainRequest, query: Query) -> list[KnownSensor]:
+def _sensors_of_files(request: ExplainRequest, query: Query) -> SeenSensors:
     reader = ArrivalReader(request.reading, [query], most_own=MOST_SPREADS)
     bad = [bad_rows_of(path) for path in request.inputs]
     with shown_stages(request.out) as stages:
@@ -89,33 +104,55 @@ def _sensors_of_files(request: ExplainRequest, query: Query) -> list[KnownSensor
     return sensors
 
 
-def seen_sensors(parts: Iterable[Arrivals], query: Query) -> list[KnownSensor]:
+def seen_sensors(parts: Iterable[Arrivals], query: Query) -> SeenSensors:
     """Return the sensors of these detections, once for each template, and how often they report in their area.
 
     Rates are 0 where an area was watched for less than ten times the reach of a match.
     """
-    counts, spans_us = Counter[tuple[str, str, str, Histogram]](), dict[str, tuple[int, int]]()
+    filtered = {keyed.source: keyed for keyed in keyed_sources_of(query) if keyed.source.filter.where}
+    counts: dict[Source | None, _Counts] = {source: Counter() for source in (None, *filtered)}
+    spans_us: dict[str, tuple[int, int]] = {}
     for part in parts:
-        counts.update(_counts(part))
+        for source, of_source in counts.items():
+            of_source.update(_counts(part, None if source is None else part.rows[filtered[source]]))
         for area, (first_us, last_us) in _spans_us(part).items():
             known = spans_us.get(area, (first_us, last_us))
             spans_us[area] = (min(first_us, known[0]), max(last_us, known[1]))
-    longest_s = max((template.length_s for *_, template in counts), default=0.0)
+    longest_s = max((template.length_s for *_, template in counts[None]), default=0.0)
     least_s = LONG * (2 * longest_s + max(edge.window.hi_s - edge.window.lo_s for edge in query.graph.edges))
-    found = []
-    for (area, sensor, stream, template), count in sorted(counts.items(), key=lambda item: item[0][:3]):
-        span_s = (spans_us[area][1] - spans_us[area][0]) / 1e6
-        found.append(KnownSensor(sensor or None, area, stream, template, count / span_s if span_s > least_s else 0.0))
-    return found
+    span_s = {area: (last_us - first_us) / 1e6 for area, (first_us, last_us) in spans_us.items()}
+    long_s = {area: seconds if seconds > least_s else math.inf for area, seconds in span_s.items()}
+    every, *passing = (_known(counts[source], long_s) for source in (None, *filtered))
+    return SeenSensors(every, dict(zip(filtered, passing, strict=True)))
 
 
-def _counts(part: Arrivals) -> dict[tuple[str, str, str, Histogram], int]:
-    """Return how many detections there are by area, sensor, stream and template."""
-    labels = [_encoded(part.rows[name]) for name in ("area", "sensor", "stream")]
+@dataclass(frozen=True)
+class SeenSensors:
+    """The sensors of files, and of each filtered source those with detections that pass, with the rates of these."""
+
+    every: list[KnownSensor]
+    passing: Mapping[Source, list[KnownSensor]]
+
+
+_Counts = Counter[tuple[str, str, str, Histogram]]
+"""How many detections there are by area, sensor, stream and template."""
+
+
+def _known(counts: _Counts, span_s: Mapping[str, float]) -> list[KnownSensor]:
+    return [
+        KnownSensor(sensor or None, area, stream, template, count / span_s[area])
+        for (area, sensor, stream, template), count in sorted(counts.items(), key=lambda item: item[0][:3])
+    ]
+
+
+def _counts(part: Arrivals, mask: BoolArray | None) -> _Counts:
+    """Count the detections of a part, or those where the mask is true."""
+    rows = slice(None) if mask is None else np.flatnonzero(mask)
+    labels = [_encoded(part.rows[name][rows]) for name in ("area", "sensor", "stream")]
     kinds, counts = np.unique(
-        np.stack([*(codes for codes, _ in labels), part.rows["template"]]), axis=1, return_counts=True
+        np.stack([*(codes for codes, _ in labels), part.rows["template"][rows]]), axis=1, return_counts=True
     )
-    found: Counter[tuple[str, str, str, Histogram]] = Counter()
+    found: _Counts = Counter()
     for (area, sensor, stream, template), count in zip(kinds.T.tolist(), counts.tolist(), strict=True):
         names = (labels[0][1][area], labels[1][1][sensor], labels[2][1][stream])
         found[*names, part.templates[template]] += count

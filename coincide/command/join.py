@@ -15,17 +15,16 @@ from coincide.command.chance_note import note_chance
 from coincide.command.faults import BadRows, CommandError, RowFaults, note, report_bad_rows
 from coincide.command.input.chosen_templates import (
     Assignment,
-    Templates,
     assign_templates,
     has_no_uncertainty,
-    load_templates,
     note_empty_labels,
-    parse_template,
 )
 from coincide.command.input.file_events import FileEvents, read_events, without_faulty
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
+from coincide.command.input.named_templates import NamedTemplates, load_templates, parse_template
 from coincide.command.input.own_uncertainty import is_rounded
+from coincide.command.input.played_roles import stream_otherwise
 from coincide.command.reach_note import note_out_of_reach, noted_if_empty
 from coincide.constraints.graph import ConstraintGraph
 from coincide.joins.answers import Pairs
@@ -86,7 +85,7 @@ Side = tuple[FileEvents, Assignment]
 def run_join(request: JoinRequest) -> int:
     """Read, join and write; return the number of pairs."""
     check_paths(request.out, [each.path for each in request.inputs])
-    named = load_templates(request.templates) if request.templates else {}
+    named = load_templates(request.templates)
     with shown_stages(request.out) as stages:
         bad = [bad_rows_of(each.path) for each in request.inputs]
         sides = [read_side(request, each, named, rows, stages) for each, rows in zip(request.inputs, bad, strict=True)]
@@ -94,7 +93,9 @@ def run_join(request: JoinRequest) -> int:
         return _write_pairs(request, sides, stages)
 
 
-def read_side(request: JoinRequest, file: InputFile, named: Templates, bad: BadRows, stages: Stages | None) -> Side:
+def read_side(
+    request: JoinRequest, file: InputFile, named: NamedTemplates, bad: BadRows, stages: Stages | None
+) -> Side:
     """Return the usable events of a file, and the template of each; the others are counted as bad rows."""
     default = parse_template(file.uncertainty, named) if file.uncertainty else None
     advance = advance_of(stages, f"reading {file.path.name}")
@@ -107,11 +108,12 @@ def read_side(request: JoinRequest, file: InputFile, named: Templates, bad: BadR
         note(f"{file.path}: more than 500 different uncertainties; they are rounded to steps of 1 %")
     faults = RowFaults()
     note_empty_labels(events, faults)
-    assignment = assign_templates(events, named, default, faults)
+    stream = stream_otherwise(events, None, [])
+    assignment = assign_templates(events, named, default, faults, stream=stream)
     if not faults:
         return events, assignment
     sound = without_faulty(events, faults, bad)
-    return sound, assign_templates(sound, named, default, RowFaults())
+    return sound, assign_templates(sound, named, default, RowFaults(), stream=stream)
 
 
 def _write_pairs(request: JoinRequest, sides: Sequence[Side], stages: Stages | None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +13,14 @@ import numpy.typing as npt
 from coincide.arrays.kinds import Int64Array, PositionArray
 from coincide.command.answer_files import check_place, opened_sink
 from coincide.command.arguments.learn_arguments import LearnRequest
+from coincide.command.arguments.options import ReadOptions
 from coincide.command.faults import CommandError, note, report_bad_rows
-from coincide.command.input.chosen_templates import load_templates, parse_template
 from coincide.command.input.file_events import FileEvents, read_events
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import bad_rows_of
+from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.played_roles import PlayingEvents, stream_otherwise
+from coincide.constraints.window import Window
 from coincide.learning import (
     Calibration,
     Errors,
@@ -56,22 +58,69 @@ class Log:
         return {SensorStream(*name): order[bounds[n] : bounds[n + 1]] for n, name in enumerate(names)}
 
 
+@dataclass(frozen=True, eq=False)
+class Reporters:
+    """The sensors and streams of a log: which rows each reported, its area, and its present template if it has one."""
+
+    log: Log
+    rows: Mapping[SensorStream, PositionArray]
+    area_of: Mapping[SensorStream, str]
+    present: Mapping[SensorStream, Histogram]
+
+    @classmethod
+    def of(cls, log: Log, reading: ReadOptions) -> Reporters:
+        """Find them in the log; their templates are among those that the user names."""
+        rows = log.rows()
+        return cls(log, rows, _areas(log, rows), _present(reading, log, rows))
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The model of each sensor that has one."""
+        return {of.sensor: self.log.model[at[0]] for of, at in self.rows.items() if self.log.model[at[0]]}
+
+    def errors(self, request: LearnRequest) -> dict[SensorStream, Errors]:
+        """Return the errors of each, against what the user trusts."""
+        if request.reference is None and request.reference_stream is None:
+            return self._by_consensus(request.within)
+        references, none = dict(_references(request, self.log)), np.empty(0, np.int64)
+        return {
+            of: errors_against(
+                self.log.detected_at_us[at], references.get(self.area_of[of], references.get("", none)), request.within
+            )
+            for of, at in self.rows.items()
+            if of.stream != request.reference_stream
+        }
+
+    def _by_consensus(self, within: Window) -> dict[SensorStream, Errors]:
+        unknown = [of for of in self.rows if of not in self.present]
+        if unknown:
+            raise CommandError(f"sensor {unknown[0].sensor!r} has no present template, which --consensus needs")
+        found: dict[SensorStream, Errors] = {}
+        sensors = {name: number for number, name in enumerate(sorted({of.sensor for of in self.rows}))}
+        for area in sorted({*self.area_of.values()}):
+            members = [of for of in self.rows if self.area_of[of] == area]
+            at = np.concatenate([self.rows[of] for of in members])
+            sizes = [len(self.rows[of]) for of in members]
+            source = np.repeat(np.arange(len(members)), sizes)
+            sensor = np.repeat([sensors[of.sensor] for of in members], sizes)
+            templates = {number: self.present[of] for number, of in enumerate(members)}
+            errors = errors_by_consensus(self.log.detected_at_us[at], source, sensor, templates, within)
+            found |= {members[number]: each for number, each in errors.items()}
+        return found
+
+
 def run_learn(request: LearnRequest) -> int:
     """Read, learn and write; return the number of templates."""
     for path in (request.out, request.picture):
-        check_place(path, [request.log, *filter(None, [request.reference])])
-    log = _read_log(request)
-    rows = log.rows()
-    area_of = _areas(log, rows)
-    present = _present(request, log, rows)
-    errors = _errors(request, log, rows, area_of, present)
-    models = {of.sensor: log.model[at[0]] for of, at in rows.items() if log.model[at[0]]}
-    calibrations = calibrate(errors, Learning(request.within, request.buckets, models, present))
-    _tell(calibrations, has_present=bool(present))
+        check_place(path, [*request.logs, *filter(None, [request.reference])])
+    reporters = Reporters.of(_read_logs(request), request.reading)
+    learning = Learning(request.within, request.buckets, reporters.models, reporters.present)
+    calibrations = calibrate(reporters.errors(request), learning)
+    _tell(calibrations, has_present=bool(reporters.present))
     learnt = sum(each.learnt is not None for each in calibrations)
     if not learnt:
-        raise CommandError(f"{request.log}: there are too few errors for any template; the table says why")
-    _write(request, calibrations, area_of)
+        raise CommandError("there are too few errors for any template; the table says why")
+    _write(request, calibrations, reporters.area_of)
     return learnt
 
 
@@ -83,18 +132,23 @@ def _write(request: LearnRequest, calibrations: Sequence[Calibration], area_of: 
             sink.write(pp_picture(calibrations).encode())
 
 
-def _read_log(request: LearnRequest) -> Log:
-    events = _read(request.log, request.reading.time_column, request, ["model"])
+def _read_logs(request: LearnRequest) -> Log:
+    parts = [_read_log(path, request) for path in request.logs]
+    return Log(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Log)))
+
+
+def _read_log(path: Path, request: LearnRequest) -> Log:
+    events = _read(path, request.reading.time_column, request, ["model"])
     playing = PlayingEvents(events, stream_otherwise(events, request.reading.stream, []))
     sensor, area = playing.label("sensor"), playing.label("area")
     if not len(events):
-        raise CommandError(f"{request.log}: there are no detections in it")
+        raise CommandError(f"{path}: there are no detections in it")
     if (sensor == "").any():
         row = events.row[np.flatnonzero(sensor == "")[0]]
-        raise CommandError(f"{request.log}: row {row} names no sensor: a template belongs to one")
+        raise CommandError(f"{path}: row {row} names no sensor: a template belongs to one")
     area = np.where(area == "", request.area or "", area).astype(object)
     if (area == "").any():
-        raise CommandError(f"{request.log}: some rows name no area: --area names it")
+        raise CommandError(f"{path}: some rows name no area: --area names it")
     model = np.array(["" if value is None else str(value) for value in events.attributes["model"]], dtype=object)
     return Log(events.detected_at_us, sensor, playing.stream, area, model, playing.label("template"))
 
@@ -120,39 +174,18 @@ def _areas(log: Log, rows: Mapping[SensorStream, PositionArray]) -> dict[SensorS
 
 
 def _present(
-    request: LearnRequest, log: Log, rows: Mapping[SensorStream, PositionArray]
+    reading: ReadOptions, log: Log, rows: Mapping[SensorStream, PositionArray]
 ) -> dict[SensorStream, Histogram]:
     """Return the present template of each that has one: of the name in its rows, of its sensor, or the general one."""
-    options = request.reading
-    named = load_templates(options.templates) if options.templates else {}
-    general = parse_template(options.uncertainty, named) if options.uncertainty else None
+    named = load_templates(reading.templates)
+    general = parse_template(reading.uncertainty, named) if reading.uncertainty else None
     present = {}
     for of, at in rows.items():
-        template = named.get(log.template[at[0]], named.get(of.sensor, general))
+        by_sensor = named.by_name.get(named.name_for(of.sensor, of.stream) or "", general)
+        template = named.by_name.get(log.template[at[0]], by_sensor)
         if template is not None:
             present[of] = template
     return present
-
-
-def _errors(
-    request: LearnRequest,
-    log: Log,
-    rows: Mapping[SensorStream, PositionArray],
-    area_of: Mapping[SensorStream, str],
-    present: Mapping[SensorStream, Histogram],
-) -> dict[SensorStream, Errors]:
-    if request.reference is None and request.reference_stream is None:
-        return _by_consensus(request, log, rows, area_of, present)
-    references = dict(_references(request, log))
-    if request.reference_stream is not None:
-        rows = {of: at for of, at in rows.items() if of.stream != request.reference_stream}
-    none = np.empty(0, np.int64)
-    return {
-        of: errors_against(
-            log.detected_at_us[at], references.get(area_of[of], references.get("", none)), request.within
-        )
-        for of, at in rows.items()
-    }
 
 
 def _references(request: LearnRequest, log: Log) -> Iterator[tuple[str, Int64Array]]:
@@ -168,30 +201,6 @@ def _references(request: LearnRequest, log: Log) -> Iterator[tuple[str, Int64Arr
         at_us, area = log.detected_at_us[of_stream], log.area[of_stream]
     for name in sorted({*area.tolist()}):
         yield name, at_us[(area == name) | (area == "")]
-
-
-def _by_consensus(
-    request: LearnRequest,
-    log: Log,
-    rows: Mapping[SensorStream, PositionArray],
-    area_of: Mapping[SensorStream, str],
-    present: Mapping[SensorStream, Histogram],
-) -> dict[SensorStream, Errors]:
-    unknown = [of for of in rows if of not in present]
-    if unknown:
-        raise CommandError(f"sensor {unknown[0].sensor!r} has no present template, which --consensus needs")
-    found: dict[SensorStream, Errors] = {}
-    sensors = {name: number for number, name in enumerate(sorted({of.sensor for of in rows}))}
-    for area in sorted({*area_of.values()}):
-        members = [of for of in rows if area_of[of] == area]
-        at = np.concatenate([rows[of] for of in members])
-        sizes = [len(rows[of]) for of in members]
-        source = np.repeat(np.arange(len(members)), sizes)
-        sensor = np.repeat([sensors[of.sensor] for of in members], sizes)
-        templates = {number: present[of] for number, of in enumerate(members)}
-        errors = errors_by_consensus(log.detected_at_us[at], source, sensor, templates, request.within)
-        found |= {members[number]: each for number, each in errors.items()}
-    return found
 
 
 HEADINGS = (

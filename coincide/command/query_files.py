@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coincide.command.faults import CommandError, note
 from coincide.errors import QueryError
-from coincide.queries import Query, ReadingsQuery, query_from_json
+from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, query_from_json
 
 
 def read_queries(paths: Sequence[Path]) -> list[Query]:
@@ -21,7 +21,26 @@ def read_queries(paths: Sequence[Path]) -> list[Query]:
     return queries
 
 
+def read_readings_query(path: Path) -> ReadingsQuery:
+    """Read a query over readings from a file."""
+    query = _read_document(path)
+    if isinstance(query, Query):
+        raise CommandError(f"{path}: query {query.id} joins streams: coincide join --query answers it")
+    if isinstance(query, SpellQuery):
+        raise CommandError(f"{path}: query {query.id} is for spells (lasting_s): only the running system answers it")
+    return query
+
+
 def _read_query(path: Path) -> Query:
+    query = _read_document(path)
+    if not isinstance(query, Query):
+        raise CommandError(f"{path}: query {query.id} is over readings: coincide coalesce --query answers it")
+    if query.coalesce is not None:
+        note(f"query {query.id}: its matches are written, not the episodes that coalesce makes of them")
+    return query
+
+
+def _read_document(path: Path) -> AnyQuery:
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -31,11 +50,6 @@ def _read_query(path: Path) -> Query:
     if isinstance(document, dict):
         document = {"id": path.stem, **document}
     try:
-        query = query_from_json(document)
+        return query_from_json(document)
     except QueryError as error:
         raise CommandError(f"{path}: {error}") from None
-    if isinstance(query, ReadingsQuery):
-        raise CommandError(f"{path}: query {query.id} is over readings; a join of streams was expected")
-    if query.coalesce is not None:
-        note(f"query {query.id}: its matches are written, not the episodes that coalesce makes of them")
-    return query

@@ -164,7 +164,7 @@ def _write_tuples(request: QueryJoinRequest, played: PlayedRoles, stages: Stages
 
 def _note_out_of_reach(played: PlayedRoles) -> None:
     """Say so where no sensors of the files can reach the thresholds."""
-    because = unreachable_because(explain(played.query, seen_sensors([played.arrivals], played.query)))
+    because = unreachable_because(explain(played.query, seen_sensors([played.arrivals], played.query).every))
     if because is not None:
         note(because)
 

@@ -11,10 +11,10 @@ import numpy as np
 from coincide.command.faults import note
 from coincide.constraints.window import Window
 from coincide.joins.detections import Detections
-from coincide.offsets.chance import offset_lengths_s
 from coincide.offsets.pair_work import table_work
-from coincide.offsets.peaks import attainable_of_pairs
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds.chance import offset_lengths_s
+from coincide.thresholds.peaks import attainable_of_pairs
 
 MOST_WORK = 2.0**24  # bucket pairs: up to a second; beyond it nothing is said
 

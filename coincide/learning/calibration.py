@@ -13,7 +13,7 @@ from coincide.arrays.kinds import FloatArray
 from coincide.constraints.window import Window
 from coincide.errors import HistogramError
 from coincide.learning.associations import Errors
-from coincide.learning.judgement import Judgement, judged
+from coincide.learning.held_out import Judgement, judged
 from coincide.learning.robust import LearntTemplate, learn_template
 from coincide.templates.histogram import Histogram
 from coincide.templates.learning import LEAST_SAMPLES

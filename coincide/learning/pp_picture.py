@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from coincide.learning.calibration import Calibration
-from coincide.learning.judgement import Judgement
+from coincide.learning.held_out import Judgement
 
 PANEL, MARGIN, TITLE = 150, 18, 26  # points on a screen
 COLUMNS, MOST_PANELS, MOST_POINTS = 4, 48, 100

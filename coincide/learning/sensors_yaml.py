@@ -37,9 +37,15 @@ def _story(each: Calibration) -> str:
 
 def _form(each: Calibration) -> str:
     template = each.learnt.template if each.learnt is not None else Histogram.point()
-    edges_s = [round(edge, 6) + 0.0 for edge in template.edges_s.tolist()]
-    mass = [round(mass, 9) for mass in template.mass.tolist()]
-    return f"{{edges_s: {json.dumps(edges_s)}, mass: {json.dumps(mass)}}}"
+    edges_s = ", ".join(_number(edge, 6) for edge in template.edges_s.tolist())
+    mass = ", ".join(_number(mass, 9) for mass in template.mass.tolist())
+    return f"{{edges_s: [{edges_s}], mass: [{mass}]}}"
+
+
+def _number(value: float, digits: int) -> str:
+    """Return the number without an exponent, which YAML 1.1 takes for text if no point stands before it."""
+    whole, _, rest = f"{round(value, digits) + 0.0:.{digits}f}".partition(".")
+    return f"{whole}.{rest.rstrip('0') or '0'}"
 
 
 def _sensors(calibrations: Sequence[Calibration], area_of: Mapping[SensorStream, str]) -> Iterator[str]:

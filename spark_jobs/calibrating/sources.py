@@ -1,4 +1,4 @@
-"""Where detections come from: files of an archive, or the topic; and known times from a file."""
+"""Where detections come from: files, the archive, or the topic; and known times from a file."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from coincide.errors import HistogramError
 from coincide.learning import SensorStream
 from coincide.templates.histogram import Histogram, histogram_of_form
 from services.common.settings import SettingsError, read_yaml
+from spark_jobs.archiving.folders import Archive, counting_files, is_archive
 from spark_jobs.calibrating.tasks import DETECTION
 
 LABELS = ("area", "sensor", "stream", "model")
@@ -25,7 +26,9 @@ DETECTION_SCHEMA = pa.schema([*((name, pa.string()) for name in LABELS), ("detec
 
 
 def of_files(spark: SparkSession, path: str, stream: str | None, area: str | None) -> DataFrame:
-    """Return the detections of a folder or a file, Parquet or NDJSON by its name; rows without a sensor are left out.
+    """Return the detections of an archive, a folder or a file, Parquet or NDJSON by its name.
+
+    Rows without a sensor are left out.
 
     `stream` and `area` are those of rows that name none.
     """
@@ -53,8 +56,19 @@ def by_area(areas: list[str], at_us: Int64Array) -> dict[str, Int64Array]:
 
 
 def _read(spark: SparkSession, path: str) -> DataFrame:
+    if is_archive(Path(path)):
+        return _read_archive(spark, path)
     suffixes = {each.suffix for each in Path(path).rglob("*")} if Path(path).is_dir() else {Path(path).suffix}
     return spark.read.json(path) if suffixes & {".ndjson", ".jsonl", ".json", ".gz"} else spark.read.parquet(path)
+
+
+def _read_archive(spark: SparkSession, path: str) -> DataFrame:
+    """Read what the archive job wrote: of files that a merge has left behind, those that count."""
+    folders = Archive.opened(Path(path)).folders()
+    files = [str(folder / file.name) for folder in folders for file in counting_files(folder)]
+    if not files:
+        raise SettingsError(f"{path}: the archive has no detections yet")
+    return spark.read.parquet(*files).withColumnRenamed("sensor_id", "sensor")
 
 
 def _time_of(frame: DataFrame, path: str) -> Column:

@@ -94,7 +94,7 @@ class ByPool:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ReportedTimes:
     """The detections of one sensor on one stream, each time once: a record may be on the topic twice."""
 
     area: str
@@ -109,7 +109,7 @@ class Source:
         return SensorStream(self.sensor, self.stream)
 
 
-def _sources(detections: pa.Table) -> Iterator[Source]:
+def _sources(detections: pa.Table) -> Iterator[ReportedTimes]:
     named = [detections[name].combine_chunks().dictionary_encode() for name in ("area", "sensor", "stream")]
     shape = [len(each.dictionary) for each in named]
     codes = np.ravel_multi_index([each.indices.to_numpy() for each in named], shape)
@@ -117,17 +117,17 @@ def _sources(detections: pa.Table) -> Iterator[Source]:
     for code in np.unique(codes).tolist():
         rows = np.flatnonzero(codes == code)
         area, sensor, stream = (each[rows[0]].as_py() for each in named)
-        yield Source(area, sensor, stream, detections["model"][rows[0]].as_py(), np.unique(time_us[rows]))
+        yield ReportedTimes(area, sensor, stream, detections["model"][rows[0]].as_py(), np.unique(time_us[rows]))
 
 
-def _learnt_sources(learnt: pa.Table) -> Iterator[tuple[Source, Errors]]:
+def _learnt_sources(learnt: pa.Table) -> Iterator[tuple[ReportedTimes, Errors]]:
     for row in learnt.drop_columns(["calibration"]).to_pylist():
         counts = (row["ambiguous"], row["unmatched"], row["blurred"])
         errors = Errors(np.array(row["error_s"], np.float64), NOTHING, NOTHING, *counts)
-        yield Source(row["area"], row["sensor"], row["stream"], row["model"], NOTHING), errors
+        yield ReportedTimes(row["area"], row["sensor"], row["stream"], row["model"], NOTHING), errors
 
 
-def _table(found: Sequence[tuple[Source, Errors]], learning: Learning) -> pa.Table:
+def _table(found: Sequence[tuple[ReportedTimes, Errors]], learning: Learning) -> pa.Table:
     """Return rows, with a calibration where a sensor has errors enough of its own."""
     rows = []
     for one, errors in found:
@@ -137,7 +137,7 @@ def _table(found: Sequence[tuple[Source, Errors]], learning: Learning) -> pa.Tab
     return _table_of(rows)
 
 
-def _table_of(rows: Sequence[tuple[Source, Errors, Calibration | None]]) -> pa.Table:
+def _table_of(rows: Sequence[tuple[ReportedTimes, Errors, Calibration | None]]) -> pa.Table:
     return pa.Table.from_pylist(
         [
             {

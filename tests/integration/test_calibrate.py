@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from coincide import Histogram
 from coincide.command.main import main as coincide
 from deploy.local.broker import Broker
 from deploy.local.jars import ensure_jars
@@ -21,12 +22,14 @@ from deploy.local.machine import ROOT
 from services.common.kafka import create_consumer
 from services.common.template_proposals import TemplateForm, TemplateProposal, proposal_in
 from services.ingest.registry.proposals_topic import PROPOSALS, read_proposals
+from tests.integration.archive_process import ArchiveProcess, archive_job
 from tests.integration.topics import create_declared_topics, records_of, send
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
 
 START_US, EVERY_US = 1_700_000_000_000_000, 60_000_000
 PREFIX = "calibrate."
+ANY = Histogram.uniform(-10, 0)
 LATE_S = {"a": 0.0, "b": 0.5, "c": 2.0, "slow": 6.0, "few-1": 3.0, "few-2": 3.0}
 
 
@@ -96,6 +99,25 @@ def test_from_the_topic_it_proposes(folder: Path, kafka: Broker) -> None:
         assert proposal.score > proposal.present_score
 
 
+def test_from_what_the_archive_job_wrote_it_learns_what_it_learns_from_the_log(folder: Path, kafka: Broker) -> None:
+    """The same detections with the same times; the archive knows no models, so the few are learnt from their stream."""
+    prefix, log = "calibrate-archive.", [{**row, "model": None} for row in rows()]
+    create_declared_topics(kafka.bootstrap, prefix)
+    with archive_job(kafka.bootstrap, prefix, folder) as job:
+        job.start()
+        for at in range(0, len(log), 210):  # batches of their own, which are merged in the end
+            some = log[at : at + 210]
+            send(kafka.bootstrap, f"{prefix}detections", [(b"bay", frame(some))])
+            job.until(partial(has_rows, job, at + len(some)), timeout_s=240)
+        assert job.stop() == 0
+    (folder / "no-models.ndjson").write_text("".join(json.dumps(row) + "\n" for row in log), encoding="utf-8")
+    for source, out in ((job.path, "archived.yaml"), (folder / "no-models.ndjson", "logged.yaml")):
+        run(folder, str(source), "--reference", str(folder / "known.ndjson"), "--out", str(folder / out))
+    learnt = [(folder / out).read_text(encoding="utf-8") for out in ("archived.yaml", "logged.yaml")]
+    assert learnt[0] == learnt[1]
+    assert {each["id"] for each in yaml.safe_load(learnt[0])["sensors"]} == {*LATE_S}
+
+
 def test_ingest_reads_the_newest_proposal_of_each(kafka: Broker) -> None:
     def proposal(sensor: str, nth: int) -> TemplateProposal:
         form = TemplateForm([-1.0 * nth, 0.0], [1.0])
@@ -109,11 +131,22 @@ def test_ingest_reads_the_newest_proposal_of_each(kafka: Broker) -> None:
     assert found == [sent[1], sent[2]]
 
 
+def has_rows(job: ArchiveProcess, count: int) -> bool:
+    return len(job.rows()) == count
+
+
 def frame(some: list[dict[str, object]]) -> dict[str, object]:
-    """Return a frame of detections, as ingest writes it; calibration looks at no template."""
+    """Return a frame of detections, as ingest writes it."""
     names = sorted({str(row["sensor"]) for row in some})
-    stamps = [{"sensor": name, "stream": "noise", "template": "t"} for name in names]
+    stamps = [{"sensor": name, "stream": "noise", "template": ANY.id} for name in names]
     at = [names.index(str(row["sensor"])) for row in some]
     columns = {"stamp": at, "detected_at_us": [row["detected_at_us"] for row in some]}
     columns["id"] = [f"h{nth}" for nth in range(len(some))]
-    return {"v": 2, "area": "bay", "received_at_us": START_US, "templates": {}, "stamps": stamps, "detections": columns}
+    return {
+        "v": 2,
+        "area": "bay",
+        "received_at_us": START_US,
+        "templates": {ANY.id: ANY.to_json()},
+        "stamps": stamps,
+        "detections": columns,
+    }

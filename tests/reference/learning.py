@@ -1,6 +1,7 @@
 """What learning does before it fits anything, in the slowest and most obvious way."""
 
 from collections.abc import Sequence
+from math import erf, exp, pi, sqrt
 
 
 def clear_errors_s(
@@ -39,3 +40,36 @@ def consensus(reports: Sequence[tuple[int, float, int]], close: float) -> tuple[
         mean = sum(weight * time for weight, (time, _, _) in zip(weights, group, strict=True)) / sum(weights)
         means.append((mean, 1 / sum(weights)))
     return means, len(several) - len(usable)
+
+
+def others_mean(members: Sequence[tuple[float, float, int]], nth: int) -> tuple[float, float] | None:
+    """Return mean and variance by the members (centre, standard deviation, sensor) of other sensors than the nth's."""
+    others = [(centre, std) for centre, std, sensor in members if sensor != members[nth][2]]
+    if len(others) < 2:
+        return None
+    total = sum(1 / std**2 for _, std in others)
+    return sum(centre / std**2 for centre, std in others) / total, 1 / total
+
+
+def level(edges_s: Sequence[float], mass: Sequence[float], error_s: float, std_s: float) -> float:
+    """Return the probability that template and a Gaussian together are at most the error: bucket by bucket, exactly."""
+    below = 0.0
+    for start, end, share in zip(edges_s, edges_s[1:], mass, strict=False):
+        if std_s == 0 or end == start:
+            inside = (error_s - start) / (end - start) if end > start else float(error_s >= start)
+            below += share * min(1.0, max(0.0, inside))
+        else:
+            grown = [_grown((error_s - edge) / std_s) for edge in (start, end)]
+            below += share * (grown[0] - grown[1]) * std_s / (end - start)
+    return below
+
+
+def _grown(x: float) -> float:
+    """Integral of the standard normal cdf up to x."""
+    return x * (1 + erf(x / sqrt(2))) / 2 + exp(-x * x / 2) / sqrt(2 * pi)
+
+
+def pp_distance(levels: Sequence[float], parts: int) -> float:
+    """Return the greatest difference of the share of levels below each bound from that bound."""
+    bounds = [nth / parts for nth in range(1, parts + 1)]
+    return max(abs(sum(level < bound for level in levels) / len(levels) - bound) for bound in bounds[:-1])

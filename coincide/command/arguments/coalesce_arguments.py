@@ -32,6 +32,11 @@ Where a group has several readings at one time, the one with the smallest id cou
 With --start and --end each row is a fact: its value held from start to end. Facts of one group and one value that
 overlap or touch make one run. An empty end means that the fact still holds.
 
+--query asks what a query document over readings asks (PUT /v1/queries/{id}): its by, value, where, equivalence and
+hold_s. Attributes are columns of their name, such as attributes.celsius. If there is a column stream, only readings of
+the query's stream count. If there is a column area, each area has its own groups, as it does live. With lasting_s only
+runs that last so long are written. The query's window is left out: it cuts runs live, but not those of a file.
+
 --gap S lets a run go on over a break of up to S seconds: silence, other values, or what --above and --below leave out.
 
 Files are CSV (.csv, .tsv), NDJSON (.ndjson, .jsonl), both also with .gz, or Parquet (.parquet); - is standard input,
@@ -58,6 +63,7 @@ Values, E, R and STEP count as the decimals that are written: from 0.3 to 0.4 is
 examples:
   coincide coalesce readings.csv --by sensor --value celsius --gap 5
   coincide coalesce readings.parquet --by site --by sensor --value celsius --hold 60 --above 100 --equivalence any
+  coincide coalesce --query hot.json readings.ndjson --out hot.csv
   coincide coalesce staff.csv --by name --value salary --start from --end to --out salaries.ndjson
 
 """
@@ -71,7 +77,8 @@ class CoalesceRequest:
     """What the user asks ``coincide coalesce`` for.
 
     `facts` names the columns of starts and ends, None where rows are readings; `equivalence` None: any value goes on
-    from any other; values count strictly between `limits`.
+    from any other; values count strictly between `limits`. A `query` is still to be read, and says all of that; it may
+    also name a `stream`, which others are left out beside, and how long a run lasts at least.
     """
 
     path: Path
@@ -88,6 +95,9 @@ class CoalesceRequest:
     skip_bad: bool
     assume_utc: bool
     unit: TimeUnit
+    query: Path | None = None
+    stream: str | None = None
+    lasting_us: int = 0
 
     @property
     def needs_numbers(self) -> bool:
@@ -113,6 +123,7 @@ def add_coalesce(commands: Commands) -> argparse.ArgumentParser:
 
 
 def _add_question(coalesce: argparse.ArgumentParser) -> None:
+    coalesce.add_argument("--query", type=Path, metavar="QUERY.json", help="the question, in place of the next seven")
     whose = "whose row it is; several columns together make a group"
     coalesce.add_argument("--by", type=filled, action="append", default=[], metavar="COLUMN", help=whose)
     values = "the column with the values; left out: nothing but time ends a run"
@@ -146,10 +157,14 @@ def coalesce_request(options: argparse.Namespace, coalesce: argparse.ArgumentPar
     above = -math.inf if options.above is None else options.above
     below = math.inf if options.below is None else options.below
     choices = (options.text, options.out, options.skip_bad, options.assume_utc, options.time_unit)
-    return CoalesceRequest(*columns, options.gap, options.hold, equivalence, (above, below), *choices)
+    return CoalesceRequest(*columns, options.gap, options.hold, equivalence, (above, below), *choices, options.query)
 
 
 def _misfits(options: argparse.Namespace) -> list[tuple[str, str]]:
+    if options.query is not None:
+        usual = {"by": [], "gap": 0, "equivalence": Equal(), "text": False}
+        names = ("by", "value", "gap", "hold", "above", "below", "equivalence", "start", "end", "text")
+        return [(name, "--query says it") for name in names if getattr(options, name) != usual.get(name)]
     is_facts = options.start is not None
     numbers = options.equivalence is not None and options.equivalence.needs_numbers
     checks = [

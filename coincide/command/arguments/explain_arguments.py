@@ -23,8 +23,9 @@ Say what a query can find before it runs: for each edge the most that its probab
 and how many pairs of sensors can reach its threshold; how many matches chance alone gives; and how much work it is.
 
 QUERY.json is a query as PUT /v1/queries/{id} takes it. The other files hold detections, as for coincide replay. They
-tell which sensors there are, with which uncertainties and rates. Without them every template of --templates is a
-sensor of the stream of its name, or of all streams if no stream has its name; rates are not known then.
+tell which sensors there are, with which uncertainties and rates. Without them the sensors are those of --templates,
+if it declares any. Else every template is a sensor of the stream of its name, or of all streams if no stream has its
+name. Rates are not known then.
 """
 
 EPILOG = """\
@@ -34,7 +35,7 @@ The answer is text, a figure or two a line. With --out NAME.json it is the figur
 
 examples:
   coincide explain burst.json --templates clocks.json
-  coincide explain bang.json detections.ndjson --templates templates.json --chance-per-day 1
+  coincide explain bang.json detections.ndjson --templates learnt.yaml --chance-per-day 1
 
 """
 

@@ -59,6 +59,7 @@ The templates file is JSON: distributions of (when it happened - when it was rep
    "late": {"latency": [[0, 10, 0.6], [10, 20, 0.4]]},   reports late: [shortest, longest, probability]
    "exact": {"point": true},
    "any": {"edges_s": [-40, -20, 0], "mass": [0.3, 0.7]}}
+Or it is YAML with templates and the sensors that have them, as coincide learn writes it and config/sensors.yaml is.
 
 A Gaussian error is cut into equal buckets over 4 sigma either way, evenly filled. The standard deviation of 8 buckets
 is 1.08 sigma, and a probability may be off by up to 0.05; of 16 buckets 1.02 sigma and 0.015, of 64 buckets 1.001 sigma
@@ -136,7 +137,7 @@ def _add_question(join: argparse.ArgumentParser) -> None:
     join.add_argument("--threshold", type=threshold_of, metavar="P", help=least)
     rules = get_args(SensorRule)
     join.add_argument("--sensors", choices=rules, help="which sensors may make a pair (different)")
-    join.add_argument("--templates", type=Path, metavar="FILE", help="templates by name, JSON (see below)")
+    join.add_argument("--templates", type=Path, metavar="FILE", help="templates by name, JSON or YAML (see below)")
 
 
 def join_request(options: argparse.Namespace, join: argparse.ArgumentParser) -> JoinRequest | QueryJoinRequest:

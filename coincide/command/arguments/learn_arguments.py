@@ -63,7 +63,7 @@ USUAL_BUCKETS = 8
 class LearnRequest:
     """What the user asks for: a reference file, a reference stream, or with neither the consensus."""
 
-    log: Path
+    logs: tuple[Path, ...]
     reference: Path | None
     reference_time: str | None
     reference_stream: str | None
@@ -78,7 +78,7 @@ class LearnRequest:
 def add_learn(commands: Commands) -> argparse.ArgumentParser:
     """Add ``learn`` to the commands; return its parser."""
     learn = add_command(commands, "learn", "learn templates from a log", DESCRIPTION, EPILOG)
-    learn.add_argument("log", type=input_path, metavar="LOG", help="detections of the sensors")
+    learn.add_argument("logs", type=input_path, nargs="+", metavar="LOG", help="detections of the sensors")
     truth = learn.add_mutually_exclusive_group(required=True)
     truth.add_argument("--reference", type=input_path, metavar="FILE", help="times at which something happened")
     truth.add_argument("--reference-stream", type=filled, metavar="NAME", help="a stream of the log that is right")
@@ -97,7 +97,7 @@ def add_learn(commands: Commands) -> argparse.ArgumentParser:
 
 def learn_request(options: argparse.Namespace, learn: argparse.ArgumentParser) -> LearnRequest:
     """Return what the user asks for; refuse, as argparse does, what does not fit together."""
-    read_once([path for path in (options.log, options.reference) if path is not None], learn)
+    read_once([path for path in (*options.logs, options.reference) if path is not None], learn)
     if options.reference_time is not None and options.reference is None:
         learn.error("argument --reference-time: of --reference, which is not given")
     if options.consensus and options.templates is None and options.uncertainty is None:
@@ -109,7 +109,7 @@ def learn_request(options: argparse.Namespace, learn: argparse.ArgumentParser) -
         if path is not None and path.suffix.lower() not in suffixes:
             learn.error(f"argument {option}: {path}: its name should end in {' or '.join(suffixes)}")
     return LearnRequest(
-        options.log,
+        tuple(options.logs),
         options.reference,
         options.reference_time,
         options.reference_stream,

@@ -118,7 +118,7 @@ def add_stream_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--time", type=filled, metavar="COLUMN", help="the column with the times")
     forms = "for events that have none: a name in the templates, uniform:LO,HI, normal:SIGMA, normal:SIGMA,N or point"
     command.add_argument("--uncertainty", type=filled, metavar="U", help=forms)
-    named = "templates by name or sensor, JSON: see coincide join --help"
+    named = "templates by name or sensor, JSON or YAML: see coincide join --help"
     command.add_argument("--templates", type=Path, metavar="FILE", help=named)
 
 

@@ -70,7 +70,7 @@ def add_window_join(commands: Commands) -> argparse.ArgumentParser:
         "for events that have none: a name in the templates, uniform:LO,HI, normal:SIGMA, normal:SIGMA,N or point"
     )
     command.add_argument("--uncertainty", type=filled, metavar="U", help=forms_of)
-    named = "templates by name or sensor, JSON: see coincide join --help"
+    named = "templates by name or sensor, JSON or YAML: see coincide join --help"
     command.add_argument("--templates", type=Path, metavar="FILE", help=named)
     add_file_options(command)
     return command

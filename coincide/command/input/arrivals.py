@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from coincide.command.arguments.options import ReadOptions
 from coincide.command.faults import BadRows, RowFaults, note, report_bad_rows
-from coincide.command.input.chosen_templates import Assignment, assign_templates, load_templates, parse_template
+from coincide.command.input.chosen_templates import Assignment, assign_templates
 from coincide.command.input.chunks import Advance
 from coincide.command.input.file_events import UNKNOWN_US, EventReader, FileEvents, no_events, without_faulty
 from coincide.command.input.file_times import TimeForm
 from coincide.command.input.formats import read_chunks
+from coincide.command.input.named_templates import load_templates, parse_template
 from coincide.command.input.played_roles import PlayingEvents, attributes_of, keyed_sources_of, stream_otherwise
 from coincide.queries import Query
 from coincide.templates.histogram import Histogram
@@ -70,14 +71,14 @@ class ArrivalReader:
         most_own: float = NEVER_ROUNDED,
     ) -> None:
         self._options, self._queries, self._most_own = options, queries, most_own
-        self._named = load_templates(options.templates) if options.templates else {}
+        self._named = load_templates(options.templates)
         self._default = parse_template(options.uncertainty, self._named) if options.uncertainty else None
         self._attributes = attributes_of(queries)
         self._sources = dict.fromkeys(
             keyed for query in queries for keyed in keyed_sources_of(query) if not keyed.is_whole
         )
         self._streams = {stream for query in queries for stream in query.streams}
-        known = [*self._named.values(), *filter(None, [self._default])]
+        known = [*self._named.by_name.values(), *filter(None, [self._default])]
         self.longest_s = max([longest_s, *(template.length_s for template in known)])
         self.others: Counter[str] = Counter()
         self._has_said_exact = False
@@ -114,11 +115,12 @@ class ArrivalReader:
     def _arrivals(self, events: FileEvents, bad: BadRows) -> Arrivals:
         events, faults = self._of_known_streams(events, bad), RowFaults()
         default = self._default or self._exactly(events)
-        chosen = assign_templates(events, self._named, default, faults, self._most_own)
+        stream = stream_otherwise(events, self._options.stream, self._queries)
+        chosen = assign_templates(events, self._named, default, faults, self._most_own, stream=stream)
         self._refuse_long(chosen, faults)
         if faults:
             events = without_faulty(events, faults, bad)
-            chosen = assign_templates(events, self._named, default, RowFaults(), self._most_own)
+            chosen = assign_templates(events, self._named, default, RowFaults(), self._most_own, stream=stream)
         return self._columns(events, chosen)
 
     def _of_known_streams(self, events: FileEvents, bad: BadRows) -> FileEvents:
@@ -136,7 +138,7 @@ class ArrivalReader:
 
     def _exactly(self, events: FileEvents) -> Histogram | None:
         """Return what events without an uncertainty have where the user says nothing about any: exact times."""
-        if self._named or "template" in events.labels:
+        if self._named.by_name or "template" in events.labels:
             return None
         if not self._has_said_exact and not events.own.given.all():
             note(f"{events.path}: nothing says how uncertain some times are; they are taken as exact")

@@ -1,13 +1,8 @@
-"""Templates that a user names, and which template each event has, and from which time it counts."""
+"""Which template each event has, and from which time it counts."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,66 +11,9 @@ import pyarrow.compute as pc
 from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.faults import CommandError, RowFaults, shown
 from coincide.command.input.file_events import FileEvents
+from coincide.command.input.named_templates import NamedTemplates
 from coincide.command.input.own_uncertainty import MOST_SPREADS, spread_templates
-from coincide.errors import HistogramError
-from coincide.templates.histogram import Histogram, histogram_of_form
-
-Templates = Mapping[str, Histogram]
-
-SHORT_FORMS = "a name in the templates file, uniform:LO,HI (seconds), normal:SIGMA or normal:SIGMA,BUCKETS, or point"
-
-
-def load_templates(path: Path) -> dict[str, Histogram]:
-    """Return the templates in `path` by name: an object such as ``{"imb": {"uniform": [-0.05, 0.05]}}``."""
-    try:
-        named = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=partial(_named_once, path))
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"{path}: no JSON: {error}") from None
-    if not isinstance(named, dict):
-        example = '{"a": {"uniform": [-1, 1]}}'
-        raise CommandError(f"{path}: an object of templates by name was expected, such as {example}")
-    return {name: _template(f"{path}: template {name!r}", form) for name, form in named.items()}
-
-
-def _named_once(path: Path, fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    obj: dict[str, Any] = {}
-    for name, value in fields:
-        if name in obj:
-            raise CommandError(f"{path}: {name!r} is there twice")
-        obj[name] = value
-    return obj
-
-
-def parse_template(text: str, templates: Templates) -> Histogram:
-    """Return the template that `text` means: a name in `templates`, or a short form."""
-    if text in templates:
-        return templates[text]
-    kind, _, parameters = text.partition(":")
-    where = f"uncertainty {text!r}"
-    try:
-        numbers = [float(number) for number in parameters.split(",")] if parameters else []
-    except ValueError:
-        raise CommandError(f"{where}: {SHORT_FORMS}") from None
-    match kind, numbers:
-        case "uniform", [_, _]:
-            return _template(where, {"uniform": numbers})
-        case "normal", [sigma_s]:
-            return _template(where, {"normal": {"sigma_s": sigma_s}})
-        case "normal", [sigma_s, buckets]:
-            many = int(buckets) if buckets.is_integer() else buckets
-            return _template(where, {"normal": {"sigma_s": sigma_s, "buckets": many}})
-        case "point", []:
-            return Histogram.point()
-    raise CommandError(f"{where}: {SHORT_FORMS}")
-
-
-def _template(where: str, form: object) -> Histogram:
-    try:
-        return histogram_of_form(form)
-    except HistogramError as error:
-        raise CommandError(f"{where}: {error.field} is {shown(error.value)}: {error.allowed}") from None
+from coincide.templates.histogram import Histogram
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,26 +25,34 @@ class Assignment:
     anchor_us: Int64Array
 
 
-def has_no_uncertainty(events: FileEvents, named: Templates, default: Histogram | None) -> bool:
+def has_no_uncertainty(events: FileEvents, named: NamedTemplates, default: Histogram | None) -> bool:
     """Whether neither the user nor the file says how uncertain any time is."""
-    return default is None and not named and not bool(events.own.given.any()) and "template" not in events.labels
+    return (
+        default is None and not named.by_name and not bool(events.own.given.any()) and "template" not in events.labels
+    )
 
 
 def assign_templates(
-    events: FileEvents, named: Templates, default: Histogram | None, faults: RowFaults, most_own: float = MOST_SPREADS
+    events: FileEvents,
+    named: NamedTemplates,
+    default: Histogram | None,
+    faults: RowFaults,
+    most_own: float = MOST_SPREADS,
+    *,
+    stream: str = "",
 ) -> Assignment:
     """Give each event its own uncertainty, else the template it names, else its sensor's, else `default`.
 
-    Of their own uncertainties more than `most_own` different ones are rounded.
+    An event that names no stream is of `stream`. Of own uncertainties more than `most_own` different ones are rounded.
     """
-    templates = [*named.values()]
+    templates = [*named.by_name.values()]
     index = np.full(len(events), -1, np.int64)
     if default is not None:
         index[:] = len(templates)
         templates.append(default)
-    positions = {name: position for position, name in enumerate(named)}
-    _choose(index, events.labels.get("sensor"), positions)
-    unknown = _choose(index, events.labels.get("template"), positions)
+    positions = {name: position for position, name in enumerate(named.by_name)}
+    _choose_by_sensor(index, events, named, positions, stream)
+    unknown = _choose_by_name(index, events, positions)
     own, own_index, shift_us = spread_templates(events.own, most_own)
     index = np.where(own_index >= 0, own_index + len(templates), index)
     for row in np.flatnonzero(unknown & (own_index < 0)).tolist():
@@ -116,17 +62,44 @@ def assign_templates(
     return Assignment([*templates, *own], index, anchor_us)
 
 
-def _choose(index: Int64Array, names: pa.Array | None, positions: dict[str, int]) -> BoolArray:
-    """Write the positions of the named templates into `index`; return which rows name one that is not there."""
-    if names is None or not len(names):
+def _choose_by_sensor(
+    index: Int64Array, events: FileEvents, named: NamedTemplates, positions: dict[str, int], otherwise: str
+) -> None:
+    """Write the positions of the sensors' templates into `index`."""
+    if "sensor" not in events.labels or not len(events):
+        return
+    sensor, sensors = _encoded(events.labels["sensor"])
+    stream, streams = _encoded(events.labels.get("stream", pa.nulls(len(events))).cast(pa.large_string()))
+    pair = np.where(sensor < 0, len(sensors), sensor) * (len(streams) + 1) + np.where(stream < 0, len(streams), stream)
+    sensors, streams = [*sensors, ""], [*streams, otherwise]
+    known = np.full(int(pair.max()) + 1, -1)
+    for each in np.flatnonzero(np.bincount(pair)).tolist():
+        of_sensor, of_stream = divmod(each, len(streams))
+        name = named.name_for(sensors[of_sensor], streams[of_stream])
+        known[each] = positions.get(name or "", -1)
+    _write_known(index, known[pair])
+
+
+def _choose_by_name(index: Int64Array, events: FileEvents, positions: dict[str, int]) -> BoolArray:
+    """Write the positions of the templates that rows name into `index`; return which name one that is not there."""
+    if "template" not in events.labels or not len(events):
         return np.zeros(len(index), np.bool_)
-    encoded = names.cast(pa.large_string()).dictionary_encode()
-    known = np.array([positions.get(name, -1) for name in encoded.dictionary.to_pylist()] or [-1], np.int64)
-    code = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    chosen = np.where(code >= 0, known[code], -1)
-    index[chosen >= 0] = chosen[chosen >= 0]
-    strangers: BoolArray = (code >= 0) & (chosen < 0)
+    code, names = _encoded(events.labels["template"])
+    known = np.array([*(positions.get(name, -1) for name in names), -1], np.int64)
+    _write_known(index, known[code])
+    strangers: BoolArray = (code >= 0) & (known[code] < 0)
     return strangers
+
+
+def _write_known(index: Int64Array, chosen: Int64Array) -> None:
+    index[chosen >= 0] = chosen[chosen >= 0]
+
+
+def _encoded(labels: pa.Array) -> tuple[Int64Array, list[str]]:
+    """Return the position of each label among the different ones, -1 where there is none, and these."""
+    encoded = labels.cast(pa.large_string()).dictionary_encode()
+    code: Int64Array = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return code, encoded.dictionary.to_pylist()
 
 
 def _note_missing(events: FileEvents, index: Int64Array, faults: RowFaults) -> None:

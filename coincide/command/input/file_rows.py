@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from coincide.arrays.kinds import Int64Array
+from coincide.arrays.kinds import BoolArray, Int64Array
 from coincide.command.arguments.coalesce_arguments import CoalesceRequest
 from coincide.command.faults import BadRows, CommandError, RowFaults, ValueRefused
 from coincide.command.input.chunks import Advance, Chunk
@@ -16,6 +17,8 @@ from coincide.command.input.file_times import TimeForm, read_instants_us, read_o
 from coincide.command.input.file_values import ValueColumn, joined_values
 from coincide.command.input.formats import read_chunks
 from coincide.temporal.intervals import NOW_US
+
+STREAM = "stream"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,14 @@ class FileRows:
     by: list[pa.Array]  # the columns that make a group: int64 or large_string
     value: pa.Array | None  # int64, float64 or large_string
     id: pa.Array | None  # of readings: int64 or large_string, null where empty
+
+    def where(self, mask: BoolArray) -> FileRows:
+        """Return the rows where the mask is true."""
+        if mask.all():
+            return self
+        end_us = None if self.end_us is None else self.end_us[mask]
+        value, ids = (None if column is None else column.filter(pa.array(mask)) for column in (self.value, self.id))
+        return FileRows(self.start_us[mask], end_us, [each.filter(pa.array(mask)) for each in self.by], value, ids)
 
 
 def read_rows(request: CoalesceRequest, bad: BadRows, advance: Advance) -> FileRows:
@@ -57,9 +68,15 @@ class _Reader:
         self._time_column = self._times[0]
         is_number = False if request.values_are_texts else (request.needs_numbers or None)
         self._value = ValueColumn(request.value_column, is_number=is_number) if request.value_column else None
-        self._needed = [*request.by, *filter(None, [request.value_column]), *(request.facts or ())]
+        self._optional = () if request.query is None else request.by[:1]  # the area
+        self._needed = [
+            *request.by[len(self._optional) :],
+            *filter(None, [request.value_column]),
+            *(request.facts or ()),
+        ]
         when = request.facts or (*self._times, "id")
-        self.wanted = tuple(dict.fromkeys((*self._needed, *when)))
+        stream = () if request.stream is None else (STREAM,)
+        self.wanted = tuple(dict.fromkeys((*self._optional, *self._needed, *when, *stream)))
         self._has_begun = False
 
     def part(self, chunk: Chunk, bad: BadRows) -> FileRows:
@@ -70,11 +87,23 @@ class _Reader:
             start_us, end_us = self._when(chunk, faults)
         except CommandError as error:
             raise CommandError(f"{self._request.path}: {error}") from None
-        by = [_filled(chunk, name, faults) for name in self._request.by]
+        by = [
+            read_labels(chunk.column(name), name, faults) if name in self._optional else _filled(chunk, name, faults)
+            for name in self._request.by
+        ]
         value = None if self._value is None else self._value.read(chunk.column(self._value.name), faults)
         ids = read_labels(chunk.columns["id"], "id", faults) if end_us is None and "id" in chunk.columns else None
         bad.add_faults(faults, chunk.place)
-        return _sound(FileRows(start_us, end_us, by, value, ids), faults)
+        rows, sound = FileRows(start_us, end_us, by, value, ids), faults.sound(len(start_us))
+        return rows.where(sound & self._is_of_stream(chunk))
+
+    def _is_of_stream(self, chunk: Chunk) -> BoolArray:
+        """Whether each row is of the stream that is asked for; one that names none is."""
+        every: BoolArray = np.ones(len(chunk.row), np.bool_)
+        if self._request.stream is None or STREAM not in chunk.columns:
+            return every
+        named = pc.fill_null(read_labels(chunk.columns[STREAM], STREAM, RowFaults()).cast(pa.large_string()), "")
+        return every & np.isin(named.to_numpy(zero_copy_only=False), ["", self._request.stream])
 
     def _decide_columns(self, chunk: Chunk) -> None:
         """Let the first rows say which columns there are; in NDJSON others may leave them out, and are bad then."""
@@ -114,12 +143,3 @@ def _intervals(
         began, ended = (f"{np.datetime64(int(each[position]), 'us')}Z" for each in (start_us, end_us))
         faults.add(position, ValueRefused(end, ended, f"{start}, which is {began}, or later"))
     return start_us, end_us
-
-
-def _sound(rows: FileRows, faults: RowFaults) -> FileRows:
-    if not faults:
-        return rows
-    mask = faults.sound(len(rows.start_us))
-    end_us = None if rows.end_us is None else rows.end_us[mask]
-    value, ids = (None if column is None else column.filter(pa.array(mask)) for column in (rows.value, rows.id))
-    return FileRows(rows.start_us[mask], end_us, [column.filter(pa.array(mask)) for column in rows.by], value, ids)

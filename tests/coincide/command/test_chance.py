@@ -8,7 +8,7 @@ import pytest
 
 from coincide import Histogram, Window, chance_rate
 from coincide.command.main import main, request_of
-from coincide.offsets.chance import SensorRate
+from coincide.thresholds.chance import SensorRate
 from tests.coincide.command.files import EPOCH_US, read, text, write
 
 WINDOW, EXACT, LATE = Window(2), Histogram.point(), Histogram.uniform(-3, 0)

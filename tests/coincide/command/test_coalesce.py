@@ -1,6 +1,8 @@
 """coincide coalesce on real files: every format, every kind of value."""
 
 import itertools
+import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from coincide.command.arguments.coalesce_arguments import CoalesceRequest
 from coincide.command.coalesce import run_coalesce
-from coincide.command.main import request_of
+from coincide.command.main import main, request_of
 from tests.coincide.command.files import EPOCH_US, FORMATS, coalesce, read, text, write
 
 TIME = "1987-02-23T07:35:{:02}Z"
@@ -132,3 +134,65 @@ def test_more_blocks_than_one(tmp_path: Path) -> None:
         assert run_coalesce(request, block=7) == 50
         assert read(parts) == whole
         assert len(whole) == 50
+
+
+HOT: dict[str, Any] = {
+    "coalesce": {
+        "from": "temperature",
+        "by": ["sensor", "attributes.room"],
+        "value": "attributes.celsius",
+        "where": {"at_least": 30},
+        "hold_s": 10,
+        "window": {"time_s": 3600, "slide_s": 600},
+    },
+    "lasting_s": 8,
+}
+
+
+def readings(*, has_areas: bool) -> list[dict[str, Any]]:
+    rng = random.Random(8)
+    rows = [
+        {
+            "detected_at": TIME.format(second),
+            "sensor": rng.choice("st"),
+            "attributes.room": rng.choice(["attic", "cellar"]),
+            "attributes.celsius": rng.choice([29.5, 30, 35]),
+            "stream": rng.choice(["temperature", "smoke"]),
+            "area": rng.choice(["mill", "tower"]),
+        }
+        for second in range(60)
+        for _ in range(8)
+    ]
+    return rows if has_areas else [{name: row[name] for name in row if name != "area"} for row in rows]
+
+
+@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize("has_areas", [False, True])
+def test_a_query_over_readings_asks_what_its_options_would(tmp_path: Path, source: str, has_areas: bool) -> None:
+    rows = readings(has_areas=has_areas)
+    query = text(tmp_path / "hot.json", json.dumps(HOT))
+    asked = coalesce("--query", query, write(tmp_path / f"rows.{source}", rows), out=tmp_path / "asked.ndjson")
+    of_stream = write(tmp_path / "stream.csv", [row for row in rows if row["stream"] == "temperature"])
+    by = [*(["--by", "area"] if has_areas else []), "--by", "sensor", "--by", "attributes.room"]
+    options = [*by, "--value", "attributes.celsius", "--above", 29.9, "--equivalence", "any", "--hold", 10]
+    every = coalesce(of_stream, *options, out=tmp_path / "every.ndjson")
+    assert 0 < len(asked) < len(every)
+    assert asked == [run for run in every if run["duration_s"] >= 8]
+
+
+def test_a_query_that_files_cannot_be_asked_says_which_command_or_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, similar = write(tmp_path / "rows.csv", readings(has_areas=False)), {"within": 0, "lasting_s": 5}
+    pair = {"from": {"a": "p", "b": "s"}, "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 0.5}]}
+    window = HOT["coalesce"] | {"equivalence": "equal"}
+    for document, said in (
+        (pair, "coincide join --query answers it"),
+        ({"coalesce": {name: window[name] for name in window if name != "where"}, "join": similar}, "two groups"),
+    ):
+        query = text(tmp_path / "q.json", json.dumps(document))
+        assert main(["coalesce", "--query", str(query), str(rows)]) == 1
+        assert said in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["coalesce", "--query", "q.json", str(rows), "--by", "sensor"])
+    assert "argument --by: --query says it" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 
 from coincide import Histogram, Window, chance_rate
 from coincide.command.main import main
-from coincide.offsets import SensorRate
+from coincide.thresholds import SensorRate
 from tests.coincide.command.files import EPOCH_US, join, read, text, write
 from tests.coincide.command.test_replay import SN1987A, saved
 from tests.reference import central_italy
@@ -151,3 +151,31 @@ def test_chance_is_what_remains_of_a_real_hour_whose_stations_are_moved_against_
         counts.append(len(join(file, "--query", query, "--templates", named, out=tmp_path / "joined.csv")))
     figures = said(query, file, "--templates", named, out=tmp_path / "out.json")
     assert np.mean(counts) == pytest.approx(figures["chance"]["per_hour"], rel=0.15)
+
+
+def test_files_tell_how_many_detections_pass_a_filter(tmp_path: Path) -> None:
+    rng, span_s = np.random.default_rng(3), 20_000
+    loud = {"stream": "bang", "where": {"attributes.db": {"above": 100}}}
+    edge = {"between": ["a", "b"], "window_s": 1, "threshold": 0.05}
+    queries = (("filtered", loud), ("whole", "bang"))
+    filtered, whole = saved(
+        tmp_path, *({"id": name, "from": {"a": bang, "b": "flash"}, "within": [edge]} for name, bang in queries)
+    )
+    rows = [
+        {
+            "detected_at": EPOCH_US + at_us,
+            "sensor": f"{stream}-1",
+            "stream": stream,
+            "attributes.db": db,
+            "sigma_s": 2.0,
+        }
+        for stream, dbs in (("bang", [101] * 100 + [99] * 300), ("flash", [0] * 400))
+        for at_us, db in zip([0, span_s * 10**6, *rng.integers(0, span_s * 10**6, 398).tolist()], dbs, strict=True)
+    ]
+    file = write(tmp_path / "rows.csv", rows)
+    some = said(filtered, file, out=tmp_path / "some.json")
+    every = said(whole, file, out=tmp_path / "every.json")
+    assert some["roles"][0]["passing"] == 0.25
+    assert some["chance"]["per_hour"] == pytest.approx(every["chance"]["per_hour"] / 4)
+    assert some["chance"]["is_upper_bound"] is False
+    assert any("Its filter on attributes.db lets 25 % of these detections pass." in each for each in some["sentences"])

@@ -62,6 +62,19 @@ def test_learnt_from_known_times(tmp_path: Path, rng: Generator, form: str, caps
     assert len(panels) == 2
 
 
+def test_a_log_in_several_files_is_one_log(tmp_path: Path, rng: Generator) -> None:
+    noise = log_rows(rng, "mic-1", 300, 2.0, area="bay")
+    light = log_rows(rng, "eye-1", 300, 1.0, area="bay")
+    truth = write(tmp_path / "truth.csv", known(300))
+    apart = [write(tmp_path / "noise.csv", noise), write(tmp_path / "light.csv", light)]
+    rows = [{**row, "stream": name} for name, some in (("noise", noise), ("light", light)) for row in some]
+    together, outs = write(tmp_path / "all.csv", rows), [tmp_path / "apart.yaml", tmp_path / "together.yaml"]
+    for logs, out in zip((apart, [together]), outs, strict=True):
+        assert learn(*logs, "--reference", truth, "--within", "30", "--out", out) == 0
+    assert outs[0].read_text() == outs[1].read_text()
+    assert [*load_sensors(outs[0], STREAMS)] == ["eye-1", "mic-1"]
+
+
 def test_learnt_from_a_stream_that_can_be_trusted(tmp_path: Path, rng: Generator) -> None:
     rows = log_rows(rng, "mic-1", 300, 2.0, stream="noise")
     rows += [{"detected_at_us": row["detected_at"], "sensor": "gps", "stream": "clock"} for row in known(300)]

@@ -267,7 +267,7 @@ READINGS = {"coalesce": {"from": "t", "value": "attributes.c", "window": {"time_
         ("{", "q.json: no JSON: "),
         ('{"from": {}}', "q.json: within is missing"),
         (json.dumps({**pair(("p", "s")), "sensors": "all"}), "q.json: sensors is 'all': "),
-        (json.dumps(READINGS), "q.json: query q is over readings; a join of streams was expected"),
+        (json.dumps(READINGS), "q.json: query q is over readings: coincide coalesce --query answers it"),
     ],
 )
 def test_a_query_that_cannot_be_used(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import Histogram, Window, match_probability
-from coincide.command.input.chosen_templates import load_templates
+from coincide.command.input.named_templates import load_templates
 from coincide.command.input.own_uncertainty import MOST_SPREADS, NO_LENGTH, OwnUncertainty, is_rounded, spread_templates
 from deploy.local.machine import ROOT
 from services.common.settings import load_streams
@@ -108,4 +108,7 @@ def test_the_forms_of_templates_are_those_of_config_sensors_yaml(tmp_path: Path)
     declared = text(tmp_path / "sensors.yaml", yaml.safe_dump({"templates": forms, "sensors": sensors}))
     of_ingest = load_sensors(declared, load_streams(ROOT / "config/streams.yaml"))
     of_command = load_templates(text(tmp_path / "templates.json", json.dumps(forms)))
-    assert of_command == {name: sensor.streams["neutrino"] for name, sensor in of_ingest.items()}
+    of_file = load_templates(declared)
+    assert of_command.by_name == {name: sensor.streams["neutrino"] for name, sensor in of_ingest.items()}
+    assert of_file.by_name == of_command.by_name
+    assert [*of_file.sensors] == [*of_ingest]
