@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.arrays.kinds import FloatArray, Int64Array
+from coincide.arrays.kinds import FloatArray, Int64Array, PositionArray
+from coincide.arrays.order import stable_order_by
 
 Ref = tuple[str, str, int]
 """Which reading it is: (sensor, id, received_at_us); of readings of a group at one instant the smallest counts.
@@ -31,7 +32,7 @@ class Readings:
         return len(self.ts_us)
 
     @staticmethod
-    def of(ts_us: Sequence[int], group: Sequence[int], value: Sequence[float], refs: Sequence[Ref]) -> Readings:
+    def of(ts_us: npt.ArrayLike, group: Sequence[int], value: Sequence[float], refs: Sequence[Ref]) -> Readings:
         """Return the columns of readings given one by one."""
         which = np.fromiter(refs, object, len(refs))
         return Readings(np.array(ts_us, np.int64), np.array(group, np.int64), np.array(value, np.float64), which)
@@ -48,14 +49,19 @@ class Readings:
 
     def counted(self) -> Readings:
         """Return those that count at their instant, by (group, ts)."""
-        order = np.lexsort((self.ts_us, self.group))
-        tied = (np.diff(self.ts_us[order]) == 0) & (np.diff(self.group[order]) == 0)
-        if not tied.any():
-            return self.where(order)
-        starts = np.flatnonzero(np.append(True, ~tied))
-        counted = order[starts]
-        for place in (np.flatnonzero(tied) + 1).tolist():
-            instant = np.searchsorted(starts, place, side="right") - 1
-            if self.refs[order[place]] < self.refs[counted[instant]]:
-                counted[instant] = order[place]
-        return self.where(counted)
+        return self.where(counted_rows(self.ts_us, self.group, self.refs))
+
+
+def counted_rows(ts_us: Int64Array, group: Int64Array, refs: npt.NDArray[Any]) -> PositionArray:
+    """Return which rows count, by (group, ts): of those at one instant of a group the one with the smallest ref."""
+    order = stable_order_by(group, ts_us)
+    tied = (np.diff(ts_us[order]) == 0) & (np.diff(group[order]) == 0)
+    if not tied.any():
+        return order
+    starts = np.flatnonzero(np.append(True, ~tied))
+    counted = order[starts]
+    for place in (np.flatnonzero(tied) + 1).tolist():
+        instant = np.searchsorted(starts, place, side="right") - 1
+        if refs[order[place]] < refs[counted[instant]]:
+            counted[instant] = order[place]
+    return counted

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from spark_jobs.records.match_records import FusedMatch, match_id
 from spark_jobs.records.status import Coalescing, Suspension
 from spark_jobs.rows.batch_rows import AcceptedBatch
 from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.spells.live_spell import SpellChange
 
 RECORDS_AT_ONCE = 4_096  # a second at most
 
@@ -56,7 +58,7 @@ def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) 
     the watermark. Call it after the batch's `new` rows were taken.
     """
     sliding = state.control.sliding
-    state.sliding.insert(new, state.table.columns, sliding.values())
+    state.no_numbers = state.sliding.insert(new, state.table.columns, sliding.values())
     records: list[OutputRecord] = []
     for active in sliding.values():
         if state.is_at_work(active):
@@ -66,9 +68,34 @@ def window_answers(state: ShardState, new: EventColumns, before_us: Int64Array) 
     return records
 
 
-def coalescing(state: ShardState, active: ActiveQuery | ActiveReadings) -> Coalescing | UnsetType:
-    """Return how a query's readings are coalesced; UNSET for a join, which has none."""
-    if isinstance(active, ActiveQuery):
+def spell_changes(state: ShardState, new: EventColumns, before_us: Int64Array) -> list[OutputRecord]:
+    """Return what the batch's `new` rows, and time since the watermarks were `before_us`, have changed of spells.
+
+    Those of a query that does not go on are final.
+    """
+    active = state.control.spells
+    records = [change.to_record() for change in state.spells.begin(active.values())]
+    state.no_numbers |= state.spells.insert(new)
+    for each in active.values():
+        changes = _in_time(state, each, partial(_changes_of_spells, state, each.query.id, before_us))
+        if state.is_at_work(each):
+            records += [change.to_record() for change in changes]
+            each.episodes += len(changes)
+    state.totals.episodes += len(records)
+    return records
+
+
+def _changes_of_spells(
+    state: ShardState, id_: str, before_us: Int64Array, check: Callable[[], None]
+) -> list[SpellChange]:
+    changes = state.spells.changes(id_, before_us)
+    check()
+    return changes
+
+
+def coalescing(state: ShardState, active: QueryInForce) -> Coalescing | UnsetType:
+    """Return how a query's readings are coalesced; UNSET where there are no windows, and no choice."""
+    if not isinstance(active, ActiveReadings):
         return UNSET
     choice = state.sliding.choice(active)
     return Coalescing(choice.scheme, choice.reason, choice.eager_cost_s, choice.lazy_cost_s)
@@ -120,6 +147,7 @@ def _match_records(
     """Yield each match and the sequence number of its newest member."""
     limits = RowLimits(active, state.limits, state.areas, accepted, len(state.table) - len(accepted.rows))
     tuples = limits.matches(lambda seqs, count: state.finder.find(active, state.table, seqs, GuardedWork(count, check)))
+    state.member_errors.take(tuples.members, state.table.columns)
     yield from judged_matches(state, active, tuples, accepted, check)
 
 

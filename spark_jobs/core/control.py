@@ -1,15 +1,21 @@
 """Control: which queries are in force, in which version and since when."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta, Raw, Struct, json
 
 from coincide import Stream
+from coincide.arrays.kinds import BoolArray, FloatArray, Int64Array
 from coincide.errors import QueryError
-from coincide.queries import Query, ReadingsQuery, keeps_activation, query_from_json
+from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery, keeps_activation, query_from_json
+from coincide.queries.reading_fields import limits_to_json
+from coincide.sliding.value_limits import ValueLimits
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord, Refusal, as_record
 from spark_jobs.records.status import QueryWork, Suspension
@@ -31,7 +37,7 @@ class SecondCount(Struct, array_like=True, frozen=True):
 class QueryInForce:
     """A query in the version that is in force."""
 
-    query: Query | ReadingsQuery
+    query: AnyQuery
     version: int
     paused: bool
     activation_seq: int  # detections count from it on; a change of thresholds or a pause keeps it, unless suspended
@@ -39,6 +45,7 @@ class QueryInForce:
     episodes: int = 0  # records of episodes, of all versions
     suspensions: dict[str, Suspension] = field(default_factory=dict)  # by area; only a newer version lifts them
     match_counts: dict[str, SecondCount] = field(default_factory=dict)  # by area, of the latest second with matches
+    earlier_limits: dict[int, dict[str, float]] = field(default_factory=dict)  # by the detection that ended them
     work: QueryWork = field(default_factory=QueryWork)  # of this process, not saved
 
     @property
@@ -61,8 +68,41 @@ class ActiveReadings(QueryInForce):
     query: ReadingsQuery
 
 
-def in_force(query: Query | ReadingsQuery, *fields: Any) -> ActiveQuery | ActiveReadings:
-    """Return a query of either kind as it is in force, with the other fields of `QueryInForce`."""
+@dataclass
+class ActiveSpells(QueryInForce):
+    """A query for spells in force; it gives no matches."""
+
+    query: SpellQuery
+
+    def is_within(self, values: FloatArray, seqs: Int64Array) -> BoolArray:
+        """Whether each value, shape (n,), was within the limits that were in force when its detection came."""
+        ended = sorted(self.earlier_limits)
+        version = np.searchsorted(ended, seqs, side="right")
+        limits = [*(ValueLimits(**self.earlier_limits[seq]) for seq in ended), self.query.rule.run.limits]
+        within = np.ones(len(values), np.bool_)
+        for each in np.unique(version).tolist():
+            if (limit := limits[each]) is not None:
+                at = version == each
+                within[at] = limit.hold(values[at])
+        return within
+
+    def forget_limits(self, first_seq: int | None) -> None:
+        """Forget limits that ended before the first detection that is kept, or all if there is none."""
+        kept = {seq: limits for seq, limits in self.earlier_limits.items() if first_seq is not None and seq > first_seq}
+        self.earlier_limits = kept
+
+    def go_on_from(self, known: ActiveSpells, next_seq: int) -> None:
+        """Judge detections from `next_seq` on by the limits of this version, and those before as they were."""
+        before, now = known.query.rule.run.limits, self.query.rule.run.limits
+        self.earlier_limits = dict(known.earlier_limits)
+        if before is not None and before != now:
+            self.earlier_limits[next_seq] = limits_to_json(before)
+
+
+def in_force(query: AnyQuery, *fields: Any) -> ActiveQuery | ActiveReadings | ActiveSpells:
+    """Return a query of any kind as it is in force, with the other fields of `QueryInForce`."""
+    if isinstance(query, SpellQuery):
+        return ActiveSpells(query, *fields)
     return ActiveReadings(query, *fields) if isinstance(query, ReadingsQuery) else ActiveQuery(query, *fields)
 
 
@@ -93,7 +133,8 @@ class Control:
     streams: Mapping[str, Stream]
     limits: Limits
     active: dict[str, ActiveQuery] = field(default_factory=dict)  # joins
-    sliding: dict[str, ActiveReadings] = field(default_factory=dict)  # queries over readings; no id is in both
+    sliding: dict[str, ActiveReadings] = field(default_factory=dict)  # queries over readings; no id is in two of these
+    spells: dict[str, ActiveSpells] = field(default_factory=dict)  # queries for spells
     removed: dict[str, int] = field(default_factory=dict)
     offset: int | None = None
 
@@ -109,32 +150,38 @@ class Control:
         return None
 
     def _apply(self, change: QueryRecord, next_seq: int) -> None:
-        known = self.active.get(change.id) or self.sliding.get(change.id)
+        known = self.active.get(change.id) or self.sliding.get(change.id) or self.spells.get(change.id)
         if change.version <= (known.version if known else self.removed.get(change.id, 0)):
             return
         if not change.removed:
             self._put(change, known, next_seq)
             return
-        self.active.pop(change.id, None)
-        self.sliding.pop(change.id, None)
+        self._drop(change.id)
         self.removed[change.id] = change.version
         while len(self.removed) > REMEMBERED_REMOVALS:
             del self.removed[next(iter(self.removed))]
 
-    def in_force(self) -> list[ActiveQuery | ActiveReadings]:
-        """Return the queries of either kind."""
-        return [*self.active.values(), *self.sliding.values()]
+    def in_force(self) -> list[ActiveQuery | ActiveReadings | ActiveSpells]:
+        """Return the queries of all kinds."""
+        return [*self.active.values(), *self.sliding.values(), *self.spells.values()]
 
-    def put_in_force(self, active: ActiveQuery | ActiveReadings) -> None:
+    def put_in_force(self, active: ActiveQuery | ActiveReadings | ActiveSpells) -> None:
         """Let a query be in force, whichever kind of its id was."""
-        if isinstance(active, ActiveQuery):
-            self.sliding.pop(active.query.id, None)
-            self.active[active.query.id] = active
-        else:
-            self.active.pop(active.query.id, None)
-            self.sliding[active.query.id] = active
+        self._drop(active.query.id, but=self._those_like(active))
+        self._those_like(active)[active.query.id] = active
 
-    def _put(self, change: QueryRecord, known: ActiveQuery | ActiveReadings | None, next_seq: int) -> None:
+    def _those_like(self, active: QueryInForce) -> dict[str, Any]:
+        if isinstance(active, ActiveQuery):
+            return self.active
+        return self.sliding if isinstance(active, ActiveReadings) else self.spells
+
+    def _drop(self, id_: str, but: object = None) -> None:
+        """Let no query of this id be in force, but one among those."""
+        for those in (self.active, self.sliding, self.spells):
+            if those is not but:
+                those.pop(id_, None)
+
+    def _put(self, change: QueryRecord, known: QueryInForce | None, next_seq: int) -> None:
         query = _query(change)
         for stream in query.streams:
             if stream not in self.streams:
@@ -147,7 +194,17 @@ class Control:
             active.matches, active.episodes, active.work = known.matches, known.episodes, known.work
             if keeps_activation(known.query, query) and not known.suspensions:  # else the burst would break them again
                 active.activation_seq = known.activation_seq
+            if isinstance(active, ActiveSpells):
+                _follow(active, known, next_seq)
         self.put_in_force(active)
+
+
+def _follow(active: ActiveSpells, known: QueryInForce, next_seq: int) -> None:
+    """Let spells go on with other limits; a pause ends them."""
+    if known.paused or active.paused:
+        active.activation_seq = next_seq
+    elif isinstance(known, ActiveSpells) and active.activation_seq == known.activation_seq:
+        active.go_on_from(known, next_seq)
 
 
 def _decode(record: InputRecord, limits: Limits) -> QueryRecord:
@@ -164,7 +221,7 @@ def _decode(record: InputRecord, limits: Limits) -> QueryRecord:
     return change
 
 
-def _query(change: QueryRecord) -> Query | ReadingsQuery:
+def _query(change: QueryRecord) -> AnyQuery:
     if not bytes(change.query):
         raise ControlError("unusable_query", "query is missing, and removed is not true")
     try:

@@ -10,14 +10,15 @@ from msgspec import UNSET
 
 from coincide import Stream
 from coincide.joins.lateness import BEFORE_ALL_US
-from spark_jobs.core.answer_records import coalescing, matches_and_episodes, window_answers
+from spark_jobs.core.answer_records import coalescing, matches_and_episodes, spell_changes, window_answers
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.core.sweeping import forget_spare_templates, is_sweep_due, merge_sparse_slots, sweep
 from spark_jobs.matching.search_work import NO_CLOCK, ClockS
+from spark_jobs.readings.no_numbers import no_number_letters
 from spark_jobs.readings.sliding_queries import CHEAPEST
 from spark_jobs.readings.source import Choose
-from spark_jobs.records.kafka_records import InputRecord, Output, Refusal
+from spark_jobs.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord, Refusal
 from spark_jobs.records.status import PairCounts, QueryStatus, StatusRecord, WatermarkRange
 from spark_jobs.rows.admission import RowAdmission
 from spark_jobs.rows.event_table import EventColumns
@@ -32,10 +33,11 @@ class FusionCore:
     """All queries over all areas of one shard; pure: no random numbers, no input or output, no clock but the given one.
 
     After each `push`, write `header()` and every slot of `journal()`, and delete `dropped_slots()`; `restore` from
-    them gives a core whose every later answer is the same, bit for bit, but for the counts of template pairs. Rows and
-    queries that name another stream than the declared `streams` are refused. The number of the `shard` names the
-    status record. `choose` chooses how the readings of each rule are coalesced; any choice gives the same answers.
-    `clock_s` guards every query by `max_query_s`: as long as none takes that long, it changes nothing.
+    them gives a core whose every later answer is the same, bit for bit, but for the counts of template pairs and for
+    `Output.health`, which `recall` takes. Rows and queries that name another stream than the declared `streams` are
+    refused. The number of the `shard` names the status record. `choose` chooses how the readings of each rule are
+    coalesced; any choice gives the same answers. `clock_s` guards every query by `max_query_s`: as long as none takes
+    that long, it changes nothing.
     """
 
     def __init__(
@@ -65,16 +67,24 @@ class FusionCore:
         letters = self._apply_control([record for record in ordered if record.topic == "queries"])
         self._state.stopped = stopped
         before_us = self._state.areas.watermark.state_us
+        self._state.member_errors.begin()
         admission = RowAdmission(self._state)
         accepted = admission.take([record for record in ordered if record.topic == "detections"])
-        self._state.note_rates(accepted.backgrounds.of_minute.values())
+        self._state.rates.note(accepted.backgrounds.of_minute, self._state.areas, list(self._state.streams))
         matches, episodes = matches_and_episodes(self._state, accepted)
         episodes += window_answers(self._state, accepted.rows, before_us)
+        episodes += spell_changes(self._state, accepted.rows, before_us)
+        refused = list(no_number_letters(self._state, accepted.rows))
         self._write_journal(accepted.rows)
-        self._drop_needless()
+        episodes += self._drop_needless()
         self._state.area_slots.write()
-        letters += admission.letters_in_order()
-        return Output(self._status().to_record(), matches, episodes, [letter.to_record() for letter in letters])
+        letters += [*admission.letters_in_order(), *refused]
+        told = [letter.to_record() for letter in letters]
+        return Output(self._status().to_record(), matches, episodes, told, self._health())
+
+    def recall(self, health: Mapping[int, bytes]) -> None:
+        """Take over the values of `Output.health` that were saved last, by their numbers, before the first push."""
+        self._state.health.recall(health)
 
     def header(self) -> bytes:
         """Return the small part of the state: format version, counters, queries, watermarks, sequence numbers."""
@@ -82,15 +92,19 @@ class FusionCore:
 
     def journal(self) -> dict[int, bytes]:
         """Return the slots that the last push wrote, by number: accepted rows, changed areas and episodes."""
-        return self._journal | self._state.episodes.slots.written | self._state.area_slots.written
+        state = self._state
+        return self._journal | state.episodes.slots.written | state.area_slots.written | state.spells.slots.written
 
     def dropped_slots(self) -> list[int]:
         """Return the slots, by number, that were needed before the last push and are not any more."""
-        return self._dropped + self._state.episodes.slots.dropped + self._state.area_slots.dropped
+        state = self._state
+        return self._dropped + state.episodes.slots.dropped + state.area_slots.dropped + state.spells.slots.dropped
 
     def live_slots(self) -> frozenset[int]:
         """Return every slot number that `restore` still needs."""
-        return frozenset(self._state.live_slots.keys() | self._state.episodes.slots.live | self._state.area_slots.live)
+        state = self._state
+        own = state.live_slots.keys() | state.area_slots.live
+        return frozenset(own | state.episodes.slots.live | state.spells.slots.live)
 
     @classmethod
     def restore(
@@ -129,16 +143,25 @@ class FusionCore:
         came = np.bincount(accepted.stream, minlength=len(state.buffered)).tolist()
         state.buffered = [before + more for before, more in zip(state.buffered, came, strict=True)]
 
-    def _drop_needless(self) -> None:
-        """Sweep if it is due; a slot that one push both writes and drops never leaves it."""
-        before = set(self._state.live_slots)
+    def _drop_needless(self) -> list[OutputRecord]:
+        """Sweep if it is due, and return what that ends; a slot that one push both writes and drops never leaves it."""
+        before, ended = set(self._state.live_slots), []
         if is_sweep_due(self._state):
-            sweep(self._state)
+            ended = sweep(self._state)
             self._journal |= merge_sparse_slots(self._state, self._slots)
         forget_spare_templates(self._state)
         gone = before - self._state.live_slots.keys()
         self._dropped = sorted(gone - self._journal.keys())
         self._journal = {number: slot for number, slot in self._journal.items() if number not in gone}
+        return ended
+
+    def _health(self) -> dict[int, KeptRecord]:
+        """Return what is to be told of sensors, and make room for new ones."""
+        state = self._state
+        told = state.health.tell(max((clock.heard_us for clock in state.areas.clocks.values()), default=0))
+        if state.health.is_full:
+            state.health.forget()
+        return told
 
     def _status(self) -> StatusRecord:
         state = self._state
@@ -161,7 +184,8 @@ class FusionCore:
             },
             totals=state.totals,
             buffered=dict(zip(state.streams, state.buffered, strict=True)),
-            busiest_hz=state.busiest_hz,
+            busiest_hz=state.rates.busiest_hz,
+            rates_hz=state.rates.told(state.areas),
             template_pairs=PairCounts(look_ups.hits, look_ups.misses, look_ups.pairs),
             watermark_us=WatermarkRange(*(int(us) for us in (reached_us.min(), reached_us.max())))
             if len(reached_us)

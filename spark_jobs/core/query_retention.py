@@ -10,8 +10,8 @@ from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array
 from coincide.joins.lateness import late_by_us
 from coincide.joins.retention import ROUNDING_US, reaches_us, set_reaches_us
 from coincide.joins.tuples.set_plan import SetPlan
-from coincide.queries import Query, ReadingsQuery
-from spark_jobs.core.control import ActiveQuery, ActiveReadings
+from coincide.queries import AnyQuery, Query, ReadingsQuery, SpellQuery
+from spark_jobs.core.control import QueryInForce
 from spark_jobs.rows.event_table import EventColumns
 
 
@@ -19,7 +19,7 @@ def needed(
     rows: EventColumns,
     watermark_us: Int64Array,
     streams: Mapping[str, Stream],
-    queries: Iterable[ActiveQuery | ActiveReadings],
+    queries: Iterable[QueryInForce],
 ) -> BoolArray:
     """Whether each row may still match something on time, hold in a window to come, or be remembered by its id.
 
@@ -63,9 +63,11 @@ def horizon_us(query: Query, streams: Mapping[str, Stream]) -> int:
     return max(streams[name].longest_template_us + ROUNDING_US - reach_us[name] for name in query.streams)
 
 
-def _reach_us(query: Query | ReadingsQuery, streams: Mapping[str, Stream]) -> Int64Array:
+def _reach_us(query: AnyQuery, streams: Mapping[str, Stream]) -> Int64Array:
     """How far behind the watermark one query needs rows, by stream code; never nearer than rows are on time."""
     reach, codes = -delays_us(streams), {name: code for code, name in enumerate(streams)}
+    if isinstance(query, SpellQuery):
+        return reach  # what cannot change any more is a row of its own
     if isinstance(query, ReadingsQuery):
         reach[codes[query.stream]] -= query.reach_us
         return reach

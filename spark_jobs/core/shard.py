@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from coincide import Stream
+from spark_jobs.core.area_rates import AreaRates
 from spark_jobs.core.control import Control, QueryInForce
 from spark_jobs.core.limits import Limits
 from spark_jobs.episodes.shard_episodes import Episodes
+from spark_jobs.health.health_table import HealthTable
+from spark_jobs.health.member_errors import MemberErrors
 from spark_jobs.matching.chance_rates import RivalVolumes
 from spark_jobs.matching.finder import Finder
 from spark_jobs.matching.search_work import NO_CLOCK, ClockS
@@ -17,9 +20,10 @@ from spark_jobs.readings.source import Choose
 from spark_jobs.records.status import Totals
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventTable, VerifiedTemplates
-from spark_jobs.rows.rates import Background
 from spark_jobs.rows.stamps import StampTables
 from spark_jobs.saving.area_slots import AreaSlots
+from spark_jobs.spells.shard_spells import ShardSpells
+from spark_jobs.spells.spell_slots import SpellSlots
 
 
 @dataclass
@@ -35,11 +39,14 @@ class ShardState:
     table: EventTable
     finder: Finder
     sliding: SlidingQueries
+    spells: ShardSpells
     control: Control
     episodes: Episodes
     area_slots: AreaSlots
     stream_codes: dict[str, int]
     buffered: list[int]  # rows kept, by stream code: those that the last sweep left and those accepted since
+    health: HealthTable  # saved apart, see `FusionCore.recall`
+    member_errors: MemberErrors
     rivals: RivalVolumes = field(default_factory=RivalVolumes)  # not saved
     totals: Totals = field(default_factory=Totals)
     next_seq: int = 0
@@ -48,16 +55,10 @@ class ShardState:
     live_slots: dict[int, float] = field(default_factory=dict)  # bytes a row of those that a row is in since a sweep
     swept_rows: int = 0  # how many the last sweep left
     swept_areas: int = 0
-    busiest_hz: dict[str, float] = field(default_factory=dict)  # by stream, not saved
+    rates: AreaRates = field(default_factory=AreaRates)  # not saved
+    no_numbers: set[tuple[int, str]] = field(default_factory=set)  # detections of this batch and attributes, not saved
     stopped: Mapping[str, int] = field(default_factory=dict)  # by id: versions to come that pause or remove, not saved
     clock_s: ClockS = NO_CLOCK  # guards searches; no answer that is given depends on it
-
-    def note_rates(self, backgrounds: Iterable[Background | None]) -> None:
-        """Keep the greatest rate of each stream in an area."""
-        names = list(self.streams)
-        for background in backgrounds:
-            for stream, rate_hz in background.rates_hz.items() if background is not None else ():
-                self.busiest_hz[names[stream]] = max(rate_hz, self.busiest_hz.get(names[stream], 0.0))
 
     def is_at_work(self, active: QueryInForce) -> bool:
         """Whether a query may give answers somewhere."""
@@ -68,7 +69,7 @@ class ShardState:
     def empty(cls, streams: Mapping[str, Stream], limits: Limits, shard: int, choose: Choose) -> ShardState:
         """Return the state before the first push; `choose` is that of `SlidingQueries`."""
         codes = {name: code for code, name in enumerate(streams)}
-        areas, templates = Areas(), VerifiedTemplates(limits.max_template_buckets)
+        areas, templates, health = Areas(), VerifiedTemplates(limits.max_template_buckets), HealthTable(len(streams))
         return cls(
             streams=streams,
             limits=limits,
@@ -79,9 +80,12 @@ class ShardState:
             table=EventTable(),
             finder=Finder(codes, areas, templates, limits.max_cached_pairs, limits.max_candidates_per_detection),
             sliding=SlidingQueries(streams, areas, choose),
+            spells=ShardSpells(streams, areas, templates, SpellSlots(limits.max_slot_bytes)),
             control=Control(streams, limits),
             episodes=Episodes(streams, areas),
             area_slots=AreaSlots(areas, list(streams), limits),
             stream_codes=codes,
             buffered=[0] * len(codes),
+            health=health,
+            member_errors=MemberErrors(health, areas, templates, list(streams)),
         )

@@ -9,6 +9,7 @@ from coincide.arrays.kinds import BoolArray
 from coincide.arrays.order import group_starts, stable_order
 from spark_jobs.core.query_retention import late_by_now, needed
 from spark_jobs.core.shard import ShardState
+from spark_jobs.records.kafka_records import OutputRecord
 from spark_jobs.rows.areas import Area, Areas
 from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.saving.journal import SlotWriter
@@ -28,11 +29,12 @@ def is_sweep_due(state: ShardState) -> bool:
     )
 
 
-def sweep(state: ShardState) -> None:
-    """Drop rows, ids, areas, sensors, templates and slots that are not needed any more."""
+def sweep(state: ShardState) -> list[OutputRecord]:
+    """Drop rows, ids, areas, sensors, templates and slots that are not needed any more; return what that ends."""
     evicted, idle = state.totals.evicted, _idle_areas(state)
     keep = _kept_rows(state, idle)
     rows = state.table.columns
+    beyond = rows.where(rows.seq < state.first_seq) if state.totals.evicted > evicted else EventColumns.empty()
     _forget_ids(rows, ~keep | late_by_now(rows, state.areas.watermark.state_us, state.streams), state.areas)
     if not keep.all():
         gone = rows.seq[~keep]
@@ -44,13 +46,17 @@ def sweep(state: ShardState) -> None:
         state.sliding.rebuild(rows, state.control.sliding.values())
     else:
         state.sliding.drop_before_windows(rows, state.control.sliding.values())
+    ended = state.spells.forget(idle) if idle else []
+    ended += state.spells.settle(rows, beyond)
     for area in idle:
         state.areas.forget(area)
     if state.areas.keep_sensors(rows.sensor):
         state.stamps.forget_sensors()
+        state.health.forget_codes()
     state.live_slots = {slot: state.live_slots[slot] for slot in rows.slot[group_starts(rows.slot)].tolist()}
     state.buffered = np.bincount(rows.stream, minlength=len(state.streams)).tolist()
     state.swept_rows, state.swept_areas = len(rows), len(state.areas)
+    return [change.to_record() for change in ended]
 
 
 def forget_spare_templates(state: ShardState) -> None:

@@ -13,8 +13,8 @@ from coincide import ConstraintGraph
 from coincide.arrays.kinds import BoolArray, FloatArray, PositionArray
 from coincide.joins.search.work import blocks
 from coincide.joins.tuples.set_order import ABSENT
-from coincide.offsets.offset_volumes import GraphRows, offset_volumes, volumes_work
 from coincide.queries import Query
+from coincide.thresholds.offset_volumes import GraphRows, offset_volumes, volumes_work
 from spark_jobs.matching.advisory_work import AdvisoryBudget, first_of_each
 from spark_jobs.matching.match_verdicts import alike_tuples
 from spark_jobs.records.match_records import (

@@ -1,11 +1,14 @@
 """What the detections of one stream say of an attribute, by group; and the queries that read them."""
 
-from collections.abc import Hashable
-from typing import TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from msgspec import Raw
 
 from coincide.arrays.kinds import PositionArray
 from coincide.arrays.numbers import is_number
-from coincide.queries.readings_query import SENSOR
+from coincide.queries.reading_fields import SENSOR
 from coincide.sliding.readings import Readings
 from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.attributes import Scalar, as_read, attribute, attributes_of
@@ -13,6 +16,18 @@ from spark_jobs.rows.event_table import EventColumns
 
 T = TypeVar("T", bound=Hashable)
 Key = tuple[bool, Scalar]  # true is not 1, though Python has it so
+
+
+NoNumbers = set[tuple[int, str]]
+"""The sequence number of each row whose value is no number, and the name of the attribute."""
+
+
+class ReadRows(NamedTuple):
+    """The readings among some rows, the position of each, and the positions of rows whose value is no number."""
+
+    readings: Readings
+    at: PositionArray
+    no_number: list[int]
 
 
 class ReadingColumns:
@@ -27,22 +42,33 @@ class ReadingColumns:
         self._group_keys: list[tuple[Key, ...]] = []
         self._value_keys: list[Key] = []
 
-    def read(self, rows: EventColumns, at: PositionArray, areas: Areas) -> Readings:
+    def read(self, rows: EventColumns, at: PositionArray, areas: Areas) -> ReadRows:
         """Return the readings among the rows at these positions."""
-        ts, groups, values, refs = [], [], [], []
+        found, groups, values, refs, no_number = [], [], [], [], []
         for row in at.tolist():
             sensor = areas.sensor_of(rows.sensor[row]).name
-            read = self._read(rows.attributes[row], sensor)
+            content = attributes_of(rows.attributes[row])
+            value = attribute(content, self._value)
+            if self._is_number and not is_number(value):
+                no_number.append(row)
+                continue
+            read = self._read(content, value, sensor)
             if read is not None:
-                ts.append(rows.latest_us[row])
+                found.append(row)
                 groups.append(read[0])
                 values.append(read[1])
                 refs.append((sensor, rows.ids[row], int(rows.received_at_us[row])))
-        return Readings.of(ts, groups, values, refs)
+        where = np.array(found, np.intp)
+        return ReadRows(Readings.of(rows.latest_us[where], groups, values, refs), where, no_number)
 
     def __len__(self) -> int:
         """How many codes there are, of groups and of values."""
         return len(self._groups) + len(self._values)
+
+    def codes_of(self, group: Sequence[Scalar], values: Sequence[Scalar]) -> tuple[int, list[float]]:
+        """Return the code of the group that has these labels, and how values of it stand in the columns."""
+        code = _code(tuple(map(_key, group)), self._groups, self._group_keys)
+        return code, [self._column_value(value) for value in values]
 
     def group(self, code: int) -> dict[str, Scalar]:
         """Return what makes the group of that code."""
@@ -52,15 +78,15 @@ class ReadingColumns:
         """Return the value as it was read; a whole number without a fraction."""
         return as_read(value) if self._is_number else self._value_keys[int(value)][1]
 
-    def _read(self, attributes: bytes, sensor: str) -> tuple[int, float] | None:
-        content = attributes_of(attributes)
-        value = attribute(content, self._value)
+    def _read(self, content: Mapping[str, Raw], value: Any, sensor: str) -> tuple[int, float] | None:
         group = [sensor if name == SENSOR else attribute(content, name) for name in self._by]
         keys = tuple(_key(each) for each in group if isinstance(each, Scalar))
-        if len(keys) < len(group) or not (is_number(value) if self._is_number else isinstance(value, Scalar)):
+        if len(keys) < len(group) or not isinstance(value, Scalar):
             return None
-        code = _code(keys, self._groups, self._group_keys)
-        return code, value if self._is_number else _code(_key(value), self._values, self._value_keys)
+        return _code(keys, self._groups, self._group_keys), self._column_value(value)
+
+    def _column_value(self, value: Any) -> float:
+        return value if self._is_number else _code(_key(value), self._values, self._value_keys)
 
 
 def _code(key: T, codes: dict[T, int], keys: list[T]) -> int:

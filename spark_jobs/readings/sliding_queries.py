@@ -11,6 +11,7 @@ from coincide.joins.lateness import BEFORE_ALL_US
 from coincide.sliding.choice import TYPICAL, SchemeChoice, SlidingCosts, choose_schemes
 from coincide.sliding.rules import RunRule, any_due
 from spark_jobs.core.control import ActiveReadings
+from spark_jobs.readings.reading_columns import NoNumbers
 from spark_jobs.readings.source import Choose, ReadingSource, SourceKey
 from spark_jobs.readings.window_records import AnswerWriter, WindowAnswer
 from spark_jobs.rows.areas import Areas
@@ -39,13 +40,20 @@ class SlidingQueries:
         self._choose = choose
         self._sources: dict[SourceKey, ReadingSource] = {}
 
-    def insert(self, new: EventColumns, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
-        """Take the new rows of a batch; a query that was changed begins with what is kept, the new rows included."""
+    def insert(self, new: EventColumns, kept: EventColumns, queries: Collection[ActiveReadings]) -> NoNumbers:
+        """Take the new rows of a batch; a query that was changed begins with what is kept, the new rows included.
+
+        Return which rows have a value that is no number where one was needed.
+        """
+        refused: NoNumbers = set()
         for key, rules in self._wanted(queries).items():
-            if self._sources[key].has_rules(rules):
-                self._sources[key].take(new)
+            source = self._sources[key]
+            if source.has_rules(rules):
+                source.take(new)
             else:
-                self._sources[key].rebuild(kept, rules)
+                source.rebuild(kept, rules)
+            refused.update((seq, key.value) for seq in source.no_number)
+        return refused
 
     def rebuild(self, kept: EventColumns, queries: Collection[ActiveReadings]) -> None:
         """Hold exactly the readings among the rows that are kept; what was measured stays."""

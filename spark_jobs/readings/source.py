@@ -61,6 +61,7 @@ class ReadingSource:
         self._rules: dict[RunRule, _RuleState] = {}
         self._measured = ArrivalCounts()
         self._was_scanned = False
+        self.no_number: set[int] = set()  # sequence numbers of the rows last taken whose value is no number
         self._columns = self._no_columns()
         self._extents: dict[int, SharedExtents] = {}
 
@@ -127,10 +128,12 @@ class ReadingSource:
         ours = np.flatnonzero((rows.stream == self._stream) & (rows.seq >= self._key.activation_seq))
         ours = ours[np.argsort(rows.area[ours], kind="stable")]
         count = late = 0
+        self.no_number = set()
         for at in np.split(ours, np.flatnonzero(np.diff(rows.area[ours])) + 1):
             if len(at) == 0:
                 continue
-            area, readings = int(rows.area[at[0]]), self._columns.read(rows, at, self._areas)
+            area, (readings, _, no_number) = int(rows.area[at[0]]), self._columns.read(rows, at, self._areas)
+            self.no_number.update(rows.seq[no_number].tolist())
             if area not in self._extents:
                 self._extents[area] = SharedExtents(self._eager())
             count += len(readings)

@@ -28,6 +28,13 @@ class OutputRecord(NamedTuple):
     value: bytes
 
 
+class KeptRecord(NamedTuple):
+    """One record of a compacted topic to be written; no value removes what had the key."""
+
+    key: bytes
+    value: bytes | None
+
+
 @dataclass(frozen=True)
 class Output:
     """What one push gives back, in the order in which it is to be written."""
@@ -36,6 +43,7 @@ class Output:
     matches: list[OutputRecord] = field(default_factory=list)
     episodes: list[OutputRecord] = field(default_factory=list)
     dead_letters: list[OutputRecord] = field(default_factory=list)
+    health: dict[int, KeptRecord] = field(default_factory=dict)  # by the number that each is saved under
 
 
 LONGEST_RECORD_TEXT = 2048  # characters of a record that is no JSON object

@@ -11,6 +11,7 @@ from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArra
 from coincide.joins.lateness import late_by_us
 from spark_jobs.core.query_retention import delays_us
 from spark_jobs.core.shard import ShardState
+from spark_jobs.health.health_table import NOBODY
 from spark_jobs.records.kafka_records import InputRecord, Refusal
 from spark_jobs.rows.areas import Silence
 from spark_jobs.rows.batch_rows import AcceptedBatch, BatchRows, BatchRowsBuilder, count_detections, faults
@@ -81,12 +82,13 @@ class RowAdmission:
     def _accept(self, batch: BatchRows, records: Sequence[InputRecord]) -> AcceptedBatch:
         usable = self._refuse_faulty(batch)
         on_time, watermark_us = self._refuse_late(batch, usable)
-        new, accepted = self._accept_new(batch, on_time, watermark_us)
-        backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
         offset = np.array([record.offset for record in records], np.int64)
+        new, accepted = self._accept_new(batch, on_time, watermark_us, offset)
+        self._note_health(batch, usable, on_time)
+        backgrounds = count_detections(self.state.areas, new, watermark_us[accepted])
         frame = batch.frame[on_time[accepted]]
         clock_s = np.array([self._clock_s.get(each, (0, 0)) for each in range(len(records))], np.int64).reshape(-1, 2)
-        return AcceptedBatch(new, backgrounds, offset[frame], frame, clock_s[frame])
+        return AcceptedBatch(new, backgrounds, new.offset, frame, clock_s[frame])
 
     def _refuse_faulty(self, batch: BatchRows) -> PositionArray:
         refused = faults(batch)
@@ -114,17 +116,35 @@ class RowAdmission:
         self.state.totals.late += int(late.sum())
         return rows[~late], watermark_us[~late]
 
+    def _note_health(self, batch: BatchRows, usable: PositionArray, on_time: PositionArray) -> None:
+        """Count the rows of each sensor and stream, late ones among them; all rows of a stamp came at one time."""
+        state, stamps, size = self.state, batch.stamps, len(batch.stamps.area)
+        came = np.bincount(batch.stamp[usable], minlength=size)
+        late = came - np.bincount(batch.stamp[on_time], minlength=size)
+        received_at_us = np.zeros(size, np.int64)
+        received_at_us[batch.stamp] = batch.received_at_us
+        used = np.flatnonzero(came)
+
+        def name_of(nth: int) -> tuple[str, str, str]:
+            stamp = stamps.stamp(int(used[nth]))
+            return state.areas.area_of(int(stamps.area[used[nth]])).name, stamp.sensor, stamp.stream
+
+        row = state.health.rows(stamps.sensor[used], stamps.stream[used], name_of)
+        used, row = used[row != NOBODY], row[row != NOBODY]
+        state.health.count(row, came[used], late[used], received_at_us[used])
+
     def _accept_new(
-        self, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array
+        self, batch: BatchRows, rows: PositionArray, watermark_us: Int64Array, offset: Int64Array
     ) -> tuple[EventColumns, PositionArray]:
-        """Return the rows whose id is new, and which of `rows` they are."""
+        """Return the rows whose id is new, and which of `rows` they are; `offset` is that of each frame."""
         state, stamp = self.state, batch.stamp[rows]
         batch.stamps.name_sensors(np.flatnonzero(np.bincount(stamp)), state.areas)
         sensor, delays = batch.stamps.sensor[stamp], delays_us(state.streams)
         stands_until_us = batch.latest_us[rows] + delays[batch.stream[rows]]
         arrivals = ArrivedRows(_taken(batch.ids, rows), sensor, watermark_us, stands_until_us)
         first = first_arrivals(arrivals, state.areas, state.table, delays, state.next_seq)
-        new = self._columns(batch, rows[first.accepted], sensor[first.accepted], first.is_remembered)
+        columns = rows[first.accepted], sensor[first.accepted], first.is_remembered
+        new = self._columns(batch, *columns, offset)
         state.table.append(new)
         state.next_seq += len(new)
         state.totals.accepted += len(new)
@@ -133,7 +153,7 @@ class RowAdmission:
         return new, first.accepted
 
     def _columns(
-        self, batch: BatchRows, rows: PositionArray, sensor: CodeArray, is_remembered: BoolArray
+        self, batch: BatchRows, rows: PositionArray, sensor: CodeArray, is_remembered: BoolArray, offset: Int64Array
     ) -> EventColumns:
         return EventColumns(
             ids=_taken(batch.ids, rows),
@@ -142,6 +162,7 @@ class RowAdmission:
             detected_at_us=batch.detected_at_us[rows],
             latest_us=batch.latest_us[rows],
             received_at_us=batch.received_at_us[rows],
+            offset=offset[batch.frame[rows]],
             area=batch.area[rows],
             sensor=sensor,
             template=batch.template[rows],

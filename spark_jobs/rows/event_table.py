@@ -31,6 +31,7 @@ class EventColumns:
     detected_at_us: Int64Array
     latest_us: Int64Array
     received_at_us: Int64Array
+    offset: Int64Array  # of the frame, in its partition
     area: CodeArray
     sensor: CodeArray
     template: CodeArray
@@ -72,7 +73,7 @@ class EventColumns:
 
 
 _ARRAYS = [column.name for column in fields(EventColumns)[2:]]
-_DTYPES = [np.int64] * 4 + [np.int32] * 5 + [np.bool_]
+_DTYPES = [np.int64] * 5 + [np.int32] * 5 + [np.bool_]
 
 
 class EventTable:

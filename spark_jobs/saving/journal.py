@@ -15,7 +15,7 @@ from spark_jobs.rows.areas import Areas
 from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
 from spark_jobs.saving.state_format import FORMAT, decode_state
 
-ROW_BYTES = 3 * 8 + 4 * 2 + 4  # sequence number, two times, four codes, lengths of the two strings
+ROW_BYTES = 4 * 8 + 4 * 2 + 4  # sequence number, two times, offset, four codes, lengths of the two strings
 
 
 class Slot(Struct, array_like=True, frozen=True):
@@ -30,6 +30,7 @@ class Slot(Struct, array_like=True, frozen=True):
     seq: bytes
     detected_at_us: bytes
     received_at_us: bytes
+    offset: bytes
     sensor: bytes
     template: bytes
     stream: bytes
@@ -88,6 +89,7 @@ class SlotWriter:
             seq=rows.seq[part].astype("<i8").tobytes(),
             detected_at_us=rows.detected_at_us[part].astype("<i8").tobytes(),
             received_at_us=rows.received_at_us[part].astype("<i8").tobytes(),
+            offset=rows.offset[part].astype("<i8").tobytes(),
             sensor=sensor.tobytes(),
             template=template.tobytes(),
             stream=stream.tobytes(),

@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 from coincide import Stream
 from coincide.queries import query_from_json
-from spark_jobs.core.control import ActiveQuery, ActiveReadings, in_force
+from spark_jobs.core.control import QueryInForce, in_force
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
 from spark_jobs.episodes.episode_slots import EpisodeSlot
@@ -18,6 +18,7 @@ from spark_jobs.rows.event_table import EventColumns
 from spark_jobs.saving.area_slots import AreaSlot
 from spark_jobs.saving.journal import Slot
 from spark_jobs.saving.state_format import FORMAT, Header, SavedQuery, StateError, number_of
+from spark_jobs.spells.spell_slots import SpellSlot
 
 
 def header_of(state: ShardState) -> Header:
@@ -40,12 +41,14 @@ def header_of(state: ShardState) -> Header:
         removed=state.control.removed,
         next_area_slot=state.area_slots.next,
         area_slots=sorted(state.area_slots.live),
+        next_spell_slot=state.spells.slots.next,
+        spell_slots=sorted(state.spells.slots.live),
         quiet_us=state.limits.quiet_us,
         clocks=state.areas.clocks,
     )
 
 
-def _saved_query(active: ActiveQuery | ActiveReadings) -> SavedQuery:
+def _saved_query(active: QueryInForce) -> SavedQuery:
     _, *names = SavedQuery.__struct_fields__
     return SavedQuery(json.encode(active.query.to_json()), *(getattr(active, name) for name in names))
 
@@ -81,6 +84,9 @@ def restored_state(
     state.episodes.slots.next = header.next_episode_slot
     episodes = [EpisodeSlot.decode(slot) for slot in _needed(contents, header.episode_slots)]
     state.episodes.restore(state.control.active.values(), episodes)
+    state.spells.slots.next = header.next_spell_slot
+    spells = [SpellSlot.decode(slot) for slot in _needed(contents, header.spell_slots)]
+    state.spells.restore(state.control.spells.values(), spells, state.table.columns)
     return state
 
 
@@ -137,6 +143,7 @@ def _rows_of(state: ShardState, slot: Slot) -> EventColumns:
         detected_at_us=detected_at_us,
         latest_us=detected_at_us + state.templates.latest_us[templates],
         received_at_us=np.frombuffer(slot.received_at_us, "<i8").astype(np.int64),
+        offset=np.frombuffer(slot.offset, "<i8").astype(np.int64),
         area=np.array([known.code if known else -1 for known in areas], np.int32)[area],
         sensor=np.array(sensors, np.int32)[sensor],
         template=templates,

@@ -12,7 +12,7 @@ from spark_jobs.core.control import SecondCount
 from spark_jobs.records.status import Suspension, Totals
 from spark_jobs.rows.areas import PartitionClock
 
-FORMAT = 8  # raise it with every change of Header, Slot or what they hold
+FORMAT = 9  # raise it with every change of Header, Slot or what they hold
 
 T = TypeVar("T")
 
@@ -64,10 +64,11 @@ class SavedQuery(Struct, array_like=True, frozen=True):
     episodes: int
     suspensions: dict[str, Suspension]
     match_counts: dict[str, SecondCount]
+    earlier_limits: dict[int, dict[str, float]]
 
 
 class Header(Struct, array_like=True, frozen=True):
-    """Everything of `ShardState` but rows, areas and episodes, which have slots."""
+    """Everything of `ShardState` but rows, areas, episodes and spells, which have slots."""
 
     format: int
     shard: int
@@ -86,6 +87,8 @@ class Header(Struct, array_like=True, frozen=True):
     removed: dict[str, int]
     next_area_slot: int
     area_slots: list[int]
+    next_spell_slot: int
+    spell_slots: list[int]
     quiet_us: int | None  # that moved the watermarks
     clocks: dict[int, PartitionClock]
 

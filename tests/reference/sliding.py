@@ -39,7 +39,7 @@ class Reading(NamedTuple):
     received_at_us: int
 
 
-class Spell(NamedTuple):
+class WindowRun(NamedTuple):
     """A run inside a window, in units."""
 
     group: Group
@@ -104,11 +104,11 @@ class SlowReadingsQuery:
             return isinstance(value, int | float) and not isinstance(value, bool)
         return isinstance(value, str | int | float)
 
-    def _spells(self, readings: dict[Group, list[Reading]], end: int) -> Iterator[Spell]:
+    def _spells(self, readings: dict[Group, list[Reading]], end: int) -> Iterator[WindowRun]:
         for group, listed in readings.items():
             by_instant = {reading.ts: reading for reading in sorted(listed, reverse=True) if reading.ts < end}
             counted = sorted(by_instant.values())
-            spell: Spell | None = None
+            spell: WindowRun | None = None
             previous: Reading | None = None
             for instant in range(end - self.time, end):
                 reading = self._held(counted, instant)
@@ -117,7 +117,7 @@ class SlowReadingsQuery:
                     spell = None
                 if reading is not None:
                     start = instant if spell is None else spell.start
-                    spell = Spell(group, start, instant + 1, tuple(counted))
+                    spell = WindowRun(group, start, instant + 1, tuple(counted))
                 previous = reading
             if spell is not None:
                 yield spell
@@ -152,7 +152,7 @@ class SlowReadingsQuery:
         width = self.equivalence["quantised"]
         return float(step(value, width) * decimal(width))
 
-    def _chosen(self, spells: list[Spell]) -> Iterator[tuple[Spell, ...]]:
+    def _chosen(self, spells: list[WindowRun]) -> Iterator[tuple[WindowRun, ...]]:
         if "longest" in self.json:
             for group in {spell.group for spell in spells}:
                 of_group = [spell for spell in spells if spell.group == group]
@@ -162,7 +162,7 @@ class SlowReadingsQuery:
         else:
             yield from (pair for pair in combinations(spells, 2) if self._is_similar(*pair))
 
-    def _is_similar(self, one: Spell, other: Spell) -> bool:
+    def _is_similar(self, one: WindowRun, other: WindowRun) -> bool:
         start, stop = max(one.start, other.start), min(one.end, other.end)
         if one.group == other.group or stop - start < _units(self.json["join"]["lasting_s"]):
             return False

@@ -329,7 +329,7 @@ def test_an_area_whose_partition_is_read_later_is_not_idle() -> None:
 
 
 def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
-    none = ("heartbeats", "late", "conflicts", "malformed", "evicted", "episodes")
+    none = ("heartbeats", "late", "conflicts", "malformed", "no_number", "evicted", "episodes")
     once = ("frames", "duplicates", "matches")
     output = with_query().push([frame(0, [P, S, S])])
     assert output.status.key == b"shard-0"
@@ -340,6 +340,7 @@ def test_the_status_record_has_absolute_totals_and_no_clock() -> None:
         "totals": {**dict.fromkeys(none, 0), **dict.fromkeys(once, 1), "detections": 3, "accepted": 2},
         "template_pairs": {"hits": 0, "misses": 0, "kept": 0},  # the match is certain
         "busiest_hz": {},
+        "rates_hz": {"areas": {}, "elsewhere": {}},
     }
     assert status(started().push([]))["watermark_us"] == {"least": None, "greatest": None}
 

@@ -12,6 +12,7 @@ from coincide import Histogram
 from coincide.joins.search.search import Search
 from deploy.local.machine import ROOT
 from services.alerting.queries import judgement
+from spark_jobs.core import area_rates
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
@@ -148,12 +149,23 @@ def test_what_a_query_costs_is_told() -> None:
     assert all(each["seconds"] >= 3 for each in work.values())
 
 
-def test_the_rates_of_the_busiest_area_are_told() -> None:
+def test_the_rates_of_areas_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     core = started(put(0, query_json()))
     for minute in range(4):
         seen = [Row(f"p{minute}-{nth}", 960 + 60 * minute + nth, stream="ps"[nth % 3 == 0]) for nth in range(30)]
         output = core.push([frame(2 * minute, seen), frame(2 * minute + 1, seen[:6], "hill", 3)])
     assert status(output)["busiest_hz"] == pytest.approx({"p": 20 / 60, "s": 10 / 60})
+    bay, hill = {"p": 20 / 60, "s": 10 / 60}, {"p": 4 / 60, "s": 2 / 60}
+    assert status(output)["rates_hz"]["elsewhere"] == {}
+    assert status(output)["rates_hz"]["areas"] == {
+        "bay": pytest.approx(bay, rel=1e-5),
+        "hill": pytest.approx(hill, rel=1e-5),
+    }
+    monkeypatch.setattr(area_rates, "MOST_AREAS", 1)
+    output = core.push([frame(8, [Row("p9", 1300)]), frame(9, [Row("p9", 1300)], "hill", 3)])
+    rates = status(output)["rates_hz"]
+    assert list(rates["areas"]) == ["bay"]
+    assert rates["elsewhere"].keys() == hill.keys()
 
 
 def test_the_limits_that_alerting_judges_by_are_those_of_fusion() -> None:

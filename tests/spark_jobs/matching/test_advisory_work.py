@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram
-from coincide.offsets.offset_volumes import GraphRows, volumes_work
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds.offset_volumes import GraphRows, volumes_work
 from spark_jobs.core.limits import Limits
 from spark_jobs.matching import chance_rates, pair_verdicts
 from spark_jobs.matching.advisory_work import AdvisoryBudget, occurred_work

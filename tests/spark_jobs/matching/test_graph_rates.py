@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Histogram, Stream
-from coincide.offsets.offset_volumes import GraphRows, volumes_work
+from coincide.thresholds.offset_volumes import GraphRows, volumes_work
 from spark_jobs.core.limits import Limits
 from spark_jobs.matching import chance_rates
 from spark_jobs.records.kafka_records import InputRecord

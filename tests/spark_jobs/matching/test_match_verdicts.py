@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from coincide import ConstraintGraph, Histogram, Window, chance_rate
-from coincide.offsets import SensorRate
-from coincide.offsets.chance import offset_lengths_s
-from coincide.offsets.offset_volumes import GraphRows
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds import SensorRate
+from coincide.thresholds.chance import offset_lengths_s
+from coincide.thresholds.offset_volumes import GraphRows
 from spark_jobs.matching.chance_rates import RivalVolumes, levels
 from spark_jobs.records.kafka_records import InputRecord
 from tests.reference.fused import assert_occurred

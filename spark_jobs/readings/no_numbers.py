@@ -1,0 +1,28 @@
+"""Letters about detections whose value is no number, where a query over readings needs one."""
+
+from collections.abc import Iterator
+
+from msgspec import Raw, json
+
+from spark_jobs.core.shard import ShardState
+from spark_jobs.records.kafka_records import Refusal
+from spark_jobs.rows.attributes import attributes_of
+from spark_jobs.rows.elements import refused_row
+from spark_jobs.rows.event_table import EventColumns
+from spark_jobs.rows.fields import NULL, shown
+from spark_jobs.rows.stamps import Stamp
+
+
+def no_number_letters(state: ShardState, new: EventColumns) -> Iterator[Refusal]:
+    """Yield a letter for each of the `new` rows and attributes that are refused; the row itself stays accepted."""
+    begin = state.next_seq - len(new)
+    for seq, name in sorted(each for each in state.no_numbers if each[0] >= begin):
+        state.totals.no_number += 1
+        row = seq - begin
+        written = attributes_of(new.attributes[row]).get(name.removeprefix("attributes."), NULL)
+        detail = f"{name} is {shown(written)}: a query over readings needs a number"
+        sensor, stream = state.areas.sensor_of(new.sensor[row]).name, list(state.streams)[new.stream[row]]
+        stamp = Stamp(sensor=sensor, stream=stream, template=state.templates.histogram(new.template[row]).id)
+        shown_row = Raw(json.encode(new.ids[row])), Raw(b"%d" % new.detected_at_us[row]), Raw(new.attributes[row])
+        area, received_at_us = state.areas.area_of(new.area[row]).name, int(new.received_at_us[row])
+        yield refused_row("no_number", detail, area, received_at_us, stamp, shown_row)

@@ -1,0 +1,107 @@
+"""ShardSpells: the spells of all queries of a shard, and how each batch changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from coincide import Stream
+from coincide.arrays.kinds import Int64Array
+from coincide.joins.lateness import BEFORE_ALL_US
+from spark_jobs.core.control import ActiveSpells
+from spark_jobs.readings.reading_columns import NoNumbers
+from spark_jobs.rows.areas import Area, Areas
+from spark_jobs.rows.event_table import EventColumns, VerifiedTemplates
+from spark_jobs.spells.held_readings import HeldReadings
+from spark_jobs.spells.live_spell import Entry, SpellChange
+from spark_jobs.spells.query_spells import QuerySpells
+from spark_jobs.spells.spell_slots import SpellSlot, SpellSlots
+
+
+class ShardSpells:
+    """Spells by query; pure: nothing here reads a clock, and batches change nothing."""
+
+    def __init__(
+        self, streams: Mapping[str, Stream], areas: Areas, templates: VerifiedTemplates, slots: SpellSlots
+    ) -> None:
+        self._streams = streams
+        self._codes = {name: code for code, name in enumerate(streams)}
+        self._areas = areas
+        self._templates = templates
+        self.slots = slots
+        self._by_query: dict[str, QuerySpells] = {}
+
+    def begin(self, queries: Collection[ActiveSpells]) -> list[SpellChange]:
+        """Begin a batch with the queries in force; return the spells of those that do not go on, which are final.
+
+        Those of a query that is paused or suspended do not.
+        """
+        self.slots.begin()
+        wanted = {active.query.id: active for active in queries if not (active.paused or active.is_suspended)}
+        entries: list[Entry] = []
+        for id_, known in list(self._by_query.items()):
+            if id_ not in wanted or not known.goes_on_with(wanted[id_]):
+                entries += self._by_query.pop(id_).ended()
+                self.slots.write(id_, [])
+        for id_, active in wanted.items():
+            if id_ not in self._by_query:
+                self._by_query[id_] = self._begun(active)
+            self._by_query[id_].active = active
+        return _in_order(entries)
+
+    def insert(self, new: EventColumns) -> NoNumbers:
+        """Take the new rows of a batch; return which have a value that is no number where one was needed."""
+        refused: NoNumbers = set()
+        for each in self._by_query.values():
+            refused.update((seq, each.active.query.value) for seq in new.seq[each.insert(new)].tolist())
+        return refused
+
+    def changes(self, id_: str, before_us: Int64Array) -> list[SpellChange]:
+        """Return what has changed of a query's spells since the watermarks were `before_us`, by group and start."""
+        known, now_us = self._by_query.get(id_), self._areas.watermark.state_us
+        if known is None:
+            return []
+        before_us = np.append(before_us, np.full(len(now_us) - len(before_us), BEFORE_ALL_US))
+        return _in_order(known.changes(before_us, now_us))
+
+    def settle(self, kept: EventColumns, evicted: EventColumns) -> list[SpellChange]:
+        """Keep one row for the readings that nothing can change any more, and for those that have to go.
+
+        Return as final what is not known any more because of these.
+        """
+        now_us, entries = self._areas.watermark.state_us, list[Entry]()
+        for id_, known in self._by_query.items():
+            evicted_us = np.full(len(now_us), BEFORE_ALL_US)
+            gone = evicted.stream == self._codes[known.active.query.stream]
+            np.maximum.at(evicted_us, evicted.area[gone], evicted.latest_us[gone])
+            entries += known.settle(now_us, evicted_us)
+            self.slots.write(id_, known.held.saved())
+            known.active.forget_limits(int(kept.seq[0]) if len(kept) else None)
+            if known.held.has_spare_codes:
+                known.rebuild(known.held.saved(), kept, now_us)
+        return _in_order(entries)
+
+    def forget(self, areas: Sequence[Area]) -> list[SpellChange]:
+        """Drop what came from areas that are to be forgotten; return their spells as final."""
+        codes = [area.code for area in areas]
+        entries = [entry for known in self._by_query.values() for entry in known.forget(codes)]
+        for id_, known in self._by_query.items():
+            self.slots.write(id_, known.held.saved())
+        return _in_order(entries)
+
+    def restore(self, queries: Collection[ActiveSpells], slots: Sequence[SpellSlot], kept: EventColumns) -> None:
+        """Go on from the slots and the rows that are kept, where these queries were in force."""
+        self.slots.restore(slots)
+        self.begin(queries)
+        for id_, known in self._by_query.items():
+            known.rebuild(self.slots.settled(id_), kept, self._areas.watermark.state_us)
+
+    def _begun(self, active: ActiveSpells) -> QuerySpells:
+        stream = active.query.stream
+        held = HeldReadings(active.query, self._codes[stream], self._areas, self._templates)
+        return QuerySpells(active, held, self._streams[stream].max_delay_us)
+
+
+def _in_order(entries: Iterable[Entry]) -> list[SpellChange]:
+    return [record for *_, record in sorted(entries, key=lambda entry: entry[:-1])]
