@@ -15,6 +15,7 @@ import numpy as np
 
 from coincide.arrays.kinds import BoolArray, FloatArray, PositionArray
 from coincide.chunks.reach import graph_reach_us
+from coincide.chunks.time_cells import Sight
 from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import SensorRule, checked_sensor_rule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
@@ -27,7 +28,7 @@ from coincide.joins.tuples.tuple_join import window_join
 from coincide.templates.histogram import Histogram
 
 
-class Members(NamedTuple):
+class TupleRows(NamedTuple):
     """Some tuples: for each role the rows of its side, -1 where the role is absent; and how probable each tuple is."""
 
     rows: Sequence[PositionArray]
@@ -49,10 +50,17 @@ class ChunkedQuery(Protocol):
     def looks_back(self) -> bool:
         """Whether events before a chunk decide about its tuples."""
 
+    def sight(self, side: int, /) -> Sight:
+        """Return which rows of a side beyond its own a cell of time has to see."""
+
+    @property
+    def sensors(self) -> SensorRule:
+        """Which sensors two members may come from."""
+
     def reach_us(self, templates: Sequence[Sequence[Histogram]]) -> int:
         """Return the most that two members lie apart, for the templates of each side."""
 
-    def blocks(self, sides: Sequence[Detections]) -> Iterator[Members]:
+    def blocks(self, sides: Sequence[Detections]) -> Iterator[TupleRows]:
         """Yield all tuples of these rows."""
 
 
@@ -81,12 +89,17 @@ class PairQuery:
         graph = ConstraintGraph.binary("a", "b", self.window, self.threshold)
         return graph_reach_us(graph, None, {"a": templates[0], "b": templates[-1]})
 
-    def blocks(self, sides: Sequence[Detections]) -> Iterator[Members]:
+    def sight(self, side: int) -> Sight:
+        """Return what a cell sees: of two streams rows of `b` around it, and no `a` that it does not own."""
+        is_b = side == 1
+        return Sight(before=is_b, after=is_b or self.is_self_join)
+
+    def blocks(self, sides: Sequence[Detections]) -> Iterator[TupleRows]:
         """Yield the pairs in the order of the left row's area and time."""
         a, b = sides[0], None if self.is_self_join else sides[1]
         join = BatchJoin.of(a, b, self.window, self.threshold, self.sensors)
         for left, right in join.blocks():
-            yield Members((left, right), partial(_probability, join.pairs(left, right)))
+            yield TupleRows((left, right), partial(_probability, join.pairs(left, right)))
 
 
 @dataclass(frozen=True)
@@ -123,7 +136,11 @@ class TupleQuery:
         of_role = {role: templates[side] for role, side in self.sides.items()}
         return graph_reach_us(self.graph, self.threshold, of_role, self.at_least)
 
-    def blocks(self, sides: Sequence[Detections]) -> Iterator[Members]:
+    def sight(self, _: int) -> Sight:
+        """Return what a cell sees of any side."""
+        return Sight(before=self.looks_back, after=True)
+
+    def blocks(self, sides: Sequence[Detections]) -> Iterator[TupleRows]:
         """Yield the tuples in any order."""
         batches = {role: sides[side] for role, side in self.sides.items()}
         if self.at_least is not None:
@@ -134,22 +151,23 @@ class TupleQuery:
                 sensors=self.sensors,
                 at_least=self.at_least,
             )
-            yield Members(list(sets.members.T), partial(_probability, sets))
+            yield TupleRows(list(sets.members.T), partial(_probability, sets))
             return
         join = BatchTuples.of(batches, self.graph, None, self.threshold, self.sensors)
         for block in join.blocks(None):
-            yield Members(list(block.members.T), partial(_probability, join.tuples(block.members)))
+            yield TupleRows(list(block.members.T), partial(_probability, join.tuples(block.members)))
 
 
-def owned_tuples(query: ChunkedQuery, sides: Sequence[Detections], owned: Sequence[BoolArray]) -> Iterator[Members]:
+def owned_tuples(query: ChunkedQuery, sides: Sequence[Detections], owned: Sequence[BoolArray]) -> Iterator[TupleRows]:
     """Yield the tuples whose earliest member is `owned`, a mask for each side; the others are other chunks' answers.
 
     The rows of a side have the number of their chunk as their area. A row that several chunks need is there once for
     each of them.
     """
-    is_all = [bool(mask.all()) for mask in owned]
+    is_all = [bool(owned[side].all()) for side in query.side_of_role]
+    is_owned = all(is_all) if query.looks_back else any(is_all)
     for block in query.blocks(sides):
-        if all(is_all[side] for side in query.side_of_role):
+        if is_owned:
             yield block
             continue
         kept = _is_owned(query, sides, owned, block.rows)
@@ -157,7 +175,7 @@ def owned_tuples(query: ChunkedQuery, sides: Sequence[Detections], owned: Sequen
             yield block
         elif kept.any():
             rows = [column[kept] for column in block.rows]
-            yield Members(rows, partial(_some, block.probability, kept))
+            yield TupleRows(rows, partial(_some, block.probability, kept))
 
 
 def _is_owned(
@@ -166,7 +184,7 @@ def _is_owned(
     """Whether the earliest member of each tuple is owned.
 
     Rows that a chunk only sees lie behind those that it owns, unless it looks back. So in a tuple with an owned member
-    the earliest one is owned.
+    the earliest one is owned. (Pairs of two streams belong to the cell of their `a`, of which a cell sees no other.)
     """
     members = list(zip(rows, query.side_of_role, strict=True))
     if not query.looks_back:

@@ -12,15 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.arrays.kinds import BoolArray, Int64Array
-from coincide.arrays.order import stable_order_by
+from coincide.arrays.kinds import Int64Array
+from coincide.arrays.order import group_starts, stable_order_by
 
 ONE_CELL = 62  # so many bits hold the time from the first row of an area to its last
 CELL_BITS = 36  # the number of a cell has at most so many bits; the code of an area stands before them
 CELLS_A_CHUNK = 16
 FINER_BITS = 8
 MOST_CELLS = 1 << 20  # of one area, those without rows not counted
-BEGINNING_US, END_US = -(1 << 62), 1 << 62
 
 
 class AreaCounts(NamedTuple):
@@ -44,14 +43,14 @@ CountCells = Callable[[Int64Array, Int64Array], CellCounts]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class AreaCells:
     """How time is counted: the cell of a row is ``(time - first_us) >> level``, both of its area; int64 (areas,)."""
 
     first_us: Int64Array
     level: Int64Array
 
     @classmethod
-    def of(cls, counts: AreaCounts, chunk_rows: int) -> Cells:
+    def of(cls, counts: AreaCounts, chunk_rows: int) -> AreaCells:
         """Give areas that are more than a chunk some cells for each chunk, and all others one cell."""
         length_us = (counts.last_us - counts.first_us + 1) / CELLS_A_CHUNK / np.maximum(counts.rows / chunk_rows, 1)
         level = np.floor(np.log2(np.maximum(length_us, 1))).astype(np.int64)
@@ -70,43 +69,28 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """The chunks, and which rows each of them sees.
+    """The chunks, and which rows each of them has.
 
     Attributes
     ----------
-    cells : Cells
-    first_us, end_us : ndarray of int64, shape (chunks,)
-        A chunk owns the rows of its area from the first of these times up to, not including, the other.
+    cells : AreaCells
     task : ndarray of int64, shape (chunks,)
         Which task works on it; a task has as many small chunks as fill a large one.
     tasks : int
-    seen_area, seen_cell, seen_by : ndarray of int64, shape (n,)
-        The rows of this cell are seen by this chunk.
-    most_rows : int
-        Rows of the task that sees most of them.
+    area, cell, chunk : ndarray of int64, shape (n,)
+        The rows of this cell of this area are the chunk's.
     """
 
-    cells: Cells
-    first_us: Int64Array
-    end_us: Int64Array
+    cells: AreaCells
     task: Int64Array
     tasks: int
-    seen_area: Int64Array
-    seen_cell: Int64Array
-    seen_by: Int64Array
-    most_rows: int
-
-    def owns(self, chunk: Int64Array, time_us: Int64Array) -> BoolArray:
-        """Whether each row, of the area of its chunk, is the chunk's own."""
-        owned: BoolArray = (time_us >= self.first_us[chunk]) & (time_us < self.end_us[chunk])
-        return owned
+    area: Int64Array
+    cell: Int64Array
+    chunk: Int64Array
 
 
-def cut(counts: AreaCounts, count_cells: CountCells, reach_us: int, chunk_rows: int, *, looks_back: bool) -> Chunks:
-    """Cut all areas into chunks of about so many rows, each of which sees `reach_us` beyond its end.
-
-    A chunk is longer where the rows in reach are more than its own, so no row is seen by more than a few chunks. With
-    `looks_back` chunks see as far before their beginning.
+def cut(counts: AreaCounts, count_cells: CountCells, chunk_rows: int) -> Chunks:
+    """Cut all areas into chunks of about so many rows.
 
     Examples
     --------
@@ -116,11 +100,11 @@ def cut(counts: AreaCounts, count_cells: CountCells, reach_us: int, chunk_rows: 
     >>> def count_cells(areas, levels):
     ...     cell, rows = np.unique(np.arange(0, 4_000_000, 1000) >> levels[0], return_counts=True)
     ...     return CellCounts(np.full(len(cell), areas[0]), cell, rows)
-    >>> chunks = cut(counts, count_cells, reach_us=5000, chunk_rows=1000, looks_back=False)
-    >>> chunks.end_us[1:-1].tolist(), chunks.tasks
-    ([1015808, 2031616, 3047424], 4)
+    >>> chunks = cut(counts, count_cells, chunk_rows=1000)
+    >>> chunks.task.tolist(), chunks.tasks
+    ([0, 0, 1, 2, 3], 4)
     """
-    cells = Cells.of(counts, chunk_rows)
+    cells = AreaCells.of(counts, chunk_rows)
     large = np.flatnonzero(cells.level < ONE_CELL)
     counted, waiting = CellCounts(*np.empty((3, 0), np.int64)), large
     while len(waiting):
@@ -131,73 +115,34 @@ def cut(counts: AreaCounts, count_cells: CountCells, reach_us: int, chunk_rows: 
         level = cells.level.copy()
         level[waiting] = np.maximum(level[waiting] - FINER_BITS, 0)
         cells = replace(cells, level=level)
-    return _chunks(counts, cells, counted, reach_us, chunk_rows, looks_back=looks_back)
+    return _chunks(counts, cells, counted, chunk_rows)
 
 
-class _Stretches(NamedTuple):
-    """Chunks of one area: their cells first : end among those that have rows, and those that they see."""
-
-    first: Int64Array
-    end: Int64Array
-    seen_first: Int64Array
-    seen_end: Int64Array
-
-
-def _chunks(
-    counts: AreaCounts, cells: Cells, counted: CellCounts, reach_us: int, chunk_rows: int, *, looks_back: bool
-) -> Chunks:
+def _chunks(counts: AreaCounts, cells: AreaCells, counted: CellCounts, chunk_rows: int) -> Chunks:
+    """Make a chunk of each small area, and of neighbouring cells of a large one that have so many rows together."""
     small = np.flatnonzero(cells.level == ONE_CELL)
-    first_us, end_us = [np.full(len(small), BEGINNING_US)], [np.full(len(small), END_US)]
-    rows, seen = [counts.rows[small]], [np.array([small, np.zeros_like(small), np.arange(len(small))])]
     order = stable_order_by(counted.area, counted.cell)
-    area, cell, of_cell = (column[order] for column in counted)
-    chunks = len(small)
-    for code in np.unique(area).tolist():
-        part = slice(*np.searchsorted(area, [code, code + 1]))
-        begin_us = counts.first_us[code] + (cell[part] << cells.level[code])
-        cumulated = np.append(0, np.cumsum(of_cell[part]))
-        stretches = _stretches(begin_us, cumulated, 1 << int(cells.level[code]), reach_us, chunk_rows, looks_back)
-        borders_us = begin_us[stretches.first[1:]]
-        first_us.append(np.append(BEGINNING_US, borders_us))
-        end_us.append(np.append(borders_us, END_US))
-        rows.append(cumulated[stretches.seen_end] - cumulated[stretches.seen_first])
-        width = stretches.seen_end - stretches.seen_first
-        nth = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
-        at = np.repeat(stretches.seen_first, width) + nth
-        by = chunks + np.repeat(np.arange(len(width)), width)
-        seen.append(np.array([np.full(len(at), code), cell[part][at], by]))
-        chunks += len(width)
-    task, most_rows = _tasks(np.concatenate(rows), chunk_rows)
-    tasks = int(task.max(initial=-1)) + 1
-    seen_area, seen_cell, seen_by = np.hstack(seen)
-    borders = np.concatenate(first_us), np.concatenate(end_us)
-    return Chunks(cells, *borders, task, tasks, seen_area, seen_cell, seen_by, most_rows)
-
-
-def _stretches(
-    begin_us: Int64Array, cumulated: Int64Array, cell_us: int, reach_us: int, chunk_rows: int, looks_back: bool
-) -> _Stretches:
-    """Go through the cells of one area; a chunk ends where it has enough rows, and as many as it sees beyond them."""
-    found, first, cells = [], 0, len(begin_us)
-    while first < cells:
-        needed = chunk_rows
-        while True:
-            end = min(int(np.searchsorted(cumulated, cumulated[first] + needed)), cells)
-            seen_end = int(np.searchsorted(begin_us, begin_us[end - 1] + cell_us + reach_us))
-            beyond = int(cumulated[seen_end] - cumulated[end])
-            if beyond <= needed or end == cells:
-                break
-            needed = beyond
-        seen_first = first
-        if looks_back:
-            seen_first = int(np.searchsorted(begin_us, begin_us[first] - reach_us - cell_us, side="right"))
-        found.append((first, end, seen_first, max(end, seen_end)))
-        first = end
-    return _Stretches(*np.array(found, np.int64).T)
-
-
-def _tasks(rows: Int64Array, chunk_rows: int) -> tuple[Int64Array, int]:
-    """Give chunks to tasks in their order; return the task of each, and the rows of the task that has most."""
+    area, cell, rows = (column[order] for column in counted)
+    first = group_starts(area) if len(area) else np.empty(0, np.intp)
     before = np.cumsum(rows) - rows
-    _, task = np.unique(before // max(chunk_rows, 1), return_inverse=True)
-    return task.astype(np.int64), int(np.bincount(task, rows).max(initial=0))
+    into_area = before - np.repeat(before[first], np.diff(np.append(first, len(area))))
+    nth = into_area // max(chunk_rows, 1)
+    begins = np.append(True, (np.diff(area) != 0) | (np.diff(nth) != 0))[: len(area)]
+    chunk = len(small) + np.cumsum(begins) - 1
+    rows_of = np.concatenate([counts.rows[small], np.bincount(chunk, rows).astype(np.int64)[len(small) :]])
+    task = _tasks(rows_of, chunk_rows)
+    return Chunks(
+        cells,
+        task,
+        int(task.max(initial=-1)) + 1,
+        np.append(small, area),
+        np.append(np.zeros_like(small), cell),
+        np.append(np.arange(len(small)), chunk),
+    )
+
+
+def _tasks(rows: Int64Array, chunk_rows: int) -> Int64Array:
+    """Give chunks to tasks in their order; return the task of each."""
+    before = np.cumsum(rows) - rows
+    task: Int64Array = np.unique(before // max(chunk_rows, 1), return_inverse=True)[1]
+    return task

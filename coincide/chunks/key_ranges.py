@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
-from coincide.chunks.cutting import BEGINNING_US, END_US
+BEGINNING_US, END_US = -(1 << 62), 1 << 62
 
 
 class Key(NamedTuple):
@@ -121,7 +121,9 @@ def _in_time(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
 
 
 def _borders(groups: Sequence[RowGroup], reach_us: int, task_rows: int) -> list[Key]:
-    """Return the first key of each task."""
+    """Return the first key of each task; tasks are alike, and have no more rows than these, about."""
+    total = sum(group.rows for group in groups)
+    task_rows = -(-total // -(-total // max(task_rows, 1)))
     least = min(group.first_area for group in groups)
     borders, rows = [Key(least, BEGINNING_US)], 0
     last_area = {(group.file, group.number): group.last_area for group in groups}

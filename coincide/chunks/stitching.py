@@ -23,7 +23,7 @@ from coincide.coalescing.spans import Spans
 
 
 @dataclass(frozen=True, eq=False)
-class RunParts:
+class ChunkRuns:
     """Runs of one chunk, or of many one behind the other in any order; columns of shape (n,).
 
     `runs` have ids as `first` and `last`, and the value of their first row. Of their last row there are the value, the
@@ -37,7 +37,7 @@ class RunParts:
 
 
 @dataclass(frozen=True)
-class Coalescing:
+class ChunkCoalescing:
     """How facts are coalesced, or readings: see `coincide.coalesce` and `coincide.coalesce_readings`."""
 
     equivalence: Equivalence
@@ -53,7 +53,7 @@ class Coalescing:
         chunk: Int64Array,
         ids: LabelArray,
         value: npt.NDArray[Any] | None,
-    ) -> RunParts:
+    ) -> ChunkRuns:
         """Coalesce the rows of some chunks, each for itself; rows that start together are taken by id."""
         order = np.lexsort((ids, start_us))
         start_us, chunk, ids, group = start_us[order], chunk[order], ids[order], group[order]
@@ -66,9 +66,9 @@ class Coalescing:
             runs = coalesce(start_us, ends, both, value, self.equivalence, self.gap_us)
         first, last = runs.first, runs.last
         named = replace(runs, group=group[first], first=ids[first], last=ids[last])
-        return RunParts(named, None if value is None else value[last], start_us[last], ends[last])
+        return ChunkRuns(named, None if value is None else value[last], start_us[last], ends[last])
 
-    def stitched(self, parts: RunParts) -> Runs:
+    def stitched(self, parts: ChunkRuns) -> Runs:
         """Unite the parts of whole groups: runs by group, then start."""
         order = np.lexsort((parts.runs.first, parts.runs.start_us))
         runs = parts.runs.take(order)

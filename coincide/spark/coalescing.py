@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, DataType, LongType, StructField, StructType
 
 from coincide.arrays.kinds import Int64Array, PositionArray
-from coincide.chunks.stitching import Coalescing, RunParts
+from coincide.chunks.stitching import ChunkCoalescing, ChunkRuns
 from coincide.coalescing.columns import duration_of, values_of
 from coincide.coalescing.equivalences import Equal, Equivalence, checked_equivalence
 from coincide.coalescing.runs import Runs
-from coincide.spark.columns import Columns, comparable_codes, numbers, refuse_nulls, taken, whole
+from coincide.spark.arrow_columns import comparable_codes, numbers, refuse_nulls, taken, whole
 from coincide.spark.placing import CHUNK, TIME, placed, refuse_lack, time_us
 
 END = "_end_us"
@@ -49,14 +49,15 @@ def coalesce(  # noqa: PLR0913 - columns by name, and how
     equivalence, gap_us
         As in `coincide.coalesce`.
     chunk_rows : int, optional
-        How many rows a task takes, about (see `timing_join`). All runs of one group are stitched by one task.
+        How many rows a task takes, about; by default so many that each core has some tasks, at most 1 million. All runs
+        of one group are stitched by one task.
 
     Returns
     -------
     DataFrame
         The group, ``start_us``, ``end_us``, the value, ``count``, ``first_id``, ``last_id`` and ``is_open``.
     """
-    how = Coalescing(checked_equivalence(equivalence), duration_of("gap_us", gap_us))
+    how = ChunkCoalescing(checked_equivalence(equivalence), duration_of("gap_us", gap_us))
     return _coalesced(frame, _Names(start_us, end_us, id, group, value), how, chunk_rows)
 
 
@@ -77,7 +78,7 @@ def coalesce_readings(
     `coalesce`; `hold_us` is as in `coincide.coalesce_readings`.
     """
     hold = None if hold_us is None else duration_of("hold_us", hold_us)
-    how = Coalescing(checked_equivalence(equivalence), hold_us=hold, of_readings=True)
+    how = ChunkCoalescing(checked_equivalence(equivalence), hold_us=hold, of_readings=True)
     return _coalesced(frame, _Names(ts_us, None, id, group, value), how, chunk_rows)
 
 
@@ -103,7 +104,7 @@ class _Names:
         return [*group, *times, *value, ("count", LongType()), *ids, ("is_open", BooleanType())]
 
 
-def _coalesced(frame: DataFrame, names: _Names, how: Coalescing, chunk_rows: int | None) -> DataFrame:
+def _coalesced(frame: DataFrame, names: _Names, how: ChunkCoalescing, chunk_rows: int | None) -> DataFrame:
     refuse_lack(frame, [*names.read, names.start, *([] if names.end is None else [names.end])])
     fields = names.fields(frame)
     schema = StructType([StructField(*field) for field in fields])
@@ -111,15 +112,14 @@ def _coalesced(frame: DataFrame, names: _Names, how: Coalescing, chunk_rows: int
     if names.end is not None:
         frame = frame.withColumn(END, time_us(frame, names.end))
         kept.append(END)
-    columns = Columns(names.start, names.id, None, names.group, None)
-    rows = placed([frame], columns, kept, 0, chunk_rows, looks_back=False)
+    rows = placed(frame, names.start, names.group, kept, chunk_rows)
     if rows is None:
         return frame.sparkSession.createDataFrame([], schema)
     of_last: list[tuple[str, DataType]] = [(LAST_START, LongType()), (LAST_END, LongType())]
     if names.value is not None:
         of_last.append((LAST_VALUE, frame.schema[names.value].dataType))
     of_parts = StructType([*schema.fields, *(StructField(*field) for field in of_last)])
-    parts = rows.rows.mapInArrow(_coalescing(names, how, of_parts.names), of_parts)
+    parts = rows.mapInArrow(_coalescing(names, how, of_parts.names), of_parts)
     by_group = parts.repartition(1) if names.group is None else parts.repartition(names.group)
     return by_group.mapInArrow(_stitching(names, how, schema.names), schema)
 
@@ -127,7 +127,7 @@ def _coalesced(frame: DataFrame, names: _Names, how: Coalescing, chunk_rows: int
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def _coalescing(names: _Names, how: Coalescing, answer: Sequence[str]) -> Task:
+def _coalescing(names: _Names, how: ChunkCoalescing, answer: Sequence[str]) -> Task:
     """Return what a task makes of the rows of its chunks."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -148,7 +148,7 @@ def _coalescing(names: _Names, how: Coalescing, answer: Sequence[str]) -> Task:
     return _unless_empty(run)
 
 
-def _stitching(names: _Names, how: Coalescing, answer: Sequence[str]) -> Task:
+def _stitching(names: _Names, how: ChunkCoalescing, answer: Sequence[str]) -> Task:
     """Return what a task makes of all parts of its groups."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -163,7 +163,7 @@ def _stitching(names: _Names, how: Coalescing, answer: Sequence[str]) -> Task:
         }
         columns = of_part["start_us"], of_part["end_us"], _groups(table, names), value, of_part["count"]
         runs = Runs(*columns, number, np.arange(len(table)), numbers(table["is_open"], np.bool_))
-        united = how.stitched(RunParts(runs, last_value, of_part[LAST_START], of_part[LAST_END]))
+        united = how.stitched(ChunkRuns(runs, last_value, of_part[LAST_START], of_part[LAST_END]))
         first, last = by_id[united.first], united.last
         made = _columns(table, names, united, first, ("first_id", first), ("last_id", last))
         yield pa.record_batch({name: made[name] for name in answer})
@@ -193,7 +193,7 @@ def _groups(table: pa.Table, names: _Names) -> Int64Array:
     return comparable_codes([table[names.group]])[0]
 
 
-def _values(column: pa.ChunkedArray, how: Coalescing) -> npt.NDArray[Any]:
+def _values(column: pa.ChunkedArray, how: ChunkCoalescing) -> npt.NDArray[Any]:
     """Return values as equivalences compare them; text that only has to be equal as numbers."""
     if isinstance(how.equivalence, Equal) and pa.types.is_string(column.type):
         return comparable_codes([column])[0]

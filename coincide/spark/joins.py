@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.types import DoubleType, StructField, StructType
 
 from coincide.chunks.chunk_joins import ChunkedQuery, PairQuery, TupleQuery
-from coincide.chunks.cutting import Chunks
+from coincide.chunks.time_cells import TimeCells
 from coincide.constraints.at_least import AtLeast
 from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.constraints.window import Window
 from coincide.errors import DetectionsError
-from coincide.spark.answer_files import NewFolder, PartFile, Written
-from coincide.spark.columns import Columns, TemplateLabels, Templates, numbers
+from coincide.spark.arrow_columns import Columns, TemplateLabels, Templates
 from coincide.spark.join_task import PROBABILITY, JoinTask, SideRows
-from coincide.spark.placing import CHUNK, SIDE, TIME, Placed, placed, refuse_lack
+from coincide.spark.packing import PACKED_SQL, TEMPLATE, TIME, Packer, buckets_together, sides_of
+from coincide.spark.part_files import NewFolder, PartFile, Written
+from coincide.spark.placing import refuse_lack, time_us
 
 ARCHIVE = Columns()
+CHUNK_ROWS = 1_000_000
+TASKS_A_CORE = 4
+FEWEST_BUCKETS = 256  # so that a task joins some of its rows at a time
 
 
-def timing_join(
+def timing_join(  # noqa: PLR0913 - the question, the columns, and how it is divided
     a: DataFrame,
     b: DataFrame | None,
     window: Window,
@@ -38,12 +42,13 @@ def timing_join(
     *,
     sensors: SensorRule = "different",
     columns: Columns = ARCHIVE,
-    chunk_rows: int | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    tasks: int | None = None,
 ) -> Joined:
     """Find the pairs that `coincide.timing_join` finds in the rows of two DataFrames.
 
-    Counting begins at once; the pairs are computed when the answer is used. Rows are cut into chunks of one area and
-    a stretch of time, so one area with most of the rows is the work of all executors.
+    Nothing runs before the answer is used; then each DataFrame is read once. Rows are cut into chunks of one area and
+    a stretch of time, which hashes spread: one area with most of the rows is the work of all executors.
 
     Parameters
     ----------
@@ -56,9 +61,12 @@ def timing_join(
         One for all rows, or those that the template column names.
     columns : Columns
         What the columns are called, of both, and which of them an answer has.
-    chunk_rows : int, optional
-        How many rows a task takes, about; by default so many that each core has some tasks, at most 1 million. A task
-        holds the rows of one chunk and those in reach of it.
+    chunk_rows : int
+        How many rows a task joins at a time, about. A chunk is 32 times as long as the query reaches, and is never
+        divided.
+    tasks : int, optional
+        Among how many tasks the rows are divided; four for each core by default. A task holds all of its rows in bytes,
+        some 30 for each, and joins `chunk_rows` of them at a time.
 
     Returns
     -------
@@ -73,10 +81,10 @@ def timing_join(
     """
     query = PairQuery(window, threshold, sensors, is_self_join=b is None)
     frames = [a] if b is None else [a, b]
-    return _joined(query, frames, templates, columns, chunk_rows)
+    return _joined(query, frames, templates, columns, chunk_rows, tasks)
 
 
-def window_join(
+def window_join(  # noqa: PLR0913 - the question, the columns, and how it is divided
     frames: Mapping[str, DataFrame],
     graph: ConstraintGraph,
     templates: Templates,
@@ -85,7 +93,8 @@ def window_join(
     sensors: SensorRule = "different",
     at_least: int | AtLeast | None = None,
     columns: Columns = ARCHIVE,
-    chunk_rows: int | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    tasks: int | None = None,
 ) -> Joined:
     """Find the tuples that `coincide.window_join` finds in the rows of some DataFrames.
 
@@ -104,7 +113,7 @@ def window_join(
     distinct = {id(frames[role]): frames[role] for role in roles}
     sides = {role: list(distinct).index(id(frames[role])) for role in roles}
     query = TupleQuery(graph, sides, threshold, sensors, at_least)
-    return _joined(query, list(distinct.values()), templates, columns, chunk_rows)
+    return _joined(query, list(distinct.values()), templates, columns, chunk_rows, tasks)
 
 
 def _joined(
@@ -112,35 +121,70 @@ def _joined(
     frames: Sequence[DataFrame],
     templates: Templates,
     columns: Columns,
-    chunk_rows: int | None,
+    chunk_rows: int,
+    tasks: int | None,
 ) -> Joined:
     labels = TemplateLabels.of(templates, columns.template)
     columns = replace(columns, template=labels.column)
-    area = [] if columns.area is None else [columns.area]
-    kept = list(dict.fromkeys([*area, *columns.labels, *columns.kept]))
+    cells = TimeCells.of(query.reach_us([labels.histograms] * len(frames)))
+    names = JoinTask(query, labels, columns).read
     for frame in frames:
-        refuse_lack(frame, [columns.detected_at_us, *kept])
-    task = JoinTask(query, labels, replace(columns, detected_at_us=TIME))
-    reach_us = query.reach_us([labels.histograms] * len(frames))
-    rows = placed(frames, columns, kept, reach_us, chunk_rows, looks_back=query.looks_back)
-    return Joined(frames[0].sparkSession, task, rows, _schema(task, frames))
+        refuse_lack(frame, [columns.detected_at_us, *names])
+    tasks = tasks or TASKS_A_CORE * frames[0].sparkSession.sparkContext.defaultParallelism
+    buckets = tasks * -(-FEWEST_BUCKETS // tasks)
+    packed = []
+    for side, frame in enumerate(frames):
+        pack = Packer(side, query.sight(side), cells, buckets, columns.area, labels, columns.kept)
+        rows = frame.select(time_us(frame, columns.detected_at_us).alias(TIME), *names)
+        packed.append(rows.mapInArrow(pack, PACKED_SQL))
+    task = JoinTask(query, labels.packed(TEMPLATE), replace(columns, detected_at_us=TIME))
+    together = reduce(DataFrame.unionAll, packed).repartitionById(tasks, F.expr(f"bucket % {tasks}"))
+    return Joined(together, Buckets(task, cells, len(frames), chunk_rows), _schema(task, frames))
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """What a task makes of the packed rows of its partition."""
+
+    task: JoinTask
+    cells: TimeCells
+    sides: int
+    rows: int
+
+    def sides_of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[SideRows]:
+        """Yield rows to be joined together, from some buckets at a time."""
+        for packed in buckets_together(batches, self.rows):
+            yield sides_of(packed, self.sides, self.task.columns.area, self.cells)
+
+    def answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield tuples."""
+        for rows in self.sides_of(batches):
+            kept = self.task.kept(rows.tables)
+            for block in self.task.members(*rows):
+                arrays = [_plain(array) for array in self.task.arrays(block, kept)]
+                yield pa.RecordBatch.from_arrays(arrays, names=self.task.names)
+
+    def write(self, folder: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write a file of tuples; yield how many there are."""
+        context: Any = TaskContext.get()
+        some = [batch for batch in batches if batch.num_rows]
+        if some:
+            path = PartFile(folder, context.partitionId(), context.taskAttemptId())
+            yield path.write(self.task, self.sides_of(some))
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
     """What a join of DataFrames answers: as a DataFrame, or written by the tasks that find it."""
 
-    _spark: SparkSession
-    _task: JoinTask
-    _rows: Placed | None
+    _rows: DataFrame
+    _buckets: Buckets
     _schema: StructType
 
     @property
     def frame(self) -> DataFrame:
         """The answer as a DataFrame."""
-        if self._rows is None:
-            return self._spark.createDataFrame([], self._schema)
-        return self._rows.rows.mapInArrow(_answering(self._task, self._rows.chunks), self._schema)
+        return self._rows.mapInArrow(self._buckets.answer, self._schema)
 
     def write(self, out: str | Path) -> Written:
         """Write the answer to Parquet files in the new folder `out`, on a path that all workers see.
@@ -148,10 +192,11 @@ class Joined:
         Tasks write their own files, so that no answer goes through Spark. The folder appears when all of it is written.
         """
         with NewFolder(out) as folder:
-            if self._rows is None:
-                return Written(0, 0)
-            write = _writing(self._task, self._rows.chunks, folder.unfinished)
-            return folder.written(self._rows.rows.mapInArrow(write, "rows bigint"))
+            return folder.written(self._rows.mapInArrow(partial(self._buckets.write, folder.unfinished), "rows bigint"))
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _schema(task: JoinTask, frames: Sequence[DataFrame]) -> StructType:
@@ -160,50 +205,3 @@ def _schema(task: JoinTask, frames: Sequence[DataFrame]) -> StructType:
     for role, side in zip(task.query.roles, task.query.side_of_role, strict=True):
         fields += [StructField(f"{role}_{name}", frames[side].schema[name].dataType) for name in task.columns.kept]
     return StructType([*fields, *([StructField(PROBABILITY, DoubleType())] if task.columns.probability else [])])
-
-
-Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
-def _answering(task: JoinTask, chunks: Chunks) -> Task:
-    """Return what a task does with the rows of its partition to answer with batches of tuples."""
-    sides_of = _sides_of(task, chunks)
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in sides_of(batches):
-            kept = task.kept(rows.tables)
-            for members in task.members(*rows):
-                yield pa.RecordBatch.from_arrays(task.arrays(members, kept), names=task.names)
-
-    return run
-
-
-def _writing(task: JoinTask, chunks: Chunks, folder: Path) -> Task:
-    """Return what a task does with the rows of its partition to write a file of tuples."""
-    sides_of = _sides_of(task, chunks)
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context: Any = TaskContext.get()
-        for rows in sides_of(batches):
-            path = PartFile(folder, context.partitionId(), context.taskAttemptId())
-            yield path.write(task, rows.tables, task.members(*rows))
-
-    return run
-
-
-def _sides_of(task: JoinTask, chunks: Chunks) -> Callable[[Iterable[pa.RecordBatch]], Iterator[SideRows]]:
-    """Return what puts the rows of a partition together, if it has any; workers need no more of the chunks."""
-    sides, first_us, end_us = max(task.query.side_of_role) + 1, chunks.first_us, chunks.end_us
-
-    def sides_of(batches: Iterable[pa.RecordBatch]) -> Iterator[SideRows]:
-        taken = [batch for batch in batches if batch.num_rows]
-        if not taken:
-            return
-        together = pa.Table.from_batches(taken)
-        tables = [together.filter(pc.equal(together[SIDE], side)) for side in range(sides)]
-        chunk = [numbers(table[CHUNK], np.int64) for table in tables]
-        times = [numbers(table[TIME], np.int64) for table in tables]
-        owned = [(at >= first_us[by]) & (at < end_us[by]) for at, by in zip(times, chunk, strict=True)]
-        yield SideRows(tables, chunk, owned)
-
-    return sides_of

@@ -1,10 +1,8 @@
-"""Placing: count the rows of DataFrames, cut them into chunks, and bring the rows of a chunk to one task."""
+"""Placing: count the rows of a DataFrame, cut them into chunks, and bring the rows of a chunk to one task."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -15,65 +13,39 @@ from pyspark.sql.types import LongType, TimestampNTZType, TimestampType
 from coincide.arrays.kinds import Int64Array
 from coincide.chunks.cutting import CELL_BITS, AreaCounts, CellCounts, Chunks, cut
 from coincide.errors import DetectionsError
-from coincide.spark.columns import Columns, numbers
+from coincide.spark.arrow_columns import numbers
 
-MOST_CHUNK_ROWS = 1_000_000  # some 100 MB in a task, with the rows beyond the chunk and what the kernel makes of them
+MOST_CHUNK_ROWS = 1_000_000  # some 100 MB in a task, with what the kernel makes of them
 FEWEST_CHUNK_ROWS = 50_000
 TASKS_A_CORE = 2
 
-TIME, AREA, KEY, CHUNK, TASK, SIDE = "_time_us", "_area", "_key", "_chunk", "_task", "_side"
-
-
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """Rows of all sides, each in the partition of its task, with the columns `SIDE`, `CHUNK`, `TIME` and their own."""
-
-    rows: DataFrame
-    chunks: Chunks
+TIME, AREA, KEY, CHUNK, TASK = "_time_us", "_area", "_key", "_chunk", "_task"
 
 
 def placed(
-    frames: Sequence[DataFrame],
-    columns: Columns,
-    kept: Sequence[str],
-    reach_us: int,
-    chunk_rows: int | None,
-    *,
-    looks_back: bool,
-) -> Placed | None:
-    """Bring the rows of each chunk together; None if there are no rows.
+    frame: DataFrame, time: str, area: str | None, kept: Sequence[str], chunk_rows: int | None
+) -> DataFrame | None:
+    """Bring the rows of each chunk to one partition, with the columns `CHUNK`, `TIME` and those kept; None: no rows.
 
-    The frames are read twice, and a third time if there are large areas: to count them, and to bring them.
+    The frame is read twice, and a third time if there are large areas: to count them, and to bring them.
     """
-    times = [_with_times(frame, columns) for frame in frames]
-    counted = _count_areas([frame.select(AREA, TIME) for frame in times], columns)
+    frame = frame.withColumns({TIME: time_us(frame, time), AREA: F.lit(0) if area is None else F.col(area)})
+    counted = _count_areas(frame, time, area)
     areas = counted.column(AREA)
     counts = AreaCounts(*(numbers(counted.column(name), np.int64) for name in ("rows", "first_us", "last_us")))
     if len(areas) == 0:
         return None
-    rows = chunk_rows or _chunk_rows(frames[0], int(counts.rows.sum()))
 
     def count_cells(codes: Int64Array, level: Int64Array) -> CellCounts:
-        large = _cells_of(frames[0], areas.take(pa.array(codes)), codes, counts.first_us[codes], level)
-        cells = _counted_keys([_keyed(frame.select(AREA, TIME), large) for frame in times])
+        large = _cells_of(frame, areas.take(pa.array(codes)), codes, counts.first_us[codes], level)
+        cells = _keyed(frame.select(AREA, TIME), large).groupBy(KEY).agg(F.count("*").alias("rows")).toArrow()
         key = numbers(cells.column(KEY), np.int64)
         return CellCounts(key >> CELL_BITS, key & ((1 << CELL_BITS) - 1), numbers(cells.column("rows"), np.int64))
 
-    chunks = cut(counts, count_cells, reach_us, rows, looks_back=looks_back)
-    codes = np.arange(len(areas))
-    cells = _cells_of(frames[0], areas, codes, chunks.cells.first_us, chunks.cells.level)
-    seen = F.broadcast(_seen(frames[0], chunks))
-    sides = [
-        _keyed(frame, cells).join(seen, KEY).select(F.lit(side).alias(SIDE), CHUNK, TASK, TIME, *kept)
-        for side, frame in enumerate(times)
-    ]
-    together = reduce(DataFrame.unionAll, sides)
-    return Placed(together.repartitionById(chunks.tasks, TASK).drop(TASK), chunks)
-
-
-def _with_times(frame: DataFrame, columns: Columns) -> DataFrame:
-    area = F.lit(0) if columns.area is None else F.col(columns.area)
-    return frame.withColumns({TIME: time_us(frame, columns.detected_at_us), AREA: area})
+    chunks = cut(counts, count_cells, chunk_rows or _chunk_rows(frame, int(counts.rows.sum())))
+    cells = _cells_of(frame, areas, np.arange(len(areas)), chunks.cells.first_us, chunks.cells.level)
+    rows = _keyed(frame, cells).join(F.broadcast(_chunk_of_key(frame, chunks)), KEY)
+    return rows.select(CHUNK, TASK, TIME, *kept).repartitionById(chunks.tasks, TASK).drop(TASK)
 
 
 def time_us(frame: DataFrame, name: str) -> Column:
@@ -93,9 +65,8 @@ def refuse_lack(frame: DataFrame, names: Sequence[str]) -> None:
             raise DetectionsError("columns", name, f"a column of the DataFrame, which has {frame.columns}")
 
 
-def _count_areas(frames: Sequence[DataFrame], columns: Columns) -> pa.Table:
-    together = reduce(DataFrame.unionAll, frames)
-    counts = together.groupBy(AREA).agg(
+def _count_areas(frame: DataFrame, time: str, area: str | None) -> pa.Table:
+    counts = frame.groupBy(AREA).agg(
         F.count("*").alias("rows"),
         F.min(TIME).alias("first_us"),
         F.max(TIME).alias("last_us"),
@@ -103,9 +74,9 @@ def _count_areas(frames: Sequence[DataFrame], columns: Columns) -> pa.Table:
     )
     counted = counts.toArrow()
     if counted.column(AREA).null_count:
-        raise DetectionsError(str(columns.area), None, "a value in every row")
+        raise DetectionsError(str(area), None, "a value in every row")
     if numbers(counted.column("without"), np.int64).any():
-        raise DetectionsError(columns.detected_at_us, None, "a value in every row")
+        raise DetectionsError(time, None, "a value in every row")
     return counted
 
 
@@ -129,13 +100,7 @@ def _keyed(frame: DataFrame, cells: DataFrame) -> DataFrame:
     return frame.join(cells, AREA).withColumn(KEY, key).drop("_code", "_first_us", "_level")
 
 
-def _counted_keys(frames: Sequence[DataFrame]) -> pa.Table:
-    together = reduce(DataFrame.unionAll, [frame.select(KEY) for frame in frames])
-    return together.groupBy(KEY).agg(F.count("*").alias("rows")).toArrow()
-
-
-def _seen(frame: DataFrame, chunks: Chunks) -> DataFrame:
-    key = (chunks.seen_area << CELL_BITS) + chunks.seen_cell
-    by = chunks.seen_by
-    columns = {KEY: key, CHUNK: by.astype(np.int32), TASK: chunks.task[by].astype(np.int32)}
-    return frame.sparkSession.createDataFrame(pa.table(columns))
+def _chunk_of_key(frame: DataFrame, chunks: Chunks) -> DataFrame:
+    key, task = (chunks.area << CELL_BITS) + chunks.cell, chunks.task[chunks.chunk]
+    table = pa.table({KEY: key, CHUNK: chunks.chunk.astype(np.int32), TASK: task.astype(np.int32)})
+    return frame.sparkSession.createDataFrame(table)

@@ -25,9 +25,9 @@ from coincide.constraints.conditions import SensorRule
 from coincide.constraints.graph import ConstraintGraph, checked_graph
 from coincide.constraints.window import Window
 from coincide.errors import DetectionsError
-from coincide.spark.answer_files import NewFolder, PartFile, Written
-from coincide.spark.columns import Columns, TemplateLabels, Templates, comparable_codes, numbers
+from coincide.spark.arrow_columns import Columns, TemplateLabels, Templates, comparable_codes, numbers
 from coincide.spark.join_task import JoinTask, SideRows
+from coincide.spark.part_files import NewFolder, PartFile, Written
 
 TASK_ROWS = 1_000_000
 
@@ -120,7 +120,7 @@ class SortedFiles:
         task = JoinTask(query, labels, replace(self.columns, template=labels.column))
         reach_us = query.reach_us([labels.histograms] * len(streams))
         ranges = tuple(self.ranges(reach_us, task_rows, looks_back=query.looks_back))
-        return FilesJoin(RangeReader(task.columns, self.stream, tuple(streams)), task, ranges)
+        return FilesJoin(RangeReader(task.columns, tuple(task.read), self.stream, tuple(streams)), task, ranges)
 
     def ranges(self, reach_us: int, task_rows: int, *, looks_back: bool) -> Iterator[KeyRange]:
         """Yield the ranges of keys, one a task, by what the files say of themselves."""
@@ -159,6 +159,7 @@ class RangeReader:
     """Reads the rows of a range, stream by stream."""
 
     columns: Columns
+    labels: tuple[str, ...]
     stream: str
     streams: tuple[str, ...]
 
@@ -176,9 +177,7 @@ class RangeReader:
 
     def _read(self, keys: KeyRange, groups: Sequence[RowGroup]) -> pa.Table:
         area = str(self.columns.area)
-        names = list(
-            dict.fromkeys([area, self.stream, self.columns.detected_at_us, *self.columns.labels, *self.columns.kept])
-        )
+        names = list(dict.fromkeys([area, self.stream, self.columns.detected_at_us, *self.labels]))
         repeated = [name for name in (area, self.stream, self.columns.sensor, self.columns.template) if name]
         by_file: dict[str, list[int]] = {}
         for group in groups:
@@ -244,7 +243,7 @@ class FilesJoin:
         The file appears when all of it is written. A part that is written again is the same file.
         """
         rows = self.reader.rows(self.ranges[part])
-        return PartFile(folder, part, attempt).write(self.task, rows.tables, self.task.members(*rows))
+        return PartFile(folder, part, attempt).write(self.task, [rows])
 
 
 def _task(join: FilesJoin, folder: Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

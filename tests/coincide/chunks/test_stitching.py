@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import Bounded, Equal, Increasing, Quantised, Runs, coalesce, coalesce_readings
-from coincide.chunks.stitching import Coalescing, RunParts
+from coincide.chunks.stitching import ChunkCoalescing, ChunkRuns
 from coincide.coalescing import Equivalence
 
 EQUIVALENCES = (Equal(), Bounded(1.0), Increasing(), Quantised(2.0))
@@ -21,7 +21,7 @@ rows = st.one_of(st.lists(row_of, min_size=8, max_size=30), st.lists(row_of, max
 chunk_lengths = st.integers(1, 9)
 
 
-def chunked(how: Coalescing, given_rows: list[Row], chunk_us: int, *, valued: bool, seed: int) -> Runs:
+def chunked(how: ChunkCoalescing, given_rows: list[Row], chunk_us: int, *, valued: bool, seed: int) -> Runs:
     """Coalesce each chunk of time for itself, some chunks together, and stitch the parts in an order of chance."""
     rng = np.random.default_rng(seed)
     start, length, group, value = columns(given_rows)
@@ -42,7 +42,7 @@ def columns(given_rows: list[Row]) -> tuple[Any, ...]:
     return np.array(start, np.int64), np.array(length, np.int64), np.array(group, "U1"), np.array(value, np.float64)
 
 
-def joined(parts: list[RunParts], rng: np.random.Generator) -> RunParts:
+def joined(parts: list[ChunkRuns], rng: np.random.Generator) -> ChunkRuns:
     def column(name: str) -> Any:
         columns = [getattr(part.runs, name) for part in parts]
         return None if columns[0] is None else np.concatenate(columns)
@@ -53,7 +53,7 @@ def joined(parts: list[RunParts], rng: np.random.Generator) -> RunParts:
     value = [part.last_value for part in parts if part.last_value is not None]
     last_value = np.concatenate(value)[order] if value else None
     last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("last_start_us", "last_end_us"))
-    return RunParts(runs.take(order), last_value, *(each[order] for each in last))
+    return ChunkRuns(runs.take(order), last_value, *(each[order] for each in last))
 
 
 @pytest.mark.parametrize("equivalence", EQUIVALENCES, ids=str)
@@ -65,7 +65,7 @@ def test_facts(equivalence: Equivalence, valued: bool) -> None:
         given_rows = sorted(given_rows, key=lambda row: row[0])  # ids are positions: ties stay as they are
         start, length, group, value = columns(given_rows)
         expected = coalesce(start, start + length, group, value if valued else None, equivalence, gap_us)
-        how = Coalescing(equivalence, gap_us)
+        how = ChunkCoalescing(equivalence, gap_us)
         assert_alike(chunked(how, given_rows, chunk_us, valued=valued, seed=seed), expected)
 
     holds()
@@ -79,7 +79,7 @@ def test_readings(equivalence: Equivalence, valued: bool) -> None:
     def holds(given_rows: list[Row], chunk_us: int, hold_us: int | None, seed: int) -> None:
         start, _, group, value = columns(given_rows)
         expected = coalesce_readings(start, group, value if valued else None, equivalence, hold_us)
-        how = Coalescing(equivalence, hold_us=hold_us, of_readings=True)
+        how = ChunkCoalescing(equivalence, hold_us=hold_us, of_readings=True)
         assert_alike(chunked(how, given_rows, chunk_us, valued=valued, seed=seed), expected)
 
     holds()

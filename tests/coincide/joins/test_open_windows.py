@@ -14,9 +14,9 @@ from coincide.arrays.instants import EARLIEST_TIME_US, LATEST_TIME_US
 from coincide.constraints import JoinCondition
 from coincide.errors import OffsetError, QueryError, WindowError
 from coincide.joins import timing_join_blocks
-from coincide.offsets import SensorRate
 from coincide.papers.algorithms import TIMING_JOINS
 from coincide.queries import Query, Within
+from coincide.thresholds import SensorRate
 from tests.reference.offsets import probability_at
 from tests.reference.recorded_streams import SEVERAL_BUCKETS, UNIFORM, PairSet, Recorded, positions, recorded
 

@@ -66,9 +66,10 @@ QUESTIONS: list[tuple[str | None, Equivalence]] = [
     ("state", Predicate(lambda previous, following: previous == "on" or following == "on")),
     (None, Equal()),
 ]
+KINDS = [type(equivalence).__name__ for _, equivalence in QUESTIONS]
 
 
-@pytest.mark.parametrize(("value", "equivalence"), QUESTIONS, ids=str)
+@pytest.mark.parametrize(("value", "equivalence"), QUESTIONS, ids=KINDS)
 @pytest.mark.parametrize("chunk_rows", [40, None])
 def test_facts(spark: SparkSession, value: str | None, equivalence: Equivalence, chunk_rows: int | None) -> None:
     table = rows(7, 600)
@@ -82,7 +83,7 @@ def test_facts(spark: SparkSession, value: str | None, equivalence: Equivalence,
     assert found(answer) == expected(runs, table, value)
 
 
-@pytest.mark.parametrize(("value", "equivalence"), QUESTIONS, ids=str)
+@pytest.mark.parametrize(("value", "equivalence"), QUESTIONS, ids=KINDS)
 @pytest.mark.parametrize("hold_us", [3, None])
 def test_readings(spark: SparkSession, value: str | None, equivalence: Equivalence, hold_us: int | None) -> None:
     table = rows(8, 600)

@@ -6,9 +6,10 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from coincide.arrays.kinds import FloatArray, PositionArray
-from coincide.chunks.chunk_joins import Members
+from coincide.chunks.chunk_joins import TupleRows
 from coincide.errors import DetectionsError
-from coincide.spark.columns import taken
-from coincide.spark.join_task import PROBABILITY, JoinTask
+from coincide.spark.arrow_columns import taken
+from coincide.spark.join_task import JoinTask, SideRows
 
 GROUP_ROWS = 1 << 20
+BATCH_ROWS = 1 << 16
 WIDEST = 2  # a dictionary may have so many times as many rows as there are tuples
 DICTIONARY_BYTES = 64 << 20  # of one column in a row group; beyond it Parquet writes each value
 
@@ -65,35 +67,59 @@ class PartFile(NamedTuple):
     part: int
     attempt: int
 
-    def write(self, task: JoinTask, sides: Sequence[pa.Table], blocks: Iterable[Members]) -> pa.RecordBatch:
-        """Write tuples in row groups of about a million; return how many, in the column ``rows``."""
+    def write(self, task: JoinTask, rows: Iterable[SideRows]) -> pa.RecordBatch:
+        """Write the tuples of some rows, and of some more, in row groups of about a million; return how many."""
         unfinished = self.folder / f".part-{self.part:05}-{self.attempt}"
-        written = _write(unfinished, task, task.kept(sides), blocks)
+        written = _write(unfinished, task, rows)
         unfinished.replace(self.folder / f"part-{self.part:05}.parquet")
         return pa.record_batch({"rows": pa.array([written], pa.int64())})
 
 
-def _write(path: Path, task: JoinTask, kept: Sequence[dict[str, pa.Array]], blocks: Iterable[Members]) -> int:
-    nobody = Members([np.empty(0, np.intp) for _ in task.query.roles], partial(np.empty, 0))
-    kinds = [array.type for array in task.arrays(nobody, kept, taken_as_dictionary)]
-    schema = pa.schema(list(zip(task.names, kinds, strict=True)))
-    words = [name for name in task.names if name != PROBABILITY]
-    how = {"use_dictionary": words, "store_schema": False, "dictionary_pagesize_limit": DICTIONARY_BYTES}
-    written = 0
-    with pq.ParquetWriter(path, schema, **how) as writer:
-        for group in _grouped(blocks):
-            arrays = task.arrays(group, kept, taken_as_dictionary)
-            writer.write_table(pa.table(dict(zip(task.names, arrays, strict=True))), row_group_size=GROUP_ROWS * 2)
-            written += len(group.rows[0])
+def _write(path: Path, task: JoinTask, rows: Iterable[SideRows]) -> int:
+    written, writer = 0, None
+    try:
+        for table in _tables(task, rows):
+            writer = writer or pq.ParquetWriter(path, table.schema, **_how(table.schema))
+            if len(table):
+                writer.write_table(table, row_group_size=GROUP_ROWS * 2)
+            written += len(table)
+    finally:
+        if writer is not None:
+            writer.close()
     return written
 
 
-def taken_as_dictionary(column: pa.Array, rows: PositionArray) -> pa.Array:
-    """Return the values at these rows as positions in those of a stretch of rows.
+def _how(schema: pa.Schema) -> dict[str, Any]:
+    return {
+        "use_dictionary": [field.name for field in schema if pa.types.is_dictionary(field.type)],
+        "write_statistics": False,  # of each page too; they cost a quarter of the writing
+        "write_batch_size": BATCH_ROWS,
+        "store_schema": False,
+        "dictionary_pagesize_limit": DICTIONARY_BYTES,
+        "compression": "zstd",
+        "compression_level": 1,
+    }
 
-    Neighbouring tuples have neighbouring rows. Parquet would write their values as positions in a dictionary, too, but
-    would have to look each of them up.
+
+def _tables(task: JoinTask, rows: Iterable[SideRows]) -> Iterator[pa.Table]:
+    """Yield row groups; the first one has no rows, so that an answer without any has its columns, too."""
+    nobody = TupleRows([np.empty(0, np.intp) for _ in task.query.roles], partial(np.empty, 0))
+    for nth, sides in enumerate(rows):
+        kept = task.kept(sides.tables)
+        blocks = chain([nobody] if nth == 0 else [], _grouped(task.members(*sides)))
+        for group in blocks:
+            yield pa.table(dict(zip(task.names, task.arrays(group, kept, taken_as_dictionary), strict=True)))
+
+
+def taken_as_dictionary(column: pa.Array, rows: PositionArray) -> pa.Array:
+    """Return the values at these rows; texts as positions in those of a stretch of rows.
+
+    Neighbouring tuples have neighbouring rows. Parquet would write their texts as positions in a dictionary, too, but
+    would have to look each of them up. Numbers are written as they are: what neighbours repeat is compressed, which
+    takes half the time of a dictionary.
     """
+    if pa.types.is_primitive(column.type):
+        return taken(column, rows)
     present = rows[rows >= 0] if len(rows) and rows.min() < 0 else rows
     first, last = (int(present.min()), int(present.max())) if len(present) else (0, -1)
     if pa.types.is_dictionary(column.type):
@@ -104,9 +130,9 @@ def taken_as_dictionary(column: pa.Array, rows: PositionArray) -> pa.Array:
     return pa.DictionaryArray.from_arrays(indices, column.slice(first, last - first + 1))
 
 
-def _grouped(blocks: Iterable[Members]) -> Iterator[Members]:
+def _grouped(blocks: Iterable[TupleRows]) -> Iterator[TupleRows]:
     """Put blocks together until they are a row group."""
-    waiting: list[Members] = []
+    waiting: list[TupleRows] = []
     for block in blocks:
         waiting.append(block)
         if sum(len(each.rows[0]) for each in waiting) >= GROUP_ROWS:
@@ -116,10 +142,10 @@ def _grouped(blocks: Iterable[Members]) -> Iterator[Members]:
         yield _together(waiting)
 
 
-def _together(blocks: Sequence[Members]) -> Members:
+def _together(blocks: Sequence[TupleRows]) -> TupleRows:
     rows = [np.concatenate(columns) for columns in zip(*(block.rows for block in blocks), strict=True)]
-    return Members(rows, partial(_probabilities, blocks))
+    return TupleRows(rows, partial(_probabilities, blocks))
 
 
-def _probabilities(blocks: Sequence[Members]) -> FloatArray:
+def _probabilities(blocks: Sequence[TupleRows]) -> FloatArray:
     return np.concatenate([block.probability() for block in blocks])

@@ -15,6 +15,7 @@ from coincide.arrays.kinds import CodeArray, Int64Array, PositionArray
 from coincide.errors import DetectionsError
 from coincide.templates.histogram import Histogram
 
+WORDS = pa.dictionary(pa.int32(), pa.string())
 Templates = Histogram | Mapping[str, Histogram] | Mapping[int, Histogram]
 
 
@@ -48,11 +49,6 @@ class Columns:
     kept: tuple[str, ...] = ("id",)
     probability: bool = True
 
-    @property
-    def labels(self) -> list[str]:
-        """Names of the columns that say which detection it is, and how it may err."""
-        return [name for name in (self.id, self.template, self.sensor) if name is not None]
-
 
 @dataclass(frozen=True)
 class TemplateLabels:
@@ -71,18 +67,27 @@ class TemplateLabels:
             raise DetectionsError("template", None, f"a column that says which of the {len(templates)} templates it is")
         return cls(tuple(templates), tuple(templates.values()), column)
 
+    def packed(self, column: str) -> TemplateLabels:
+        """Return the same for rows that have their positions in a column, as `codes` gives them."""
+        if self.column is None:
+            return self
+        return TemplateLabels(tuple(range(len(self.labels))), self.histograms, column)
+
     def codes(self, table: pa.Table) -> CodeArray:
         """Return the position of each row's template, int32 (n,)."""
         if self.column is None:
             return np.zeros(len(table), np.int32)
-        labels = table[self.column]
-        if pa.types.is_dictionary(labels.type):
-            labels = labels.cast(labels.type.value_type)
-        codes = pc.index_in(labels, pa.array(self.labels, labels.type))
+        labels = whole(table[self.column].unify_dictionaries())
+        codes = self._positions(labels)
         if codes.null_count:
             unknown = labels.filter(pc.is_null(codes))[0].as_py()
             raise DetectionsError(self.column, unknown, f"one of the {len(self.labels)} templates given")
         return numbers(codes, np.int32)
+
+    def _positions(self, labels: pa.Array) -> pa.Array:
+        if pa.types.is_dictionary(labels.type):
+            return self._positions(labels.dictionary).take(labels.indices)
+        return pc.index_in(labels, pa.array(self.labels, labels.type))
 
     def used(self, codes: CodeArray) -> tuple[tuple[Histogram, ...], CodeArray]:
         """Return the templates that the rows have and their new codes: a kernel with fewer templates is faster."""
@@ -121,9 +126,8 @@ def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Int64Array]:
     """Return numbers in the order of the labels, comparable between columns; whole numbers are their own."""
     if all(pa.types.is_integer(column.type) for column in columns):
         return [numbers(column, np.int64) for column in columns]
-    texts = [column.cast(pa.string()) for column in columns]
-    encoded = pa.chunked_array([chunk for text in texts for chunk in text.chunks], pa.string()).dictionary_encode()
-    encoded = encoded.unify_dictionaries()
+    coded = [coded_words(column) for column in columns]
+    encoded = pa.chunked_array([chunk for column in coded for chunk in column.chunks], WORDS).unify_dictionaries()
     if encoded.num_chunks == 0:
         return [np.empty(0, np.int64) for _ in columns]
     words = encoded.chunk(0).dictionary
@@ -131,6 +135,13 @@ def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Int64Array]:
     rank[numbers(pc.array_sort_indices(words), np.int64)] = np.arange(len(words))
     codes = rank[np.concatenate([numbers(chunk.indices, np.int64) for chunk in encoded.chunks])]
     return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+
+
+def coded_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as positions in a list of words, those of each chunk in one of its own."""
+    if not pa.types.is_dictionary(column.type):
+        return column.cast(pa.string()).dictionary_encode()
+    return column if column.type == WORDS else column.cast(column.type.value_type).cast(pa.string()).dictionary_encode()
 
 
 def taken(column: pa.Array, rows: PositionArray) -> pa.Array:

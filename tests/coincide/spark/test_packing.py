@@ -1,0 +1,94 @@
+"""Rows that were packed into buckets answer as the library, whatever the partitions and the order; without Spark."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import AtLeast, ConstraintGraph, Detections, Histogram, Window, timing_join, window_join
+from coincide.chunks.chunk_joins import ChunkedQuery, PairQuery, TupleQuery
+from coincide.chunks.time_cells import TimeCells
+from coincide.spark.arrow_columns import Columns, TemplateLabels
+from coincide.spark.join_task import JoinTask
+from coincide.spark.joins import Buckets
+from coincide.spark.packing import TEMPLATE, TIME, Packer
+
+TEMPLATES = {"gps": Histogram.uniform(-0.01, 0.01), "late": Histogram.from_latency([(0, 0.5, 0.6), (0.5, 1, 0.4)])}
+LABELS = TemplateLabels.of(TEMPLATES, "template")
+COLUMNS = Columns(kept=("id", "sensor_id"), sensor="sensor_id")
+Row = tuple[int, int, int, int]  # area, time in steps of 100 ms, sensor, template
+rows_of = st.tuples(st.integers(0, 2), st.integers(-30, 90), st.integers(0, 2), st.integers(0, 1))
+lists = st.lists(rows_of, max_size=25)
+
+
+def table(rows: list[Row], of: str) -> pa.Table:
+    return pa.table(
+        {
+            TIME: pa.array([at * 100_000 for _, at, _, _ in rows], pa.int64()),
+            "area": pa.array([f"area-{area}" for area, _, _, _ in rows], pa.string()),
+            "template": pa.array([list(TEMPLATES)[code] for _, _, _, code in rows], pa.string()),
+            "id": pa.array([f"{of}-{nth}" for nth in range(len(rows))], pa.string()),
+            "sensor_id": pa.array([f"s-{sensor}" for _, _, sensor, _ in rows], pa.string()),
+        }
+    )
+
+
+def detections(rows: list[Row]) -> Detections:
+    area, at, sensor, code = np.array(rows, np.int64).reshape(-1, 4).T
+    ids = np.array([f"a-{nth}" for nth in range(len(rows))], np.str_)
+    return Detections(at * 100_000, list(TEMPLATES.values()), code, area, sensor, id=ids)
+
+
+def answers(query: ChunkedQuery, sides: list[pa.Table], chunk_rows: int, seed: int) -> list[tuple[str | None, ...]]:
+    """Pack some rows at a time, bring the buckets to two tasks in an order of chance, and join them there."""
+    rng = np.random.default_rng(seed)
+    reach_us = query.reach_us([LABELS.histograms] * len(sides))
+    cells = TimeCells(2 * reach_us, reach_us)
+    packed = []
+    for side, rows in enumerate(sides):
+        pack = Packer(side, query.sight(side), cells, 5, "area", LABELS, COLUMNS.kept)
+        packed += [record for batch in rows.to_batches(max_chunksize=7) for record in pack([batch])]
+    task = JoinTask(query, LABELS.packed(TEMPLATE), replace(COLUMNS, detected_at_us=TIME))
+    buckets = Buckets(task, cells, len(sides), chunk_rows)
+    found: list[tuple[str | None, ...]] = []
+    for part in (0, 1):
+        of_part = [each.filter(pa.array(each["bucket"].to_numpy() % 2 == part)) for each in packed]
+        shuffled = [of_part[at] for at in rng.permutation(len(of_part))]
+        for batch in buckets.answer(shuffled):
+            found += zip(*(batch[f"{role}_id"].to_pylist() for role in query.roles), strict=True)
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(lists, lists, st.sampled_from(["any", "different", "same"]), st.integers(1, 40), st.integers(0, 9))
+def test_pairs_of_two_streams(a: list[Row], b: list[Row], rule: str, chunk_rows: int, seed: int) -> None:
+    query = PairQuery(Window(0.5), 0.3, rule)  # type: ignore[arg-type]
+    pairs = timing_join(detections(a), detections(b), query.window, query.threshold, query.sensors)
+    expected = [(f"a-{left}", f"b-{right}") for left, right in zip(pairs.left, pairs.right, strict=True)]
+    found = answers(query, [table(a, "a"), table(b, "b")], chunk_rows, seed)
+    assert sorted(found) == sorted(expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lists, st.integers(1, 40), st.integers(0, 9))
+def test_pairs_of_one_stream(a: list[Row], chunk_rows: int, seed: int) -> None:
+    query = PairQuery(Window(lo_s=-0.1, hi_s=0.6), 0.3, is_self_join=True)
+    pairs = timing_join(detections(a), None, query.window, query.threshold)
+    expected = [(f"a-{left}", f"a-{right}") for left, right in zip(pairs.left, pairs.right, strict=True)]
+    assert sorted(answers(query, [table(a, "a")], chunk_rows, seed)) == sorted(expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lists, st.integers(1, 40), st.integers(0, 9))
+def test_sets_of_one_stream(a: list[Row], chunk_rows: int, seed: int) -> None:
+    graph = ConstraintGraph.graph([("x", "y", Window(0.3), 0.4), ("x", "z", Window(0.4), 0.4)], roles="xyz")
+    at_least = AtLeast(1, of=["y", "z"])
+    sets = window_join(dict.fromkeys("xyz", detections(a)), graph, at_least=at_least)
+    ids = [*(f"a-{nth}" for nth in range(len(a))), None]
+    expected = {tuple(ids[at] for at in row) for row in sets.members.tolist()}
+    query = TupleQuery(graph, dict.fromkeys("xyz", 0), at_least=at_least)
+    found = answers(query, [table(a, "a")], chunk_rows, seed)
+    assert len(found) == len(expected)
+    assert set(found) == expected
