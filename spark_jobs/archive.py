@@ -9,11 +9,17 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
 from services.common.settings import SettingsError, load_settings
+from spark_jobs.archiving.archive_query import archive_query
 from spark_jobs.archiving.folders import Archive
-from spark_jobs.archiving.lifecycle import ArchiveJob
+from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.fusion import REFUSED
+from spark_jobs.job.batch_metrics import BatchMetrics
 from spark_jobs.job.checkpoint import LockError
+from spark_jobs.job.lifecycle import SparkRun
+from spark_jobs.job.restarts import Liveliness
 from spark_jobs.job.session import SessionError
 from spark_jobs.settings import ArchiveSettings
 
@@ -30,14 +36,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = load_settings(ArchiveSettings, given.config, os.environ)
         chosen = {name: value for name in ("master", "path") if (value := getattr(given, name)) is not None}
         settings = settings.model_copy(update=chosen)
-        job = ArchiveJob(settings, _opened(settings), stopping)
+        archive = _opened(settings)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
-        job.run()
+        run_archive(settings, archive, stopping)
     except (SettingsError, LockError, SessionError) as error:
         print(f"archive: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
         return REFUSED if isinstance(error, SettingsError) else 1
     return 0
+
+
+def run_archive(settings: ArchiveSettings, archive: Archive, stopping: threading.Event) -> None:
+    """Run until stopped; a Settings-, Lock- or SessionError says in one sentence why it cannot."""
+    registry = CollectorRegistry()
+    batches, metrics = BatchMetrics(registry, "archive"), ArchiveMetrics(registry)
+    liveliness = Liveliness(max(settings.stale_after_s, 3 * settings.interval_s))
+    run = SparkRun("archive", settings, archive.checkpoint, registry, batches, liveliness, stopping)
+    run.until_stopped(lambda spark: archive_query(spark, settings, archive, metrics).start())
 
 
 def _opened(settings: ArchiveSettings) -> Archive:

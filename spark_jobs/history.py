@@ -12,17 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from kafka.errors import KafkaError
+from prometheus_client import CollectorRegistry
+from prometheus_client.process_collector import ProcessCollector
 
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, query_from_json
+from services.common.access.component_access import ComponentAccess
 from services.common.settings import SettingsError, Streams, load_settings, load_streams
-from spark_jobs.replaying.comparing import compared
-from spark_jobs.replaying.query_changes import query_history
+from spark_jobs.replaying.live_answer import query_history
 from spark_jobs.replaying.request import RunError, RunRequest, RunSource, parsed_time
-from spark_jobs.replaying.results import Reporter, RunFolder
-from spark_jobs.replaying.run import Run
-from spark_jobs.replaying.run_queue import RunQueue
-from spark_jobs.replaying.run_server import RunServer, RunService, read_request
+from spark_jobs.replaying.run_folder import Reporter, RunFolder
+from spark_jobs.runs.comparing import compared
+from spark_jobs.runs.run import Run
+from spark_jobs.runs.run_queue import RunQueue, RunStates
+from spark_jobs.runs.run_server import RunServer, RunService, read_request
 from spark_jobs.settings import HistorySettings
 
 DEFAULT_CONFIG = Path("config/history.yaml")
@@ -50,7 +53,7 @@ def _run(given: argparse.Namespace, settings: HistorySettings) -> int:
     query = _query_in(Path(given.query)) if is_file else _query_named(given.query, settings)
     asked = (parsed_time(given.from_), parsed_time(given.to), given.source, given.as_live)
     follows = given.as_live and not is_file
-    request = RunRequest(query, *asked, given.min_threshold, given.warm_up, follows_changes=follows)
+    request = RunRequest(query, *asked, given.min_threshold, given.warm_up, not given.count_only, follows)
     if given.archive is not None:
         settings = settings.model_copy(update={"archive_path": given.archive})
     stopping = _stopping()
@@ -71,7 +74,9 @@ def _serve(_given: argparse.Namespace, settings: HistorySettings) -> int:
     os.nice(YIELDS)
     streams, stopping = load_streams(settings.streams_path), _stopping()
     queue = _queue(settings, streams)
-    server = RunServer(settings.host, settings.port, run_service(queue, settings))
+    service = run_service(queue, settings)
+    access = ComponentAccess("history", settings, service.registry, keys_topic=settings.topic("keys"))
+    server = RunServer(settings, access, service)
     queue.start()
     server.start()
     stopping.wait()
@@ -102,7 +107,15 @@ def run_service(queue: RunQueue, settings: HistorySettings) -> RunService:
     def compare(run: str, other: str) -> dict[str, Any]:
         return compared(queue.folder(run), None if other == "live" else queue.folder(other), settings)
 
-    return RunService(queue, request_of, compare)
+    return RunService(queue, run_metrics(queue), request_of, compare)
+
+
+def run_metrics(queue: RunQueue) -> CollectorRegistry:
+    """Return the metrics of `serve`."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(RunStates(queue))
+    return registry
 
 
 def _folder(run: str, settings: HistorySettings) -> RunFolder:
@@ -162,6 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--to", required=True, metavar="T", help="the same; not included")
     run.add_argument("--source", choices=("archive", "topic"), default="archive", help="where detections are read")
     run.add_argument("--as-live", action="store_true", help="answer as the live job did, over the frames of the topic")
+    run.add_argument("--count-only", action="store_true", help="write no matches: the curve alone, much faster")
     run.add_argument("--min-threshold", type=float, metavar="P", help="where the curve begins, below the threshold")
     warm_up = "with --as-live: begin so long before T; by default where the topic begins"
     run.add_argument("--warm-up", type=float, metavar="S", help=warm_up)

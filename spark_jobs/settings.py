@@ -162,9 +162,23 @@ class HistorySettings(ComponentSettings):
     archive_path: Path | None = Field(None, description="Folder of the archive; null: runs can read the topic only.")
     runs_path: Path = Field(Path(".local/runs"), description="Folder of the results, one folder for each run.")
     max_detections: int = Field(
-        20_000_000, ge=1, description="Most detections of a complete run; they are in memory at once, 150 bytes each."
+        5_000_000,
+        ge=1,
+        description="Most detections of a complete run in memory at once, about 500 bytes each. A run of any length "
+        "reads some 400,000 at a time; more only where a day's files are not merged yet, or a window is very long.",
     )
-    max_matches: int = Field(1_000_000, ge=1, description="Most matches of a run; beyond it the run ends.")
+    max_matches: int = Field(1_000_000, ge=1, description="Most matches that a run writes; beyond it the run ends.")
+    max_counted: int = Field(
+        20_000_000,
+        ge=1,
+        description="Most matches that the curve of a run counts, 40 bytes each; beyond it the run ends.",
+    )
+    processes: int = Field(
+        2,
+        ge=1,
+        le=64,
+        description="Processes in which a complete run works at most; each has its detections in memory.",
+    )
     runs_kept: int = Field(100, ge=1, description="Most runs that `serve` keeps; beyond it the oldest are deleted.")
     kafka_timeout_s: float = Field(10.0, gt=0, description="Longest wait for one answer of Kafka.")
 

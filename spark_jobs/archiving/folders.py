@@ -31,6 +31,14 @@ UNFINISHED = ".writing"
 VERSION = 1
 
 
+IDENTITY = "archive.json"
+
+
+def is_archive(path: Path) -> bool:
+    """Whether an archive of detections lies in a folder."""
+    return (path / IDENTITY).exists()
+
+
 @dataclass(frozen=True)
 class Archive:
     """An archive of detections below `path`, a folder that every worker sees."""
@@ -44,8 +52,8 @@ class Archive:
 
         SettingsError: there is none, or it was made with another number of hashes, which is fixed for its life.
         """
-        identity = path / "archive.json"
-        if not identity.exists():
+        identity = path / IDENTITY
+        if not is_archive(path):
             if area_hashes is None:
                 raise SettingsError(f"there is no archive in {path}: archive.json is missing")
             path.mkdir(parents=True, exist_ok=True)

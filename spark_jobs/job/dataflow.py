@@ -11,7 +11,7 @@ from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import ACTIVATIONS, DEFERRALS, INPUT_COLUMNS, OUTPUT_SCHEMA, CoreFactory, FusionProcessor
 from spark_jobs.settings import FusionSettings
 
-OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status", ACTIVATIONS, DEFERRALS)
+OUTPUT_TOPICS = ("matches", "episodes", "dead-letters", "status", "sensor-health", ACTIVATIONS, DEFERRALS)
 _SEED = 42  # Spark's `hash` expression always starts from it
 _MASK = 0xFFFFFFFF
 

@@ -1,41 +1,121 @@
-"""The job's own small HTTP server: /metrics, /livez, /readyz."""
+"""The HTTP servers of the jobs: a guarded one, and the job's own small one: /metrics, /livez, /readyz."""
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from services.common.settings import SettingsError
+from services.common.access.component_access import ComponentAccess, tls_context
+from services.common.access.guard import HEADERS
+from services.common.settings import ComponentSettings, SettingsError
+
+LONGEST_UNREAD = 65_536
 
 
-class JobServer(ThreadingHTTPServer):
-    """Answers from a thread on an IPv4 or IPv6 address; SettingsError if it cannot be bound.
+class GuardedServer(ThreadingHTTPServer):
+    """Answers from a thread what `access` lets pass, on the address, and with the TLS, of its settings.
+
+    Raises `SettingsError`: the address cannot be bound, or TLS cannot be spoken.
+    """
+
+    def __init__(self, settings: ComponentSettings, access: ComponentAccess, handler: type["GuardedHandler"]) -> None:
+        host, port = settings.host, settings.port
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.access, self._tls = access, tls_context(settings)
+        try:
+            super().__init__((host, port), handler)
+        except OSError as error:
+            raise SettingsError(f"port {port} of {host} cannot be served on: {error.strerror}") from error
+
+    def start(self) -> None:
+        """Serve until `shutdown`."""
+        self.access.start()
+        threading.Thread(target=self.serve_forever, name="http", daemon=True).start()
+
+    def server_close(self) -> None:
+        """Let go of the address, and follow the keys no longer."""
+        super().server_close()
+        self.access.stop()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answer one connection, on its own thread: a slow handshake keeps nobody else waiting."""
+        if self._tls is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(GuardedHandler.timeout)
+        with self._tls.wrap_socket(request, server_side=True) as spoken:
+            super().finish_request(spoken, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: whoever breaks a connection off, or speaks no TLS, fills no log."""
+
+
+class GuardedHandler(BaseHTTPRequestHandler):
+    """Answers a request only if the guard lets it pass."""
+
+    timeout = 10.0  # seconds for a request
+    server: GuardedServer
+    _added: Mapping[str, str] = {}
+
+    def parse_request(self) -> bool:
+        """Read the head of a request; False where it has been answered already."""
+        if not super().parse_request():
+            return False
+        headers = {name: ", ".join(each) for name in HEADERS if (each := self.headers.get_all(name))}
+        ruling = self.server.access.guard.rule(self.command, urlsplit(self.path).path, headers, self.client_address[0])
+        self._added = ruling.headers
+        if ruling.status is None:
+            return True
+        self._forget_body()
+        self.send_response(ruling.status)
+        self.send_header("Content-Length", str(len(ruling.body)))
+        self.end_headers()
+        self.wfile.write(ruling.body)
+        self.wfile.flush()
+        self.close_connection = True
+        return False
+
+    def end_headers(self) -> None:
+        """End them with those that the guard adds."""
+        for name, value in self._added.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        """Say nothing: a scrape every few seconds is no news."""
+
+    def _forget_body(self) -> None:
+        """Read a short body, for a connection that is closed with something unread loses its answer."""
+        length = self.headers.get("Content-Length", "0")
+        if length.isdecimal() and int(length) <= LONGEST_UNREAD:
+            self.rfile.read(int(length))
+
+
+class JobServer(GuardedServer):
+    """Tells metrics, life and readiness.
 
     `why_not_ready` gives None, then /readyz answers 200, or the sentence that it answers 503 with.
     """
 
     def __init__(
-        self, host: str, port: int, registry: CollectorRegistry, why_not_ready: Callable[[], str | None]
+        self,
+        settings: ComponentSettings,
+        access: ComponentAccess,
+        registry: CollectorRegistry,
+        why_not_ready: Callable[[], str | None],
     ) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            super().__init__((host, port), _Handler)
-        except OSError as error:
-            raise SettingsError(f"port {port} of {host} cannot be served on: {error.strerror}") from error
+        super().__init__(settings, access, _Handler)
         self.registry = registry
         self.why_not_ready = why_not_ready
 
-    def start(self) -> None:
-        """Serve until `shutdown`."""
-        threading.Thread(target=self.serve_forever, name="http", daemon=True).start()
 
-
-class _Handler(BaseHTTPRequestHandler):
-    timeout = 10.0  # seconds for a request
+class _Handler(GuardedHandler):
     server: JobServer
 
     def do_GET(self) -> None:
@@ -56,6 +136,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Say nothing: a scrape every few seconds is no news."""

@@ -2,8 +2,10 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.platform_collector import PlatformCollector
@@ -13,7 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from coincide import Stream
-from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag
+from services.common.access.component_access import ComponentAccess
+from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets
 from spark_jobs.job.checkpoint import (
     CheckpointError,
     Declared,
@@ -30,9 +33,72 @@ from spark_jobs.job.restarts import Backoff, Liveliness, keep_running
 from spark_jobs.job.session import SessionError, create_session, end_session, is_lost, shipped_code
 from spark_jobs.job.status_follower import KafkaFollower, KafkaReader, retire_status
 from spark_jobs.saving.state_format import unusable_state
-from spark_jobs.settings import FusionSettings
+from spark_jobs.settings import FusionSettings, SparkSettings
 
 _POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class SparkRun:
+    """What every job on Spark does from its start until ``stopping`` is set from outside.
+
+    Its parts start in this order and stop in the reverse one: metrics over HTTP, Spark, the lock of the checkpoint, and
+    the streaming query, which is started again when it fails.
+    """
+
+    component: str
+    settings: SparkSettings
+    checkpoint: Path
+    registry: CollectorRegistry
+    metrics: BatchMetrics
+    liveliness: Liveliness
+    stopping: threading.Event
+    processed: Callable[[Offsets], None] = lambda _offsets: None
+    fatal: tuple[type[Exception], ...] = (SessionError,)
+
+    def until_stopped(
+        self,
+        start: Callable[[SparkSession], StreamingQuery],
+        before_spark: Callable[[], None] = lambda: None,
+        raise_if_in_vain: Callable[[Exception], None] = lambda _error: None,
+    ) -> None:
+        """Run; a Settings-, Lock- or SessionError, or what is ``fatal``, says in one sentence why it cannot."""
+        settings = self.settings
+        with ExitStack() as stack:
+            access = ComponentAccess(self.component, settings, self.registry, keys_topic=settings.topic("keys"))
+            server = JobServer(settings, access, self.registry, self.liveliness.why_not_ready)
+            stack.callback(server.server_close)
+            server.start()
+            stack.callback(server.shutdown)
+            stack.callback(self.stopping.set)
+            before_spark()
+            spark = create_session(settings)
+            stack.callback(end_session, spark, 2 * settings.stop_timeout_s)
+            if not settings.master.startswith("local"):
+                stack.enter_context(shipped_code(spark))
+            _lock = lock_checkpoint(spark._jvm, self.checkpoint, settings.lock_wait_s)
+            spark.streams.addListener(BatchListener(self.metrics, self.liveliness, self.processed))
+            query = keep_running(
+                lambda: _started(spark, start),
+                self.liveliness,
+                Backoff(settings.restart_delay_s, settings.restart_delay_max_s),
+                self.stopping,
+                fatal=self.fatal,
+                raise_if_in_vain=raise_if_in_vain,
+                on_restart=self.metrics.restarts.inc,
+            )
+            if query is not None:
+                stop_in_order(query, settings.stop_timeout_s)
+
+
+def _started(spark: SparkSession, start: Callable[[SparkSession], StreamingQuery]) -> StreamingQuery:
+    """Start the query; a `SessionError` says that Spark is lost, so that trying again would be in vain."""
+    try:
+        return start(spark)
+    except Exception as error:
+        if not is_lost(spark):
+            raise
+        raise SessionError("Spark's Java process or its cluster is gone: start the job again") from error
 
 
 class FusionJob:
@@ -60,30 +126,21 @@ class FusionJob:
         """Run until stopped; a Settings-, Lock-, Checkpoint- or SessionError says in one sentence why it cannot."""
         if not rebuild:
             refuse_unfit(self._settings.checkpoint_path, self._declared)  # before Spark takes its seconds to start
-        with ExitStack() as stack:
-            server = JobServer(self._settings.host, self._settings.port, self._registry, self._liveliness.why_not_ready)
-            stack.callback(server.server_close)
-            server.start()
-            stack.callback(server.shutdown)
-            stack.callback(self._stopping.set)
-            self._follow_kafka(rebuild)
-            spark = create_session(self._settings)
-            stack.callback(end_session, spark, 2 * self._settings.stop_timeout_s)
-            if not self._settings.master.startswith("local"):
-                stack.enter_context(shipped_code(spark))
-            _lock = lock_checkpoint(spark._jvm, self._settings.checkpoint_path, self._settings.lock_wait_s)
-            spark.streams.addListener(BatchListener(self._metrics, self._liveliness, self._lag.processed))
-            query = keep_running(
-                lambda: self._start(spark, rebuild),
-                self._liveliness,
-                Backoff(self._settings.restart_delay_s, self._settings.restart_delay_max_s),
-                self._stopping,
-                fatal=(CheckpointError, SessionError),
-                raise_if_in_vain=self._refuse_unusable_state,
-                on_restart=self._metrics.restarts.inc,
-            )
-            if query is not None:
-                stop_in_order(query, self._settings.stop_timeout_s)
+        SparkRun(
+            "fusion",
+            self._settings,
+            self._settings.checkpoint_path,
+            self._registry,
+            self._metrics,
+            self._liveliness,
+            self._stopping,
+            self._lag.processed,
+            fatal=(CheckpointError, SessionError),
+        ).until_stopped(
+            start=lambda spark: self._start(spark, rebuild),
+            before_spark=lambda: self._follow_kafka(rebuild),
+            raise_if_in_vain=self._refuse_unusable_state,
+        )
 
     def _follow_kafka(self, rebuild: bool) -> None:
         """Feed the metrics from before Spark starts: what waits is known even if no batch ever ends."""
@@ -93,15 +150,9 @@ class FusionJob:
         KafkaFollower(self._settings, self._status, self._lag, self._stopping).start()
 
     def _start(self, spark: SparkSession, rebuild: bool) -> StreamingQuery:
-        """Start the query; a `SessionError` says that Spark is lost, so that trying again would be in vain."""
-        try:
-            if self._checkpoint_id is None:  # it is looked at until it was found fit once, for that may need Kafka
-                self._checkpoint_id = self._open_checkpoint(rebuild)
-            return stateful_query(spark, self._settings, self._cores, self._checkpoint_id).start()
-        except Exception as error:
-            if not is_lost(spark):
-                raise
-            raise SessionError("Spark's Java process or its cluster is gone: start the job again") from error
+        if self._checkpoint_id is None:  # it is looked at until it was found fit once, for that may need Kafka
+            self._checkpoint_id = self._open_checkpoint(rebuild)
+        return stateful_query(spark, self._settings, self._cores, self._checkpoint_id).start()
 
     def _open_checkpoint(self, rebuild: bool) -> str:
         if rebuild:

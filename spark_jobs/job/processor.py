@@ -23,7 +23,7 @@ from spark_jobs.job.backlog import Backlog
 from spark_jobs.job.batch_parts import BatchParts, size_of
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.readings.sliding_queries import cheapest_by
-from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
+from spark_jobs.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
 
 INPUT_COLUMNS = ("shard_key", "role", "partition", "offset", "key", "value")
 """Columns of an input row: grouping key, role of the topic (detections, queries, deferrals), and the Kafka record."""
@@ -41,6 +41,9 @@ types and no text, which the Python worker would send to the Java process to be 
 
 SLOT = "slot"
 """Kind of a slot of the core's journal."""
+
+HEALTH = "health"
+"""Kind of what was told last of the sensors of a part of an area."""
 
 CHUNK = "chunk"
 """Kind of a chunk of the records that were left to a later batch."""
@@ -90,6 +93,9 @@ class Core(Protocol):
 
     def dropped_slots(self) -> list[int]:
         """Return the slots that the last push made needless."""
+
+    def recall(self, health: Mapping[int, bytes]) -> None:
+        """Take over what was told last of sensors, by the numbers that it was saved under."""
 
 
 class CoreFactory(Protocol):
@@ -181,6 +187,7 @@ class FusionProcessor(StatefulProcessor):
             output = shard.core.push(part, ahead.stopped() if ahead else NOBODY)
             shard.pushed.took(part)
             self._save_slots(shard.core)
+            self._save_health(output.health)
             judged_before, shard.template_pairs = shard.template_pairs, template_pairs_of(output.status)
             parts.took(part, len(output.matches), shard.template_pairs - judged_before)
             answers, told = self._answers(output), [(self._topics["status"], *output.status)]
@@ -216,12 +223,13 @@ class FusionProcessor(StatefulProcessor):
         return self._restored(number, header)
 
     def _restored(self, number: int, stored_header: bytes) -> LiveShard:
-        kept: dict[str, dict[int, bytes]] = {SLOT: {}, CHUNK: {}}
+        kept: dict[str, dict[int, bytes]] = {SLOT: {}, CHUNK: {}, HEALTH: {}}
         for (kind, position), (content,) in self._state.iterator():
             kept.setdefault(kind, {})[position] = bytes(content)
         version = stored_header[:_VERSION_BYTES]
         pushed, header = PushedOffsets.split(stored_header[_VERSION_BYTES:])
         core = self._cores.restore(number, header, kept[SLOT].values())
+        core.recall(kept[HEALTH])
         return LiveShard(int.from_bytes(version), core, Backlog(kept[CHUNK]), pushed)
 
     def _save_slots(self, core: Core) -> None:
@@ -229,6 +237,13 @@ class FusionProcessor(StatefulProcessor):
             self._state.removeKey((SLOT, number))
         for number, content in core.journal().items():
             self._state.updateValue((SLOT, number), (content,))
+
+    def _save_health(self, health: Mapping[int, KeptRecord]) -> None:
+        for number, record in health.items():
+            if record.value is None:
+                self._state.removeKey((HEALTH, number))
+            else:
+                self._state.updateValue((HEALTH, number), (record.value,))
 
     def _save_backlog(self, backlog: Backlog, left: Sequence[InputRecord]) -> None:
         written, dropped = backlog.replace(left)
@@ -249,6 +264,7 @@ class FusionProcessor(StatefulProcessor):
             *((self._topics["matches"], *record) for record in output.matches),
             *((self._topics["episodes"], *record) for record in output.episodes),
             *((self._topics["dead-letters"], *record) for record in output.dead_letters),
+            *((self._topics["sensor-health"], *record) for record in output.health.values()),
         ]
         return pd.DataFrame(written, columns=OUTPUT_COLUMNS)
 

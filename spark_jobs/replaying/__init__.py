@@ -1,1 +1,1 @@
-"""Runs over history: what is asked, where rows and records come from, both answers, curves, and comparisons."""
+"""Answers over history: what is asked, where rows and records come from, both answers, and curves."""

@@ -1,49 +1,99 @@
 """The complete answer: the library's join of whole batches, in the records that the live job writes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from coincide import Histogram, Stream, window_join
-from coincide.arrays.kinds import Int64Array
+from coincide.arrays.kinds import FloatArray, Int64Array
+from coincide.chunks.reach import graph_reach_us
 from coincide.joins import Tuples
 from coincide.joins.tuples.maximal_sets import MOST_CANDIDATES
 from coincide.joins.tuples.tuple_join import window_join_blocks
+from coincide.queries import Query
 from spark_jobs.core.answer_records import judged_matches
 from spark_jobs.core.control import ActiveQuery
 from spark_jobs.core.limits import Limits
 from spark_jobs.core.shard import ShardState
-from spark_jobs.matching.match_verdicts import MatchTuples
+from spark_jobs.matching.match_verdicts import DECIMALS, MatchTuples
 from spark_jobs.readings.sliding_queries import CHEAPEST
 from spark_jobs.records.match_records import FusedMatch
+from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.request import RunError
 from spark_jobs.rows.batch_rows import AcceptedBatch, Backgrounds
 from spark_jobs.rows.event_table import EventColumns
 
 TUPLES_AT_ONCE = 16_384
+AFTER_ALL_US = np.iinfo(np.int64).max
 UNLIMITED = Limits(max_advisory_work=10**9, max_advisory_work_of_frame=10**12)
+
+
+class FoundTuples(NamedTuple):
+    """Some tuples: the rows of their members, (n, roles), -1 where one is absent, and what each tuple reaches, (n,).
+
+    That is how probable it is, or with `PairLevels` the greatest of their thresholds that is not above that.
+    """
+
+    rows: Int64Array
+    reached: FloatArray
+
+
+def complete_tuples(
+    played: PlayedRows, query: Query, levels: PairLevels | None, check: Callable[[], None]
+) -> Iterator[FoundTuples]:
+    """Yield the tuples of all rows, nobody late, whose earliest member is the chunk's own, in no order.
+
+    `query` may differ from the one that the rows are played for in its thresholds; `check` is called between blocks.
+    """
+    at_us = played.rows["detected_at_us"].to_numpy()
+    for tuples in _blocks(played, query):
+        check()
+        rows = played.rows_of(np.asarray(tuples.members, np.int64))
+        member_us = np.where(rows < 0, AFTER_ALL_US, at_us[rows])
+        earliest = np.take_along_axis(rows, member_us.argmin(axis=1)[:, None], axis=1)[:, 0]
+        at = np.flatnonzero(played.is_own[earliest])
+        if len(at):
+            reached = _probability(query, tuples)[at] if levels is None else played.reached(rows[at], levels)
+            yield FoundTuples(rows[at], reached)
+
+
+def _probability(query: Query, tuples: Tuples) -> FloatArray:
+    """Return the probability that the query has a threshold for, as records tell it."""
+    if query.joint_threshold is not None or len(query.roles) == 2:
+        return tuples.probability.round(DECIMALS)
+    least: FloatArray = np.nanmin(tuples.edge_probability, axis=1).round(DECIMALS)
+    return least
+
+
+def match_records(
+    played: PlayedRows, rows: Int64Array, streams: Mapping[str, Stream], check: Callable[[], None]
+) -> Iterator[FusedMatch]:
+    """Yield the records of tuples of rows; `chance_rate_hz` is null: nobody has watched the areas."""
+    recorder = _Recorder(played, streams, check)
+    for first in range(0, len(rows), TUPLES_AT_ONCE):
+        check()
+        yield from recorder.matches(rows[first : first + TUPLES_AT_ONCE])
 
 
 def complete_matches(
     played: PlayedRows, streams: Mapping[str, Stream], check: Callable[[], None]
 ) -> Iterator[FusedMatch]:
-    """Yield the matches of all rows, nobody late, in no order; `check` is called between blocks.
-
-    `chance_rate_hz` is null: nobody has watched the areas.
-    """
-    recorder = _Recorder(played, streams, check)
-    for tuples in _blocks(played):
-        members = played.rows_of(np.asarray(tuples.members, np.int64))
-        for first in range(0, len(members), TUPLES_AT_ONCE):
-            check()
-            yield from recorder.matches(members[first : first + TUPLES_AT_ONCE])
+    """Yield the record of each tuple that the query asks for."""
+    for tuples in complete_tuples(played, played.query, None, check):
+        yield from match_records(played, tuples.rows, streams, check)
 
 
-def _blocks(played: PlayedRows) -> Iterator[Tuples]:
-    query = played.query
+def reach_us(query: Query, templates: Mapping[str, Sequence[Histogram]]) -> int:
+    """Return how far members of a match may lie apart, given the templates of each stream."""
+    of_role = {role: templates[stream] for role, stream in query.roles}
+    return graph_reach_us(query.graph, query.joint_threshold, of_role, query.at_least)
+
+
+def _blocks(played: PlayedRows, query: Query) -> Iterator[Tuples]:
     arguments = (played.batches, query.graph, played.keys, query.joint_threshold)
     if query.at_least is None:
         where = played.differ if played.may_meet_themselves else None
@@ -91,6 +141,7 @@ def _shard(
         detected_at_us=detected_at_us,
         latest_us=detected_at_us + state.templates.latest_us[template],
         received_at_us=rows["received_at_us"].to_numpy(),
+        offset=np.zeros(count, np.int64),
         area=area,
         sensor=sensor,
         template=template,

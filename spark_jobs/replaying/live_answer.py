@@ -7,13 +7,20 @@ nothing before it was still needed.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from msgspec import json
+from msgspec import MsgspecError, json
 
-from coincide.queries import AnyQuery
+from coincide.errors import QueryError
+from coincide.queries import AnyQuery, query_from_json
 from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.job.activations import ActivationRecord
 from spark_jobs.records.kafka_records import InputRecord, Output
-from spark_jobs.replaying.topic_records import Offsets, TopicRecords
+from spark_jobs.replaying.request import RunError
+from spark_jobs.replaying.topic_records import Offsets, TopicRecords, opened_topic
+from spark_jobs.settings import HistorySettings
+
+_activation_decoder = json.Decoder(ActivationRecord)
 
 
 @dataclass(frozen=True)
@@ -56,3 +63,63 @@ def _pushed(
 ) -> Iterator[tuple[Output, int]]:
     for chunk in frames.chunks(starts, ends, check):
         yield core.push([InputRecord("detections", *record) for record in chunk]), len(chunk)
+
+
+@dataclass(frozen=True)
+class VersionedQuery:
+    """The newest version of a query, and its changes in order; `offsets` are None where the job has not told them."""
+
+    query: AnyQuery
+    changes: list[tuple[InputRecord, int, dict[int, int] | None]]  # with the time that the change itself names
+
+    def placed(self, frames: TopicRecords) -> list[QueryChangeAt]:
+        """Return the changes where they took effect; where nobody told that, by their time."""
+        return [
+            QueryChangeAt(record, frames.offsets_at(changed_us) if offsets is None else offsets)
+            for record, changed_us, offsets in self.changes
+        ]
+
+
+def read_history(id_: str, queries: TopicRecords, activations: TopicRecords) -> VersionedQuery | None:
+    """Return the history of a query, as far back as the topics go; None if they know none with this id."""
+    key = id_.encode()
+    values = {each.offset: each.value for each in queries.all(_go_on) if each.key == key and each.value is not None}
+    told: dict[int, dict[int, int]] = {}
+    for each in activations.all(_go_on):
+        if each.key == key and each.value is not None:
+            activation = _activation_decoder.decode(each.value)
+            values[activation.control_offset] = bytes(activation.change)
+            offsets = told.setdefault(activation.control_offset, {})
+            offsets |= {int(number): offset for number, offset in activation.offsets.items()}
+    changes = [(InputRecord("queries", 0, offset, key, values[offset]), told.get(offset)) for offset in sorted(values)]
+    contents = [_content(record) for record, _ in changes]
+    documents = [content["query"] for content in contents if "query" in content]
+    if not documents:
+        return None
+    times_us = [int(content.get("changed_at_us") or 0) for content in contents]
+    placed = [(record, us, offsets) for (record, offsets), us in zip(changes, times_us, strict=True)]
+    return VersionedQuery(_query_of(documents[-1]), placed)
+
+
+def query_history(id_: str, settings: HistorySettings) -> VersionedQuery | None:
+    """Return the history of a query of the running system."""
+    with opened_topic("queries", settings) as queries, opened_topic("activations", settings) as activations:
+        return read_history(id_, queries, activations)
+
+
+def _content(record: InputRecord) -> dict[str, Any]:
+    try:
+        return json.decode(record.value or b"{}", type=dict[str, Any])
+    except MsgspecError:
+        return {}
+
+
+def _query_of(document: Any) -> AnyQuery:
+    try:
+        return query_from_json(document)
+    except QueryError as error:
+        raise RunError(f"the query cannot be read: {error}") from None
+
+
+def _go_on() -> None:
+    """Read to the end."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -10,43 +10,59 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Raw
 
 from coincide import Detections, Histogram
-from coincide.arrays.kinds import BoolArray, CodeArray, Int64Array, PositionArray
+from coincide.arrays.kinds import BoolArray, CodeArray, FloatArray, IndexArray, Int64Array, PositionArray
+from coincide.probability import occurrence_columns
 from coincide.queries import Query
+from coincide.queries.checks import ATTRIBUTES
 from coincide.queries.role_filter import Source
+from spark_jobs.episodes.query_episodes import labels_of
 from spark_jobs.matching.row_buffers import NO_GROUP, AttributeGroups
+from spark_jobs.records.match_records import RecordMember
+from spark_jobs.replaying.archive_rows import RowChunk
+from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.rows.attributes import attribute, attributes_of
 
 IDENTITY = ("area", "sensor_id", "stream", "id", "detected_at_us")
+ONSETS_AT_ONCE = 4_096
 ARRIVAL = ("received_at_us", "partition", "offset", "position")
 
 
-def without_repetitions(rows: pa.Table) -> pa.Table:
-    """Return each detection once, as it came first: gateways post again what was not acknowledged.
+def first_of_each(rows: pa.Table) -> Int64Array:
+    """Return where each detection is once, as it came first: gateways post again what was not acknowledged.
 
     Detections of one sensor and stream that share their id are the same if they share their time as well.
     """
     if pc.count_distinct(rows["id"]).as_py() == len(rows):
-        return rows
-    ordered = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in ARRIVAL]))
-    numbered = ordered.append_column("nth", pa.array(np.arange(len(ordered))))
+        return np.arange(len(rows))
+    order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in ARRIVAL])
+    numbered = rows.take(order).append_column("nth", pa.array(np.arange(len(rows))))
     first = numbered.group_by(list(IDENTITY)).aggregate([("nth", "min")])["nth_min"]
-    return ordered.take(first)
+    return np.asarray(order.to_numpy()[first.to_numpy()], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class PlayedRows:
-    """Rows of a run, by role of its query; a source of two roles is one batch."""
+    """Rows of a chunk, by role of its query; a source of two roles is one batch. Which rows are the chunk's own."""
 
     query: Query
     rows: pa.Table
     templates: Mapping[str, Histogram]
+    is_own: BoolArray
+
+    @classmethod
+    def of(cls, query: Query, chunk: RowChunk) -> PlayedRows:
+        """Return the rows of a chunk, each detection once."""
+        at = np.sort(first_of_each(chunk.rows))
+        rows = chunk.rows if len(at) == len(chunk.rows) else chunk.rows.take(pa.array(at))
+        return cls(query, rows, chunk.templates, chunk.is_own[at])
 
     @cached_property
     def batches(self) -> dict[str, Detections]:
         """The detections of each role."""
-        by_source = {source: self._whole.take(at) for source, at in self._of_source.items()}
+        by_source = {source: self.detections.take(at) for source, at in self.of_source.items()}
         return {role: by_source[source] for role, source in self._sources.items()}
 
     @property
@@ -54,14 +70,14 @@ class PlayedRows:
         """The keys of each role's detections, where the query asks for equal values."""
         if self.query.equal is None:
             return None
-        return {role: self._groups[self._of_source[source]].astype(np.int64) for role, source in self._sources.items()}
+        return {role: self._groups[self.of_source[source]].astype(np.int64) for role, source in self._sources.items()}
 
     @cached_property
     def may_meet_themselves(self) -> bool:
         """Whether some row is of two different sources."""
         return any(
             len(np.intersect1d(rows, other_rows))
-            for (one, rows), (other, other_rows) in combinations(self._of_source.items(), 2)
+            for (one, rows), (other, other_rows) in combinations(self.of_source.items(), 2)
             if one.stream == other.stream
         )
 
@@ -78,29 +94,109 @@ class PlayedRows:
         rows = np.full(members.shape, -1)
         for nth, source in enumerate(self._sources.values()):
             is_present = members[:, nth] >= 0
-            rows[is_present, nth] = self._of_source[source][members[is_present, nth]]
+            rows[is_present, nth] = self.of_source[source][members[is_present, nth]]
         return rows
 
-    @property
-    def _sources(self) -> dict[str, Source]:
-        return dict(zip(self.query.graph.roles, self.query.sources, strict=True))
-
     @cached_property
-    def _of_source(self) -> dict[Source, PositionArray]:
-        return {source: np.flatnonzero(self._mask(source)) for source in self._sources.values()}
-
-    @cached_property
-    def _whole(self) -> Detections:
+    def detections(self) -> Detections:
+        """All rows."""
         ids = [*self.templates]
         template = pc.index_in(self.rows["template"], value_set=pa.array(ids, pa.string()))
         return Detections(
             self.rows["detected_at_us"].to_numpy(),
             [self.templates[id_] for id_ in ids],
             template.to_numpy().astype(np.int32),
-            self._codes("area"),
-            self._codes("sensor_id"),
-            id=self._codes("id"),
+            self._areas,
+            self._sensors,
+            id=self._codes("id") if self._has_interchange else None,  # sorting them takes longer than all the rest
         )
+
+    def reached(self, rows: Int64Array, levels: PairLevels) -> FloatArray:
+        """Return which of some thresholds each pair of rows reaches, (n,)."""
+        index, at_us = (getattr(self.detections, name)[rows.T] for name in ("template_index", "detected_at_us"))
+        return levels.reached(self.detections.templates, index, at_us[1] - at_us[0])
+
+    def hulls_us(self, rows: Int64Array) -> Int64Array:
+        """Return the earliest and the latest possible instant of any member of tuples of rows, (n, 2)."""
+        is_present, everyone = rows >= 0, self.detections
+        earliest_us = np.where(is_present, everyone.earliest_us[rows], np.iinfo(np.int64).max)
+        latest_us = np.where(is_present, everyone.latest_us[rows], np.iinfo(np.int64).min)
+        return np.stack((earliest_us.min(axis=1), latest_us.max(axis=1)), axis=1)
+
+    def onsets_us(self, rows: Int64Array) -> Int64Array:
+        """Return the central 90 % of when tuples of rows occurred, (n, 2)."""
+        window = self.query.window if len(self.query.roles) == 2 else self.query.graph.uniform_window
+        assert window is not None  # noqa: S101 - the episode rule has checked it
+        everyone, members = self.detections, (rows >= 0).sum(axis=1)
+        spans_us = np.empty((len(rows), 2), np.int64)
+        for count in np.unique(members).tolist():
+            of_count = np.flatnonzero(members == count)
+            for at in np.array_split(of_count, -(-len(of_count) // ONSETS_AT_ONCE)):
+                present = rows[at][rows[at] >= 0].reshape(-1, count).T
+                index, at_us = everyone.template_index[present], everyone.detected_at_us[present]
+                when = occurrence_columns([everyone.templates] * count, index, at_us, window)
+                spans_us[at] = np.stack((when.p05_us, when.p95_us), axis=1)
+        return spans_us
+
+    def groups(self, rows: Int64Array, by: Sequence[str]) -> tuple[IndexArray, list[tuple[str, bytes]]]:
+        """Return the group of each tuple of rows, (n,), and what the groups are: an area, and labels as JSON."""
+        first = np.take_along_axis(rows, (rows >= 0).argmax(axis=1)[:, None], axis=1)[:, 0]
+        columns = [self._areas[first], *(self._label(label, rows, first) for label in by)]
+        _, at, group = np.unique(np.array(columns), axis=1, return_index=True, return_inverse=True)
+        names = zip(self.rows["area"].take(pa.array(first[at])).to_pylist(), rows[at], first[at], strict=True)
+        return group.ravel(), [
+            (name, b",".join(self._value(label, some, one) for label in by)) for name, some, one in names
+        ]
+
+    def _label(self, label: str, rows: Int64Array, first: Int64Array) -> IndexArray:
+        """Return a code of what the label is worth in each tuple."""
+        role = self._role_of(label)
+        at = first if role is None else rows[:, role]
+        is_sensor = role is not None and label == f"{self.query.roles[role][0]}.sensor"
+        kind = np.where(at < 0, -1, self._sensors[at]) if is_sensor else at
+        _, one, nth = np.unique(kind, return_index=True, return_inverse=True)
+        values = [self._value_of(label, row) for row in at[one].tolist()]
+        codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
+        return np.array([codes[value] for value in values], np.intp)[nth]
+
+    def _value(self, label: str, rows: Int64Array, first: int) -> bytes:
+        role = self._role_of(label)
+        return self._value_of(label, int(first if role is None else rows[role]))
+
+    def _value_of(self, label: str, row: int) -> bytes:
+        """Return as JSON what a label is worth in the row of its role; -1: it has none."""
+        if row < 0:
+            return labels_of([label], [])
+        role, sensor = label.partition(".")[0], self.rows["sensor_id"][row].as_py()
+        member = RecordMember(role, sensor, "", "", 0, 0, 0, "", Raw(self._attributes[row]))
+        return labels_of([label], [member])
+
+    def _role_of(self, label: str) -> int | None:
+        """Return the role that a label is of; None: what it names is equal in all members."""
+        names = [role for role, _ in self.query.roles]
+        return None if label.startswith(ATTRIBUTES) else names.index(label.partition(".")[0])
+
+    @property
+    def _sources(self) -> dict[str, Source]:
+        return dict(zip(self.query.graph.roles, self.query.sources, strict=True))
+
+    @cached_property
+    def of_source(self) -> dict[Source, PositionArray]:
+        """Which rows may play the roles of each source."""
+        return {source: np.flatnonzero(self._mask(source)) for source in self._sources.values()}
+
+    @cached_property
+    def _areas(self) -> Int64Array:
+        return self._codes("area")
+
+    @cached_property
+    def _sensors(self) -> Int64Array:
+        return self._codes("sensor_id")
+
+    @property
+    def _has_interchange(self) -> bool:
+        """Whether ids may decide which member takes which role, or which set is the larger one."""
+        return len(self.of_source) < len(self.query.roles) or self.query.at_least is not None
 
     @cached_property
     def _groups(self) -> CodeArray:

@@ -32,6 +32,7 @@ class RunRequest:
     as_live: bool = False
     min_threshold: float | None = None
     warm_up_s: float | None = None  # as_live: begin so long before; None: at the first record that the topic still has
+    keeps_matches: bool = True  # complete: else the run counts them only, which takes a fraction of the time
     follows_changes: bool = False  # as_live: each version counts where it took effect; else the query all the time
 
     def __post_init__(self) -> None:
@@ -42,9 +43,14 @@ class RunRequest:
         if self.source not in SOURCES:
             raise RunError(f"source is {self.source!r}: one of {', '.join(SOURCES)}")
         if self.as_live and self.source == "archive":
-            raise RunError("--as-live needs the frames in their order: it reads the topic, not the archive")
+            raise RunError(
+                "a run as live reads the topic (--source topic): the archive does not have the heartbeats, which tell "
+                "what was late"
+            )
         if not self.as_live and not isinstance(self.query, Query):
             raise RunError(f"query {self.query.id} is over readings: only --as-live answers it")
+        if self.as_live and not self.keeps_matches:
+            raise RunError("keeps_matches is for complete runs: a run as live writes its matches")
         if self.min_threshold is not None and not 0 < self.min_threshold <= 1:
             raise RunError(f"min_threshold is {self.min_threshold!r}: a probability above 0, at most 1")
         if self.as_live and self.min_threshold is not None:
@@ -65,6 +71,7 @@ class RunRequest:
             "as_live": self.as_live,
             "min_threshold": self.min_threshold,
             "warm_up_s": self.warm_up_s,
+            "keeps_matches": self.keeps_matches,
             "follows_changes": self.follows_changes,
         }
 

@@ -70,7 +70,6 @@ class TopicRecords:
         """
         wanted = [each for each in self._partitions if starts[each.partition] < ends[each.partition]]
         self._consumer.assign(wanted)
-        self._consumer.resume(*wanted)  # a partition that an earlier reading has ended with is still paused
         for each in wanted:
             self._consumer.seek(each, starts[each.partition])
         deadline_s = time.monotonic() + 3 * self._timeout_s
@@ -88,9 +87,9 @@ class TopicRecords:
                             yield chunk
                             chunk, size = [], 0
             done = [each for each in wanted if self._consumer.position(each) >= ends[each.partition]]
-            if done:
+            if done:  # not `pause`: the client never fetches a partition again that had records when it was paused
                 wanted = [each for each in wanted if each not in done]
-                self._consumer.pause(*done)
+                self._consumer.assign(wanted)
             if wanted and time.monotonic() > deadline_s:
                 raise RunError(f"Kafka gave no record of {self._topic} for {3 * self._timeout_s:g} s")
         if chunk:

@@ -13,11 +13,13 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql.streaming.listener import QueryIdleEvent
 
 from coincide.sliding.choice import TYPICAL
+from services.common.access.component_access import ComponentAccess
 from services.common.settings import SettingsError
 from spark_jobs.job.batch_metrics import BatchListener, BatchMetrics, Lag, Offsets, _ProgressAsText
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.job.restarts import Liveliness
+from spark_jobs.settings import FusionSettings
 
 OPERATOR_COUNTS = ("numRowsUpdated", "numRowsRemoved", "allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
 OPERATOR_MORE = ("numRowsDroppedByWatermark", "numShufflePartitions", "numStateStoreInstances")
@@ -206,7 +208,9 @@ def test_a_source_without_new_offsets_keeps_what_it_had_processed(registry: Coll
 
 @pytest.fixture(params=["127.0.0.1", "::1"])
 def url(registry: CollectorRegistry, liveliness: Liveliness, request: pytest.FixtureRequest) -> Iterator[str]:
-    server = JobServer(request.param, 0, registry, liveliness.why_not_ready)
+    settings = FusionSettings(host=request.param, port=0, kafka_bootstrap="127.0.0.1:1")
+    access = ComponentAccess("fusion", settings, registry)
+    server = JobServer(settings, access, registry, liveliness.why_not_ready)
     server.start()
     host = f"[{request.param}]" if ":" in request.param else request.param
     yield f"http://{host}:{server.server_address[1]}"
@@ -239,5 +243,6 @@ def test_a_port_in_use_is_one_sentence(registry: CollectorRegistry) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = f"port {port} of 127.0.0.1 cannot be served on: Address already in use"
+        settings = FusionSettings(port=port)
         with pytest.raises(SettingsError, match=said):
-            JobServer("127.0.0.1", port, registry, lambda: None)
+            JobServer(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)

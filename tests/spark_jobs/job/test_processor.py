@@ -5,6 +5,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 from unittest.mock import Mock
 
 import pandas as pd
@@ -17,9 +18,17 @@ from spark_jobs.job import processor as processor_module
 from spark_jobs.job.batch_parts import BatchParts
 from spark_jobs.job.control_ahead import ControlAhead
 from spark_jobs.job.processor import FusionProcessor
-from spark_jobs.records.kafka_records import InputRecord, Output, OutputRecord
+from spark_jobs.records.kafka_records import InputRecord, KeptRecord, Output, OutputRecord
 
-TOPICS = {"matches": "m", "episodes": "e", "dead-letters": "d", "status": "s", "activations": "a", "deferrals": "later"}
+TOPICS = {
+    "matches": "m",
+    "episodes": "e",
+    "dead-letters": "d",
+    "status": "s",
+    "sensor-health": "h",
+    "activations": "a",
+    "deferrals": "later",
+}
 KEY_OF_SHARD = [0, 2]
 _checkpoints = itertools.count()
 
@@ -35,6 +44,8 @@ class RecordingCore:
     values: list[bytes]
     batches: int
     stopped: list[Mapping[str, int]] = field(default_factory=list)
+    recalled: list[dict[int, bytes]] = field(default_factory=list)
+    tells: ClassVar[dict[int, KeptRecord]] = {}
 
     def push(self, records: Sequence[InputRecord], stopped: Mapping[str, int] = NOBODY) -> Output:
         self.stopped.append(stopped)
@@ -43,7 +54,8 @@ class RecordingCore:
         self.values += self.new
         self.batches += 1
         matches, episodes = ([OutputRecord(b"area", value)] for value in (b"+".join(self.values), b"told"))
-        return Output(OutputRecord(b"status", status(self.batches)), matches, episodes, [OutputRecord(b"", b"dead")])
+        told = OutputRecord(b"status", status(self.batches))
+        return Output(told, matches, episodes, [OutputRecord(b"", b"dead")], self.tells)
 
     def header(self) -> bytes:
         return b"%d" % self.batches
@@ -53,6 +65,9 @@ class RecordingCore:
 
     def dropped_slots(self) -> list[int]:
         return [self.batches - 2] if self.batches > 2 else []
+
+    def recall(self, health: Mapping[int, bytes]) -> None:
+        self.recalled.append(dict(health))
 
 
 @dataclass
@@ -94,7 +109,7 @@ def slots(tester: TwsTester) -> list[int]:
     return sorted(number for kind, number in tester.peekMapState("shard", 0) if kind == "slot")
 
 
-def written(frame: pd.DataFrame) -> list[tuple[str, bytes, bytes]]:
+def written(frame: pd.DataFrame) -> list[tuple[str, bytes, Any]]:
     return [tuple(row) for row in frame.itertuples(index=False)]
 
 
@@ -106,6 +121,24 @@ def test_matches_episodes_dead_letters_and_status_go_to_their_topics(tester: Tws
         ("d", b"", b"dead"),
         ("s", b"status", status(1)),
     ]
+
+
+def test_what_is_told_of_sensors_is_saved_and_recalled_and_what_is_gone_is_removed(
+    tester: TwsTester, processor: FusionProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written_when(tells: dict[int, KeptRecord], start: int) -> list[tuple[str, bytes, Any]]:
+        monkeypatch.setattr(RecordingCore, "tells", tells)
+        return written(tester.testInPandas(0, batch(b"x", start=start)))
+
+    both = {0: KeptRecord(b"bay 0", b"first"), 1: KeptRecord(b"bay 1", b"second")}
+    assert ("h", b"bay 1", b"second") in written_when(both, 0)
+    assert ("h", b"bay 1", None) in written_when({1: KeptRecord(b"bay 1", None)}, 1)
+    of_this = processor._checkpoint_id, 0
+    del processor_module._cached_shards[of_this]
+    written_when({}, 2)
+    core = processor_module._cached_shards[of_this][1].core
+    assert isinstance(core, RecordingCore)
+    assert core.recalled == [{0: b"first"}]
 
 
 def test_what_lives_is_left_out_of_collections_and_looked_at_again_now_and_then(

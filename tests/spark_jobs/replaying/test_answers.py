@@ -14,9 +14,10 @@ from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.core.limits import Limits
 from spark_jobs.records.kafka_records import InputRecord
+from spark_jobs.replaying.archive_rows import RowChunk
 from spark_jobs.replaying.complete_answer import complete_matches
 from spark_jobs.replaying.live_answer import QueryChangeAt, replayed
-from spark_jobs.replaying.played_rows import PlayedRows, without_repetitions
+from spark_jobs.replaying.played_rows import PlayedRows
 from spark_jobs.replaying.topic_records import Offsets, TopicRecord
 from tests.spark_jobs.inputs import Row, control, frame, put
 
@@ -82,7 +83,7 @@ def table_of(frames: Sequence[InputRecord]) -> tuple[pa.Table, dict[str, Histogr
 
 def played(query: dict[str, Any], frames: Sequence[InputRecord]) -> PlayedRows:
     table, templates = table_of(frames)
-    return PlayedRows(Query.from_json(query), without_repetitions(table), templates)
+    return PlayedRows.of(Query.from_json(query), RowChunk(table, np.ones(len(table), np.bool_), templates))
 
 
 ADVISORY = {"chance_rate_hz", "chance_rate_error_hz", "unknown", "supersedes", "query_version"}

@@ -7,19 +7,21 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry
 
 from deploy.local.machine import wait_until
+from services.common.access.component_access import ComponentAccess
 from spark_jobs.archiving.folders import Archive
 from spark_jobs.history import _queue, run_service
-from spark_jobs.replaying import run_queue
 from spark_jobs.replaying.request import RunRequest
-from spark_jobs.replaying.results import Reporter
-from spark_jobs.replaying.run_queue import RunQueue
-from spark_jobs.replaying.run_server import RunServer
+from spark_jobs.replaying.run_folder import Reporter
+from spark_jobs.runs import run_queue
+from spark_jobs.runs.run_queue import RunQueue
+from spark_jobs.runs.run_server import RunServer
 from spark_jobs.settings import HistorySettings
 from tests.spark_jobs.replaying.test_answers import STREAMS
-from tests.spark_jobs.replaying.test_run import RULED
-from tests.spark_jobs.replaying.test_run import archive as archive  # noqa: PLC0414 - a fixture
+from tests.spark_jobs.runs.test_run import RULED
+from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
 from tests.test_contracts import faults
 
 ASKED = {"query": RULED, "from": 0, "to": "1970-01-01T00:01:01Z", "min_threshold": 0.2}
@@ -34,7 +36,8 @@ def settings(archive: Archive) -> HistorySettings:
 @pytest.fixture
 def client(settings: HistorySettings) -> Iterator[httpx.Client]:
     queue = _queue(settings, STREAMS)
-    server = RunServer("127.0.0.1", 0, run_service(queue, settings))
+    access = ComponentAccess("history", settings, CollectorRegistry())
+    server = RunServer(settings.model_copy(update={"port": 0}), access, run_service(queue, settings))
     queue.start()
     server.start()
     with httpx.Client(base_url=f"http://127.0.0.1:{server.server_address[1]}") as client:
@@ -106,6 +109,14 @@ def test_what_cannot_be_asked_is_a_problem(client: httpx.Client, asked: Any, sta
     assert client.get("/v1/history-runs").json() == {"items": []}
 
 
+def test_runs_are_counted_by_state(client: httpx.Client) -> None:
+    done(client, client.post("/v1/history-runs", json=ASKED).json()["run"])
+    told = client.get("/metrics").text
+    assert 'coincide_history_runs{state="done"} 1.0' in told
+    assert 'coincide_history_runs{state="failed"} 0.0' in told
+    assert "process_cpu_seconds_total" in told
+
+
 def test_a_page_of_another_origin_can_start_nothing(client: httpx.Client) -> None:
     answer = client.post("/v1/history-runs", content=b"{}", headers={"Content-Type": "text/plain"})
     assert answer.status_code == 415
@@ -166,15 +177,23 @@ def test_a_restart_goes_on_with_what_was_not_done(settings: HistorySettings) -> 
     queue.stop(5)
     assert stalling.finished == []
     stalling.may_end.set()
+    left = queue.folder(asked[0].id).path / ".parts-of-one-that-was-killed"
+    left.mkdir()
     again = RunQueue(settings.runs_path, stalling, 9)
     again.start()
+    assert not left.exists()
     assert wait_until(lambda: sorted(stalling.finished) == sorted(each.id for each in asked), 5)
     again.stop(5)
 
 
-def test_a_range_that_was_not_over_is_asked_anew(client: httpx.Client) -> None:
+def test_a_range_that_was_not_over_is_asked_anew_after_a_minute(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = {**ASKED, "from": time.time_ns() // 1_000 - 1_000_000, "to": time.time_ns() // 1_000}
     first = done(client, client.post("/v1/history-runs", json=now).json()["run"])
+    at_once = client.post("/v1/history-runs", json=now)
+    assert (at_once.status_code, at_once.json()) == (200, first)  # who asks until it is done gets it
+    monkeypatch.setattr(run_queue, "FRESH_US", 0)
     again = client.post("/v1/history-runs", json=now)
     assert (again.status_code, again.json()["run"]) == (202, first["run"])
     assert done(client, first["run"])["started_at_us"] > first["started_at_us"]

@@ -5,18 +5,25 @@ from __future__ import annotations
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from services.common.instants import Clock, system_clock_us
 from spark_jobs.replaying.request import RunError, RunRequest
-from spark_jobs.replaying.results import Reporter, RunFolder
+from spark_jobs.replaying.run_folder import Reporter, RunFolder
 
 logger = logging.getLogger(__name__)
 
 MOST_WAITING = 20
 SETTLED_US = 600_000_000  # after its end a range has all that was late, and the archive has it
+FRESH_US = 60_000_000  # so long an answer over a range that is not settled serves whoever asks the same again
 UNFINISHED = ("queued", "running")
+STATES = (*UNFINISHED, "done", "cancelled", "failed")
 
 Execute = Callable[[RunRequest, Reporter], object]
 
@@ -32,8 +39,8 @@ class RunQueue:
     not done when the process ended are done by the next one.
     """
 
-    def __init__(self, path: Path, execute: Execute, most_kept: int) -> None:
-        self._path, self._execute, self._most_kept = path, execute, most_kept
+    def __init__(self, path: Path, execute: Execute, most_kept: int, clock_us: Clock = system_clock_us) -> None:
+        self._path, self._execute, self._most_kept, self._clock_us = path, execute, most_kept, clock_us
         self._lock = threading.Condition()
         self._waiting: dict[str, RunRequest] = {}
         self._cancelled: set[str] = set()
@@ -45,6 +52,8 @@ class RunQueue:
         """Begin with the runs that were not done."""
         for summary in reversed(list(self.summaries())):
             if summary["state"] in UNFINISHED:
+                for left in self.folder(summary["run"]).path.glob(".*/"):  # by a process that was killed
+                    shutil.rmtree(left, ignore_errors=True)
                 self._waiting[summary["run"]] = RunRequest.from_json(summary["request"])
         self._thread.start()
 
@@ -58,11 +67,12 @@ class RunQueue:
     def submit(self, request: RunRequest) -> tuple[dict[str, Any], bool]:
         """Return what is known of the run, and whether it is new.
 
-        One that failed or was cancelled is done again, and so is one that began less than `SETTLED_US` after its range.
+        One that failed or was cancelled is done again. So is one that began less than `SETTLED_US` after its range,
+        once its answer is no longer fresh.
         """
         with self._lock:
             known = self.summary(request.id)
-            if known is not None and (known["state"] in UNFINISHED or _is_final(known)):
+            if known is not None and (known["state"] in UNFINISHED or self._still_serves(known)):
                 return known, False
             if len(self._waiting) >= MOST_WAITING:
                 raise QueueFullError(f"{MOST_WAITING} runs wait already")
@@ -70,6 +80,12 @@ class RunQueue:
             summary = Reporter(self.folder(request.id), request, lambda: False).tell("queued", progress=0.0)
             self._lock.notify_all()
             return summary, True
+
+    def _still_serves(self, summary: Mapping[str, Any]) -> bool:
+        """Whether the answer is the one that the same request would get now, or would have got a moment ago."""
+        since_us = summary["request"]["to_us"] + SETTLED_US
+        is_fresh = self._clock_us() - summary["told_at_us"] < FRESH_US
+        return bool(summary["state"] == "done" and (summary["started_at_us"] >= since_us or is_fresh))
 
     def folder(self, run: str) -> RunFolder:
         """Return the folder of a run."""
@@ -138,6 +154,16 @@ class RunQueue:
         shutil.rmtree(self.folder(run).path, ignore_errors=True)
 
 
-def _is_final(summary: dict[str, Any]) -> bool:
-    """Whether the answer to the same request would be the same: all that it asks of was there by then."""
-    return bool(summary["state"] == "done" and summary["started_at_us"] >= summary["request"]["to_us"] + SETTLED_US)
+class RunStates(Collector):
+    """Runs by state, as a metric; they are counted when Prometheus asks."""
+
+    def __init__(self, queue: RunQueue) -> None:
+        self._queue = queue
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield how many runs there are in each state."""
+        runs = GaugeMetricFamily("coincide_history_runs", "Runs that are kept, by state.", labels=["state"])
+        states = Counter(said["state"] for said in self._queue.summaries())
+        for state in STATES:
+            runs.add_metric([state], states[state])
+        yield runs

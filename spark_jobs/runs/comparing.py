@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.json import Decoder
 
 from spark_jobs.replaying.request import RunRequest
-from spark_jobs.replaying.results import ComparedMatch, RunFolder
+from spark_jobs.replaying.run_folder import ComparedMatch, RunFolder
 from spark_jobs.replaying.topic_records import TopicRecords, opened_topic
 from spark_jobs.settings import HistorySettings
 

@@ -9,25 +9,26 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from kafka.errors import KafkaError
-from msgspec.json import Decoder, decode, encode
+from msgspec.json import Decoder, decode
 
 from coincide import Stream
 from coincide.errors import CoincideError
 from coincide.queries import Query
 from services.common.settings import SettingsError, load_settings
-from spark_jobs.archiving.folders import Archive
 from spark_jobs.core.fusion_core import FusionCore
 from spark_jobs.records.kafka_records import Output
 from spark_jobs.records.match_records import FusedMatch
-from spark_jobs.replaying.archive_rows import Wanted, archived_rows, archived_templates, topic_rows
-from spark_jobs.replaying.chance import chance_matches
-from spark_jobs.replaying.complete_answer import complete_matches
-from spark_jobs.replaying.figures import MatchFigures, has_one_threshold, own_threshold, thresholds_from, with_threshold
-from spark_jobs.replaying.live_answer import QueryChangeAt, in_force_from, replayed
-from spark_jobs.replaying.played_rows import PlayedRows, without_repetitions
-from spark_jobs.replaying.query_changes import query_history
+from spark_jobs.replaying.complete_run import CompleteRun
+from spark_jobs.replaying.hash_answers import refuse_more_matches
+from spark_jobs.replaying.live_answer import QueryChangeAt, in_force_from, query_history, replayed
+from spark_jobs.replaying.match_curves import (
+    MatchColumns,
+    MatchFigures,
+    own_threshold,
+    thresholds_from,
+)
 from spark_jobs.replaying.request import RunError, RunRequest
-from spark_jobs.replaying.results import EPISODES, MATCHES, CancelledError, Reporter
+from spark_jobs.replaying.run_folder import EPISODES, MATCHES, CancelledError, Reporter
 from spark_jobs.replaying.topic_records import ReadShare, TopicRecords, kept, opened_topic, records_between
 from spark_jobs.settings import FusionSettings, HistorySettings
 
@@ -49,7 +50,7 @@ class Run:
         try:
             self.reporter.progress(0.0)
             self._refuse_undeclared()
-            figures = self._as_live() if self.request.as_live else self._complete()
+            figures = self._as_live() if self.request.as_live else self._complete().figures()
             return self.reporter.tell("done", progress=1.0, **figures)
         except CancelledError:
             return self.reporter.tell("cancelled")
@@ -62,40 +63,8 @@ class Run:
             if stream not in self.streams:
                 raise RunError(f"query {self.request.query.id} names the stream {stream!r}, which is not declared")
 
-    def _complete(self) -> dict[str, Any]:
-        query = self.request.query
-        assert isinstance(query, Query)  # noqa: S101 - the request has checked it
-        played = self._played(query, with_least_threshold(query, self.request.min_threshold))
-        figures = MatchFigures(query.coalesce)
-        own, count = own_threshold(query), 0
-        with self.reporter.folder.writing(MATCHES) as out:
-            for match in complete_matches(played, self.streams, lambda: self.reporter.progress(0.6)):
-                figures.add(match)
-                self._refuse_more(len(figures))
-                if match.probability >= own:
-                    count += 1
-                    out.write(encode(match) + b"\n")
-        told = self._curve(query, figures)
-        span_s = (self.request.to_us - self.request.from_us) / 1e6
-        chance = chance_matches(played, [point["threshold"] for point in told["curve"]], span_s)
-        for point, expected in zip(told["curve"], chance or [], strict=chance is not None):
-            point["chance"] = expected
-        return {"detections": len(played.rows), "matches": count, **told}
-
-    def _played(self, query: Query, asked: Query) -> PlayedRows:
-        """Return the rows of the range, by role of what is asked."""
-        request = self.request
-        wanted = Wanted(set(query.streams), request.from_us, request.to_us, self.settings.max_detections)
-        if request.source == "archive":
-            if self.settings.archive_path is None:
-                raise RunError("archive_path is not set: say where the archive is, or ask the topic (--source topic)")
-            archive = Archive.opened(self.settings.archive_path)
-            rows = archived_rows(archive, wanted, lambda share: self.reporter.progress(0.4 * share))
-            templates = archived_templates(archive, set(rows["template"].unique().to_pylist()))
-        else:
-            with opened_topic("detections", self.settings) as frames:
-                rows, templates = topic_rows(frames, wanted, lambda share: self.reporter.progress(0.4 * share))
-        return PlayedRows(asked, without_repetitions(rows), templates)
+    def _complete(self) -> CompleteRun:
+        return CompleteRun(self.request, self.settings, self.streams, self.reporter)
 
     def _as_live(self) -> dict[str, Any]:
         request = self.request
@@ -108,9 +77,9 @@ class Run:
             out = stack.enter_context(self.reporter.folder.writing(MATCHES))
             for output, records in self._replayed(core, frames):
                 answer.take(output, records, request)
-                for match in self._matches_in_range(output, out):
-                    figures.add(match)
-                    self._refuse_more(len(figures))
+                matches = self._matches_in_range(output, out)
+                figures.extend(MatchColumns.of_records(matches, figures.rule))
+                refuse_more_matches(len(figures), self.settings.max_matches)
         with self.reporter.folder.writing(EPISODES) as out:
             out.writelines(line + b"\n" for line in answer.episodes.values())
         told = {"frames": answer.records, "matches": len(figures), "episodes": len(answer.episodes)}
@@ -139,33 +108,21 @@ class Run:
             raise RunError(f"the topics know no query {query.id}")
         return history.placed(frames)
 
-    def _matches_in_range(self, output: Output, out: BinaryIO) -> Iterator[FusedMatch]:
+    def _matches_in_range(self, output: Output, out: BinaryIO) -> list[FusedMatch]:
+        found = []
         for record in output.matches:
             match = _match_decoder.decode(record.value)
             if self.request.from_us <= match.received_at_us < self.request.to_us:
                 out.write(record.value + b"\n")
-                yield match
+                found.append(match)
+        return found
 
     def _curve(self, query: Query, figures: MatchFigures) -> dict[str, Any]:
         own = own_threshold(query)
         told: dict[str, Any] = {"own_threshold": own, "histogram": figures.histogram()}
         if query.at_least is not None:  # with another threshold other sets are the largest
             return {**told, "curve": figures.curve([own]), "curve_of": "the query's own threshold alone"}
-        least = min(own, self.request.min_threshold or own)
-        return {**told, "curve": figures.curve(thresholds_from(least, own).tolist())}
-
-    def _refuse_more(self, matches: int) -> None:
-        if matches > self.settings.max_matches:
-            raise RunError(f"there are more than {self.settings.max_matches} matches (max_matches)")
-
-
-def with_least_threshold(query: Query, least: float | None) -> Query:
-    """Return the query with a threshold so low that the curve can begin there."""
-    if least is None or least >= own_threshold(query):
-        return query
-    if query.at_least is not None or not has_one_threshold(query):
-        raise RunError(f"query {query.id} has no single threshold that a curve could vary: leave min_threshold out")
-    return with_threshold(query, least)
+        return {**told, "curve": figures.curve(thresholds_from(own, own).tolist())}
 
 
 class _LiveFigures:

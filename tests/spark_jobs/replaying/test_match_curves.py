@@ -13,15 +13,34 @@ from spark_jobs.archiving.folders import Archive
 from spark_jobs.episodes.episode_records import GroupKey, part_of
 from spark_jobs.episodes.grouping import GroupChanges, regrouped
 from spark_jobs.replaying.archive_rows import archived_templates
-from spark_jobs.replaying.comparing import compare
-from spark_jobs.replaying.complete_answer import complete_matches
-from spark_jobs.replaying.figures import MatchFigures, SpanRuns, own_threshold, thresholds_from, with_threshold
+from spark_jobs.replaying.complete_answer import complete_matches, complete_tuples
+from spark_jobs.replaying.match_curves import (
+    MatchColumns,
+    MatchFigures,
+    SpanRuns,
+    own_threshold,
+    thresholds_from,
+    with_threshold,
+)
+from spark_jobs.replaying.pair_levels import PairLevels
 from spark_jobs.replaying.request import RunError, RunRequest, parsed_time
-from spark_jobs.replaying.results import ComparedMatch
+from spark_jobs.replaying.run_folder import ComparedMatch
+from spark_jobs.runs.comparing import compare
 from tests.spark_jobs.replaying.test_answers import PAIR, STREAMS, THREE, frames_of, played, some_rows
 
 QUERY = Query.from_json(PAIR)
 RULED = {**PAIR, "id": "ruled", "coalesce": {"gap_s": 2, "by": ["a.sensor"]}}
+HULL = {"gap_s": 0.5, "by": ["a.sensor"], "interval": "hull"}
+PATH = {
+    "id": "path",
+    "from": {"a": "p", "b": "s", "c": "p"},
+    "within": [
+        {"between": ["a", "b"], "window_s": 2, "threshold": 0.3},
+        {"between": ["b", "c"], "lo_s": 0, "hi_s": 2, "threshold": 0.3},
+    ],
+    "coalesce": {"gap_s": 1},
+}
+TWICE = {**THREE, "id": "twice", "within": [{"window_s": 2, "threshold": 0.4}]}  # an edge and the joint one
 
 
 @given(
@@ -44,25 +63,35 @@ def slow_count(spans: list[tuple[int, int, int, bool]], gap_us: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("document", [RULED, THREE])
+@pytest.mark.parametrize("document", [RULED, {**RULED, "coalesce": HULL}, THREE, {**THREE, "at_least": 2}, PATH, TWICE])
 def test_each_point_of_the_curve_is_a_run_with_that_threshold(document: dict[str, Any]) -> None:
     """The curve of one run at the least threshold says what a run at each threshold says, episodes included."""
     frames = frames_of(some_rows(3, 300))
     query = Query.from_json(document)
-    figures = figures_of(with_threshold(query, 0.05), frames)
     thresholds = [0.05, 0.1, 0.33, own_threshold(query), 0.7, 0.95]
-    for point, threshold in zip(figures.curve(thresholds), thresholds, strict=True):
+    least = thresholds[0] if query.at_least is None else own_threshold(query)
+    told = thresholds if query.at_least is None else [least]
+    tuples, records = figures_of(with_threshold(query, least), frames, thresholds)
+    assert tuples.curve(told) == records.curve(told)
+    for point, threshold in zip(tuples.curve(told), told, strict=True):
         again = with_threshold(query, threshold)
         matches = list(complete_matches(played(again.to_json(), frames), STREAMS, lambda: None))
         assert point == {"threshold": threshold, "matches": len(matches), "episodes": episodes(again, matches)}
-    assert sum(figures.histogram()["counts"]) == len(figures)
+    assert sum(tuples.histogram()["counts"]) == len(tuples) > 20
 
 
-def figures_of(query: Query, frames: Any) -> MatchFigures:
-    figures = MatchFigures(query.coalesce)
-    for match in complete_matches(played(query.to_json(), frames), STREAMS, lambda: None):
-        figures.add(match)
-    return figures
+def figures_of(query: Query, frames: Any, thresholds: list[float]) -> list[MatchFigures]:
+    """Figures taken from tuples, and from the records of these."""
+    of_tuples, of_records = MatchFigures(query.coalesce), MatchFigures(query.coalesce)
+    of_run, levels = played(query.to_json(), frames), levels_of(query, thresholds)
+    for tuples in complete_tuples(of_run, query, levels, lambda: None):
+        of_tuples.extend(MatchColumns.of_tuples(of_run, tuples, query.coalesce))
+    of_records.extend(MatchColumns.of_records([*complete_matches(of_run, STREAMS, lambda: None)], query.coalesce))
+    return [of_tuples, of_records]
+
+
+def levels_of(query: Query, thresholds: list[float]) -> PairLevels | None:
+    return PairLevels(query.window, sorted(thresholds)) if len(query.roles) == 2 else None
 
 
 def episodes(query: Query, matches: list[Any]) -> int:
@@ -92,6 +121,7 @@ def test_a_threshold_is_set_where_the_query_has_its_one() -> None:
     assert own_threshold(with_threshold(QUERY, 0.2)) == 0.2
     three = Query.from_json(THREE)
     assert with_threshold(three, 0.05).joint_threshold == 0.05
+    assert with_threshold(Query.from_json(TWICE), 0.05).within[0].threshold == 0.4
 
 
 def match(id_: str, probability: float) -> ComparedMatch:

@@ -1,24 +1,38 @@
 """A run from request to folder, over an archive on disk: results, progress, cancel, bounds, and faults."""
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from coincide.chunks.key_ranges import KeyRange
 from coincide.queries import Query
 from spark_jobs.archiving.file_names import batch_file
-from spark_jobs.archiving.folders import Archive
+from spark_jobs.archiving.folders import Archive, write_rows
+from spark_jobs.archiving.merging import merge_folders
 from spark_jobs.history import main
-from spark_jobs.replaying.complete_answer import complete_matches
+from spark_jobs.replaying.archive_rows import HashChunks, Wanted
+from spark_jobs.replaying.complete_answer import complete_matches, reach_us
 from spark_jobs.replaying.request import RunError, RunRequest
-from spark_jobs.replaying.results import Reporter, RunFolder
-from spark_jobs.replaying.run import Run
+from spark_jobs.replaying.run_folder import Reporter, RunFolder
+from spark_jobs.runs.run import Run
 from spark_jobs.settings import HistorySettings
 from tests.spark_jobs.replaying.test_answers import PAIR, STREAMS, THREE, frames_of, played, some_rows, table_of
 from tests.test_contracts import faults
 
 FRAMES = frames_of(some_rows(3, 300))
+TWO_EDGES = {
+    "id": "two-edges",
+    "from": {"a": "p", "b": "s", "c": "p"},
+    "within": [
+        {"between": ["a", "b"], "window_s": 2, "threshold": 0.3},
+        {"between": ["b", "c"], "window_s": 2, "threshold": 0.4},
+    ],
+}
 RULED = {**PAIR, "id": "ruled", "coalesce": {"gap_s": 2}}
 
 
@@ -33,7 +47,9 @@ def archive(tmp_path: Path) -> Archive:
 
 
 def run_of(archive: Archive, query: dict[str, Any] = RULED, cancelled: bool = False, **more: Any) -> Run:
-    limits = {name: more.pop(name) for name in ("max_detections", "max_matches") if name in more}
+    limits = {
+        name: more.pop(name) for name in ("max_detections", "max_matches", "max_counted", "processes") if name in more
+    }
     settings = HistorySettings(archive_path=archive.path, runs_path=archive.path.parent / "runs", **limits)
     request = RunRequest(**{"query": Query.from_json(query), "from_us": 0, "to_us": 61_000_000, **more})
     reporter = Reporter(RunFolder(settings.runs_path / request.id), request, lambda: cancelled, every_s=0.0)
@@ -82,6 +98,88 @@ def test_a_lower_threshold_lengthens_the_curve_and_changes_no_match(archive: Arc
     assert summary["curve"][0]["matches"] > summary["matches"]
 
 
+SETS = {**THREE, "id": "two", "at_least": 2}
+SAME = {
+    "id": "self",
+    "from": {"a": "p", "b": "p"},
+    "within": [{"between": ["a", "b"], "window_s": 1, "threshold": 0.3}],
+    "coalesce": {"gap_s": 1, "by": ["a.sensor"]},
+}
+
+
+@pytest.mark.parametrize("query", [RULED, SAME, THREE, SETS, TWO_EDGES], ids=lambda query: str(query["id"]))
+def test_cut_into_small_chunks_it_says_the_same(
+    archive: Archive, query: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The days are merged, some detections were posted again, and the range ends amid them."""
+    table, _ = table_of([each._replace(offset=each.offset + 10_000) for each in FRAMES[2:9]])
+    archive.write(table, batch_file(7, 0, 0))
+    run = run_of(archive, query, to_us=55_000_000, min_threshold=None if query is TWO_EDGES else 0.05)
+    whole, matches = run.execute(), sorted(map(str, written(run)))
+    assert merge_folders(archive, 9, "2000-01-01", merge_from=1) > 0
+    monkeypatch.setattr("spark_jobs.replaying.archive_rows.CHUNK_ROWS", 15)
+    monkeypatch.setattr("spark_jobs.archiving.folders.ROWS_IN_GROUP", 10)
+    for path in archive.path.glob("detections/*/*/*.parquet"):
+        write_rows(path, pq.ParquetFile(path).read())
+    ranges = [keys for each in range(3) for keys in chunks_of(archive, run.request, each)]
+    again = run.execute()
+    assert sorted(map(str, written(run))) == matches
+    assert told(again) == told(whole)
+    assert len(ranges) > 8
+
+
+def told(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in summary.items() if not name.endswith("_at_us")}
+
+
+def chunks_of(archive: Archive, request: RunRequest, area_hash: int) -> Sequence[KeyRange]:
+    query: Any = request.query
+    wanted = Wanted(frozenset(query.streams), request.from_us, request.to_us, 10**6)
+    reach = partial(reach_us, query)
+    return HashChunks.of(archive, area_hash, wanted, reach, looks_back=query.at_least is not None).ranges
+
+
+def test_the_curve_of_sets_has_a_few_points_each_a_run_of_its_own(archive: Archive) -> None:
+    summary = run_of(archive, SETS, min_threshold=0.05).execute()
+    thresholds = [point["threshold"] for point in summary["curve"]]
+    assert (thresholds[0], len(thresholds), "each a join of its own" in summary["curve_of"]) == (0.05, 8, True)
+    for point in (summary["curve"][0], summary["curve"][4]):
+        again = run_of(archive, {**SETS, "joint_threshold": point["threshold"]}).execute()
+        assert (again["matches"], again["curve"][0]) == (point["matches"], point)
+
+
+def test_several_processes_say_what_one_says(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(archive, min_threshold=0.1, processes=2)
+    alone, matches = run.execute(), (run.reporter.folder.path / "matches.ndjson").read_bytes()
+    monkeypatch.setattr("spark_jobs.replaying.hash_answers.ALONE_S", 0.0)
+    assert told(run.execute()) == told(alone)
+    assert (run.reporter.folder.path / "matches.ndjson").read_bytes() == matches
+    refused = run_of(archive, min_threshold=0.1, processes=2, max_counted=10)
+    with pytest.raises(RunError, match="matches to be counted"):
+        refused.execute()
+
+
+def test_a_run_that_counts_only_says_the_same_and_writes_no_match(archive: Archive) -> None:
+    whole, counted = run_of(archive).execute(), run_of(archive, keeps_matches=False)
+    assert {name: value for name, value in counted.execute().items() if name in {"matches", "curve", "histogram"}} == {
+        name: whole[name] for name in ("matches", "curve", "histogram")
+    }
+    assert [path.name for path in counted.reporter.folder.path.iterdir()] == ["summary.json"]
+
+
+def test_files_that_are_merged_meanwhile_are_read_again(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, read, merged = told(run_of(archive).execute()), HashChunks.read, list[int]()
+
+    def read_late(chunks: HashChunks, keys: KeyRange) -> Any:
+        if not merged:
+            merged.append(merge_folders(archive, 3, "2000-01-01", merge_from=1))
+        return read(chunks, keys)
+
+    monkeypatch.setattr(HashChunks, "read", read_late)
+    assert told(run_of(archive).execute()) == expected
+    assert merged[0] > 0
+
+
 def test_progress_is_told_and_a_run_can_be_cancelled(archive: Archive) -> None:
     run = run_of(archive, cancelled=True)
     assert run.execute()["state"] == "cancelled"
@@ -98,11 +196,12 @@ def test_progress_is_told_and_a_run_can_be_cancelled(archive: Archive) -> None:
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ({"max_detections": 100}, "more than 100 detections"),
+        ({"max_detections": 100}, r"more than 100 \(max_detections\)"),
+        ({"max_counted": 10}, r"more than 10 matches to be counted"),
         ({"max_matches": 10}, "more than 10 matches"),
         ({"source": "topic"}, "nothing listens"),
         ({"query": {**PAIR, "from": {"a": "p", "b": "unheard"}}}, "stream 'unheard', which is not declared"),
-        ({"query": {**THREE, "at_least": 2}, "min_threshold": 0.01}, "no single threshold"),
+        ({"query": TWO_EDGES, "min_threshold": 0.01}, "no single threshold"),
     ],
 )
 def test_what_cannot_be_done_is_a_sentence_and_stands_in_the_summary(
@@ -112,10 +211,10 @@ def test_what_cannot_be_done_is_a_sentence_and_stands_in_the_summary(
     if more.get("source"):
         nowhere = run.settings.model_copy(update={"kafka_bootstrap": "127.0.0.1:1"})
         run = Run(run.request, nowhere, STREAMS, run.reporter)
-    with pytest.raises(RunError, match=sentence):
+    with pytest.raises(RunError, match=sentence) as refusal:
         run.execute()
     summary = run.reporter.folder.summary()
-    assert (summary["state"], sentence in summary["error"]) == ("failed", True)
+    assert (summary["state"], summary["error"]) == ("failed", str(refusal.value))
     assert faults("history-run", summary) == []
 
 

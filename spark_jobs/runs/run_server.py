@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from kafka.errors import KafkaError
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from coincide.queries import AnyQuery
-from services.common.settings import SettingsError
+from services.common.access.component_access import ComponentAccess
+from services.common.problem_document import MEDIA_TYPE, problem_document
+from services.common.settings import ComponentSettings
+from spark_jobs.job.http_server import GuardedHandler, GuardedServer
 from spark_jobs.replaying.request import RunError, RunRequest, RunSource, parsed_time
-from spark_jobs.replaying.results import MATCHES
-from spark_jobs.replaying.run_queue import QueueFullError, RunQueue
+from spark_jobs.replaying.run_folder import MATCHES
+from spark_jobs.runs.run_queue import QueueFullError, RunQueue
 
 LONGEST_BODY = 65_536
 RUN = re.compile(r"/v1/history-runs/(r-[0-9a-f]{32})(?:/(matches|curve|compare))?")
 WHAT_IF = re.compile(r"/v1/queries/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/what-if")
-FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s")
+KINDS = {"as_live": bool, "keeps_matches": bool, "min_threshold": float | int, "warm_up_s": float | int}
+FIELDS = ("query", "from", "to", "source", "as_live", "min_threshold", "warm_up_s", "keeps_matches")
 
 
 class ProblemError(Exception):
@@ -37,55 +40,47 @@ class ProblemError(Exception):
 
 @dataclass(frozen=True)
 class RunService:
-    """What the server stands on: the queue, how a request is read, and how a run is compared with another or "live"."""
+    """What the server stands on: the queue, metrics, how a request is read, and how a run is compared with another."""
 
     queue: RunQueue
+    registry: CollectorRegistry
     request_of: Callable[[Mapping[str, Any]], RunRequest]
     compare: Callable[[str, str], dict[str, Any]]
 
 
-class RunServer(ThreadingHTTPServer):
-    """Serves on an IPv4 or IPv6 address; SettingsError if it cannot be bound."""
+class RunServer(GuardedServer):
+    """Serves on the address of its settings what `access` lets pass; SettingsError if it cannot."""
 
-    def __init__(self, host: str, port: int, service: RunService) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            super().__init__((host, port), _Handler)
-        except OSError as error:
-            raise SettingsError(f"port {port} of {host} cannot be served on: {error.strerror}") from error
+    def __init__(self, settings: ComponentSettings, access: ComponentAccess, service: RunService) -> None:
+        super().__init__(settings, access, _Handler)
         self.service = service
 
-    def start(self) -> None:
-        """Serve until `shutdown`."""
-        threading.Thread(target=self.serve_forever, name="http", daemon=True).start()
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(GuardedHandler):
     timeout = 30.0  # seconds for a request
     server: RunServer
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the base class calls it
         self._answered(self._get)
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         self._answered(self._post)
 
-    def do_DELETE(self) -> None:
+    def do_DELETE(self) -> None:  # noqa: N802
         self._answered(self._delete)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Say nothing."""
 
     def _get(self) -> None:
         queue, url = self.server.service.queue, urlsplit(self.path)
         if url.path in ("/livez", "/readyz"):
             self._answer(HTTPStatus.OK, {"status": "ready"})
+        elif url.path == "/metrics":
+            self._send(HTTPStatus.OK, generate_latest(self.server.service.registry), CONTENT_TYPE_LATEST)
         elif url.path == "/v1/history-runs":
             self._answer(HTTPStatus.OK, {"items": list(queue.summaries())})
         elif matched := WHAT_IF.fullmatch(url.path):
             asked = dict(parse_qsl(url.query))
             numbers = {name: _number(name, asked.pop(name)) for name in ("min_threshold",) if name in asked}
-            self._submitted({"query": matched[1], **asked, **numbers})
+            self._submitted({"query": matched[1], "keeps_matches": False, **asked, **numbers})
         else:
             run, part = self._run()
             if part == "matches":
@@ -141,7 +136,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_matches(self, run: str) -> None:
         path = self.server.service.queue.folder(run).path / MATCHES
         if not path.exists():
-            raise ProblemError(HTTPStatus.CONFLICT, "the run has no matches yet; its state says why")
+            raise ProblemError(
+                HTTPStatus.CONFLICT,
+                "there are no matches: the state says why, or the run counts them only",
+            )
         with path.open("rb") as lines:
             self._head(HTTPStatus.OK, "application/x-ndjson", path.stat().st_size)
             while block := lines.read(1 << 16):
@@ -160,8 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._problem(HTTPStatus.SERVICE_UNAVAILABLE, f"Kafka cannot be asked: {error}")
 
     def _problem(self, status: HTTPStatus, detail: str) -> None:
-        content = {"type": "about:blank", "title": status.phrase, "status": status, "detail": detail}
-        self._send(status, json.dumps(content).encode(), "application/problem+json")
+        self._send(status, json.dumps(problem_document(status, detail)).encode(), MEDIA_TYPE)
 
     def _answer(self, status: HTTPStatus, content: Mapping[str, Any]) -> None:
         self._send(status, json.dumps(content).encode())
@@ -182,8 +179,8 @@ def read_request(fields: Mapping[str, Any], query_of: Callable[[Any], AnyQuery],
     missing = [name for name in ("query", "from", "to") if name not in fields]
     if missing:
         raise RunError(f"{missing[0]} is missing")
-    more = {name: fields[name] for name in ("as_live", "min_threshold", "warm_up_s") if name in fields}
-    for name, kind in (("as_live", bool), ("min_threshold", float | int), ("warm_up_s", float | int)):
+    more = {name: fields[name] for name in ("as_live", "min_threshold", "warm_up_s", "keeps_matches") if name in fields}
+    for name, kind in KINDS.items():
         if name in more and not isinstance(more[name], kind):
             raise RunError(f"{name} is {more[name]!r}: a {'truth value' if kind is bool else 'number'}")
     follows = isinstance(fields["query"], str) and bool(more.get("as_live"))

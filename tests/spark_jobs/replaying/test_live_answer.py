@@ -7,7 +7,7 @@ from msgspec import json
 
 from spark_jobs.job.activations import PushedOffsets
 from spark_jobs.records.kafka_records import InputRecord
-from spark_jobs.replaying.query_changes import read_history
+from spark_jobs.replaying.live_answer import read_history
 from spark_jobs.replaying.topic_records import TopicRecord
 from tests.spark_jobs.inputs import put
 from tests.spark_jobs.replaying.test_answers import PAIR

@@ -1,0 +1,135 @@
+"""Runs over history at this front door: each request is passed on to the history process, and its answer back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlsplit
+
+from fastapi import APIRouter, Path, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from services.alerting.settings import AlertingSettings
+from services.common.problem import Problem
+
+MOST_BODY_BYTES = 65_536
+MOST_AT_ONCE = 8
+BLOCK_BYTES = 65_536
+RETRY_S = 5
+URL_CHARACTERS = "%/?&=+:,;@!$'()*~-._"  # all that a target may have as it is
+PASSED_ON = ("authorization", "content-type", "accept")
+PASSED_BACK = ("content-type", "content-length", "www-authenticate", "retry-after")
+
+RunId = Annotated[str, Path(pattern=r"^r-[0-9a-f]{32}$", description="The run's id.")]
+QueryId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", description="The query's id.")]
+Part = Literal["matches", "curve", "compare"]
+PROBLEMS: dict[int | str, dict[str, Any]] = {503: {"description": "No history process is configured, or it is away"}}
+
+
+@dataclass(frozen=True)
+class HistoryProcess:
+    """The process that does runs, by its URL; None: there is none. At most `MOST_AT_ONCE` requests wait for it."""
+
+    url: str | None
+    timeout_s: float
+    _free: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_AT_ONCE))
+
+    def ask(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Response:
+        """Return what it answers, streamed; `Problem` 503 where it does not. Blocks for at most the timeout."""
+        if self.url is None:
+            raise Problem(503, "runs over history are off here: the setting history_url names no history process")
+        if not self._free.acquire(blocking=False):
+            raise Problem(503, f"{MOST_AT_ONCE} requests wait for the history process", {"Retry-After": str(RETRY_S)})
+        connection = _connection(self.url, self.timeout_s)
+        try:
+            connection.request(method, target, body or None, dict(headers))
+            answer = connection.getresponse()
+        except (OSError, HTTPException):
+            self._end(connection)
+            raise Problem(503, "the history process does not answer", {"Retry-After": str(RETRY_S)}) from None
+        told = {name: value for name, value in answer.headers.items() if name.lower() in PASSED_BACK}
+        return _Streamed(_blocks(answer), answer.status, told, ended=lambda: self._end(connection))
+
+    def _end(self, connection: HTTPConnection) -> None:
+        connection.close()
+        self._free.release()
+
+
+class _Streamed(StreamingResponse):
+    """A response that says when it has ended, however that came about."""
+
+    def __init__(
+        self, content: Iterator[bytes], status: int, headers: Mapping[str, str], ended: Callable[[], None]
+    ) -> None:
+        super().__init__(content, status, headers)
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
+def _connection(url: str, timeout_s: float) -> HTTPConnection:
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    return kind(parts.hostname or "", parts.port, timeout=timeout_s)
+
+
+def _blocks(answer: HTTPResponse) -> Iterator[bytes]:
+    while block := answer.read(BLOCK_BYTES):
+        yield block
+
+
+def history_router(settings: AlertingSettings) -> APIRouter:
+    """Return the routes of runs and of what-ifs."""
+    router = APIRouter(prefix="/v1", tags=["history"], responses=PROBLEMS)
+    process = HistoryProcess(settings.history_url, settings.history_timeout_s)
+
+    async def passed_on(request: Request) -> Response:
+        body = await _body(request)
+        query = request.scope["query_string"].decode("latin-1")
+        target = quote(f"{request.url.path}?{query}" if query else request.url.path, safe=URL_CHARACTERS)
+        headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
+        return await run_in_threadpool(process.ask, request.method, target, headers, body)
+
+    @router.get("/history-runs", summary="Runs over history, the newest first")
+    async def list_runs(request: Request) -> Response:
+        return await passed_on(request)
+
+    @router.post("/history-runs", summary="Ask for a run", status_code=202)
+    async def start_run(request: Request) -> Response:
+        return await passed_on(request)
+
+    @router.get("/history-runs/{id}", summary="What is known of a run: docs/contracts/history-run.schema.json")
+    async def read_run(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
+        return await passed_on(request)
+
+    @router.delete("/history-runs/{id}", summary="Cancel a run and delete its results", status_code=204)
+    async def delete_run(request: Request, id: RunId) -> Response:  # noqa: A002, ARG001
+        return await passed_on(request)
+
+    @router.get("/history-runs/{id}/{part}", summary="Its matches as NDJSON, its curve, or it beside another run")
+    async def read_part(request: Request, id: RunId, part: Part) -> Response:  # noqa: A002, ARG001
+        return await passed_on(request)
+
+    @router.get("/queries/{id}/what-if", summary="Matches, episodes and chance of a range against the threshold")
+    async def what_if(request: Request, id: QueryId) -> Response:  # noqa: A002, ARG001
+        return await passed_on(request)
+
+    return router
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for block in request.stream():
+        body += block
+        if len(body) > MOST_BODY_BYTES:
+            raise Problem(413, f"the body must have at most {MOST_BODY_BYTES} bytes")
+    return body

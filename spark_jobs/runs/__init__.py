@@ -1,0 +1,1 @@
+"""Runs over history: one from request to folder, the queue of runs, what is asked over HTTP, and comparisons."""

@@ -1,0 +1,125 @@
+"""The Central Italy hour, asked again: a run as live is the live records, whatever went wrong while they were made.
+
+Thresholds change amid the posts, fusion is killed, and some detections come a quarter of an hour late.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from deploy.local.layout import Layout
+from deploy.local.machine import wait_until
+from deploy.local.system import System
+from tests.acceptance import italy
+from tests.acceptance.line import Line, Scenario, posting
+from tests.integration.service_process import metric
+from tests.reference import central_italy
+
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(600)]
+
+AREA = "past"
+LATE = 200
+RUN_WITHIN_S = 200
+CHANGED = replace(italy.NEIGHBOURS, query="changed")
+
+
+@dataclass
+class Past:
+    """The hour, dealt with, and when that began."""
+
+    line: Line
+    begun_us: int
+
+    def run(self, query: str, **more: Any) -> dict[str, Any]:
+        """Ask for a run at alerting's address, and return its summary when it is done."""
+        door = self.line.system.alerting
+        asked = {"query": query, "from": self.begun_us, "to": time.time_ns() // 1_000, **more}
+        run = door.post("/v1/history-runs", json=asked).raise_for_status().json()["run"]
+        url = f"/v1/history-runs/{run}"
+        assert wait_until(lambda: door.get(url).json()["state"] not in {"queued", "running"}, RUN_WITHIN_S)
+        said: dict[str, Any] = door.get(url).json()
+        assert said["state"] == "done", said
+        return said
+
+    def compared(self, run: str) -> dict[str, int]:
+        answer = self.line.system.alerting.get(f"/v1/history-runs/{run}/compare", timeout=60)
+        counts: dict[str, int] = answer.raise_for_status().json()["counts"]
+        return counts
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
+    if reason := central_italy.why_absent():
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("past")
+    streams = f'"{folder / "streams.yaml"}"'
+    own = {
+        **italy.write_configuration(folder, [AREA]),
+        **{f"COINCIDE_{each}_STREAMS_PATH": streams for each in ("ARCHIVE", "HISTORY")},
+        "COINCIDE_ARCHIVE_PATH": f'"{folder / "archive"}"',
+        "COINCIDE_ARCHIVE_INTERVAL_S": "1",
+    }
+    line = Line(System(Layout.isolated(folder / "running", own)))
+    try:
+        line.system.up()
+        begun_us = time.time_ns() // 1_000
+        for query in (italy.BELL, italy.OWN_S, CHANGED):
+            line.put(query)
+        post_hour(line)
+        yield Past(line, begun_us)
+    finally:
+        line.system.down()
+
+
+def post_hour(line: Line) -> None:
+    """Post the hour in four parts; each but the first has something happen to it."""
+    scenario, (first, second, third, fourth) = Scenario(line, AREA), italy.parts(seed=11, count=4)
+    late, in_time = first[:LATE], first[LATE:]
+    scenario.post(in_time)
+    with posting(scenario, second):
+        for version, threshold in enumerate((0.9, 0.3, 0.7), 2):
+            line.set_threshold(replace(CHANGED, version=version, threshold=threshold))
+    with posting(scenario, third):
+        line.system.kill("fusion")
+    line.set_threshold(replace(CHANGED, version=5, threshold=0.5))
+    scenario.post([*fourth[: len(fourth) // 2], *late, *fourth[len(fourth) // 2 :]])
+    scenario.wait_until_dealt_with()
+    rows = "coincide_archive_rows_total"
+    posted = len(scenario.accepted)
+    assert wait_until(lambda: (metric(line.system.layout.url("archive"), rows) or 0) >= posted, 60)
+
+
+@pytest.mark.parametrize("query", [italy.OWN_S.query, CHANGED.query])
+def test_as_live_is_the_live_records_id_by_id(past: Past, query: str) -> None:
+    live = {match["id"]: match for match in past.line.matches(query, AREA)}
+    said = past.run(query, as_live=True)
+    assert past.compared(said["run"]) == {"added": 0, "gone": 0, "changed": 0, "same": len(live)}
+    lines = past.line.system.alerting.get(f"/v1/history-runs/{said['run']}/matches").text.splitlines()
+    again = {match["id"]: match for match in map(json.loads, lines)}
+    assert again.keys() == live.keys()
+    told = ("query_version", "probability", "received_at_us", "members")
+    assert all(again[id_][name] == live[id_][name] for id_ in live for name in told)
+    assert len(live) > 600
+    assert said["replayed"]["late"] >= LATE
+    if query == CHANGED.query:
+        assert {match["query_version"] for match in live.values()} >= {1, 4, 5}
+
+
+def test_complete_has_what_was_late_too_and_its_curve_says_how_many_there_are(past: Past) -> None:
+    times_us = [pick.detected_at_us for pick in central_italy.picks()]
+    span = {"from": min(times_us), "to": max(times_us) + 1}
+    said = past.run(italy.OWN_S.query, **span, min_threshold=0.1)
+    counts = past.compared(said["run"])
+    assert (counts["gone"], counts["changed"]) == (0, 0)
+    assert counts["added"] > 0
+    url = f"/v1/queries/{italy.OWN_S.query}/what-if"
+    answer = past.line.system.alerting.get(url, params={**span, "min_threshold": 0.1})
+    what_if = past.run(italy.OWN_S.query, **span, min_threshold=0.1, keeps_matches=False)
+    assert answer.json()["run"] == what_if["run"]
+    assert what_if["curve"] == said["curve"]
+    [own] = [point for point in said["curve"] if point["threshold"] == said["own_threshold"]]
+    assert own["matches"] == said["matches"] == counts["same"] + counts["added"]

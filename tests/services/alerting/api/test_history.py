@@ -1,0 +1,116 @@
+"""Runs over history at alerting: what the history process says, and a sentence where it says nothing."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import httpx
+import pytest
+
+from services.alerting.settings import AlertingSettings
+from tests.services.alerting.clients import SETTINGS, running_api
+from tests.services.alerting.records import Database
+from tests.spark_jobs.runs import test_run_server
+from tests.spark_jobs.runs.test_run import archive as archive  # noqa: PLC0414 - a fixture
+from tests.spark_jobs.runs.test_run_server import client as client  # noqa: PLC0414
+from tests.spark_jobs.runs.test_run_server import settings as settings  # noqa: PLC0414
+
+RUNS = "/v1/history-runs"
+
+
+@contextmanager
+def front(database: Database, url: str | None, timeout_s: float = 0.5) -> Iterator[httpx.Client]:
+    own = AlertingSettings(**{**SETTINGS.model_dump(), "history_url": url, "history_timeout_s": timeout_s})
+    with running_api(database, own) as api:
+        yield api.client  # type: ignore[misc]
+
+
+def test_a_run_is_asked_for_read_and_deleted_at_the_front_door(database: Database, client: httpx.Client) -> None:
+    with front(database, str(client.base_url).rstrip("/"), timeout_s=20) as door:
+        test_run_server.test_a_run_is_asked_for_read_and_deleted(door)
+        for path in ("/x", f"/r-{'0' * 32}/colour", f"/r-{'0' * 32}"):
+            assert door.get(RUNS + path).status_code in (404, 422)
+        what_if = "/v1/queries/bang/what-if"
+        refused = door.get(what_if, params={"from": "noon", "to": "\u2026", "colour": "red"})
+        assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
+        assert "colour: unknown" in refused.json()["detail"]
+        assert door.get(what_if, params={"from": 1, "to": 2}).status_code == 503  # that process has no Kafka
+        large = door.post(RUNS, content=b"[" * 70_000, headers={"Content-Type": "application/json"})
+        assert large.status_code == 413
+        assert door.post(RUNS, content=b"{}", headers={"Content-Type": "text/plain"}).status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"), [(None, "history_url names no"), ("http://127.0.0.1:1", "does not answer")]
+)
+def test_without_the_process_it_is_a_sentence(database: Database, url: str | None, sentence: str) -> None:
+    with front(database, url) as door:
+        for _ in range(20):  # each one frees its place
+            answer = door.get(RUNS)
+        assert (answer.status_code, sentence in answer.json()["detail"]) == (503, True)
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """Refuses with a long answer; it never answers where the path has "never" in it."""
+
+    seen: ClassVar[list[tuple[str, str | None, str | None]]] = []
+    going_on = threading.Event()
+
+    def do_GET(self) -> None:
+        self.seen.append((self.path, self.headers["Authorization"], self.headers["Cookie"]))
+        if "never" in self.path:
+            self.going_on.wait(10)
+            return
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", "Bearer")
+        self.send_header("Set-Cookie", "a=b")
+        self.send_header("Content-Length", "2000000")
+        self.end_headers()
+        self.wfile.write(b"x" * 2_000_000)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def echo() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
+    thread = threading.Thread(target=server.serve_forever)
+    _Echo.seen.clear()
+    _Echo.going_on.clear()
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    _Echo.going_on.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_what_authorizes_is_passed_on_and_nothing_else(database: Database, echo: str) -> None:
+    with front(database, echo, timeout_s=20) as door:
+        path = f"{RUNS}/r-{'a' * 32}/compare?with=live&x=%2F"
+        answer = door.get(path, headers={"Authorization": "Bearer s", "Cookie": "c=d"})
+    assert (answer.status_code, len(answer.content)) == (401, 2_000_000)
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "set-cookie" not in answer.headers
+    assert _Echo.seen == [(path, "Bearer s", None)]
+
+
+def test_few_wait_for_a_process_that_hangs_and_the_others_go_on(database: Database, echo: str) -> None:
+    with front(database, echo) as door:
+        answers: list[httpx.Response] = []
+        asking = [
+            threading.Thread(target=lambda: answers.append(door.get(RUNS, params={"never": 1}))) for _ in range(12)
+        ]
+        begun_s = time.monotonic()
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join()
+        assert time.monotonic() - begun_s < 8
+        assert {answer.status_code for answer in answers} == {503}
+        assert door.get("/v1/matches").status_code == 200
+        assert door.get(f"{RUNS}?again=1").status_code == 401  # every place is free again
