@@ -1,13 +1,23 @@
-"""A compacted topic of one partition, read whole: what it says from its beginning to its present end."""
+"""A compacted topic of one partition: read whole, from its beginning to its present end, and followed from there."""
 
-from collections.abc import Callable, Iterator
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
+from kafka.errors import KafkaError
 
 POLL_MS = 500
 ANSWER_TIMEOUT_MS = 3_000
+PROBE_S = 2.0
+RETRY_S = 1.0
 LONGEST_ANSWER_S = (ANSWER_TIMEOUT_MS + POLL_MS) / 1000  # of a consumer that is polled, and then asked for an offset
+PATIENCE_S = PROBE_S + LONGEST_ANSWER_S
+
+log = logging.getLogger(__name__)
 
 
 def end_offset(consumer: KafkaConsumer, partition: TopicPartition) -> int:
@@ -34,3 +44,80 @@ def records_so_far(
         if not records:
             end = end_offset(consumer, partition)  # raises when Kafka has gone, of which poll() says nothing
         yield records
+
+
+class TopicView(Protocol):
+    """What somebody makes of a topic."""
+
+    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+        """Begin anew with all records that there are."""
+
+    def apply(self, records: list[ConsumerRecord]) -> None:
+        """Take what came since, or nothing; called about twice a second at least."""
+
+
+class _StoppedError(Exception):
+    """The follower was stopped before it had read the whole topic."""
+
+
+class TopicFollower:
+    """Keeps a view equal to a topic, in a thread, and knows whether Kafka answers.
+
+    After a fault it reads the topic whole again: a removal may have been compacted away unseen. `connect` may block or
+    raise KafkaError.
+    """
+
+    def __init__(self, topic: str, view: TopicView, connect: Callable[[], KafkaConsumer]) -> None:
+        self._partition = TopicPartition(topic, 0)
+        self._view, self._connect = view, connect
+        self._answered_s: float | None = None
+        self._fault = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"{topic}-follower", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow, in the background."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop following; blocks until the thread has ended, for a bounded time."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(PATIENCE_S)
+
+    @property
+    def kafka_answers(self) -> bool:
+        """Whether Kafka has answered a question in the last few seconds."""
+        answered_s = self._answered_s
+        return answered_s is not None and time.monotonic() - answered_s < PATIENCE_S
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._follow()
+            except _StoppedError:
+                return
+            except (KafkaError, OSError, RuntimeError, LookupError) as error:
+                if str(error) != self._fault:  # not every second of an outage
+                    log.warning("cannot follow %s: %s", self._partition.topic, type(error).__name__)
+                self._fault, self._answered_s = str(error), None
+                self._stop.wait(RETRY_S)
+
+    def _whole(self, consumer: KafkaConsumer) -> Iterator[list[ConsumerRecord]]:
+        """Yield all records; no view takes for the whole what was read when the follower was stopped."""
+        yield from records_so_far(consumer, self._partition, self._stop.is_set)
+        if self._stop.is_set():
+            raise _StoppedError
+
+    def _follow(self) -> None:
+        consumer = self._connect()
+        try:
+            self._view.replace(self._whole(consumer))
+            self._fault, self._answered_s = "", time.monotonic()
+            while not self._stop.is_set():
+                if time.monotonic() - self._answered_s >= PROBE_S:
+                    end_offset(consumer, self._partition)
+                    self._answered_s = time.monotonic()
+                self._view.apply(poll(consumer, self._partition))
+        finally:
+            consumer.close(timeout_ms=1000)

@@ -24,7 +24,12 @@ class PageParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     limit: int | None = Field(None, ge=1, description="Items on the page.")
-    cursor: str | None = Field(None, max_length=CURSOR_CHARACTERS, description="`next_cursor` of the page before.")
+    cursor: str | None = Field(
+        None,
+        max_length=CURSOR_CHARACTERS,
+        json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"},
+        description="`next_cursor` of the page before.",
+    )
 
 
 def page_limit(wanted: int | None, usual: int, most: int) -> int:

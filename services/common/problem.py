@@ -8,10 +8,10 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
+from services.common.problem_document import MEDIA_TYPE, problem_document
 from services.common.settings import describe_errors
-
-MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
@@ -33,8 +33,7 @@ def problem_response(
     status: int, detail: str, headers: Mapping[str, str] | None = None, **extensions: Any
 ) -> JSONResponse:
     """Return a problem document with ``status`` and ``detail``."""
-    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **extensions}
-    return JSONResponse(body, status, headers, MEDIA_TYPE)
+    return JSONResponse(problem_document(status, detail, **extensions), status, headers, MEDIA_TYPE)
 
 
 def unexpected_problem() -> JSONResponse:
@@ -55,9 +54,19 @@ async def _on_problem(_request: Request, error: Exception) -> JSONResponse:
     return error.response()
 
 
-async def _on_http_exception(_request: Request, error: Exception) -> JSONResponse:
+async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # What the router says are those of the first route of this path only.
+        return problem_response(error.status_code, str(error.detail), {"Allow": ", ".join(_methods(request))})
     return problem_response(error.status_code, str(error.detail), error.headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Return every method that some route of this path has."""
+    routes = [each for each in request.app.routes if isinstance(each, Route)]
+    fitting = [each for each in routes if each.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for each in fitting for method in each.methods or ()})
 
 
 async def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:

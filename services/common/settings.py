@@ -1,14 +1,18 @@
 """Settings: a YAML file, overridden field by field from the environment, checked once at start; declared streams."""
 
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from coincide import Stream
+
+_HOST = re.compile(r"\*|[A-Za-z0-9_.-]+")
+_ORIGIN = re.compile(r"https?://[^/?#\s@*]+")
 
 Port = Annotated[int, Field(ge=0, le=65535, description="Port to listen on; 0 takes a free one.")]
 
@@ -42,18 +46,57 @@ class ComponentSettings(FrozenSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: Port
-    allow_unauthenticated_bind: bool = Field(
-        False, description="Listen on an address that other machines reach although nobody authenticates."
+    allowed_hosts: tuple[str, ...] = Field(
+        (),
+        max_length=100,
+        description="Names by which it is called, besides localhost and `host`; addresses always may. `*`: any name, "
+        "and then nothing keeps a page whose name is bound anew to this address from calling.",
     )
+    allowed_origins: tuple[str, ...] = Field(
+        (), max_length=100, description="Origins, such as https://console.example, whose pages may call it."
+    )
+    require_keys: bool | None = Field(
+        None,
+        description="Whether every request needs a key. null: where other machines reach `host`; false: never, because "
+        "something else keeps strangers out.",
+    )
+    tls_certificate: Path | None = Field(
+        None, description="PEM file of its certificate and those above it; with it only HTTPS is spoken, TLS 1.2 on."
+    )
+    tls_key: Path | None = Field(None, description="PEM file of the certificate's private key, without a password.")
     kafka_bootstrap: str = Field(
         "127.0.0.1:9092", min_length=1, description="Kafka brokers, host:port, separated by commas."
     )
     streams_path: Path = Field(Path("config/streams.yaml"), description="File that declares the streams.")
 
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _refuse_what_is_no_name(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not _HOST.fullmatch(host):
+                raise ValueError(f"{host!r} is no name: write it as console.example, without a port, or * for any")
+        return hosts
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _refuse_what_is_no_origin(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"{origin!r} is no origin: write it as https://console.example or http://localhost:3000"
+                )
+        return origins
+
     @model_validator(mode="after")
-    def _refuse_open_bind(self) -> Self:
-        refuse_open_bind(self.host, self.allow_unauthenticated_bind)
+    def _refuse_half_of_tls(self) -> Self:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key are given together, or neither is")
         return self
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether every request needs a key."""
+        return not is_loopback(self.host) if self.require_keys is None else self.require_keys
 
 
 S = TypeVar("S", bound=FrozenSettings)
@@ -114,17 +157,8 @@ def _stream(path: Path, name: str, fields: Any) -> Stream:
         raise SettingsError(f"{path}: stream {name!r}: {error}") from error
 
 
-def refuse_open_bind(host: str, allow_unauthenticated_bind: bool) -> None:
-    """Raise ValueError if other machines reach ``host`` while nobody authenticates, unless it is allowed."""
-    if allow_unauthenticated_bind or _is_loopback(host):
-        return
-    raise ValueError(
-        f"host {host!r} can be reached from other machines and authentication is off: bind 127.0.0.1, "
-        "or set allow_unauthenticated_bind if something else keeps strangers out"
-    )
-
-
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches ``host``."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.jvm
 
 SENSORS = {"geo": Sensor("geo", "bay", {"seismic": Histogram.uniform(-2, 1)})}
 START_US = 1_700_000_000_000_000
-HEAD = b"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+TYPED = b"POST /v1/detections HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HEAD = TYPED + b"Content-Length: %d\r\n\r\n"
 LONGEST_ANSWER_S = 8.0  # the producer's 2 s, the grace of 2 s, and a busy machine
 
 

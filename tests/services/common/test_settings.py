@@ -79,17 +79,36 @@ def test_the_shipped_file_says_the_defaults_and_each_is_described(name: str, mod
 @pytest.mark.parametrize("model", COMPONENTS.values(), ids=COMPONENTS)
 def test_every_component_may_listen_on_loopback(model: type[ComponentSettings], host: str, tmp_path: Path) -> None:
     assert load_settings(model, None, {f"{model.PREFIX}HOST": host}).host == host
+    assert not load_settings(model, None, {f"{model.PREFIX}HOST": host}).needs_key
     assert load_settings(model, written(tmp_path, f"host: '{host}'"), {}).host == host
 
 
 @pytest.mark.parametrize("host", ["::", "0.0.0.0", "192.0.2.7", "example.org"])
 @pytest.mark.parametrize("model", COMPONENTS.values(), ids=COMPONENTS)
-def test_an_address_others_reach_must_be_allowed(model: type[ComponentSettings], host: str, tmp_path: Path) -> None:
-    allowed = {f"{model.PREFIX}ALLOW_UNAUTHENTICATED_BIND": "true"}
+def test_keys_are_needed_where_others_reach_the_address(
+    model: type[ComponentSettings], host: str, tmp_path: Path
+) -> None:
+    said = {f"{model.PREFIX}REQUIRE_KEYS": "false"}
     for path, environ in ((None, {f"{model.PREFIX}HOST": host}), (written(tmp_path, f"host: '{host}'"), {})):
-        with pytest.raises(SettingsError, match=f"'{host}' can be reached .* allow_unauthenticated_bind"):
-            load_settings(model, path, environ)
-        assert load_settings(model, path, environ | allowed).host == host
+        assert load_settings(model, path, environ).needs_key
+        assert not load_settings(model, path, environ | said).needs_key
+
+
+@pytest.mark.parametrize("origin", ["*", "null", "console.example", "https://console.example/", "https://*.example"])
+def test_what_is_no_origin_is_refused(origin: str) -> None:
+    with pytest.raises(SettingsError, match="is no origin"):
+        load_settings(IngestSettings, None, {"COINCIDE_INGEST_ALLOWED_ORIGINS": f"['{origin}']"})
+
+
+@pytest.mark.parametrize("host", ["a.example:8020", "http://a.example", "*.example", "", "a b"])
+def test_what_is_no_name_is_refused(host: str) -> None:
+    with pytest.raises(SettingsError, match="is no name"):
+        load_settings(IngestSettings, None, {"COINCIDE_INGEST_ALLOWED_HOSTS": f"['{host}']"})
+
+
+def test_a_certificate_without_its_key_is_refused() -> None:
+    with pytest.raises(SettingsError, match="tls_key are given together"):
+        load_settings(IngestSettings, None, {"COINCIDE_INGEST_TLS_CERTIFICATE": "cert.pem"})
 
 
 def test_the_shipped_streams_can_be_read() -> None:

@@ -9,8 +9,18 @@ from services.common.topics import load_topics
 def test_shipped_topics_are_valid_and_control_topics_are_compacted() -> None:
     topics = load_topics(Path("config/topics.yaml"))
     compacted = {name for name, topic in topics.items() if topic.configs.get("cleanup.policy") == "compact"}
-    assert compacted == {f"coincide.{name}" for name in ("queries", "sensors", "status", "template-proposals")}
-    assert topics["coincide.queries"].partitions == 1
+    names = ("queries", "sensors", "sensor-health", "status", "template-proposals", "alert-controls", "keys")
+    assert compacted == {f"coincide.{name}" for name in names}
+    assert {topics[f"coincide.{name}"].partitions for name in (*names, "deliveries")} == {1}
+
+
+def test_who_was_told_is_remembered_for_longer_than_what_could_be_told_again() -> None:
+    topics = load_topics(Path("config/topics.yaml"))
+    kept_ms = {
+        name: int(topics[f"coincide.{name}"].configs["retention.ms"]) for name in ("matches", "episodes", "deliveries")
+    }
+    assert topics["coincide.deliveries"].configs["cleanup.policy"] == "compact,delete"
+    assert kept_ms["deliveries"] > max(kept_ms["matches"], kept_ms["episodes"])
 
 
 def test_bad_declaration_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+"""Make, list and revoke keys: ``python -m services.common.access create --scope admin``.
+
+It writes to Kafka itself: whoever can reach Kafka is trusted, and the first key can be made in no other way.
+"""
+
+import argparse
+import getpass
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from kafka.errors import KafkaError
+
+from services.common.access.access_keys import ANY, KEYS, new_key
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import Caller
+from services.common.access.key_scopes import KeyScope
+from services.common.access.keys_topic import present_keys
+from services.common.instants import in_rfc_3339, system_clock_us
+from services.common.record_publisher import KafkaAwayError, RecordPublisher
+
+TIMEOUT_S = 10.0
+
+
+def main(arguments: list[str] | None = None) -> int | str:
+    """Run the command; 0, or the sentence that `sys.exit` writes."""
+    given = _parser().parse_args(arguments)
+    publisher = RecordPublisher(given.kafka, TIMEOUT_S)
+    try:
+        return {"create": _create, "list": _list, "revoke": _revoke}[given.command](given, publisher)
+    except (KafkaError, KafkaAwayError) as error:
+        return f"Kafka at {given.kafka} cannot be used: {error}"
+    finally:
+        publisher.close()
+
+
+def _create(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
+    fields: dict[str, Any] = {name: getattr(given, name) for name in ("name", "requests_per_s")}
+    fields |= {"scopes": given.scope, "areas": given.area or ANY, "sensors": given.sensor or ANY}
+    who = _caller()
+    try:
+        key, text = new_key(fields, who.name, system_clock_us())
+    except ValueError as error:
+        return f"no such key can be made: {error}"
+    if given.file is not None and given.file.exists():
+        sys.stderr.write(f"{given.file} is there already: no key was made\n")
+        return 0
+    publisher.publish(KEYS, key.id.encode(), msgspec.json.encode(key))
+    AuditTrail("command", publisher).note(who, "key.made", key.id, None, key.shown())
+    if given.file is not None:
+        with open(given.file, "x", opener=_for_owner_and_group, encoding="utf-8") as file:
+            file.write(text)
+        return 0
+    sys.stderr.write(f"Key {key.id} ({key.name}), shown this once; send it as Authorization: Bearer ck_...\n")
+    sys.stdout.write(f"{text}\n")
+    return 0
+
+
+def _for_owner_and_group(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o640)
+
+
+def _list(given: argparse.Namespace, _publisher: RecordPublisher) -> int:
+    keys = sorted(present_keys(given.kafka).values(), key=lambda key: key.created_at_us)
+    for key in keys:
+        limits = "" if key.posts is None else f", for {key.posts}"
+        made = f"made {in_rfc_3339(key.created_at_us)} by {key.created_by}"
+        sys.stdout.write(f"{key.id}  {key.name}: {', '.join(key.scopes)}{limits}; {made}\n")
+    if not keys:
+        sys.stdout.write("there is no key\n")
+    return 0
+
+
+def _revoke(given: argparse.Namespace, publisher: RecordPublisher) -> int | str:
+    key = present_keys(given.kafka).get(given.id)
+    if key is None:
+        return f"there is no key {given.id}: give the id, the 12 digits behind ck_"
+    publisher.publish(KEYS, key.id.encode(), None)
+    AuditTrail("command", publisher).note(_caller(), "key.revoked", key.id, key.shown(), None)
+    sys.stdout.write(f"Key {key.id} ({key.name}) is revoked.\n")
+    return 0
+
+
+def _caller() -> Caller:
+    return Caller(name=f"command of {getpass.getuser()}", address=socket.gethostname())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m services.common.access", description="Make and revoke keys.")
+    parser.add_argument("--kafka", default="127.0.0.1:9092", metavar="HOST:PORT")
+    commands = parser.add_subparsers(dest="command", required=True)
+    create = commands.add_parser("create", help="make a key and write its text, once")
+    create.add_argument("--scope", action="append", required=True, choices=[str(each) for each in KeyScope])
+    create.add_argument("--name", default=f"made {time.strftime('%Y-%m-%d')}", help="whose it is, or what for")
+    create.add_argument("--area", action="append", metavar="GLOB", help="areas it may post for (default: all)")
+    create.add_argument("--sensor", action="append", metavar="GLOB", help="sensors it may post for (default: all)")
+    create.add_argument("--requests-per-s", type=float, default=1000.0, metavar="N", help="of each component")
+    file = "write the text to this new file; if it is there already, make no key"
+    create.add_argument("--file", type=Path, metavar="PATH", help=file)
+    commands.add_parser("list", help="list the keys that are valid, without their texts")
+    revoke = commands.add_parser("revoke", help="have a key refused everywhere from now on")
+    revoke.add_argument("id", help="the key's id, the 12 digits behind ck_")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""The guard before an ASGI application: bodies and streams pass through untouched."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from services.common.access.caller import SCOPE_MEMBER
+from services.common.access.guard import HEADERS, Guard
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOK_EVERY_S = 0.5
+_NAMES = {name.encode(): name for name in HEADERS}
+
+
+class Guarded:
+    """`application` behind `guard`; it finds its caller with `caller_in`."""
+
+    def __init__(self, application: Application, guard: Guard) -> None:
+        self.application = application
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request as an ASGI application; websockets, of which there are none, are refused."""
+        if scope["type"] == "lifespan":
+            await self.application(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            raise RuntimeError(f"no {scope['type']} is served here")
+        client = scope.get("client")
+        address = client[0] if client else None
+        ruling = self._guard.rule(scope["method"], scope["path"], _read_headers(scope["headers"]), address)
+        if ruling.status is None:
+            scope[SCOPE_MEMBER] = ruling.caller
+            send = _adding(send, ruling.headers) if ruling.headers else send
+            if ruling.caller.key is None or scope["method"] != "GET":
+                await self.application(scope, receive, send)
+            else:
+                await self._answer_while_valid(ruling.caller.key, scope, receive, send)
+            return
+        length = {"Content-Length": str(len(ruling.body))} if ruling.status != 204 else {}
+        headers = _encoded({**ruling.headers, **length})
+        await send({"type": "http.response.start", "status": ruling.status, "headers": headers})
+        await send({"type": "http.response.body", "body": ruling.body})
+
+    async def _answer_while_valid(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, but tell a stream that its reader has left as soon as the reader's key is revoked."""
+        revoked = False
+
+        async def receive_while_valid() -> Message:
+            nonlocal revoked
+            waiting = asyncio.ensure_future(receive())
+            try:
+                while not (await asyncio.wait({waiting}, timeout=LOOK_EVERY_S))[0]:
+                    if not self._guard.knows(key):
+                        revoked = True
+                        return {"type": "http.disconnect"}
+                return waiting.result()
+            finally:
+                waiting.cancel()
+
+        await self.application(scope, receive_while_valid, send)
+        if revoked:
+            with contextlib.suppress(RuntimeError):  # the answer was whole already
+                await send({"type": "http.response.body", "body": b""})
+
+
+def _read_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each, value in raw:
+        name = _NAMES.get(each)
+        if name is not None:
+            text = value.decode("latin-1")
+            found[name] = f"{found[name]}, {text}" if name in found else text
+    return found
+
+
+def _adding(send: Send, headers: Mapping[str, str]) -> Send:
+    more = _encoded(headers)
+
+    async def send_with_more(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await send(message)
+
+    return send_with_more
+
+
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]

@@ -1,0 +1,84 @@
+"""The audit trail: who changed what, from where, and what it was before and after; one record on coincide.audit each.
+
+The owner of a change calls `AuditTrail.note` once the change was acknowledged. The record is also a line of the log,
+so that a change is told of even where Kafka goes away in between.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from services.common.access.caller import Caller
+from services.common.instants import Clock, system_clock_us
+from services.common.record_publisher import KafkaAwayError
+
+AUDIT = "coincide.audit"
+
+log = logging.getLogger(__name__)
+
+
+class Publisher(Protocol):
+    """What writes one record and waits, for a bounded time; `RecordPublisher` does."""
+
+    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
+        """Write it and return its offset, or raise `KafkaAwayError`."""
+
+
+class AuditedChange(Struct, frozen=True, kw_only=True):
+    """One change, as the topic has it; `before` is null where it made something, `after` where it removed it."""
+
+    v: Literal[1] = 1
+    at_us: int
+    component: str
+    key: str | None
+    name: str
+    address: str | None
+    action: str
+    subject: str
+    before: Any
+    after: Any
+
+
+class AuditTrail:
+    """Writes the changes of one component; `on_lost` is called for each that Kafka did not take."""
+
+    def __init__(
+        self,
+        component: str,
+        publisher: Publisher,
+        on_lost: Callable[[], object] = lambda: None,
+        clock_us: Clock = system_clock_us,
+    ) -> None:
+        self._component, self._publisher, self._on_lost, self._clock_us = component, publisher, on_lost, clock_us
+
+    def note(self, who: Caller, action: str, subject: str, before: Any, after: Any) -> None:
+        """Write that `who` did `action` (such as ``query.replaced``) to `subject` (its id); give no secrets.
+
+        `before` and `after` are what JSON can hold, None where there was nothing. It blocks until Kafka acknowledges,
+        for a few seconds at most, so call it off the event loop: ``await asyncio.to_thread(audit.note, ...)``. The
+        change stands whether or not the record could be written: one that could not is counted, and logged whole.
+        """
+        change = AuditedChange(
+            at_us=self._clock_us(),
+            component=self._component,
+            key=who.key,
+            name=who.name,
+            address=who.address,
+            action=action,
+            subject=subject,
+            before=before,
+            after=after,
+        )
+        try:
+            self._publisher.publish(AUDIT, subject.encode(), msgspec.json.encode(change))
+        except KafkaAwayError as error:
+            self._on_lost()
+            extra = {"audited": msgspec.to_builtins(change), "fault": str(error)}
+            log.error("a change is not on the audit topic", extra=extra)  # noqa: TRY400 - no traceback
+        else:
+            log.info("%s changed %s: %s", who.name, subject, action, extra={"key": who.key, "address": who.address})

@@ -1,0 +1,40 @@
+"""Caller: who sends a request, as far as is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from services.common.access.key_scopes import PostingRights
+
+#: Where the guard leaves the caller in the scope of an ASGI request.
+SCOPE_MEMBER = "coincide.caller"
+ANYBODY = "anybody"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The id and name of the key that was shown, none where none is needed, and the address of the connection.
+
+    `posts` says for which areas and sensors it may post detections; None for all of them.
+    """
+
+    key: str | None = None
+    name: str = ANYBODY
+    address: str | None = None
+    posts: PostingRights | None = None
+
+
+NOBODY = Caller(name="nobody")  # a change that no request asked for
+
+
+def caller_in(scope: Mapping[str, Any]) -> Caller:
+    """Return who sends the request of an ASGI scope; somebody unknown where no guard has looked at it."""
+    caller = scope.get(SCOPE_MEMBER)
+    if isinstance(caller, Caller):
+        return caller
+    client = scope.get("client")
+    return Caller(address=client[0] if client else None)

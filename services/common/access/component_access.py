@@ -1,0 +1,95 @@
+"""ComponentAccess: what one component has of all this: guard, keys that it follows, audit trail; and its TLS."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter
+
+from services.common.access.access_keys import KEYS, KeyRing
+from services.common.access.audit import AuditTrail
+from services.common.access.guard import FIRST_KEY, Guard
+from services.common.access.keys_topic import KeysView
+from services.common.access.origins import Origins
+from services.common.compacted_topic import TopicFollower
+from services.common.kafka import create_consumer
+from services.common.record_publisher import RecordPublisher
+from services.common.settings import ComponentSettings, SettingsError
+
+AUDIT_TIMEOUT_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class ComponentAccess:
+    """Who may do what on one component, by its settings; `start` follows the keys until `stop`."""
+
+    def __init__(
+        self,
+        component: str,
+        settings: ComponentSettings,
+        registry: CollectorRegistry,
+        *,
+        keys_topic: str = KEYS,
+        publisher: RecordPublisher | None = None,
+    ) -> None:
+        refused, unaudited = access_metrics(component, registry)
+        self.ring, self.registry = KeyRing(), registry
+        self.needs_key = settings.needs_key
+        self.publisher = publisher or RecordPublisher(settings.kafka_bootstrap, AUDIT_TIMEOUT_S)
+        self.audit = AuditTrail(component, self.publisher, unaudited.inc)
+        self.guard = Guard(
+            Origins(settings.host, settings.allowed_hosts, settings.allowed_origins),
+            self.ring,
+            needs_key=settings.needs_key,
+            on_refused=lambda reason: refused.labels(reason).inc(),
+        )
+        connect = partial(create_consumer, settings.kafka_bootstrap)
+        self._follower = TopicFollower(keys_topic, KeysView(self.ring, self._warn), connect)
+
+    def _warn(self) -> None:
+        if self.needs_key:
+            log.warning("every request needs a key, and there is none: make the first with %s", FIRST_KEY)
+
+    def start(self) -> None:
+        """Begin to follow the keys."""
+        self._follower.start()
+
+    def stop(self) -> None:
+        """Follow no longer, and disconnect; blocks for a few seconds at most."""
+        self._follower.stop()
+        self.publisher.close()
+
+
+def access_metrics(component: str, registry: CollectorRegistry) -> tuple[Counter, Counter]:
+    """Return what is counted of one component: requests that were refused, by reason, and changes not audited."""
+    refused = Counter(
+        f"coincide_{component}_requests_refused",
+        "Requests refused before anybody looked at them, by reason: host, origin, content_type, no_key, bad_key, "
+        "scope, rate, keys_unread.",
+        ["reason"],
+        registry=registry,
+    )
+    unaudited = Counter(
+        f"coincide_{component}_changes_unaudited",
+        "Changes that Kafka did not take for the audit trail; the log has them whole.",
+        registry=registry,
+    )
+    return refused, unaudited
+
+
+def tls_context(settings: ComponentSettings) -> ssl.SSLContext | None:
+    """Return what a server speaks TLS with; None where it speaks none. Raises `SettingsError`: the files are no use."""
+    if settings.tls_certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # An empty password: a key that needs one is refused, and nobody is asked for it on a terminal.
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key, password="")
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        names = f"{settings.tls_certificate} and {settings.tls_key}"
+        raise SettingsError(f"tls_certificate, tls_key: {names} cannot be used together: {error}") from error
+    return context

@@ -1,0 +1,80 @@
+"""What a key may do: scopes, which of them a request needs, and for which areas and sensors a gateway may post."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from fnmatch import translate
+from typing import Self
+
+
+class KeyScope(StrEnum):
+    """What a key may do; one with `admin` may do everything."""
+
+    meaning: str
+
+    def __new__(cls, name: str, meaning: str) -> Self:
+        """Make a scope with its meaning."""
+        scope = str.__new__(cls, name)
+        scope._value_ = name
+        scope.meaning = meaning
+        return scope
+
+    INGEST = "ingest", "post detections, of the key's areas and sensors"
+    READ = "read", "read everything but keys and the audit trail; metrics, too"
+    QUERIES = "queries", "create, change and remove queries, and start and delete runs over history"
+    ALERTS = "alerts", "acknowledge alerts and silence them"
+    ADMIN = "admin", "everything: keys, receivers, sensors, templates, the audit trail, and what all others may"
+
+
+#: Whoever runs the process asks these, and they say nothing about what it works on.
+OPEN_PATHS = frozenset({"/livez", "/readyz"})
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_OF_CHANGES = {
+    "detections": KeyScope.INGEST,
+    "queries": KeyScope.QUERIES,
+    "history-runs": KeyScope.QUERIES,
+    "alerts": KeyScope.ALERTS,
+    "silences": KeyScope.ALERTS,
+}
+_SECRETIVE = frozenset({"keys", "audit"})
+
+
+def needed_scope(method: str, path: str) -> KeyScope | None:
+    """Return the scope that a request needs; None for one that needs no key. What is not listed here needs admin."""
+    if path in OPEN_PATHS:
+        return None
+    collection = path.split("/", 3)[2] if path.startswith("/v1/") else ""
+    if collection in _SECRETIVE:
+        return KeyScope.ADMIN
+    return KeyScope.READ if method in _READING else _OF_CHANGES.get(collection, KeyScope.ADMIN)
+
+
+class PostingRights:
+    """For which areas and sensors a key may post: those of which both names match one of its patterns.
+
+    Verdicts are kept for so many sensors; a gateway has few.
+    """
+
+    MOST_KEPT = 10_000
+
+    def __init__(self, areas: tuple[str, ...], sensors: tuple[str, ...]) -> None:
+        self.areas, self.sensors = areas, sensors
+        self._is_area, self._is_sensor = _matcher(areas), _matcher(sensors)
+        self._kept: dict[tuple[str, str], bool] = {}
+
+    def cover(self, area: str, sensor: str) -> bool:
+        """Whether detections of this sensor, which is in this area, may be posted."""
+        verdict = self._kept.get((area, sensor))
+        if verdict is None:
+            verdict = bool(self._is_area.match(area) and self._is_sensor.match(sensor))
+            if len(self._kept) < self.MOST_KEPT:
+                self._kept[area, sensor] = verdict
+        return verdict
+
+    def __str__(self) -> str:
+        return f"areas {', '.join(self.areas)} and sensors {', '.join(self.sensors)}"
+
+
+def _matcher(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(glob) for glob in globs))

@@ -1,0 +1,65 @@
+"""coincide.keys: a compacted topic of one partition, keyed by key id, which every component follows; null revokes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from kafka import TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
+
+from services.common.access.access_keys import KEYS, AccessKey, KeyRing, key_in
+from services.common.compacted_topic import records_so_far
+from services.common.kafka import create_consumer
+
+log = logging.getLogger(__name__)
+
+
+def present_keys(bootstrap: str, topic: str = KEYS) -> dict[str, AccessKey]:
+    """Return every valid key by its id; raises `KafkaError`."""
+    consumer = create_consumer(bootstrap)
+    try:
+        return _valid(records_so_far(consumer, TopicPartition(topic, 0)))
+    finally:
+        consumer.close(autocommit=False, timeout_ms=1_000)
+
+
+def _valid(records: Iterable[list[ConsumerRecord]]) -> dict[str, AccessKey]:
+    changes: dict[str, AccessKey | None] = {}
+    for some in records:
+        changes |= changes_in(some)
+    return {id_: key for id_, key in changes.items() if key is not None}
+
+
+def changes_in(records: Iterable[ConsumerRecord]) -> dict[str, AccessKey | None]:
+    """Return the newest of each key, None for a revoked one; a record that is no key revokes the one of its id."""
+    newest: dict[str, AccessKey | None] = {}
+    for record in records:
+        id_ = (record.key or b"").decode("utf-8", "replace")
+        newest[id_] = None
+        if record.value is not None:
+            try:
+                key = key_in(record.value)
+            except ValueError as error:
+                log.warning("a record of the keys is no key", extra={"offset": record.offset, "fault": str(error)})
+            else:
+                newest[id_] = key if key.id == id_ else None
+    return newest
+
+
+class KeysView:
+    """Keeps `ring` equal to the topic; `on_none` is called when the topic was read and there is no key."""
+
+    def __init__(self, ring: KeyRing, on_none: Callable[[], object]) -> None:
+        self._ring, self._on_none = ring, on_none
+
+    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+        """Begin anew with all keys that there are."""
+        keys = _valid(records)
+        self._ring.replace(keys)
+        if not keys:
+            self._on_none()
+
+    def apply(self, records: list[ConsumerRecord]) -> None:
+        """Take what came since."""
+        self._ring.apply(changes_in(records))

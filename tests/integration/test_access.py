@@ -1,0 +1,286 @@
+"""Keys, TLS and the audit trail on real processes and a real Kafka: made, shown, limited, revoked, told of."""
+
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from deploy.local.broker import Broker
+from deploy.local.machine import ROOT, free_ports
+from services.common.access.component_access import ComponentAccess
+from services.ingest.registry.seed import seed
+from spark_jobs.job.http_server import JobServer
+from spark_jobs.settings import FusionSettings
+from tests.integration.service_process import (
+    AlertingProcess,
+    IngestProcess,
+    run_module,
+    running_alerting,
+    running_ingest,
+    until,
+)
+from tests.services.ingest.building import SENSORS
+
+pytestmark = pytest.mark.jvm
+
+REVOKED_WITHIN_S = 2.0
+QUERY = {
+    "from": {"a": "seismic", "b": "acoustic"},
+    "within": [{"between": ["a", "b"], "window_s": 2, "threshold": 0.5}],
+}
+
+
+def run_command(kafka: Broker, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "services.common.access", "--kafka", kafka.bootstrap, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def bearer(text: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {text}"}
+
+
+@pytest.fixture(scope="module")
+def ingest(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[IngestProcess]:
+    """Ingest on an address that other machines reach: it needs keys because of that alone."""
+    seed(kafka.bootstrap, {name: SENSORS[name] for name in ("geo", "imb")}, prune=False, dry_run=False)
+    with running_ingest(kafka.bootstrap, tmp_path_factory.mktemp("ingest"), host="0.0.0.0") as ingest:
+        ingest.wait_for("/readyz", 200)
+        yield ingest
+
+
+@pytest.fixture(scope="module")
+def alerting(kafka: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AlertingProcess]:
+    with running_alerting(kafka.bootstrap, tmp_path_factory.mktemp("alerting"), require_keys=True) as alerting:
+        alerting.wait_for("/readyz", 200)
+        yield alerting
+
+
+@pytest.fixture(scope="module")
+def job(kafka: Broker) -> Iterator[str]:
+    settings = FusionSettings(port=0, kafka_bootstrap=kafka.bootstrap, require_keys=True)
+    registry = CollectorRegistry()
+    server = JobServer(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
+    server.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def admin(kafka: Broker, alerting: AlertingProcess) -> str:
+    """The first key, made by command, once alerting takes it."""
+    made = run_command(kafka, "create", "--scope", "admin", "--name", "the first")
+    assert made.returncode == 0, made.stderr
+    text = made.stdout.strip()
+    until(lambda: alerting.call("GET", "/v1/keys", headers=bearer(text)).status_code == 200)
+    return text
+
+
+def make_key(alerting: AlertingProcess, admin: str, **wanted: Any) -> dict[str, Any]:
+    made = alerting.call("POST", "/v1/keys", json=wanted, headers=bearer(admin))
+    assert made.status_code == 201, made.text
+    assert made.headers["cache-control"] == "no-store"
+    body: dict[str, Any] = made.json()
+    return body
+
+
+def statuses(*asked: Callable[[], httpx.Response]) -> list[int]:
+    return [each().status_code for each in asked]
+
+
+def test_without_a_key_only_health_answers(ingest: IngestProcess, alerting: AlertingProcess, job: str) -> None:
+    for url in (ingest.url, alerting.url, job):
+        assert httpx.get(f"{url}/livez").status_code == 200
+        refused = httpx.get(f"{url}/metrics")
+        assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+        assert refused.headers["content-type"] == "application/problem+json"
+    assert ingest.post([]).status_code == 401
+
+
+def test_a_key_is_refused_everywhere_within_2_s_of_its_revocation(
+    ingest: IngestProcess, alerting: AlertingProcess, job: str, admin: str
+) -> None:
+    key = make_key(alerting, admin, name="reader", scopes=["read"])
+    everywhere = [
+        lambda url=url, path=path: httpx.get(f"{url}{path}", headers=bearer(key["key"]))
+        for url, path in ((ingest.url, "/v1/sensors"), (alerting.url, "/v1/queries"), (job, "/metrics"))
+    ]
+    until(lambda: statuses(*everywhere) == [200, 200, 200], REVOKED_WITHIN_S)
+    assert alerting.call("DELETE", f"/v1/keys/{key['id']}", headers=bearer(admin)).status_code == 204
+    began_s = time.monotonic()
+    until(lambda: statuses(*everywhere) == [401, 401, 401], REVOKED_WITHIN_S)
+    print(f"revoked everywhere after {time.monotonic() - began_s:.3f} s")
+
+
+def test_a_live_stream_ends_within_2_s_of_its_keys_revocation(alerting: AlertingProcess, admin: str) -> None:
+    key = make_key(alerting, admin, name="live", scopes=["read"])
+    with httpx.stream("GET", f"{alerting.url}/v1/live", headers=bearer(key["key"]), timeout=20) as response:
+        pieces = response.iter_text()
+        assert ": open" in next(pieces)
+        assert alerting.call("DELETE", f"/v1/keys/{key['id']}", headers=bearer(admin)).status_code == 204
+        began_s = time.monotonic()
+        assert "event" not in "".join(pieces)  # to its end
+        assert time.monotonic() - began_s < REVOKED_WITHIN_S
+
+
+def test_a_gateway_posts_for_its_areas_and_each_other_item_is_refused(
+    ingest: IngestProcess, alerting: AlertingProcess, admin: str
+) -> None:
+    key = make_key(alerting, admin, name="gateway", scopes=["ingest"], areas=["bay"])
+    now = datetime.now(UTC).isoformat()
+    items = [{"sensor": name, "detected_at": now} for name in ("geo", "imb")]
+
+    def post() -> httpx.Response:
+        return ingest.call("POST", "/v1/detections", json=items, headers=bearer(key["key"]))
+
+    until(lambda: post().status_code == 202)
+    verdicts = post().json()["detections"]
+    assert [(each["status"], each.get("reason")) for each in verdicts] == [
+        ("accepted", None),
+        ("refused", "not_permitted"),
+    ]
+    reading = ingest.call("GET", "/v1/sensors", headers=bearer(key["key"]))
+    assert reading.status_code == 403
+    assert "lacks the scope read" in reading.json()["detail"]
+
+
+def test_every_change_is_told_of_with_who_and_before_and_after(
+    kafka: Broker, alerting: AlertingProcess, admin: str
+) -> None:
+    key = make_key(alerting, admin, name="query editor", scopes=["queries", "read"])
+    editor = bearer(key["key"])
+    assert alerting.call("PUT", "/v1/queries/audited", json=QUERY, headers=editor).status_code == 201
+    patched = alerting.call(
+        "PATCH", "/v1/queries/audited/threshold", json={"threshold": 0.7}, headers={**editor, "If-Match": "*"}
+    )
+    assert patched.status_code == 200
+    assert alerting.call("DELETE", "/v1/queries/audited", headers={**editor, "If-Match": "*"}).status_code == 204
+    assert alerting.call("GET", "/v1/audit", headers=editor).status_code == 403
+
+    def page(**filters: Any) -> dict[str, Any]:
+        answer = alerting.call("GET", "/v1/audit", params=filters, headers=bearer(admin))
+        body: dict[str, Any] = answer.raise_for_status().json()
+        return body
+
+    told = page(subject="audited")["items"]
+    assert [each["action"] for each in told] == ["query.removed", "query.changed", "query.created"]
+    assert {(each["key"], each["name"], each["address"], each["component"]) for each in told} == {
+        (key["id"], "query editor", "127.0.0.1", "alerting")
+    }
+    removed, changed, created = told
+    assert (created["before"], removed["after"]) == (None, None)
+    thresholds = [each["within"][0]["threshold"] for each in (changed["before"], changed["after"])]
+    assert thresholds == [0.5, 0.7]
+    [first] = [each for each in page(action="key.made", limit=1000)["items"] if each["after"]["name"] == "the first"]
+    assert first["component"] == "command"
+    whole = page(limit=1000)
+    assert "sha256" not in str(whole)
+    newest = page(limit=2)
+    older = page(limit=2, cursor=newest["next_cursor"])
+    assert [*newest["items"], *older["items"]] == whole["items"][:4]
+    assert (
+        alerting.call("GET", f"/v1/audit?cursor={newest['next_cursor']}&key=x", headers=bearer(admin)).status_code
+        == 422
+    )
+
+
+def test_the_command_lists_and_revokes(kafka: Broker, alerting: AlertingProcess, admin: str) -> None:
+    refused = run_command(kafka, "create", "--scope", "ingest", "--name", "")
+    assert refused.returncode == 1
+    assert "no such key can be made" in refused.stderr
+    text = run_command(kafka, "create", "--scope", "ingest", "--name", "jetty", "--area", "harbour-*").stdout.strip()
+    id_ = text.split("_")[1]
+    assert f"{id_}  jetty: ingest, for areas harbour-* and sensors *" in run_command(kafka, "list").stdout
+    assert text not in run_command(kafka, "list").stdout
+    until(lambda: alerting.call("GET", f"/v1/keys/{id_}", headers=bearer(admin)).status_code == 200)
+    assert "is revoked" in run_command(kafka, "revoke", id_).stdout
+    until(lambda: alerting.call("GET", f"/v1/keys/{id_}", headers=bearer(admin)).status_code == 404, REVOKED_WITHIN_S)
+    assert run_command(kafka, "revoke", id_).returncode == 1
+
+
+def test_a_replica_that_starts_later_knows_the_keys(kafka: Broker, admin: str, tmp_path: Path) -> None:
+    with running_alerting(kafka.bootstrap, tmp_path, require_keys=True) as replica:
+        until(lambda: replica.call("GET", "/v1/keys", headers=bearer(admin)).status_code == 200)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that its own key has signed, and that key."""
+    folder = tmp_path_factory.mktemp("tls")
+    paths = folder / "certificate.pem", folder / "key.pem"
+    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=coincide -addext"
+    files = ["-out", str(paths[0]), "-keyout", str(paths[1])]
+    command = ["openssl", *asked.split(), "subjectAltName=IP:127.0.0.1", *files]
+    subprocess.run(command, check=True, capture_output=True)
+    return paths
+
+
+def handshake(port: int, trusted: Path, version: ssl.TLSVersion) -> str | None:
+    """Return the version that was agreed on, offering this one alone; None where the server would not."""
+    context = ssl.create_default_context(cafile=str(trusted))
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # with which OpenSSL still offers the old versions
+    context.minimum_version = context.maximum_version = version
+    try:
+        with (
+            socket.create_connection(("127.0.0.1", port), 10) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as spoken,
+        ):
+            return spoken.version()
+    except (ssl.SSLError, ConnectionError):
+        return None
+
+
+def check_tls(port: int, trusted: Path, path: str = "/livez") -> None:
+    trusting = ssl.create_default_context(cafile=str(trusted))
+    until(lambda: handshake(port, trusted, ssl.TLSVersion.TLSv1_3) is not None)
+    assert httpx.get(f"https://127.0.0.1:{port}{path}", verify=trusting).status_code == 200
+    assert handshake(port, trusted, ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+    assert handshake(port, trusted, ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+        assert handshake(port, trusted, ssl.TLSVersion.TLSv1_1) is None
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"http://127.0.0.1:{port}{path}")
+    with pytest.raises(httpx.ConnectError, match="self-signed"):  # a stranger's certificate is not believed
+        httpx.get(f"https://127.0.0.1:{port}{path}")
+
+
+def test_each_server_speaks_tls_1_2_at_least(kafka: Broker, certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    trusted, key = certificate
+    tls = {"tls_certificate": str(trusted), "tls_key": str(key)}
+    with running_ingest(kafka.bootstrap, tmp_path, **tls) as ingest:
+        check_tls(ingest.port, trusted)
+    [port] = free_ports(1)
+    own = {"port": port, "kafka_bootstrap": kafka.bootstrap, "database_url": f"sqlite:///{tmp_path / 'a.sqlite3'}"}
+    alerting = run_module("services.alerting", tmp_path / "alerting.log", "alerting", {**own, **tls})
+    try:
+        check_tls(port, trusted)
+    finally:
+        alerting.terminate()
+        assert alerting.wait(30) == 0
+    settings = FusionSettings(port=0, kafka_bootstrap=kafka.bootstrap, tls_certificate=trusted, tls_key=key)
+    registry = CollectorRegistry()
+    server = JobServer(settings, ComponentAccess("fusion", settings, registry), registry, lambda: None)
+    server.start()
+    with socket.create_connection(("127.0.0.1", server.server_address[1])):  # who says nothing keeps nobody waiting
+        check_tls(server.server_address[1], trusted)
+    server.shutdown()
+    server.server_close()
+
+
+def test_files_that_are_no_certificate_are_one_sentence(kafka: Broker, tmp_path: Path) -> None:
+    (tmp_path / "x.pem").write_text("nothing")
+    tls = {name: str(tmp_path / "x.pem") for name in ("tls_certificate", "tls_key")}
+    with running_ingest(kafka.bootstrap, tmp_path, **tls) as ingest:
+        assert ingest.wait() == 1
+    [said] = (tmp_path / "ingest.log").read_text().splitlines()
+    assert "x.pem" in said
+    assert "cannot be used together" in said

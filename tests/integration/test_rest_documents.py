@@ -1,0 +1,62 @@
+"""Schemathesis, all its checks, against both services and their OpenAPI documents, with and without keys."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deploy.local.broker import Broker
+from deploy.local.machine import ROOT
+from services.ingest.registry.seed import seed
+from tests.integration.service_process import ServiceProcess, running_alerting, running_ingest, until
+from tests.integration.topics import running_broker
+from tests.services.ingest.building import SENSORS
+
+pytestmark = pytest.mark.jvm
+
+SPENT_S = 30  # the fixed cases of coverage take half of it
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker of its own, for what is written there is nonsense."""
+    with running_broker(tmp_path_factory.mktemp("kafka")) as broker:
+        seed(broker.bootstrap, {name: SENSORS[name] for name in ("geo", "imb")}, prune=False, dry_run=False)
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def key(broker: Broker) -> str:
+    command = [sys.executable, "-m", "services.common.access", "--kafka", broker.bootstrap, "create"]
+    command += ["--scope", "admin", "--requests-per-s", "100000"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+
+@pytest.mark.parametrize("needs_key", [False, True], ids=["without keys", "with keys"])
+@pytest.mark.parametrize("service", ["ingest", "alerting"])
+def test_a_service_does_what_its_document_says(
+    broker: Broker, key: str, tmp_path: Path, service: str, needs_key: bool
+) -> None:
+    running = {"ingest": running_ingest, "alerting": running_alerting}[service]
+    with running(broker.bootstrap, tmp_path, require_keys=needs_key) as process:
+        process.wait_for("/readyz", 200)
+        fuzz(process, key if needs_key else None, tmp_path)
+
+
+def fuzz(process: ServiceProcess, key: str | None, folder: Path) -> None:
+    shown = ["--header", f"Authorization: Bearer {key}"] if key else []
+    if key:
+        authorization = {"Authorization": f"Bearer {key}"}
+        until(lambda: process.call("GET", "/openapi.json", headers=authorization).status_code == 200)
+    command = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(HERE / "schemathesis.toml")]
+    command += ["run", f"{process.url}/openapi.json", "--checks", "all", "--max-time", str(SPENT_S), "--seed", "1"]
+    command += ["--continue-on-failure", "--warnings", "off", "--no-color", *shown]
+    environ = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.integration.rest_hooks", "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=200, check=False)
+    assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-2_000:]
+    assert httpx.get(f"{process.url}/readyz").status_code == 200

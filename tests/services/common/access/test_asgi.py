@@ -1,0 +1,129 @@
+"""The guard before an ASGI application: nothing is buffered, and the application finds its caller."""
+
+import asyncio
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from services.common.access.access_keys import KEYS, KeyRing, id_in
+from services.common.access.asgi import Guarded
+from services.common.access.caller import Caller, caller_in
+from services.common.access.guard import Guard
+from services.common.access.origins import Origins
+from tests.services.kept_records import KeptRecords
+
+Message = MutableMapping[str, Any]
+
+
+def request(*headers: tuple[bytes, bytes], method: str = "GET", path: str = "/v1/live") -> dict[str, Any]:
+    return {"type": "http", "method": method, "path": path, "headers": list(headers), "client": ("192.0.2.9", 5)}
+
+
+HERE = (b"host", b"localhost")
+
+
+async def answer_of(guard: Guard, scope: dict[str, Any], application: Any = None) -> list[Message]:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await Guarded(application or no_application, guard)(scope, receive, send)
+    return sent
+
+
+async def receive() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def no_application(_scope: Any, _receive: Any, _send: Any) -> None:
+    pytest.fail("the application was asked")
+
+
+@pytest.mark.anyio
+async def test_each_piece_of_a_stream_is_passed_on_as_it_comes() -> None:
+    may_go_on = asyncio.Event()
+    pieces: list[Message] = []
+
+    async def endless(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        await may_go_on.wait()
+        await send({"type": "http.response.body", "body": b"last"})
+
+    async def send(message: Message) -> None:
+        pieces.append(message)
+        if message.get("body") == b"first":
+            may_go_on.set()  # only once the first piece is here
+
+    origin = b"https://console.example"
+    guard = Guard(Origins("127.0.0.1", [], [origin.decode()]), KeyRing(), needs_key=False)
+    scope = request(HERE, (b"origin", origin))
+    await asyncio.wait_for(Guarded(endless, guard)(scope, receive, send), 10)
+    assert [each.get("body") for each in pieces] == [None, b"first", b"last"]
+    assert (b"access-control-allow-origin", origin) in pieces[0]["headers"]
+
+
+@pytest.mark.anyio
+async def test_the_application_finds_its_caller() -> None:
+    records = KeptRecords()
+    text = records.make("reader", ["read"])
+    found: list[Caller] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        found.append(caller_in(scope))
+
+    guard = Guard(Origins("127.0.0.1"), records.ring, needs_key=False)
+    await answer_of(guard, request(HERE), application)
+    await answer_of(guard, request(HERE, (b"authorization", b"Bearer " + text.encode())), application)
+    assert [(each.name, each.address) for each in found] == [("anybody", "192.0.2.9"), ("reader", "192.0.2.9")]
+
+
+@pytest.mark.anyio
+async def test_a_stream_ends_when_its_readers_key_is_revoked() -> None:
+    records = KeptRecords()
+    text = records.make("reader", ["read"])
+    guard = Guard(Origins("127.0.0.1"), records.ring, needs_key=True)
+    sent: list[Message] = []
+
+    async def never() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def stream(_scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        records.publish(KEYS, (id_in(text) or "").encode(), None)
+        assert (await receive())["type"] == "http.disconnect"
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = request(HERE, (b"authorization", b"Bearer " + text.encode()))
+    await asyncio.wait_for(Guarded(stream, guard)(scope, never, send), 10)
+    assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
+
+
+@pytest.mark.anyio
+async def test_a_header_given_twice_is_no_way_around() -> None:
+    guard = Guard(Origins("127.0.0.1"), KeyRing(), needs_key=False)
+    twice = request(HERE, (b"host", b"evil.example"))
+    assert (await answer_of(guard, twice))[0]["status"] == 421
+    twice = request(HERE, (b"origin", b"http://localhost"), (b"origin", b"http://evil.example"))
+    assert (await answer_of(guard, twice))[0]["status"] == 403
+
+
+@pytest.mark.anyio
+async def test_what_is_refused_is_a_whole_answer_and_its_body_is_not_awaited() -> None:
+    guard = Guard(Origins("127.0.0.1"), KeyRing(), needs_key=False)
+    scope = request((b"host", b"evil.example"), (b"content-length", b"1000000000"), method="POST")
+    start, body = await answer_of(guard, scope)
+    headers = dict(start["headers"])
+    assert headers[b"content-length"] == str(len(body["body"])).encode()
+    assert headers[b"connection"] == b"close"
+
+
+@pytest.mark.anyio
+async def test_no_websocket_is_served() -> None:
+    with pytest.raises(RuntimeError, match="no websocket"):
+        await answer_of(Guard(Origins("127.0.0.1"), KeyRing(), needs_key=False), {"type": "websocket"})
