@@ -5,6 +5,8 @@ from collections.abc import Callable
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
+from services.common.access.audit import AuditTrail
+from services.common.access.description import describe_access
 from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
@@ -13,18 +15,21 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.proposals_api import Proposals, proposals_router
 from services.ingest.registry.proposals_topic import ReadProposals
+from services.ingest.registry.sensor_changes import SensorChanges
+from services.ingest.registry.sensor_changes_api import sensor_changes_router
 from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.intake import Intake
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - the parts of the service
     settings: IngestSettings,
     registry: Registry,
     publisher: KafkaPublisher,
     metrics: IngestMetrics,
     *,
+    audit: AuditTrail,
     read_proposals: ReadProposals = list,
     kafka_answers: Callable[[], bool] = lambda: True,
     clock_us: Clock = system_clock_us,
@@ -43,8 +48,10 @@ def create_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.include_router(sensors_router(registry))
-    app.include_router(proposals_router(Proposals(registry, publisher, read_proposals, clock_us)))
+    app.include_router(sensors_router(registry, clock_us))
+    changes = SensorChanges(registry, publisher, audit, clock_us)
+    app.include_router(sensor_changes_router(changes, settings))
+    app.include_router(proposals_router(Proposals(changes, read_proposals)))
 
     def not_ready_because() -> list[str]:
         checks = {
@@ -55,4 +62,5 @@ def create_app(
         return [reason for reason, good in checks.items() if not good]
 
     install_operations(app, metrics.registry, not_ready_because)
+    describe_access(app, needs_key=settings.needs_key)
     return app

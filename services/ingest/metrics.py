@@ -1,4 +1,4 @@
-"""What ingest measures; never a sensor or an area as a label."""
+"""What ingest measures; never a sensor as a label, and an area only where few are named."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -41,6 +41,17 @@ class IngestMetrics:
         self.registry_records_unusable = self._counter(
             "registry_records_unusable",
             "Records on coincide.sensors that are no sensor; the sensor keeps its last good one.",
+        )
+
+        self.template_drift = Gauge(
+            "coincide_ingest_template_drift",
+            "Greatest P-P distance of a template from recent errors among an area's sensors that have 100 and more; of "
+            "the areas with the greatest.",
+            ["area"],
+            registry=registry,
+        )
+        self.drifting_templates = self._gauge(
+            "drifting_templates", "Sensors and streams whose template is off by 0.1 and more, and not by chance."
         )
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:

@@ -10,6 +10,9 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from services.common.access.asgi import Guarded
+from services.common.access.component_access import ComponentAccess, tls_context
+from services.common.compacted_topic import TopicFollower
 from services.common.kafka import create_consumer, create_producer
 from services.common.settings import load_streams
 from services.ingest.app import create_app
@@ -17,17 +20,19 @@ from services.ingest.http.request_limits import BoundedHttpProtocol
 from services.ingest.kafka.producer import RememberingPartitioner
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.health_topic import HEALTH, HealthView
 from services.ingest.registry.proposals_topic import read_proposals
-from services.ingest.registry.sensors_topic import RegistryFollower
+from services.ingest.registry.sensors_topic import SENSORS, RegistryView
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 
 LONGEST_BLOCK_MS = 500  # of send() on the event loop, should a topic's metadata have got lost
 
 
-def build_app(settings: IngestSettings) -> FastAPI:
+def build_app(settings: IngestSettings) -> Guarded:
     """Return the application wired to Kafka; raises SettingsError when config/streams.yaml cannot be used."""
     metrics = IngestMetrics(CollectorRegistry())
+    access = ComponentAccess("ingest", settings, metrics.registry)
     registry = Registry(load_streams(settings.streams_path))
     timeout_ms = int(settings.kafka_timeout_s * 1000)
     connect = partial(
@@ -40,12 +45,16 @@ def build_app(settings: IngestSettings) -> FastAPI:
         metrics_enabled=False,  # nobody reads them, and they cost a tenth of sending a frame
     )
     publisher = KafkaPublisher(connect, metrics, settings.kafka_timeout_s, settings.max_in_flight_bytes)
-    follower = RegistryFollower(registry, partial(create_consumer, settings.kafka_bootstrap), metrics)
+    read = partial(create_consumer, settings.kafka_bootstrap)
+    follower = TopicFollower(SENSORS, RegistryView(registry, metrics), read)
+    health_follower = TopicFollower(HEALTH, HealthView(registry, metrics), read)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         publisher.start()
         follower.start()
+        access.start()
+        health_follower.start()
         gc.collect()
         gc.freeze()  # what stands now stays: a full collection that walks it costs 20 ms
         every_s = settings.heartbeat_s
@@ -58,20 +67,25 @@ def build_app(settings: IngestSettings) -> FastAPI:
                 await asyncio.wait([beating])
         await asyncio.to_thread(publisher.stop)
         await asyncio.to_thread(follower.stop)
+        await asyncio.to_thread(access.stop)
+        await asyncio.to_thread(health_follower.stop)
 
-    return create_app(
+    app = create_app(
         settings,
         registry,
         publisher,
         metrics,
-        read_proposals=lambda: read_proposals(partial(create_consumer, settings.kafka_bootstrap)),
+        audit=access.audit,
+        read_proposals=lambda: read_proposals(read),
         kafka_answers=lambda: follower.kafka_answers,
         lifespan=lifespan,
     )
+    return Guarded(app, access.guard)
 
 
 def serve(settings: IngestSettings) -> None:
-    """Serve until SIGTERM or SIGINT; POSTs in work are finished first."""
+    """Serve until SIGTERM or SIGINT; POSTs in work are finished first. Raises SettingsError: TLS cannot be spoken."""
+    tls = tls_context(settings)
     uvicorn.run(
         build_app(settings),
         host=settings.host,
@@ -83,6 +97,7 @@ def serve(settings: IngestSettings) -> None:
         access_log=False,
         limit_concurrency=settings.max_connections,
         server_header=False,
-        proxy_headers=False,  # nobody asks for the client's address
+        proxy_headers=False,  # the audit trail has addresses that nobody can make up
+        ssl_context_factory=None if tls is None else lambda *_: tls,
         timeout_graceful_shutdown=settings.graceful_shutdown_s,
     )

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from services.common.access.caller import caller_in
 from services.common.problem import Problem, unexpected_problem
 from services.ingest.http.openapi import DETECTIONS_OPENAPI
 from services.ingest.http.request_limits import form_of, items_of, read_body
@@ -72,7 +73,7 @@ class DetectionsEndpoint:
             self._metrics.refused[refused.reason].inc()
             raise Problem(400, f"the body is not usable: {refused.allowed}", reason=refused.reason) from None
         try:
-            return self._response(await self._intake.take(items))
+            return self._response(await self._intake.take(items, caller_in(request.scope).posts))
         except PublisherBusyError as busy:
             raise self._unavailable(str(busy)) from None
 

@@ -25,7 +25,7 @@ _CLOSE = {"Connection": "close"}  # the rest of the body is not going to be read
 
 def form_of(request: Request) -> Form:
     """Return how the body holds its items, by its Content-Type; raises a 415 `Problem`."""
-    content_type = _header(request, b"content-type", "application/json")
+    content_type = _header(request, b"content-type", "")
     form = FORMS.get(content_type) or FORMS.get(content_type.partition(";")[0].strip().lower())
     if form is None:
         raise Problem(415, f"Content-Type must be one of {', '.join(FORMS)}", _CLOSE)

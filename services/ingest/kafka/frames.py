@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from msgspec import Raw, json
 
-from services.ingest.registry.snapshot import Stamp
+from services.ingest.registry.snapshot import StreamStamp
 from services.ingest.stamping.posted import NO_ATTRIBUTES
 
 VERSION = 2
@@ -31,12 +31,12 @@ class FrameDraft:
     def __init__(self, area: str) -> None:
         self._area = area
         self._indices: list[int] = []
-        self._stamps: list[Stamp] = []
+        self._stamps: list[StreamStamp] = []
         self._times_us: list[int] = []
         self._ids: list[str] = []
         self._attributes: list[bytes] = []
 
-    def add(self, index: int, stamp: Stamp, detected_at_us: int, identity: str, attributes: bytes) -> None:
+    def add(self, index: int, stamp: StreamStamp, detected_at_us: int, identity: str, attributes: bytes) -> None:
         """Append the detection at position `index` of the POST, with attributes as they stand in the frame."""
         self._indices.append(index)
         self._stamps.append(stamp)
@@ -74,7 +74,7 @@ class FrameDraft:
         return {"templates": templates, "stamps": [*map(_shared, position)], "detections": columns}
 
 
-def _shared(stamp: Stamp) -> dict[str, str]:
+def _shared(stamp: StreamStamp) -> dict[str, str]:
     return {"sensor": stamp.sensor, "stream": stamp.stream, "template": stamp.template.id}
 
 

@@ -99,7 +99,7 @@ class KafkaPublisher:
             self._bytes -= size
             self._metrics.kafka_send_seconds.observe(time.perf_counter() - started_s)
 
-    async def publish_record(self, topic: str, key: bytes, value: bytes) -> bool:
+    async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
         """Send one record to any topic and wait, for a bounded time; return whether all replicas acknowledged it."""
         if (connection := self._connection) is None:
             return False
@@ -149,7 +149,7 @@ class KafkaPublisher:
         connection: Connection,
         topic: str,
         key: bytes | None,
-        value: bytes,
+        value: bytes | None,
         settle: Callable[[bool], None],
         **where_and_when: int,
     ) -> bool:

@@ -1,6 +1,8 @@
 """GET /v1/template-proposals and their accept and reject: a template changes only when somebody says so."""
 
 import asyncio
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -9,14 +11,14 @@ from fastapi import APIRouter, Path, Query
 from kafka.errors import KafkaError
 from pydantic import BaseModel, Field
 
-from services.common.instants import Clock
+from services.common.access.caller import Caller
+from services.common.access.who import Who
+from services.common.preconditions import Precondition
 from services.common.problem import Problem
 from services.common.template_proposals import State, TemplateProposal
-from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.registry.proposals_topic import PROPOSALS, ReadProposals
+from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensors import NAME_CHARACTERS, Sensor, refuse_unfit_template
-from services.ingest.registry.sensors_topic import SENSORS
-from services.ingest.registry.snapshot import Registry
 from services.ingest.stamping.verdicts import Refused
 
 
@@ -46,7 +48,7 @@ class ProposalPage(BaseModel):
     next: str | None = Field(description="pass it as `after` to get the next page; null on the last one")
 
 
-SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02
+ANY_VERSION = Precondition(any_version=True)
 Id = Annotated[str, Path(max_length=NAME_CHARACTERS)]
 DECIDED: dict[int | str, dict[str, Any]] = {
     404: {"description": "No such proposal"},
@@ -57,8 +59,8 @@ DECIDED: dict[int | str, dict[str, Any]] = {
 class Proposals:
     """Reads and decides proposals, one request at a time; `read` blocks and runs in a thread."""
 
-    def __init__(self, registry: Registry, publisher: KafkaPublisher, read: ReadProposals, clock_us: Clock) -> None:
-        self._registry, self._publisher, self._read, self._clock_us = registry, publisher, read, clock_us
+    def __init__(self, changes: SensorChanges, read: ReadProposals) -> None:
+        self._changes, self._read = changes, read
         self._lock = asyncio.Lock()
 
     async def all(self) -> list[TemplateProposal]:
@@ -66,8 +68,8 @@ class Proposals:
         async with self._lock:
             return await self._all()
 
-    async def decide(self, proposal_id: str, state: Literal["accepted", "rejected"]) -> TemplateProposal:
-        """Accept or reject; the same decision again changes nothing."""
+    async def decide(self, proposal_id: str, state: Literal["accepted", "rejected"], who: Caller) -> TemplateProposal:
+        """Accept or reject for `who`; the same decision again changes nothing."""
         async with self._lock:
             proposal = next((each for each in await self._all() if each.id == proposal_id), None)
             if proposal is None:
@@ -76,12 +78,15 @@ class Proposals:
                 return proposal
             if proposal.state != "open":
                 raise Problem(409, f"proposal {proposal_id!r} was {proposal.state} before")
-            decided = msgspec.structs.replace(proposal, state=state, decided_at_us=self._clock_us())
+            decided = msgspec.structs.replace(proposal, state=state, decided_at_us=self._changes.clock_us())
             if state == "accepted":
-                sensor = self._with_template(proposal)
-                await self._write(SENSORS, sensor.id.encode(), sensor.to_record())
-                await self._shown(proposal)
-            await self._write(PROPOSALS, decided.key, decided.to_record())
+                because = f"proposal {proposal.id}"
+                edit = partial(self._with_template, proposal)
+                await self._changes.make(proposal.sensor, edit, ANY_VERSION, who, because)
+            if not await self._changes.publisher.publish_record(PROPOSALS, decided.key, decided.to_record()):
+                raise Problem(503, "Kafka did not acknowledge the decision: try again", {"Retry-After": "1"})
+            before, after = msgspec.to_builtins(proposal), msgspec.to_builtins(decided)
+            await asyncio.to_thread(self._changes.audit.note, who, f"template.{state}", proposal.id, before, after)
             return decided
 
     async def _all(self) -> list[TemplateProposal]:
@@ -90,34 +95,17 @@ class Proposals:
         except (KafkaError, OSError, RuntimeError):
             raise Problem(503, "Kafka does not answer, so the proposals cannot be read", {"Retry-After": "1"}) from None
 
-    def _with_template(self, proposal: TemplateProposal) -> Sensor:
-        stamps = self._registry.snapshot.stamps.get(proposal.sensor)
-        if stamps is None or not self._registry.caught_up:
+    def _with_template(self, proposal: TemplateProposal, sensor: Sensor | None) -> Sensor:
+        if sensor is None:
             raise Problem(409, f"no sensor {proposal.sensor!r} is registered: declare it first")
-        declared = self._registry.streams.get(proposal.stream)
+        declared = self._changes.registry.streams.get(proposal.stream)
         if declared is None:
             raise Problem(409, f"stream {proposal.stream!r} is not declared")
         try:
             refuse_unfit_template(proposal.histogram, declared, "template")
         except Refused as refused:
             raise Problem(409, refused.detail) from None
-        streams = {stamp.stream: stamp.template.histogram for stamp in stamps}
-        templates = MappingProxyType({**streams, proposal.stream: proposal.histogram})
-        return Sensor(proposal.sensor, stamps[0].area, templates)
-
-    async def _shown(self, proposal: TemplateProposal) -> None:
-        """Wait until the registry has what was written: what is accepted next builds on it."""
-        template_id = proposal.histogram.id
-        for _ in range(round(SHOWN_WITHIN_S / LOOK_EVERY_S)):
-            stamps = self._registry.snapshot.stamps.get(proposal.sensor, ())
-            if any(stamp.stream == proposal.stream and stamp.template.id == template_id for stamp in stamps):
-                return
-            await asyncio.sleep(LOOK_EVERY_S)
-        raise Problem(503, "the template was written, but not read back: accept it again", {"Retry-After": "1"})
-
-    async def _write(self, topic: str, key: bytes, value: bytes) -> None:
-        if not await self._publisher.publish_record(topic, key, value):
-            raise Problem(503, "Kafka did not acknowledge the decision: try again", {"Retry-After": "1"})
+        return replace(sensor, streams=MappingProxyType({**sensor.streams, proposal.stream: proposal.histogram}))
 
 
 def proposals_router(proposals: Proposals) -> APIRouter:
@@ -138,14 +126,14 @@ def proposals_router(proposals: Proposals) -> APIRouter:
         return ProposalPage(proposals=[_body(each) for each in rest[:limit]], next=more)
 
     @router.post("/{proposal_id}/accept", summary="Accept a learnt template", responses=DECIDED)
-    async def accept(proposal_id: Id) -> ProposalBody:
+    async def accept(proposal_id: Id, who: Who) -> ProposalBody:
         """Give the template to its sensor: from now on its detections get it."""
-        return _body(await proposals.decide(proposal_id, "accepted"))
+        return _body(await proposals.decide(proposal_id, "accepted", who))
 
     @router.post("/{proposal_id}/reject", summary="Reject a learnt template", responses=DECIDED)
-    async def reject(proposal_id: Id) -> ProposalBody:
+    async def reject(proposal_id: Id, who: Who) -> ProposalBody:
         """Leave the sensor as it is."""
-        return _body(await proposals.decide(proposal_id, "rejected"))
+        return _body(await proposals.decide(proposal_id, "rejected", who))
 
     return router
 

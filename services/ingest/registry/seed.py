@@ -4,52 +4,69 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
+from services.common.instants import system_clock_us
 from services.common.kafka import close_producer, create_consumer, create_producer
 from services.common.settings import SettingsError, load_settings, load_streams
 from services.ingest.registry import sensors_topic
-from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors import Sensor, SensorChange
 from services.ingest.registry.sensors_file import load_sensors
 from services.ingest.settings import IngestSettings
 
 ACKNOWLEDGED_WITHIN_S = 15.0
+CHANGED_BY = "seed"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How the declared sensors differ from those on the topic; ids, sorted."""
+    """How the declared sensors differ from those on the topic; ids, sorted.
+
+    Those that somebody has `edited` since they were seeded differ too: over REST, or by accepting a template.
+    """
 
     added: list[str]
     changed: list[str]
+    edited: list[str]
     surplus: list[str]
 
     @classmethod
     def between(cls, present: Mapping[str, Sensor], declared: Mapping[str, Sensor]) -> Self:
-        """Compare by what would be written, so that equal templates under other names are no change."""
-        common = present.keys() & declared.keys()
+        """Compare what is said of them: equal templates under other names are no change, nor who changed it last."""
+        differing = sorted(each for each in present.keys() & declared.keys() if present[each] != declared[each])
         return cls(
             added=sorted(declared.keys() - present.keys()),
-            changed=sorted(each for each in common if present[each].to_record() != declared[each].to_record()),
+            changed=[each for each in differing if not is_edited(present[each])],
+            edited=[each for each in differing if is_edited(present[each])],
             surplus=sorted(present.keys() - declared.keys()),
         )
 
 
-def seed(bootstrap: str, declared: Mapping[str, Sensor], *, prune: bool, dry_run: bool) -> list[str]:
+def is_edited(sensor: Sensor) -> bool:
+    """Whether somebody changed it since it was seeded."""
+    return sensor.change.version > 0 and sensor.change.changed_by != CHANGED_BY
+
+
+def seed(
+    bootstrap: str, declared: Mapping[str, Sensor], *, prune: bool, dry_run: bool, overwrite: bool = False
+) -> list[str]:
     """Publish the differences; return a line for each. After a `KafkaError`, running it again finishes the job."""
-    difference = Difference.between(present_sensors(bootstrap), declared)
-    new = difference.added + difference.changed
-    records: dict[str, bytes | None] = {each: declared[each].to_record() for each in new}
+    present = present_sensors(bootstrap)
+    difference = Difference.between(present, declared)
+    records: dict[str, bytes | None] = {each: declared[each].to_record() for each in difference.added}
+    for each in difference.changed + (difference.edited if overwrite else []):
+        change = SensorChange(present[each].change.version + 1, system_clock_us(), CHANGED_BY)
+        records[each] = replace(declared[each], change=change).to_record()
     if prune:
         records |= dict.fromkeys(difference.surplus)
     if records and not dry_run:
         _publish(bootstrap, records)
-    return _report(difference, len(declared), prune=prune, dry_run=dry_run)
+    return _report(difference, len(declared), prune=prune, dry_run=dry_run, overwrite=overwrite)
 
 
 def present_sensors(bootstrap: str) -> dict[str, Sensor]:
@@ -74,13 +91,15 @@ def _publish(bootstrap: str, records: Mapping[str, bytes | None]) -> None:
         close_producer(producer, ACKNOWLEDGED_WITHIN_S)
 
 
-def _report(difference: Difference, declared: int, *, prune: bool, dry_run: bool) -> list[str]:
+def _report(difference: Difference, declared: int, *, prune: bool, dry_run: bool, overwrite: bool) -> list[str]:
     would = "would be " if dry_run else ""
     lines = [f"{would}added {each}" for each in difference.added]
     lines += [f"{would}changed {each}" for each in difference.changed]
+    kept = f"{would}changed back" if overwrite else "kept, because it was edited since (--overwrite changes it back):"
+    lines += [f"{kept} {each}" for each in difference.edited]
     fate = f"{would}removed" if prune else "kept, although not declared (--prune removes it):"
     lines += [f"{fate} {each}" for each in difference.surplus]
-    unchanged = declared - len(difference.added) - len(difference.changed)
+    unchanged = declared - len(difference.added) - len(difference.changed) - len(difference.edited)
     return [*lines, f"{unchanged} of {declared} declared sensors were as declared"]
 
 
@@ -90,11 +109,13 @@ def main(arguments: list[str] | None = None) -> int | str:
     parser.add_argument("--config", type=Path, default=Path("config/ingest.yaml"), help="settings of ingest")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
     parser.add_argument("--prune", action="store_true", help="also remove sensors that the file does not declare")
+    parser.add_argument("--overwrite", action="store_true", help="also change back what was edited since")
     options = parser.parse_args(arguments)
     try:
         settings = load_settings(IngestSettings, options.config, os.environ)
         declared = load_sensors(settings.sensors_path, load_streams(settings.streams_path))
-        done = seed(settings.kafka_bootstrap, declared, prune=options.prune, dry_run=options.dry_run)
+        how = {name: getattr(options, name) for name in ("prune", "dry_run", "overwrite")}
+        done = seed(settings.kafka_bootstrap, declared, **how)
     except SettingsError as error:
         return str(error)
     except KafkaError as error:

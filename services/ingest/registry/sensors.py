@@ -1,10 +1,10 @@
 """Sensors and their templates, ready for stamping; and how a sensor is written on coincide.sensors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
@@ -21,18 +21,67 @@ class SensorError(ValueError):
     """A sensor that cannot be used; the message says which field, its value and what is allowed."""
 
 
+NAME_CHARACTERS = 128
+MOST_LABELS = 32
+
+#: Of a sensor, an area or a stream, where they are registered.
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where a sensor stands: degrees north and east (WGS 84), and metres above the ellipsoid."""
+
+    lat: Annotated[float, Meta(ge=-90, le=90)]
+    lon: Annotated[float, Meta(ge=-180, le=180)]
+    height_m: Annotated[float, Meta(ge=-12_000, le=100_000)] | None = None
+
+
+class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What somebody says of a sensor, and no detection carries."""
+
+    model: Name | None = None
+    place: Place | None = None
+    labels: Annotated[dict[Name, Name], Meta(max_length=MOST_LABELS)] = {}
+
+
+NO_PARTICULARS = Particulars()
+
+
+class SensorChange(Struct, frozen=True, omit_defaults=True):
+    """Which change made a sensor what it is, when, and by whom; version 0 says that nobody knows."""
+
+    version: Annotated[int, Meta(ge=0)] = 0
+    changed_at_us: int | None = None
+    changed_by: Name | None = None
+
+
+UNKNOWN_CHANGE = SensorChange()
+
+
 @dataclass(frozen=True)
 class Sensor:
-    """A sensor: the area it stands in and, for each stream it reports, its template."""
+    """A sensor: the area it stands in, for each stream it reports its template, and what else is said of it.
+
+    Equal if all of this is; which change brought it about does not matter.
+    """
 
     id: str
     area: str
     streams: Mapping[str, Histogram]
+    particulars: Particulars = NO_PARTICULARS
+    change: SensorChange = field(default=UNKNOWN_CHANGE, compare=False)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What declares it, its templates by their ids."""
+        streams = {stream: template.id for stream, template in self.streams.items()}
+        return {"id": self.id, "area": self.area, "streams": streams, **msgspec.to_builtins(self.particulars)}
 
     def to_record(self) -> bytes:
         """Return the value of this sensor's record on coincide.sensors, the same bytes for equal sensors."""
         streams = {name: self.streams[name].to_json() for name in sorted(self.streams)}
-        return msgspec.json.encode({"v": VERSION, "sensor": self.id, "area": self.area, "streams": streams})
+        said = msgspec.to_builtins(self.particulars, order="deterministic") | msgspec.to_builtins(self.change)
+        return msgspec.json.encode({"v": VERSION, "sensor": self.id, "area": self.area, "streams": streams, **said})
 
     @classmethod
     def from_record(cls, value: bytes) -> Self:
@@ -42,20 +91,24 @@ class Sensor:
             streams = {name: _histogram(bytes(template)) for name, template in record.streams.items()}
         except (msgspec.MsgspecError, HistogramError, UnicodeDecodeError, RecursionError) as error:
             raise SensorError(f"not a sensor record: {error}") from error
-        return cls(record.sensor, record.area, MappingProxyType(streams))
+        change = SensorChange(record.version, record.changed_at_us, record.changed_by)
+        return cls(record.sensor, record.area, MappingProxyType(streams), particulars_of(record), change)
 
 
-NAME_CHARACTERS = 128
+def particulars_of(said: Particulars) -> Particulars:
+    """Return what an extension of `Particulars` has of them; the same object for all who have none."""
+    particulars = Particulars(model=said.model, place=said.place, labels=said.labels)
+    return particulars if particulars != NO_PARTICULARS else NO_PARTICULARS
 
-#: Of a sensor, an area or a stream, where they are registered.
-Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
-
-class _Record(Struct, forbid_unknown_fields=True):
+class _Record(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
     v: Annotated[int, Meta(ge=VERSION, le=VERSION)]
     sensor: Name
     area: Name
     streams: Annotated[dict[Name, Raw], Meta(min_length=1)]
+    version: Annotated[int, Meta(ge=0)] = 0
+    changed_at_us: int | None = None
+    changed_by: Name | None = None
 
 
 _decode = msgspec.json.Decoder(_Record).decode

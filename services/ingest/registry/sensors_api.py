@@ -1,18 +1,29 @@
-"""GET /v1/sensors, /v1/sensors/{id} and /v1/templates/{id}: what the registry holds now."""
+"""GET /v1/sensors, /v1/sensors/{id} and /v1/templates/{id}: what the registry holds now, and what fusion hears."""
 
 from bisect import bisect_right
-from typing import Annotated, Self
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
+import msgspec
+from fastapi import APIRouter, Path, Query, Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
+from services.common.instants import Clock
 from services.common.pages import PageParameters, decode_name_cursor, encode_cursor, page_limit
+from services.common.preconditions import entity_tag
 from services.common.problem import Problem
-from services.ingest.registry.sensors import NAME_CHARACTERS
-from services.ingest.registry.snapshot import Registry, Stamp
+from services.common.sensor_health import HealthBoard, SensorHealth
+from services.ingest.registry.sensors import NAME_CHARACTERS, NO_PARTICULARS
+from services.ingest.registry.sensors_file import sensors_document
+from services.ingest.registry.snapshot import Registry, Snapshot
 
 PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1000
-SENSORS = "sensors"  # what a cursor of theirs is for
+MOST_LOOKED_AT = 20_000  # sensors, for one page: a filter that few pass makes short pages
+LONGEST_SILENCE_S = 1e9
+YAML = "application/yaml"
+SensorId = Annotated[str, Path(max_length=NAME_CHARACTERS)]
 
 
 class TemplateBody(BaseModel):
@@ -23,47 +34,156 @@ class TemplateBody(BaseModel):
     mass: list[float] = Field(description="probability of each bucket, summing to 1")
 
 
+class PlaceBody(BaseModel):
+    """Where a sensor stands."""
+
+    lat: float = Field(description="degrees north, WGS 84")
+    lon: float = Field(description="degrees east")
+    height_m: float | None = Field(None, description="metres above the ellipsoid")
+
+
+class DriftBody(BaseModel):
+    """How recent errors fit their template: leave-one-out errors of members of matches of three and more."""
+
+    template: str = Field(description="template of the newest error")
+    errors: int = Field(description="how many; beyond 200 older ones count less")
+    distance: float = Field(description="greatest distance of the P-P plot from its diagonal: 0 if the template fits")
+    p_value: float = Field(description="probability of so great a distance if the template is right")
+    levels: list[int] = Field(description="errors in each twentieth of their template's probability, lowest first")
+
+
+class HealthBody(BaseModel):
+    """What fusion has heard of a sensor on a stream; a few seconds old."""
+
+    last_seen_us: int = Field(description="when ingest received the newest detection")
+    rate_hz: float | None = Field(description="detections a second until then; older ones count less")
+    late_share: float = Field(description="share of detections that came too late to be joined")
+    drift: DriftBody | None = Field(description="null if it was in no match of three and more members")
+
+
 class SensorBody(BaseModel):
-    """A sensor: its area and the template id of each stream it reports."""
+    """A sensor: its area and the template id of each stream it reports, and how it does."""
 
     id: str
     area: str
     streams: dict[str, str] = Field(description="template id by stream")
-
-    @classmethod
-    def of(cls, stamps: tuple[Stamp, ...]) -> Self:
-        """Return the body that shows the sensor with these stamps."""
-        streams = {stamp.stream: stamp.template.id for stamp in stamps}
-        return cls(id=stamps[0].sensor, area=stamps[0].area, streams=streams)
+    model: str | None = None
+    place: PlaceBody | None = None
+    labels: dict[str, str] = {}
+    version: int = Field(description="how often it was changed; the ETag. 0: it was seeded, and never changed since")
+    changed_at_us: int | None = None
+    changed_by: str | None = None
+    health: dict[str, HealthBody] = Field(description="by stream; without those that fusion has not heard of")
 
 
 class SensorPage(BaseModel):
-    """A page of sensors in the order of their ids."""
+    """A page of sensors in the order of their ids; with filters it may be short although more follow."""
 
     items: list[SensorBody]
     next_cursor: str | None = Field(description="Ask with it as `cursor` for the next page; null on the last.")
 
 
-def sensors_router(registry: Registry) -> APIRouter:
+class SensorFilters(PageParameters):
+    """Which sensors; each filter narrows the others."""
+
+    area: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors of this area.")
+    stream: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors that report this stream.")
+    model: str | None = Field(None, max_length=NAME_CHARACTERS, description="Only sensors of this model.")
+    silent_for_s: float | None = Field(
+        None,
+        ge=0,
+        le=LONGEST_SILENCE_S,
+        description="Only sensors with a stream, or with `stream` that one, of which nothing came for so long.",
+    )
+    format: Literal["json", "yaml"] = Field(
+        "json", description="yaml: all that pass the filters, as config/sensors.yaml is written, and without health."
+    )
+
+    @property
+    def chosen(self) -> tuple[object, ...]:
+        """What a cursor holds for."""
+        return "sensors", self.area, self.stream, self.model, self.silent_for_s
+
+
+@dataclass(frozen=True)
+class RegisteredSensors:
+    """The sensors of one snapshot, as they are shown, and those that pass filters."""
+
+    snapshot: Snapshot
+    heard: HealthBoard
+    now_us: int
+
+    def body(self, sensor_id: str) -> SensorBody:
+        """Return the body that shows a sensor."""
+        stamps = self.snapshot.stamps[sensor_id]
+        heard = {stamp.stream: self.heard.of(sensor_id, stamp.stream) for stamp in stamps}
+        return SensorBody(
+            id=sensor_id,
+            area=stamps[0].area,
+            streams={stamp.stream: stamp.template.id for stamp in stamps},
+            health={stream: _health_body(each) for stream, each in heard.items() if each is not None},
+            **msgspec.structs.asdict(self.snapshot.change(sensor_id)),
+            **msgspec.to_builtins(self.snapshot.particulars.get(sensor_id, NO_PARTICULARS)),
+        )
+
+    def passes(self, sensor_id: str, filters: SensorFilters) -> bool:
+        """Whether a sensor passes all filters."""
+        stamps = self.snapshot.stamps[sensor_id]
+        streams = [stamp.stream for stamp in stamps if filters.stream in {None, stamp.stream}]
+        return (
+            bool(streams)
+            and filters.area in {None, stamps[0].area}
+            and filters.model in {None, self.snapshot.particulars.get(sensor_id, NO_PARTICULARS).model}
+            and (filters.silent_for_s is None or any(self._is_silent(sensor_id, each, filters) for each in streams))
+        )
+
+    def _is_silent(self, sensor_id: str, stream: str, filters: SensorFilters) -> bool:
+        heard = self.heard.of(sensor_id, stream)
+        return heard is None or self.now_us - heard.last_seen_us >= (filters.silent_for_s or 0.0) * 1e6
+
+    def document(self, filters: SensorFilters) -> Iterator[str]:
+        """Yield the file that declares those that pass."""
+        chosen = [each for each in self.snapshot.ids if self.passes(each, filters)]
+        return sensors_document(lambda: filter(None, map(self.snapshot.sensor, chosen)))
+
+
+def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
     """Return the routes that show the registry."""
     router = APIRouter(prefix="/v1", tags=["sensors"])
 
-    @router.get("/sensors", summary="List sensors")
-    async def list_sensors(wanted: Annotated[PageParameters, Query()]) -> SensorPage:
+    def registered() -> RegisteredSensors:
+        return RegisteredSensors(registry.snapshot, registry.health, clock_us())
+
+    @router.get(
+        "/sensors",
+        summary="List sensors",
+        response_model=SensorPage,
+        responses={200: {"content": {YAML: {"schema": {"type": "object"}}}}},
+    )
+    def list_sensors(wanted: Annotated[SensorFilters, Query()]) -> SensorPage | StreamingResponse:
         """Return sensors by id; a page begins behind the last sensor of the one before, whatever came or went."""
-        stamps, ids = registry.snapshot.stamps, registry.snapshot.ids
-        limit = page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
-        start = bisect_right(ids, decode_name_cursor(SENSORS, wanted.cursor) or "")
-        chosen = ids[start : start + limit]
-        more = encode_cursor(SENSORS, chosen[-1]) if start + limit < len(ids) else None
-        return SensorPage(items=[SensorBody.of(stamps[id_]) for id_ in chosen], next_cursor=more)
+        sensors = registered()
+        if wanted.format == "yaml":
+            return StreamingResponse(sensors.document(wanted), media_type=YAML)
+        ids, limit = sensors.snapshot.ids, page_limit(wanted.limit, PAGE_ITEMS, PAGE_ITEMS_MAX)
+        start = bisect_right(ids, decode_name_cursor(wanted.chosen, wanted.cursor) or "")
+        chosen, at = list[str](), start
+        while at < min(len(ids), start + MOST_LOOKED_AT) and len(chosen) < limit:
+            if sensors.passes(ids[at], wanted):
+                chosen.append(ids[at])
+            at += 1
+        more = encode_cursor(wanted.chosen, ids[at - 1]) if at < len(ids) else None
+        return SensorPage(items=[sensors.body(each) for each in chosen], next_cursor=more)
 
     @router.get("/sensors/{sensor_id}", summary="Show one sensor", responses={404: {"description": "No such sensor"}})
-    async def show_sensor(sensor_id: Annotated[str, Path(max_length=NAME_CHARACTERS)]) -> SensorBody:
-        stamps = registry.snapshot.stamps.get(sensor_id)
-        if stamps is None:
+    async def show_sensor(sensor_id: SensorId, response: Response) -> SensorBody:
+        """Return one sensor, and its ETag, which a change needs."""
+        sensors = registered()
+        if sensor_id not in sensors.snapshot.stamps:
             raise Problem(404, f"no sensor {sensor_id!r} is registered")
-        return SensorBody.of(stamps)
+        body = sensors.body(sensor_id)
+        response.headers["ETag"] = entity_tag(body.version)
+        return body
 
     @router.get(
         "/templates/{template_id}", summary="Show one template", responses={404: {"description": "No such template"}}
@@ -76,3 +196,10 @@ def sensors_router(registry: Registry) -> APIRouter:
         return TemplateBody(id=template.id, **template.histogram.to_json())
 
     return router
+
+
+def _health_body(health: SensorHealth) -> HealthBody:
+    drift = None if health.drift is None else DriftBody(**msgspec.structs.asdict(health.drift))
+    return HealthBody(
+        last_seen_us=health.last_seen_us, rate_hz=health.rate_hz, late_share=health.late_share, drift=drift
+    )

@@ -1,22 +1,24 @@
-"""config/sensors.yaml: sensors and templates as a person writes them."""
+"""config/sensors.yaml: sensors and templates as a person writes them, and as `GET /v1/sensors` gives them back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from textwrap import indent
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
+import yaml
 from msgspec import Meta, Struct
 
 from coincide import Histogram
 from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.settings import SettingsError, Streams, read_yaml
-from services.ingest.registry.sensors import Name, Sensor, refuse_unfit_template
+from services.ingest.registry.sensors import Name, Particulars, Sensor, particulars_of, refuse_unfit_template
 from services.ingest.stamping.verdicts import Refused
 
 
-class _DeclaredSensor(Struct, forbid_unknown_fields=True):
+class _DeclaredSensor(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
     id: Name
     area: Name
     streams: Annotated[dict[Name, str], Meta(min_length=1)]
@@ -57,7 +59,7 @@ def _sensor(path: Path, declared: _DeclaredSensor, templates: Mapping[str, Histo
         except Refused as refused:
             raise SettingsError(f"{path}: sensor {declared.id!r}: {refused.detail}") from refused
     by_stream = {stream: templates[template] for stream, template in declared.streams.items()}
-    return Sensor(declared.id, declared.area, MappingProxyType(by_stream))
+    return Sensor(declared.id, declared.area, MappingProxyType(by_stream), particulars_of(declared))
 
 
 def _template(path: Path, name: str, form: dict[str, Any]) -> Histogram:
@@ -65,3 +67,28 @@ def _template(path: Path, name: str, form: dict[str, Any]) -> Histogram:
         return histogram_of_form(form)
     except HistogramError as error:
         raise SettingsError(f"{path}: template {name!r}: {error}") from error
+
+
+LONGEST_LINE = 2**30  # so that no text is broken
+
+
+def sensors_document(sensors: Callable[[], Iterable[Sensor]]) -> Iterator[str]:
+    """Yield the file that declares the sensors, piece by piece; templates are named by their ids.
+
+    `load_sensors` reads the same sensors back, to the last digit. `sensors` is called twice: 100,000 of them, each with
+    a template of its own, need not be in memory at once.
+    """
+    yield "templates:\n"
+    written: set[str] = set()
+    for template in (each for sensor in sensors() for each in sensor.streams.values()):
+        if template.id not in written:
+            written.add(template.id)
+            yield indent(_yaml({template.id: template.to_json()}), "  ")
+    yield "sensors:\n" if written else "  {}\nsensors: []\n"
+    for sensor in sensors() if written else ():
+        yield _yaml([sensor.document])
+
+
+def _yaml(document: Any) -> str:
+    form: dict[str, Any] = {"sort_keys": False, "width": LONGEST_LINE, "default_flow_style": None}
+    return str(yaml.dump(document, Dumper=yaml.CSafeDumper, **form))

@@ -1,37 +1,30 @@
-"""coincide.sensors: a compacted topic of one partition, keyed by sensor id, which a thread follows from its beginning.
+"""coincide.sensors: a compacted topic of one partition, keyed by sensor id, which is followed from its beginning.
 
 A null value removes a sensor.
 """
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
-from kafka.errors import KafkaError
 
-from services.common.compacted_topic import LONGEST_ANSWER_S, end_offset, poll, records_so_far
+from services.common.compacted_topic import records_so_far
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.sensors import Sensor, SensorError
 from services.ingest.registry.snapshot import Registry
 
 SENSORS = "coincide.sensors"
 PARTITION = TopicPartition(SENSORS, 0)
-PROBE_S = 2.0
-RETRY_S = 1.0
-PATIENCE_S = PROBE_S + LONGEST_ANSWER_S
 
 log = logging.getLogger(__name__)
 
 
-def changes_so_far(
-    consumer: KafkaConsumer, on_unusable: Callable[[], None] = lambda: None
-) -> Iterator[dict[str, Sensor | None]]:
+def changes_so_far(consumer: KafkaConsumer) -> Iterator[dict[str, Sensor | None]]:
     """Yield what the topic says from its beginning to its present end, some at a time; it may raise `KafkaError`."""
     for records in records_so_far(consumer, PARTITION):
-        yield changes(records, on_unusable)
+        yield changes(records, lambda: None)
 
 
 def changes(records: Iterable[ConsumerRecord], on_unusable: Callable[[], None]) -> dict[str, Sensor | None]:
@@ -54,52 +47,19 @@ def _sensor(sensor_id: str, value: bytes) -> Sensor:
     return sensor
 
 
-class RegistryFollower:
-    """Keeps `registry` equal to the topic, and knows whether Kafka answers; `connect` may block or raise KafkaError."""
+@dataclass(frozen=True)
+class RegistryView:
+    """Keeps the registry equal to the topic."""
 
-    def __init__(self, registry: Registry, connect: Callable[[], KafkaConsumer], metrics: IngestMetrics) -> None:
-        self._registry = registry
-        self._connect = connect
-        self._metrics = metrics
-        self._answered_s: float | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sensor-registry-follower", daemon=True)
+    registry: Registry
+    metrics: IngestMetrics
 
-    def start(self) -> None:
-        """Begin to follow, in the background."""
-        self._thread.start()
+    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+        """Make these all the sensors there are."""
+        self.registry.replace(changes(some, self.metrics.registry_records_unusable.inc) for some in records)
+        self.metrics.sensors.set(len(self.registry.snapshot.stamps))
 
-    def stop(self) -> None:
-        """Stop following; blocks until the thread has ended, for a bounded time."""
-        self._stop.set()
-        self._thread.join(PATIENCE_S)
-
-    @property
-    def kafka_answers(self) -> bool:
-        """Whether Kafka has answered a question in the last few seconds."""
-        answered_s = self._answered_s
-        return answered_s is not None and time.monotonic() - answered_s < PATIENCE_S
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._follow()
-            except (KafkaError, OSError, RuntimeError) as error:
-                log.warning("cannot follow %s: %s", SENSORS, type(error).__name__)
-                self._answered_s = None
-                self._stop.wait(RETRY_S)
-
-    def _follow(self) -> None:
-        """Read the topic whole (a removal may be compacted away unseen), then apply what comes."""
-        consumer, on_unusable = self._connect(), self._metrics.registry_records_unusable.inc
-        try:
-            self._registry.replace(changes_so_far(consumer, on_unusable))
-            self._answered_s = time.monotonic()
-            while not self._stop.is_set():
-                self._metrics.sensors.set(len(self._registry.snapshot.stamps))
-                if time.monotonic() - self._answered_s >= PROBE_S:
-                    end_offset(consumer, PARTITION)
-                    self._answered_s = time.monotonic()
-                self._registry.apply(changes(poll(consumer, PARTITION), on_unusable))
-        finally:
-            consumer.close(timeout_ms=1000)
+    def apply(self, records: list[ConsumerRecord]) -> None:
+        """Change what these say."""
+        self.registry.apply(changes(records, self.metrics.registry_records_unusable.inc))
+        self.metrics.sensors.set(len(self.registry.snapshot.stamps))

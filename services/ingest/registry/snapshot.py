@@ -7,16 +7,27 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from msgspec import Struct
 
 from coincide import Histogram
+from services.common.sensor_health import HealthBoard
 from services.common.settings import Streams
-from services.ingest.registry.sensors import Sensor, Template, refuse_unfit_template, template_of
+from services.ingest.registry.sensors import (
+    NO_PARTICULARS,
+    UNKNOWN_CHANGE,
+    Particulars,
+    Sensor,
+    SensorChange,
+    Template,
+    refuse_unfit_template,
+    template_of,
+)
 from services.ingest.stamping.verdicts import Reason, Refused
 
 
-class Stamp(Struct, frozen=True, eq=False, gc=False):
+class StreamStamp(Struct, frozen=True, eq=False, gc=False):
     """What the detections of one (sensor, stream) share; `unfit` says why it cannot be used. Equal if identical."""
 
     area: str
@@ -30,12 +41,27 @@ class Stamp(Struct, frozen=True, eq=False, gc=False):
 class Snapshot:
     """All sensors at one moment, never changed: the stamps of each, by its id, one for each stream it reports."""
 
-    stamps: dict[str, tuple[Stamp, ...]] = field(default_factory=dict)
+    stamps: dict[str, tuple[StreamStamp, ...]] = field(default_factory=dict)
+    particulars: dict[str, Particulars] = field(default_factory=dict)  # of the sensors that have any
+    changes: dict[str, SensorChange] = field(default_factory=dict)  # of those that were changed one by one
 
     @cached_property
     def ids(self) -> list[str]:
         """Return the sensors' ids, sorted."""
         return sorted(self.stamps)
+
+    def sensor(self, sensor_id: str) -> Sensor | None:
+        """Return a sensor as it was registered; None if it is not."""
+        stamps = self.stamps.get(sensor_id)
+        if stamps is None:
+            return None
+        streams = {stamp.stream: stamp.template.histogram for stamp in stamps}
+        particulars = self.particulars.get(sensor_id, NO_PARTICULARS)
+        return Sensor(sensor_id, stamps[0].area, MappingProxyType(streams), particulars, self.change(sensor_id))
+
+    def change(self, sensor_id: str) -> SensorChange:
+        """Return which change made a sensor what it is."""
+        return self.changes.get(sensor_id, UNKNOWN_CHANGE)
 
     def template(self, template_id: str) -> Template | None:
         """Return a template that a sensor has; None if none has it. It looks at every sensor."""
@@ -44,37 +70,45 @@ class Snapshot:
 
 
 class Registry:
-    """Holds the present snapshot. One thread changes it, any may read it."""
+    """Holds the present snapshot, and what is heard of the sensors. One thread changes each, any may read both."""
 
     def __init__(self, streams: Streams) -> None:
         self.streams = streams
         self.snapshot = Snapshot()
         self.caught_up = False
+        self.health = HealthBoard()
 
     def apply(self, changes: Mapping[str, Sensor | None]) -> None:
         """Replace, add or (None) remove sensors by id, all at once."""
         if changes:
-            self.snapshot = self._changed(dict(self.snapshot.stamps), [changes])
+            before = self.snapshot
+            copy = Snapshot(dict(before.stamps), dict(before.particulars), dict(before.changes))
+            self.snapshot = self._changed(copy, [changes])
 
     def replace(self, changes: Iterable[Mapping[str, Sensor | None]]) -> None:
         """Make what `changes` leave all the sensors there are; from now on the registry is caught up."""
-        self.snapshot = self._changed({}, changes)
+        self.snapshot = self._changed(Snapshot(), changes)
         self.caught_up = True
 
-    def _changed(
-        self, stamps: dict[str, tuple[Stamp, ...]], changes: Iterable[Mapping[str, Sensor | None]]
-    ) -> Snapshot:
+    def _changed(self, snapshot: Snapshot, changes: Iterable[Mapping[str, Sensor | None]]) -> Snapshot:
+        """Return a snapshot that nobody else has yet, changed."""
         for some in changes:
             for sensor_id, sensor in some.items():
+                snapshot.particulars.pop(sensor_id, None)
+                snapshot.changes.pop(sensor_id, None)
                 if sensor is None:
-                    stamps.pop(sensor_id, None)
-                else:
-                    stamps[sensor.id] = tuple(self._stamp(sensor, *each) for each in sensor.streams.items())
-        return Snapshot(stamps)
+                    snapshot.stamps.pop(sensor_id, None)
+                    continue
+                snapshot.stamps[sensor.id] = tuple(self._stamp(sensor, *each) for each in sensor.streams.items())
+                if sensor.particulars != NO_PARTICULARS:
+                    snapshot.particulars[sensor.id] = sensor.particulars
+                if sensor.change.version:
+                    snapshot.changes[sensor.id] = sensor.change
+        return snapshot
 
-    def _stamp(self, sensor: Sensor, stream: str, histogram: Histogram) -> Stamp:
+    def _stamp(self, sensor: Sensor, stream: str, histogram: Histogram) -> StreamStamp:
         unfit = self._unfit(stream, histogram)
-        return Stamp(sys.intern(sensor.area), sensor.id, sys.intern(stream), template_of(histogram), unfit)
+        return StreamStamp(sys.intern(sensor.area), sensor.id, sys.intern(stream), template_of(histogram), unfit)
 
     def _unfit(self, stream: str, histogram: Histogram) -> Refused | None:
         declared = self.streams.get(stream)

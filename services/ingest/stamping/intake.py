@@ -6,16 +6,17 @@ from typing import Any
 
 import msgspec
 
+from services.common.access.key_scopes import PostingRights
 from services.common.instants import Clock, system_clock_us
 from services.ingest.http.parsing import Item
 from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.frames import Frame, FrameDraft
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
-from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.snapshot import Registry, StreamStamp
 from services.ingest.stamping.posted import PostedDetection
 from services.ingest.stamping.stamp import Stamped, Stamper
-from services.ingest.stamping.verdicts import Outcome, Refused, Verdict
+from services.ingest.stamping.verdicts import Outcome, Reason, Refused, Verdict
 
 
 class _Judgement:
@@ -40,6 +41,12 @@ class _Judgement:
         self.refusals.append((why, item))
 
 
+def _refuse_uncovered(stamp: StreamStamp, rights: PostingRights) -> None:
+    if not rights.cover(stamp.area, stamp.sensor):
+        allowed = f"what the key may post for: {rights}; this sensor's area is {stamp.area}"
+        raise Refused(Reason.NOT_PERMITTED, "sensor", stamp.sensor, allowed)
+
+
 @dataclass
 class Intake:
     """Takes detections: refused items go to the dead letters, the others to Kafka in frames."""
@@ -52,20 +59,24 @@ class Intake:
     sigma_digits: int | None = None
     clock_us: Clock = system_clock_us
 
-    async def take(self, items: Sequence[PostedDetection | Item]) -> Outcome:
+    async def take(self, items: Sequence[PostedDetection | Item], rights: PostingRights | None = None) -> Outcome:
         """Stamp and publish `items`; returns when Kafka has settled every frame, in bounded time.
+
+        `rights` are those of the key that was shown; None may post for all.
 
         Raises `PublisherBusyError`: nothing was sent; refused items are neither counted nor dead-lettered, because
         all will come again.
         """
         received_at_us = self.clock_us()
-        judgement = self._judge(items, received_at_us)
+        judgement = self._judge(items, received_at_us, rights)
         frames = [frame for draft in judgement.drafts.values() for frame in draft.frames(received_at_us)]
         unacknowledged = await self._publish(frames, received_at_us, judgement.verdicts)
         self._bury(judgement.refusals, received_at_us)
         return self._counted(received_at_us, judgement, unacknowledged)
 
-    def _judge(self, items: Sequence[PostedDetection | Item], received_at_us: int) -> _Judgement:
+    def _judge(
+        self, items: Sequence[PostedDetection | Item], received_at_us: int, rights: PostingRights | None
+    ) -> _Judgement:
         latest_us = received_at_us + self.max_future_us
         stamper = Stamper(self.registry.snapshot, self.registry.streams, latest_us, self.sigma_digits)
         judgement = _Judgement()
@@ -73,7 +84,10 @@ class Intake:
             try:
                 if type(item) is Item:
                     raise item.refused
-                judgement.accept(index, stamper.stamp(item))  # type: ignore[arg-type]  # no Item, so posted
+                stamped = stamper.stamp(item)  # type: ignore[arg-type]  # no Item, so posted
+                if rights is not None:
+                    _refuse_uncovered(stamped[0], rights)
+                judgement.accept(index, stamped)
             except Refused as why:
                 judgement.refuse(index, why, item)
         return judgement

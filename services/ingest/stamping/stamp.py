@@ -20,7 +20,7 @@ from services.ingest.registry.sensors import (
     refuse_unfit_template,
     template_of,
 )
-from services.ingest.registry.snapshot import Snapshot, Stamp
+from services.ingest.registry.snapshot import Snapshot, StreamStamp
 from services.ingest.stamping.posted import (
     ALLOWED,
     NO_ATTRIBUTES,
@@ -32,7 +32,7 @@ from services.ingest.stamping.posted import (
 from services.ingest.stamping.verdicts import Reason, Refused
 
 #: What becomes of one detection: its stamp, `detected_at_us`, id, and attributes as `attributes_json` writes them.
-Stamped = tuple[Stamp, int, str, bytes]
+Stamped = tuple[StreamStamp, int, str, bytes]
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Stamper:
     streams: Streams
     latest_detected_at_us: int
     sigma_digits: int | None
-    _own: dict[tuple[Stamp, str], Stamp] = field(default_factory=dict)
+    _own: dict[tuple[StreamStamp, str], StreamStamp] = field(default_factory=dict)
 
     def stamp(self, posted: PostedDetection) -> Stamped:
         """Return what the detection is in a frame; raises `Refused`."""
@@ -59,7 +59,7 @@ class Stamper:
             identity = default_id(stamp.sensor, stamp.stream, at_us, attributes, own)
         return stamp, at_us, identity, attributes
 
-    def _own_stamp(self, stamp: Stamp, uncertainty: Uncertainty, at_us: int) -> Stamp:
+    def _own_stamp(self, stamp: StreamStamp, uncertainty: Uncertainty, at_us: int) -> StreamStamp:
         """Return `stamp` with the event's own template; the same one for the same template, so that rows share it."""
         template = own_template(uncertainty, at_us, self.sigma_digits)
         refuse_unfit_template(template.histogram, self.streams[stamp.stream], "uncertainty")
@@ -68,7 +68,7 @@ class Stamper:
             own = self._own[stamp, template.id] = structs.replace(stamp, template=template)
         return own
 
-    def _stamp_of(self, posted: PostedDetection) -> Stamp:
+    def _stamp_of(self, posted: PostedDetection) -> StreamStamp:
         stamps = self.snapshot.stamps.get(posted.sensor)
         if stamps is None:
             raise Refused(Reason.UNKNOWN_SENSOR, "sensor", posted.sensor, "the id of a registered sensor")
@@ -81,7 +81,7 @@ class Stamper:
             raise Refused(why.reason, why.field, why.value, why.allowed)
         return stamp
 
-    def _stamp_among(self, stamps: tuple[Stamp, ...], posted: PostedDetection) -> Stamp:
+    def _stamp_among(self, stamps: tuple[StreamStamp, ...], posted: PostedDetection) -> StreamStamp:
         for stamp in stamps:
             if stamp.stream == posted.stream:
                 return stamp

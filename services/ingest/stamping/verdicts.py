@@ -36,6 +36,7 @@ class Reason(StrEnum):
     NOT_FINITE = "not_finite", "NaN, Infinity, or a number no double can hold"
     OUT_OF_RANGE = "out_of_range", "an integer outside 64 bits"
     UNKNOWN_SENSOR = "unknown_sensor", "not registered (yet): a retry can help once it is", True
+    NOT_PERMITTED = "not_permitted", "the key that was shown may not post for this sensor or its area"
     UNKNOWN_STREAM = "unknown_stream", "a stream that config/streams.yaml does not declare"
     WRONG_STREAM = "wrong_stream", "a declared stream that this sensor has no template for (yet)", True
     BAD_TIME = "bad_time", "a text that is not an RFC 3339 time with its offset"

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram, Stream
+from services.common.access.audit import AuditTrail
 from services.common.instants import Clock
 from services.ingest.app import create_app
 from services.ingest.kafka.frames import Frame
@@ -19,6 +20,7 @@ from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.snapshot import Registry
 from services.ingest.settings import IngestSettings
 from tests.reference.frames import rows_of
+from tests.services.kept_records import KeptRecords
 
 NOW_US = 1_760_000_000_000_000  # 2025-10-09T08:53:20Z
 
@@ -86,7 +88,9 @@ class Ingest:
     def __post_init__(self) -> None:
         self.metrics = IngestMetrics(CollectorRegistry())
         parts = (self.settings, self.registry, self.publisher, self.metrics)
-        self.app = create_app(*parts, kafka_answers=lambda: self.kafka_answers, clock_us=self.clock_us)
+        self.records = KeptRecords()
+        audit = AuditTrail("ingest", self.records, clock_us=self.clock_us)
+        self.app = create_app(*parts, audit=audit, kafka_answers=lambda: self.kafka_answers, clock_us=self.clock_us)
         self.client = TestClient(self.app)
 
     def post(self, content: bytes | str, content_type: str = "application/json", **headers: str) -> Any:

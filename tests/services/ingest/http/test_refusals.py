@@ -96,7 +96,7 @@ def test_a_bad_item_is_refused_by_name_and_its_neighbours_go_on(reason: str, bad
 
 
 def test_every_reason_code_is_tested() -> None:
-    tested = {reason for reason, _, _ in REFUSED} | {"malformed_json"}
+    tested = {reason for reason, _, _ in REFUSED} | {"malformed_json", "not_permitted"}
     assert tested == {reason.value for reason in Reason}
 
 

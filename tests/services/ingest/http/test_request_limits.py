@@ -82,6 +82,7 @@ def test_a_gzip_bomb_is_413_and_never_inflated_whole() -> None:
 
 
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
+POST = b"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 CLOSE = b"Connection: close\r\n\r\n"
 TIMEOUT_S = 0.4
 
@@ -141,7 +142,7 @@ def test_endless_headers_are_cut_off(port: int, endless: bytes) -> None:
 
 
 def test_a_long_body_is_no_header(port: int) -> None:
-    head = b"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n" + CLOSE
+    head = POST + b"Content-Length: 200000\r\n" + CLOSE
     assert asyncio.run(answer(port, head + b" " * 200_000)).startswith(b"HTTP/1.1 400")
 
 
@@ -167,7 +168,7 @@ def test_the_head_of_an_answer_goes_out_with_its_body() -> None:
 
 
 def test_a_gateway_that_asks_whether_to_go_on_is_told_at_once(port: int) -> None:
-    head = b"POST /v1/detections HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\n" + CLOSE
+    head = POST + b"Content-Length: 1\r\nExpect: 100-continue\r\n" + CLOSE
     received = asyncio.run(answer(port, head, b"x", pause_s=0.1))
     assert received.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400")
     assert received.endswith(b"}")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from coincide import Histogram
 from services.ingest.kafka.frames import LONGEST_BYTES, MOST_DETECTIONS, Frame, FrameDraft
 from services.ingest.registry.sensors import template_of
-from services.ingest.registry.snapshot import Stamp
+from services.ingest.registry.snapshot import StreamStamp
 from services.ingest.stamping.stamp import Stamped
 from tests.reference.frame_columns import frame_of
 from tests.reference.frames import rows_of
@@ -17,7 +17,7 @@ NORMALS = [Histogram.normal(sigma_s=1 / n) for n in (1, 2, 3)]
 TEMPLATES = [template_of(histogram) for histogram in NORMALS]
 HISTOGRAMS = {histogram.id: histogram.to_json() for histogram in NORMALS}
 STAMPS = [
-    Stamp("bay", sensor, stream, template)
+    StreamStamp("bay", sensor, stream, template)
     for sensor in ("geo", "ö\n")
     for stream in ("seismic", "acoustic")
     for template in TEMPLATES
@@ -58,7 +58,7 @@ def test_a_frame_says_what_its_rows_say_and_nothing_else(rows: list[Stamped]) ->
 @settings(deadline=None, max_examples=15)
 @given(st.integers(1, 1300), st.integers(0, 1000), st.integers(1, 1300))
 def test_frames_hold_every_detection_once_in_order(count: int, text: int, stamps: int) -> None:
-    of = [Stamp("bay", f"geo-{n}", "seismic", TEMPLATES[n % 3]) for n in range(stamps)]
+    of = [StreamStamp("bay", f"geo-{n}", "seismic", TEMPLATES[n % 3]) for n in range(stamps)]
     attributes = json.dumps({"a": "x" * text}).encode()
     rows = [(of[n % stamps], n, f"d{n}", attributes) for n in range(count)]
     frames = drafted(rows)
@@ -71,6 +71,6 @@ def test_frames_hold_every_detection_once_in_order(count: int, text: int, stamps
 
 def test_the_longest_detection_that_can_be_posted_fits_many_times_over() -> None:
     long = "\U0001f300" * 200
-    stamp = Stamp("a" * 128, long, long, TEMPLATES[0])
+    stamp = StreamStamp("a" * 128, long, long, TEMPLATES[0])
     [frame] = drafted([(stamp, 2**62, long, b'{"a":"%b"}' % (b"x" * 1016))])
     assert len(frame.value) < LONGEST_BYTES / 16

@@ -10,6 +10,7 @@ from kafka.errors import KafkaConnectionError
 from prometheus_client import CollectorRegistry
 
 from coincide import Histogram
+from services.common.access.audit import AuditTrail
 from services.common.template_proposals import TemplateForm, TemplateProposal, proposal_in
 from services.ingest.app import create_app
 from services.ingest.metrics import IngestMetrics
@@ -18,6 +19,7 @@ from services.ingest.registry.sensors import Sensor
 from services.ingest.registry.sensors_topic import SENSORS
 from services.ingest.settings import IngestSettings
 from tests.services.ingest.building import CLOCK, NOW_US, KeepingPublisher, registry_of
+from tests.services.kept_records import KeptRecords
 
 LEARNT = Histogram([-0.5, 0.0, 0.25], [0.25, 0.75])
 
@@ -42,14 +44,17 @@ class Topics(KeepingPublisher):
         self.registry = registry_of()
         self.sensors: list[Sensor] = []
         parts = (IngestSettings(), self.registry, self, IngestMetrics(CollectorRegistry()))
-        self.client = TestClient(create_app(*parts, read_proposals=self.read, clock_us=lambda: NOW_US))
+        self.records = KeptRecords()
+        audit = AuditTrail("ingest", self.records)
+        self.client = TestClient(create_app(*parts, audit=audit, read_proposals=self.read, clock_us=lambda: NOW_US))
 
     def read(self) -> list[TemplateProposal]:
         if self.away:
             raise KafkaConnectionError("away")
         return sorted({each.key: each for each in self.proposals}.values(), key=lambda each: (each.sensor, each.stream))
 
-    async def publish_record(self, topic: str, key: bytes, value: bytes) -> bool:
+    async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
+        assert value is not None
         if self.acknowledged and topic == SENSORS:
             sensor = Sensor.from_record(value)
             assert key == sensor.id.encode()
@@ -102,6 +107,12 @@ def test_a_rejected_template_changes_nothing() -> None:
     assert topics.sensors == []
     assert topics.decide("p-geo-seismic", "accept").status_code == 409
     assert topics.sensors == []
+    [change] = topics.records.changes
+    assert (change["action"], change["subject"], change["before"]["state"]) == (
+        "template.rejected",
+        "p-geo-seismic",
+        "open",
+    )
 
 
 def test_the_same_decision_again_changes_nothing() -> None:

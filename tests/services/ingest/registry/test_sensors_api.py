@@ -25,7 +25,9 @@ def test_a_cursor_of_another_list_is_refused() -> None:
 
 def test_one_sensor_and_its_template() -> None:
     client = Ingest().client
-    assert client.get("/v1/sensors/geo").json() == {"id": "geo", "area": "bay", "streams": {"seismic": CLOCK.id}}
+    of = {"id": "geo", "area": "bay", "streams": {"seismic": CLOCK.id}}
+    unsaid: dict[str, object] = {"model": None, "place": None, "labels": {}, "changed_at_us": None, "changed_by": None}
+    assert client.get("/v1/sensors/geo").json() == {**of, **unsaid, "version": 0, "health": {}}
     shown = client.get(f"/v1/templates/{CLOCK.id}").json()
     assert shown.pop("id") == CLOCK.id
     assert Histogram.from_json(shown) == CLOCK

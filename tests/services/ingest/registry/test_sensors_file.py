@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -5,7 +6,7 @@ import pytest
 from coincide import Histogram
 from services.common.settings import SettingsError, load_streams
 from services.ingest.registry.seed import Difference, _report
-from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors import Sensor, SensorChange
 from services.ingest.registry.sensors_file import load_sensors
 from tests.services.ingest.building import CLOCK, SENSORS, STREAMS
 
@@ -70,12 +71,26 @@ def test_the_difference_is_by_content() -> None:
     declared = {**SENSORS, "imb": Sensor("imb", "elsewhere", {"neutrino": CLOCK})}
     del declared["vague"]
     difference = Difference.between(present, declared)
-    assert difference == Difference(added=["both", "strange"], changed=["imb"], surplus=["vague"])
-    assert _report(difference, 4, prune=False, dry_run=True) == [
+    assert difference == Difference(added=["both", "strange"], changed=["imb"], edited=[], surplus=["vague"])
+    assert _report(difference, 4, prune=False, dry_run=True, overwrite=False) == [
         "would be added both",
         "would be added strange",
         "would be changed imb",
         "kept, although not declared (--prune removes it): vague",
         "1 of 4 declared sensors were as declared",
     ]
-    assert "removed vague" in _report(difference, 4, prune=True, dry_run=False)
+    assert "removed vague" in _report(difference, 4, prune=True, dry_run=False, overwrite=False)
+
+
+def test_what_was_edited_since_it_was_seeded_is_kept_unless_it_shall_be_changed_back() -> None:
+    edited = replace(SENSORS["geo"], area="hill", change=SensorChange(3, 5, "somebody"))
+    seeded = replace(SENSORS["imb"], area="hill", change=SensorChange(2, 5, "seed"))
+    difference = Difference.between({"geo": edited, "imb": seeded}, {"geo": SENSORS["geo"], "imb": SENSORS["imb"]})
+    assert difference == Difference([], ["imb"], ["geo"], [])
+    kept, changed_back = (
+        _report(difference, 2, prune=False, dry_run=False, overwrite=overwrite)[1] for overwrite in (False, True)
+    )
+    assert kept == "kept, because it was edited since (--overwrite changes it back): geo"
+    assert changed_back == "changed back geo"
+    same = replace(SENSORS["geo"], change=SensorChange(3, 5, "somebody"))
+    assert Difference.between({"geo": same}, {"geo": SENSORS["geo"]}) == Difference([], [], [], [])

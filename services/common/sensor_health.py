@@ -1,0 +1,112 @@
+"""Records of coincide.sensor-health: when sensors were last heard of, how often, how late, how their templates fit.
+
+Fusion writes them, ingest and alerting read them. A record holds some sensors of one area, a *part* of it, so that no
+record grows without bound. The topic is compacted, and the key is area and part.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+TOPIC = "sensor-health"  # after the prefix of all topics
+
+Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class TemplateDrift(Struct, frozen=True, gc=False):
+    """How recent errors of a sensor on a stream spread over the levels of their template; see `coincide.learning`."""
+
+    template: Annotated[str, Meta(pattern=r"^t-[0-9a-f]{16}$")]
+    errors: Count
+    distance: Share
+    p_value: Share
+    levels: list[Count]
+
+
+class SensorHealth(Struct, frozen=True, gc=False):
+    """What fusion has heard of one sensor on one stream, and has not forgotten; older detections count less."""
+
+    sensor: str
+    stream: str
+    since_us: int
+    last_seen_us: int
+    rate_hz: float | None
+    late_share: Share
+    drift: TemplateDrift | None
+
+
+class HealthRecord(Struct, frozen=True):
+    """One part of an area's sensors."""
+
+    area: str
+    part: int
+    at_us: int
+    sensors: list[SensorHealth]
+    v: Literal[1] = 1
+
+    @property
+    def key(self) -> bytes:
+        """The record's key."""
+        return msgspec.json.encode([self.area, self.part])
+
+    def to_record(self) -> bytes:
+        """Return the record's value."""
+        return msgspec.json.encode(self)
+
+
+class HealthError(ValueError):
+    """A record that tells no sensor's health."""
+
+
+_decode = msgspec.json.Decoder(HealthRecord).decode
+
+
+def health_in(value: bytes) -> HealthRecord:
+    """Read what `to_record` wrote; raises `HealthError`."""
+    try:
+        return _decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise HealthError(f"not a record of sensors' health: {error}") from error
+
+
+class HealthBoard:
+    """The newest that the topic says of every sensor and stream.
+
+    A sensor may be in two records: it has moved to another area, or fusion was rebuilt. Where it was seen last counts.
+    """
+
+    def __init__(self) -> None:
+        self._by_sensor: dict[tuple[str, str], tuple[bytes, str, SensorHealth]] = {}
+        self._of_key: dict[bytes, list[tuple[str, str]]] = {}
+
+    def take(self, key: bytes, value: bytes | None) -> None:
+        """Take over one record; one without a value removes its part. Raises `HealthError`."""
+        record = HealthRecord("", 0, 0, []) if value is None else health_in(value)
+        names = []
+        for each in record.sensors:
+            names.append((each.sensor, each.stream))
+            known = self._by_sensor.get(names[-1])
+            if known is None or known[0] == key or known[2].last_seen_us <= each.last_seen_us:
+                self._by_sensor[names[-1]] = key, record.area, each
+        for name in set(self._of_key.pop(key, ())).difference(names):
+            if name in self._by_sensor and self._by_sensor[name][0] == key:
+                del self._by_sensor[name]
+        if names:
+            self._of_key[key] = names
+
+    def of(self, sensor: str, stream: str) -> SensorHealth | None:
+        """Return what is known of a sensor on a stream; None if fusion has not heard of it."""
+        known = self._by_sensor.get((sensor, stream))
+        return None if known is None else known[2]
+
+    def drifts(self) -> dict[str, list[TemplateDrift]]:
+        """Return all drifts by area."""
+        found: dict[str, list[TemplateDrift]] = {}
+        for _, area, health in list(self._by_sensor.values()):
+            if health.drift is not None:
+                found.setdefault(area, []).append(health.drift)
+        return found

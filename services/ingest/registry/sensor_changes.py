@@ -1,0 +1,181 @@
+"""Changing one sensor: checked, given a version, written to coincide.sensors, and answered once ingest stamps by it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from starlette.concurrency import run_in_threadpool
+
+from coincide import Histogram
+from coincide.errors import HistogramError
+from coincide.templates.histogram import histogram_of_form
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import Caller
+from services.common.instants import Clock
+from services.common.preconditions import Precondition, merge_patch
+from services.common.problem import Problem
+from services.ingest.kafka.publisher import KafkaPublisher
+from services.ingest.registry.sensors import (
+    NAME_CHARACTERS,
+    Name,
+    Particulars,
+    Sensor,
+    SensorChange,
+    particulars_of,
+    refuse_unfit_template,
+)
+from services.ingest.registry.sensors_topic import SENSORS
+from services.ingest.registry.snapshot import Registry
+from services.ingest.stamping.verdicts import Refused
+
+SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02
+MOST_STREAMS = 64
+MOST_REMEMBERED = 10_000
+
+Edit = Callable[[Sensor | None], Sensor | None]
+"""From what a sensor is to what it shall be; None: it is not, or shall not be."""
+
+
+class SensorDocument(Particulars, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A sensor as somebody writes it; a template is a form as in config/sensors.yaml, or the id of one in use."""
+
+    id: Name | None = None
+    area: Name
+    streams: Annotated[dict[Name, str | dict[str, Any]], Meta(min_length=1, max_length=MOST_STREAMS)]
+
+
+@dataclass
+class SensorChanges:
+    """The one way in which ingest changes sensors, one change at a time.
+
+    Another ingest may change the same sensor in the same moment: the later record stands, as its version says.
+    """
+
+    registry: Registry
+    publisher: KafkaPublisher
+    audit: AuditTrail
+    clock_us: Clock
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # Versions given here, also to changes that were not acknowledged and to sensors removed since: never given twice.
+    _given: dict[str, int] = field(default_factory=dict)
+
+    async def make(
+        self, sensor_id: str, edit: Edit, precondition: Precondition, who: Caller, because: str | None = None
+    ) -> tuple[Sensor | None, bool]:
+        """Return the sensor after the change, None if it is removed, and whether it was created.
+
+        The record names `because` as its reason, else the key of `who`.
+
+        An edit that changes nothing makes no new version. Detections stamped after this has returned have the new
+        template; those before keep the old one, and every record names the one it used.
+
+        Raises `Problem`: 404, 412, 422 or 428 and nothing was changed; 503 when Kafka did not acknowledge in time, and
+        then the change may still take effect.
+        """
+        async with self._one_at_a_time:
+            if not self.registry.caught_up:
+                raise _try_again("the sensor registry has not been read yet")
+            present = self.registry.snapshot.sensor(sensor_id)
+            wanted = await run_in_threadpool(edit, present)  # to find a template looks at every sensor
+            precondition.check(None if present is None else present.change.version, "sensor")
+            if wanted == present:
+                return present, False
+            version = max(0 if present is None else present.change.version, self._given.get(sensor_id, 0)) + 1
+            self._remember(sensor_id, version)
+            changed = wanted and replace(wanted, change=SensorChange(version, self.clock_us(), because or who.key))
+            await self._write(sensor_id, changed)
+            await asyncio.to_thread(self.audit.note, who, *_audited(sensor_id, present, changed))
+            return changed, present is None
+
+    async def _write(self, sensor_id: str, sensor: Sensor | None) -> None:
+        value = None if sensor is None else sensor.to_record()
+        if not await self.publisher.publish_record(SENSORS, sensor_id.encode(), value):
+            raise _try_again("Kafka did not acknowledge the change; it may still take effect")
+        for _ in range(round(SHOWN_WITHIN_S / LOOK_EVERY_S)):
+            shown = self.registry.snapshot.sensor(sensor_id)
+            if shown == sensor and (shown is None or sensor is None or shown.change.version >= sensor.change.version):
+                return
+            await asyncio.sleep(LOOK_EVERY_S)
+        raise _try_again("the change was written, but not read back yet")
+
+    def _remember(self, sensor_id: str, version: int) -> None:
+        self._given.pop(sensor_id, None)
+        self._given[sensor_id] = version
+        if len(self._given) > MOST_REMEMBERED:
+            del self._given[next(iter(self._given))]
+
+
+def _audited(sensor_id: str, before: Sensor | None, after: Sensor | None) -> tuple[str, str, Any, Any]:
+    kind = "created" if before is None else "removed" if after is None else "replaced"
+    return f"sensor.{kind}", sensor_id, before and before.document, after and after.document
+
+
+def removal(present: Sensor | None) -> None:
+    """Remove the sensor; an `Edit`."""
+    if present is None:
+        raise Problem(404, "there is no such sensor")
+
+
+def replacement(sensor_id: str, document: object, registry: Registry) -> Edit:
+    """Return the edit that makes a sensor what a document says; a `Problem`, 422, says what is wrong with it."""
+    return lambda _: _sensor(sensor_id, document, registry)
+
+
+def patched(sensor_id: str, patch: object, registry: Registry) -> Edit:
+    """Return the edit that applies a merge patch to a sensor's document, whose templates are named by their ids."""
+
+    def edit(present: Sensor | None) -> Sensor:
+        if present is None:
+            raise Problem(404, f"no sensor {sensor_id!r} is registered")
+        known = {template.id: template for template in present.streams.values()}
+        return _sensor(sensor_id, merge_patch(present.document, patch), registry, known)
+
+    return edit
+
+
+def _sensor(
+    sensor_id: str, document: object, registry: Registry, known: Mapping[str, Histogram] | None = None
+) -> Sensor:
+    try:
+        msgspec.convert(sensor_id, Name)
+        declared = msgspec.convert(document, SensorDocument)
+    except msgspec.ValidationError as error:
+        raise Problem(422, f"the sensor is not usable: {error}") from None
+    if declared.id not in {None, sensor_id}:
+        raise Problem(422, f"id is {declared.id!r}: the path says {sensor_id!r}")
+    streams = {
+        name: _template(f"streams.{name}", form, registry, name, known or {}) for name, form in declared.streams.items()
+    }
+    return Sensor(sensor_id, declared.area, MappingProxyType(streams), particulars_of(declared))
+
+
+def _template(
+    where: str, form: str | dict[str, Any], registry: Registry, stream: str, known: Mapping[str, Histogram]
+) -> Histogram:
+    if stream not in registry.streams:
+        raise Problem(422, f"{where}: stream {stream!r} is not declared: one of {', '.join(registry.streams)}")
+    try:
+        template = _named(where, form, registry, known) if isinstance(form, str) else histogram_of_form(form)
+        refuse_unfit_template(template, registry.streams[stream], where)
+    except HistogramError as error:
+        raise Problem(422, f"{where}: {error}") from None
+    except Refused as refused:
+        raise Problem(422, refused.detail) from None
+    return template
+
+
+def _named(where: str, name: str, registry: Registry, known: Mapping[str, Histogram]) -> Histogram:
+    if name in known:
+        return known[name]
+    found = registry.snapshot.template(name)
+    if found is None:
+        raise Problem(422, f"{where}: no registered sensor uses a template {name[:NAME_CHARACTERS]!r}; give its form")
+    return found.histogram
+
+
+def _try_again(detail: str) -> Problem:
+    return Problem(503, detail, {"Retry-After": "1"})

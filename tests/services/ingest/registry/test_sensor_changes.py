@@ -1,0 +1,150 @@
+"""PUT, PATCH and DELETE /v1/sensors/{id}: nobody overwrites what they have not seen, and stamping follows at once."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from prometheus_client import CollectorRegistry
+
+from coincide import Histogram
+from services.common.access.audit import AuditTrail
+from services.ingest.app import create_app
+from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors_topic import SENSORS
+from services.ingest.settings import IngestSettings
+from tests.services.ingest.building import CLOCK, NOW_US, KeepingPublisher, registry_of
+from tests.services.kept_records import KeptRecords
+
+BOUY = {"area": "bay", "streams": {"seismic": {"uniform": [-3, 0]}}, "model": "B-1", "place": {"lat": 47.5, "lon": -3}}
+PATCH = "application/merge-patch+json"
+
+
+class Line(KeepingPublisher):
+    """Ingest whose registry follows what it writes, as Kafka would have it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acknowledged = True
+        self.registry = registry_of()
+        self.records: list[tuple[str, bytes | None]] = []
+        parts = (IngestSettings(), self.registry, self, IngestMetrics(CollectorRegistry()))
+        self.trail = KeptRecords()
+        audit = AuditTrail("ingest", self.trail)
+        self.client = TestClient(create_app(*parts, audit=audit, clock_us=lambda: NOW_US))
+
+    async def publish_record(self, topic: str, key: bytes, value: bytes | None) -> bool:
+        assert topic == SENSORS
+        if self.acknowledged:
+            self.records.append((key.decode(), value))
+            self.registry.apply({key.decode(): None if value is None else Sensor.from_record(value)})
+        return self.acknowledged
+
+    def change(self, method: str, sensor: str, content: Any = None, kind: str = "application/json", **seen: str) -> Any:
+        headers = {"content-type": kind, **{name.replace("_", "-"): value for name, value in seen.items()}}
+        body = None if content is None else json.dumps(content)
+        return self.client.request(method, f"/v1/sensors/{sensor}", content=body, headers=headers)
+
+    def template_of(self, sensor: str) -> str:
+        """Post a detection and return the template that its frame names."""
+        posted = self.client.post("/v1/detections", json={"sensor": sensor, "detected_at": NOW_US})
+        assert posted.status_code == 202, posted.text
+        return str(self.detections[-1]["template"])
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+def test_a_sensor_is_created_changed_and_removed_and_stamping_follows(line: Line) -> None:
+    created = line.change("PUT", "buoy", BOUY)
+    assert (created.status_code, created.headers["etag"]) == (201, '"1"')
+    assert line.template_of("buoy") == Histogram.uniform(-3, 0).id
+    body = line.client.get("/v1/sensors/buoy").json()
+    assert {name: body[name] for name in ("model", "place", "version", "changed_at_us", "changed_by")} == {
+        "model": "B-1",
+        "place": {"lat": 47.5, "lon": -3.0, "height_m": None},
+        "version": 1,
+        "changed_at_us": NOW_US,
+        "changed_by": None,
+    }
+
+    patch = {"streams": {"seismic": {"normal": {"sigma_s": 0.5}}}, "model": None, "labels": {"site": "north"}}
+    changed = line.change("PATCH", "buoy", patch, PATCH, if_match='"1"')
+    assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
+    assert (changed.json()["model"], changed.json()["labels"]) == (None, {"site": "north"})
+    assert line.template_of("buoy") == Histogram.normal(0.5).id
+    assert len({each["template"] for each in line.detections}) == 2  # the frame of before names the old one
+
+    assert line.change("DELETE", "buoy", if_match='"2"').status_code == 204
+    assert line.records[-1] == ("buoy", None)
+    refused = line.client.post("/v1/detections", json={"sensor": "buoy", "detected_at": NOW_US})
+    assert refused.json()["detections"][0]["reason"] == "unknown_sensor"
+    again = line.change("PUT", "buoy", BOUY)
+    assert again.headers["etag"] == '"4"'  # no version is given twice: who saw the second one cannot change this
+    told = [(each["action"], each["subject"]) for each in line.trail.changes]
+    assert told == [(f"sensor.{done}", "buoy") for done in ("created", "replaced", "removed", "created")]
+
+
+def test_nobody_overwrites_what_they_have_not_seen(line: Line) -> None:
+    assert line.client.get("/v1/sensors/geo").headers["etag"] == '"0"'
+    document = {"area": "bay", "streams": {"seismic": CLOCK.id}}
+    cases = [
+        ({}, 428),
+        ({"if_match": '"1"'}, 412),
+        ({"if_none_match": "*"}, 412),
+        ({"if_match": "x"}, 422),
+    ]
+    for seen, status in cases:
+        refused = line.change("PUT", "geo", {**document, "area": "hill"}, **seen)
+        assert (refused.status_code, refused.headers["content-type"]) == (status, "application/problem+json")
+    assert line.records == []
+    assert line.change("PUT", "geo", document, if_match='"0"').headers["etag"] == '"0"'  # it is as it was
+    assert line.records == []
+    assert line.change("PUT", "geo", {**document, "area": "hill"}, if_match="*").headers["etag"] == '"1"'
+    assert line.change("PUT", "nobody", document, if_match="*").status_code == 412
+    assert line.change("PATCH", "nobody", {}, PATCH, if_match="*").status_code == 404
+    assert line.change("DELETE", "nobody", if_match="*").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"area": ""}, "area"),
+        ({"streams": {}}, "streams"),
+        ({"streams": {"undeclared": CLOCK.id}}, "'undeclared' is not declared"),
+        ({"streams": {"seismic": "t-0"}}, "no registered sensor uses a template 't-0'"),
+        ({"streams": {"seismic": {"uniform": [1, 0]}}}, "streams.seismic"),
+        ({"streams": {"seismic": {"uniform": [-100, 0]}}}, "streams.seismic"),
+        ({"streams": {"seismic": 7}}, "streams"),
+        ({"place": {"lat": 91, "lon": 0}}, "lat"),
+        ({"labels": {"a": 1}}, "labels"),
+        ({"id": "another"}, "'another'"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(line: Line, change: dict[str, Any], said: str) -> None:
+    refused = line.change("PUT", "buoy", {**BOUY, **change})
+    assert refused.status_code == 422
+    assert said in refused.json()["detail"]
+    assert line.records == []
+
+
+def test_bodies_are_bounded_and_json(line: Line) -> None:
+    assert line.change("PUT", "buoy", BOUY, "text/plain").status_code == 415
+    assert line.change("PUT", "buoy", "x" * 3_000_000).status_code == 413
+    broken = line.client.put("/v1/sensors/buoy", content=b"{", headers={"content-type": "application/json"})
+    assert broken.status_code == 422
+    assert line.change("PUT", "n" * 129, BOUY).status_code == 422
+
+
+def test_what_kafka_did_not_acknowledge_is_a_503_and_its_version_is_not_given_again(line: Line) -> None:
+    line.acknowledged = False
+    refused = line.change("PUT", "buoy", BOUY)
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    line.acknowledged = True
+    assert line.change("PUT", "buoy", BOUY).headers["etag"] == '"2"'
+    line.registry.caught_up = False
+    assert line.change("DELETE", "buoy", if_match="*").status_code == 503
