@@ -1,4 +1,4 @@
-"""``python -m deploy.local up|down|status|logs|demo``: what the Makefile's targets of these names run."""
+"""``python -m deploy.local up|down|status|logs|demo|monitor``: what the Makefile's targets of these names run."""
 
 import argparse
 import json
@@ -13,7 +13,9 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from deploy.local.demo import run_demo
 from deploy.local.layout import Layout
 from deploy.local.machine import RUNTIME, LocalError, exit_with
+from deploy.local.monitor import run_monitor
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, Report, System
+from services.common.access.keys_topic import present_keys
 
 
 @contextmanager
@@ -42,6 +44,8 @@ def _up(system: System) -> None:
     for name in ("ingest", "alerting", "fusion"):
         print(f"{name:<9} {system.layout.url(name)}")
     print(f"logs      {system.layout.logs}")
+    if system.layout.needs_key and not present_keys(system.layout.bootstrap):
+        print("Every request needs a key, and there is none yet. Make the first: make key")
 
 
 def _down(system: System) -> None:
@@ -72,11 +76,16 @@ def _demo(system: System) -> None:
     run_demo(system, detach=_is_set("DETACH"))
 
 
+def _monitor(system: System) -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    run_monitor(system.layout)
+
+
 def _is_set(name: str) -> bool:
     return os.environ.get(name, "") not in {"", "0"}
 
 
-_COMMANDS = {"up": _up, "down": _down, "status": _status, "logs": _logs, "demo": _demo}
+_COMMANDS = {"up": _up, "down": _down, "status": _status, "logs": _logs, "demo": _demo, "monitor": _monitor}
 
 
 def _main() -> None:

@@ -41,6 +41,7 @@ class Layout:
     ports: Ports
     overrides: Mapping[str, str] = field(default_factory=dict)  # environment variables of its processes alone
     archives: bool = False  # whether the archive job runs, and runs over history can be asked for
+    needs_key: bool = False  # whether some component answers nobody without a key
 
     @classmethod
     def of_checkout(cls, environ: Mapping[str, str] = os.environ, overrides: Mapping[str, str] | None = None) -> Self:
@@ -54,6 +55,8 @@ class Layout:
             history = load_settings(HistorySettings, ROOT / "config/history.yaml", environ)
         except SettingsError as error:
             raise LocalError(str(error)) from error
+        if any(each.tls_certificate for each in (ingest, alerting, fusion, archive, history)):
+            raise LocalError("make up speaks plain HTTP: leave out tls_certificate, or run the components yourself")
         archives = archive.path is not None
         used = [ingest, alerting, fusion, *([archive, history] if archives else [])]
         kafka = _one_local_port({each.kafka_bootstrap for each in used})
@@ -61,7 +64,9 @@ class Layout:
         own = {name: value for name, value in own.items() if environ[name] == value}
         if archives and history.archive_path is None:
             own["COINCIDE_HISTORY_ARCHIVE_PATH"] = json.dumps(str(archive.path))
-        return cls(RUNTIME, ports, own, archives)
+        if archives and alerting.history_url is None:
+            own["COINCIDE_ALERTING_HISTORY_URL"] = f"http://127.0.0.1:{history.port}"
+        return cls(RUNTIME, ports, own, archives, any(each.needs_key for each in used))
 
     @classmethod
     def isolated(cls, runtime: Path, overrides: Mapping[str, str] | None = None) -> Self:
@@ -81,6 +86,7 @@ class Layout:
         archives = "COINCIDE_ARCHIVE_PATH" in own
         if archives:
             own["COINCIDE_HISTORY_ARCHIVE_PATH"] = own["COINCIDE_ARCHIVE_PATH"]
+            own["COINCIDE_ALERTING_HISTORY_URL"] = f"http://127.0.0.1:{ports.history}"
         return cls(runtime, ports, own, archives)
 
     @property

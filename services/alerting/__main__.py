@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from services.alerting.server import build_app, serve
 from services.alerting.settings import AlertingSettings
+from services.common.access.component_access import tls_context
 from services.common.operations import configure_logs
 from services.common.settings import SettingsError, load_settings
 
@@ -19,12 +20,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, default=Path("config/alerting.yaml"), help="settings (YAML)")
     try:
         settings = load_settings(AlertingSettings, parser.parse_args(arguments).config, os.environ)
+        tls = tls_context(settings)
         app = build_app(settings)
     except (SettingsError, SQLAlchemyError, ValueError, OSError) as error:
         print(f"alerting cannot start: {error}", file=sys.stderr)  # noqa: T201 - before there are logs
         return 1
     configure_logs(settings.log_level)
-    serve(app, settings)
+    serve(app, settings, tls)
     return 0
 
 

@@ -1,20 +1,32 @@
 """The alerting application: routes around the parts that it receives; it starts nothing by itself."""
 
+from functools import partial
+
 from fastapi import FastAPI
 from sqlalchemy import Engine
 from starlette.types import Lifespan
 
+from services.alerting.alerts.acts import Acts
+from services.alerting.api.alerts import alerts_router
+from services.alerting.api.history import history_router
 from services.alerting.api.listings import Lists
 from services.alerting.api.live import live_router
 from services.alerting.api.queries import queries_router
+from services.alerting.api.receivers import receivers_router
 from services.alerting.api.result_models import describe_all_bodies
 from services.alerting.api.results import dead_letters_router, episodes_router, matches_router
+from services.alerting.api.silences import silences_router
 from services.alerting.kafka.projection import Progress
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics, RequestTimes
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.queries.registered_sensors import RegisteredSensors
+from services.alerting.receivers.receiver import Receivers
 from services.alerting.settings import AlertingSettings
+from services.common.access.component_access import ComponentAccess
+from services.common.access.description import describe_access
+from services.common.access.routes import audit_router, keys_router
+from services.common.kafka import create_consumer
 from services.common.operations import install_operations
 from services.common.settings import Streams
 
@@ -29,12 +41,15 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     hub: LiveHub,
     sensors: RegisteredSensors,
     *,
+    access: ComponentAccess,
+    receivers: Receivers,
+    acts: Acts,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     """Return the application; `lifespan` brings the database up to date; `app.state.end_live_streams` lets it stop."""
     app = FastAPI(
         title="Coincide alerting",
-        description="Queries, matches, episodes and dead letters; matches and episodes as a live stream.",
+        description="Queries, matches, episodes, alerts and dead letters; all but the last as a live stream.",
         version="1",
         lifespan=lifespan,
         # The pages of documentation that FastAPI brings load scripts from elsewhere; /openapi.json stays.
@@ -45,10 +60,17 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     lists = Lists(engine, settings)
     app.include_router(matches_router(engine, lists))
     app.include_router(episodes_router(engine, settings, lists))
+    app.include_router(alerts_router(engine, settings, lists, acts))
+    app.include_router(silences_router(engine, settings, acts))
+    app.include_router(receivers_router(engine, settings, receivers, acts))
     app.include_router(dead_letters_router(lists))
     app.include_router(queries_router(engine, changes, streams, sensors))
-    app.include_router(live_router(engine, hub, metrics, settings))
+    app.include_router(live_router(engine, hub, metrics, settings, progress))
+    app.include_router(history_router(settings))
+    app.include_router(keys_router(access))
+    app.include_router(audit_router(partial(create_consumer, settings.kafka_bootstrap)))
     install_operations(app, metrics.registry, progress.not_ready_because)
     describe_all_bodies(app)
+    describe_access(app, needs_key=settings.needs_key)
     app.state.end_live_streams = hub.close
     return app

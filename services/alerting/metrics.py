@@ -55,11 +55,23 @@ class Metrics:
         self.live_dropped = self._counter("live_readers_dropped", "Live readers dropped because too slow.")
         self.live_sent = self._counter("live_matches_sent", "Matches handed to live readers.")
         self.live_episodes_sent = self._counter("live_episodes_sent", "Changes of episodes handed to live readers.")
+        self.live_alerts_sent = self._counter("live_alerts_sent", "Changes of alerts handed to live readers.")
+        self.alerts = self._gauge("alerts", "Alerts stored now.", "state")
+        self.alert_steps = self._counter("alert_transitions", "Transitions of alerts stored.", "kind", "change")
+        self.deliveries = self._counter("deliveries", "Attempts to tell a receiver.", "receiver", "outcome")
+        self.outbox = self._gauge("outbox_deliveries", "Deliveries that wait.", "receiver")
+        self.outbox_age = self._gauge("outbox_age_seconds", "For how long the oldest delivery waits.", "receiver")
+        self.delivery_delay = self._histogram(
+            "delivery_delay_seconds", "Transition stored to receiver told.", "receiver"
+        )
         self.query_changes = self._counter("query_changes", "Changes of queries by what became of them.", "outcome")
         self.requests = self._histogram("request_seconds", "HTTP requests, live streams left out.", "route", "status")
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"coincide_alerting_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"coincide_alerting_{name}", text, labels, registry=self.registry)
 
     def _histogram(self, name: str, text: str, *labels: str) -> Delays:
         return Delays(f"coincide_alerting_{name}", text, labels, buckets=DELAY_BUCKETS_S, registry=self.registry)

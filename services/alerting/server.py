@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from ssl import SSLContext
 from types import FrameType
 
 import uvicorn
@@ -11,44 +12,72 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
 
+from services.alerting.alerts.acts import Acts
+from services.alerting.alerts.raising import OutboxLimits, Raising
+from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.app import create_app
 from services.alerting.kafka.follower import Follower, Listeners
 from services.alerting.kafka.kafka_session import KafkaSession
 from services.alerting.kafka.projection import Progress, Seed
-from services.alerting.kafka.query_publisher import QueryPublisher
 from services.alerting.kafka.records import TOPICS
+from services.alerting.kafka.storing import Storage
 from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.queries.registered_sensors import RegisteredSensors, SensorsFollower
+from services.alerting.receivers.receiver import Receivers, load_receivers
+from services.alerting.receivers.sending import Sending
 from services.alerting.settings import AlertingSettings
+from services.alerting.store.alert_rows import StoredAlert
 from services.alerting.store.dialect import migrate, open_engine
-from services.alerting.store.episode_rows import newest_sequence
 from services.alerting.store.expiry import Expiry, Room
+from services.alerting.store.live_rows import StoredRow, newest_sequence
+from services.common.access.asgi import Guarded
+from services.common.access.component_access import ComponentAccess
 from services.common.kafka import create_consumer
+from services.common.record_publisher import RecordPublisher
 from services.common.settings import load_streams
 
 GRACE_S = 5
 
 
-def build_app(settings: AlertingSettings) -> FastAPI:
+def build_app(settings: AlertingSettings) -> Guarded:
     """Return the application, which connects when it starts; a `SettingsError` or `ValueError` says what is wrong."""
     streams = load_streams(settings.streams_path)
     queries = load_queries(settings.queries_path, streams)
     engine = open_engine(settings.database_url)
     metrics = Metrics(CollectorRegistry())
+    access = ComponentAccess("alerting", settings, metrics.registry)
     progress = Progress(settings.kafka_silence_s)
-    publisher = QueryPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
+    records = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
     changes = QueryChanges(
-        engine, publisher, progress, metrics, timeout_s=settings.kafka_timeout_s, queries_max=settings.queries_max
+        engine,
+        records,
+        progress,
+        metrics,
+        access.audit,
+        timeout_s=settings.kafka_timeout_s,
+        queries_max=settings.queries_max,
     )
     hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
     kept_s = (settings.matches_kept_s, settings.dead_letters_kept_s)
     room = Room(settings.matches_most_rows, settings.matches_most_bytes)
     expiry = Expiry(engine, metrics, kept_s, room, settings.retention_chunk_rows, settings.retention_every_s)
-    seed = Seed(queries, publisher, engine)
+    seed = Seed(queries, records, engine)
 
+    receivers = Receivers(load_receivers(settings.receivers_path))
+    raising = Raising(receivers, OutboxLimits(settings.deliver_within_s, settings.outbox_max))
+    storage = Storage(engine, metrics, raising, SystemConditions(settings.condition_limits))
+    outcomes = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
+    sending = Sending(
+        receivers,
+        engine,
+        outcomes,
+        metrics,
+        deliver_within_s=settings.deliver_within_s,
+        may_be_private=settings.receivers_may_be_private,
+    )
     sensors = RegisteredSensors()
 
     def connect() -> KafkaSession:
@@ -60,19 +89,34 @@ def build_app(settings: AlertingSettings) -> FastAPI:
         with engine.connect() as connection:
             hub.newest_sequence = newest_sequence(connection)
         soon = asyncio.get_running_loop().call_soon_threadsafe
-        listeners = Listeners(lambda rows: soon(hub.publish, rows), lambda offset: soon(progress.reached, offset))
-        follower = Follower(connect, engine, metrics, progress, expiry, listeners, seed)
+
+        def stored(rows: Sequence[StoredRow]) -> None:
+            soon(hub.publish, rows)
+            if any(isinstance(each, StoredAlert) for each in rows):
+                sending.wake()
+
+        def reached(topic: str, next_offset: int) -> None:
+            soon(progress.reached, topic, next_offset)
+            if topic == TOPICS.alert_controls:
+                sending.wake()
+
+        listeners = Listeners(stored, reached, sending.begin)
+        follower = Follower(connect, engine, metrics, progress, expiry, listeners, seed, storage)
         follower.start()
         of_sensors = SensorsFollower(sensors, lambda: create_consumer(settings.kafka_bootstrap))
         of_sensors.start()
+        access.start()
         yield
         hub.close()
-        await run_in_threadpool(of_sensors.stop)
-        await run_in_threadpool(follower.stop)
-        await run_in_threadpool(publisher.close)
+        stops = (access.stop, of_sensors.stop, follower.stop, sending.stop, outcomes.close, records.close)
+        for stop in stops:
+            await run_in_threadpool(stop)
         engine.dispose()
 
-    return create_app(settings, streams, engine, metrics, progress, changes, hub, sensors, lifespan=lifespan)
+    acts = Acts(records, progress, access.audit, settings.kafka_timeout_s)
+    parts = settings, streams, engine, metrics, progress, changes, hub, sensors
+    app = create_app(*parts, receivers=receivers, acts=acts, access=access, lifespan=lifespan)
+    return Guarded(app, access.guard)
 
 
 class Server(uvicorn.Server):
@@ -81,17 +125,25 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
         """Begin to stop; called as a signal handler, in the midst of whatever the event loop does."""
         app = self.config.app
-        assert isinstance(app, FastAPI)  # noqa: S101 - `serve` gives it one
+        assert isinstance(app, Guarded)  # noqa: S101 - `serve` gives it one
+        assert isinstance(app.application, FastAPI)  # noqa: S101 - `build_app` does
         with contextlib.suppress(RuntimeError):  # no loop runs yet, or any more
-            asyncio.get_running_loop().call_soon_threadsafe(app.state.end_live_streams)
+            asyncio.get_running_loop().call_soon_threadsafe(app.application.state.end_live_streams)
         # Not the base class's way, which raises the signal again at the end: a stop in order is no failure.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
 
-def serve(app: FastAPI, settings: AlertingSettings) -> None:
+def serve(app: Guarded, settings: AlertingSettings, tls: SSLContext | None) -> None:
     """Serve until SIGTERM or SIGINT."""
     config = uvicorn.Config(
-        app, settings.host, settings.port, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S
+        app,
+        settings.host,
+        settings.port,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,  # the audit trail has addresses that nobody can make up
+        timeout_graceful_shutdown=GRACE_S,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
     )
     Server(config).run()

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from services.alerting.alerts.system_conditions import ConditionLimits
 from services.common.settings import ComponentSettings, Port
 
 DAY_S = 86_400.0
@@ -31,13 +32,38 @@ class AlertingSettings(ComponentSettings):
     queries_path: Path | None = Field(
         Path("config/queries.yaml"), description="Queries published when the queries topic is empty; null: none."
     )
+    receivers_path: Path | None = Field(
+        Path("config/receivers.yaml"), description="File that declares receivers of alerts; null: none."
+    )
+    receivers_may_be_private: bool = Field(
+        False,
+        description="Receivers set over REST may reach private addresses, and people through Apprise, as those of the "
+        "file may.",
+    )
+    receivers_max: int = Field(50, ge=1, le=1000, description="Most receivers at a time, those of the file included.")
+    silences_max: int = Field(1000, ge=1, le=100_000, description="Most silences at a time, past ones included.")
+    deliver_within_s: Seconds = Field(
+        DAY_S, description="For how long a delivery to a receiver is tried before it is given up."
+    )
+    outbox_max: int = Field(
+        10_000, ge=1, le=10_000_000, description="Most deliveries that wait for one receiver; those beyond are dead."
+    )
+    line_stalled_s: Seconds | None = Field(
+        60.0, description="A system alert fires if detections arrive and no batch ends for so long; null: none."
+    )
+    dead_letters_per_minute: int | None = Field(
+        600, ge=1, le=1_000_000, description="A system alert fires if there are more dead letters a minute; null: none."
+    )
+    no_detections_s: Seconds | None = Field(
+        DAY_S, description="A system alert fires if nothing was detected for so long, after something was; null: none."
+    )
     database_url: str = Field(
         "sqlite:///.local/alerting.sqlite3", description="SQLAlchemy URL of the database: sqlite or postgresql."
     )
     batch_records: int = Field(2000, ge=1, le=100_000, description="Most Kafka records stored in one transaction.")
     matches_kept_s: Seconds = Field(
         90 * DAY_S,
-        description="Matches, and episodes, are deleted this long after ingest received the last of their detections.",
+        description="Matches, episodes and alerts are deleted this long after ingest received their last detection.",
     )
     matches_most_rows: int = Field(
         5_000_000, ge=1, le=10**10, description="Most matches kept; the oldest beyond are deleted before their time."
@@ -72,6 +98,21 @@ class AlertingSettings(ComponentSettings):
     live_send_timeout_s: Seconds = Field(
         30.0, description="How long a live reader may take to accept one piece before it is dropped."
     )
+
+    history_url: str | None = Field(
+        None,
+        pattern=r"^https?://(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+)(:\d{1,4}|:[1-5]\d{4})?$",
+        description="The history process, as http://host:port: requests for /v1/history-runs and what-ifs are passed "
+        "on to it. null: they are answered 503.",
+    )
+    history_timeout_s: Seconds = Field(
+        30.0, description="How long the history process may take for one answer, or for one piece of a long one."
+    )
+
+    @property
+    def condition_limits(self) -> ConditionLimits:
+        """From when on something is wrong with the system."""
+        return ConditionLimits(self.line_stalled_s, self.dead_letters_per_minute, self.no_detections_s)
 
     @model_validator(mode="after")
     def _refuse_what_contradicts(self) -> Self:

@@ -16,7 +16,7 @@ from deploy.local.machine import ROOT
 from services.alerting.settings import AlertingSettings
 from services.common.settings import load_settings
 from services.ingest.settings import IngestSettings
-from spark_jobs.settings import FusionSettings
+from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 DOCKERFILES = sorted((ROOT / "deploy").glob("Dockerfile.*"))
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -24,8 +24,8 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
 def test_every_service_of_the_system_is_there() -> None:
-    every = {"kafka", "topics", "sensors", "ingest", "fusion", "alerting", "prometheus", "grafana"}
-    assert SERVICES.keys() == every
+    ours = {"topics", "sensors", "ingest", "fusion", "alerting", "archive", "history"}
+    assert SERVICES.keys() == ours | {"kafka", "prometheus", "prometheus-key", "alertmanager", "grafana"}
 
 
 @pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
@@ -55,11 +55,19 @@ def test_the_settings_in_the_environment_are_settings() -> None:
     load_settings(IngestSettings, ROOT / "config/ingest.yaml", SERVICES["sensors"]["environment"])
     alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", SERVICES["alerting"]["environment"])
     fusion = load_settings(FusionSettings, ROOT / "config/fusion.yaml", SERVICES["fusion"]["environment"])
+    archive = load_settings(ArchiveSettings, ROOT / "config/archive.yaml", SERVICES["archive"]["environment"])
+    history = load_settings(HistorySettings, ROOT / "config/history.yaml", SERVICES["history"]["environment"])
     inside = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")[0].removeprefix("INSIDE://")
-    assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {inside}
-    for settings, name in ((ingest, "ingest"), (alerting, "alerting"), (fusion, "fusion")):
+    named = {"ingest": ingest, "alerting": alerting, "fusion": fusion, "archive": archive, "history": history}
+    assert {settings.kafka_bootstrap for settings in named.values()} == {inside}
+    for name, settings in named.items():
+        assert settings.needs_key
+        assert settings.allowed_hosts == (name,)  # as Prometheus calls it
         assert SERVICES[name]["ports"] == [f"127.0.0.1:{settings.port}:{settings.port}"]
         assert str(settings.port) in SERVICES[name]["healthcheck"]["test"][-1]
+    assert alerting.history_url == f"http://history:{history.port}"
+    assert str(history.archive_path).removeprefix("/archive/") == str(archive.path).removeprefix("/data/")
+    assert str(history.runs_path).startswith("/data/")
     assert str(fusion.checkpoint_path).startswith("/data/")
     assert alerting.database_url.startswith("sqlite:////data/")
 

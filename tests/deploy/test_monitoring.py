@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from prometheus_client import generate_latest
 
 from deploy.local.machine import ROOT
 from docs.generate import metric_registries
+from services.alerting.receivers.receiver import load_receivers
 
 DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "rules.yml"
@@ -69,8 +72,23 @@ def test_every_component_is_scraped_at_the_port_it_listens_on() -> None:
     for target in targets:
         service, port = target.split(":")
         assert f"127.0.0.1:{port}:{port}" in compose["services"][service]["ports"]
-    assert {target.split(":")[0] for target in targets} == {"ingest", "fusion", "alerting"}
+    components = {"ingest", "fusion", "alerting", "archive", "history"}
+    assert {target.split(":")[0] for target in targets} == {*components, "alertmanager"}
+    [notified] = prometheus["alerting"]["alertmanagers"]
+    assert notified["static_configs"] == [{"targets": ["alertmanager:9093"]}]
     assert [DEPLOY / "prometheus" / name for name in prometheus["rule_files"]] == [RULES]
+
+
+def test_alertmanager_takes_its_configuration_and_coincide_its_receivers() -> None:
+    """Alertmanager itself says so where it is installed."""
+    config = DEPLOY / "prometheus" / "alertmanager.yml"
+    named = {route["receiver"] for route in [of_yaml(config)["route"], *of_yaml(config)["route"]["routes"]]}
+    assert named == {each["name"] for each in of_yaml(config)["receivers"]}
+    [receiver] = load_receivers(DEPLOY.parent / "config" / "compose" / "receivers.yaml", {})
+    assert receiver.alertmanager is not None
+    assert receiver.alertmanager.url == "http://alertmanager:9093"
+    if program := shutil.which("amtool"):
+        subprocess.run([program, "check-config", config], check=True, capture_output=True)
 
 
 def test_the_dashboard_is_provisioned() -> None:

@@ -11,7 +11,7 @@ from deploy.local.broker import Broker
 from services.alerting.kafka.records import STATES, Topics
 from tests.integration.service_process import AlertingProcess, Event, LiveReader, running_alerting, until
 from tests.integration.topics import send
-from tests.services.alerting.records import episode, match, retraction, state_of
+from tests.services.alerting.records import change_record, episode, match, retraction, state_of
 
 pytestmark = pytest.mark.jvm
 
@@ -31,10 +31,11 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_p
     live = {id_: record for id_, record in expected.items() if "retracted" not in record}
     reader = LiveReader(f"kind=all&query={QUERY}")
     half = len(records) // 2
+    send(kafka.bootstrap, TOPICS.queries, [(QUERY.encode(), change_record(QUERY, 1).value)])
     first = threading.Thread(target=_write, args=(kafka.bootstrap, records[:half], MATCHES[:5]))
     second = threading.Thread(target=_write, args=(kafka.bootstrap, records[half:], MATCHES[5:]))
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:
-        alerting.wait_for("/readyz", 200)
+        alerting.wait_for(f"/v1/queries/{QUERY}", 200)
         reader.read(alerting.url, until=lambda _: True)
         first.start()
         reader.read(alerting.url, until=lambda events: len(events) >= EPISODES // 2)  # each is told of once at least
@@ -42,6 +43,7 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_p
     first.join()
     second.start()
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:
+        alerting.wait_for("/readyz", 200)
         reader.read(alerting.url, until=lambda events: _shown(events) == (live, MATCHES))
         second.join()
         until(lambda: _current(alerting) == expected)
@@ -51,6 +53,7 @@ def test_a_kill_half_way_and_a_lost_database_change_nothing(kafka: Broker, tmp_p
         file.unlink()
     read = len(reader.events)
     with running_alerting(kafka.bootstrap, tmp_path) as alerting:  # a database deleted by hand comes back
+        alerting.wait_for("/readyz", 200)
         reader.read(alerting.url, until=lambda events: _shown(events[read:]) == (live, MATCHES))
         until(lambda: _current(alerting) == expected)
         assert _stored_revisions(alerting, "e-0") == history["e-0"]

@@ -4,22 +4,28 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import Response
+from fastapi import Header, Response
 from pydantic import Field
 from sqlalchemy import Connection, Engine, Row
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from services.alerting.api.pages import QUERIES_MAX, QueryIds, read_page
+from services.alerting.api.list_parameters import QUERIES_MAX, QueryIds, read_page
 from services.alerting.api.result_columns import Column, Times
 from services.alerting.api.result_formats import FORMATS, MEDIA_TYPES, Format, body_with_times, chosen_format
+from services.alerting.api.result_models import problems
 from services.alerting.settings import AlertingSettings
 from services.alerting.store.dialect import Rows
 from services.alerting.store.query_rows import unknown_queries
 from services.common.pages import PageParameters, decode_cursor, json_page
 from services.common.problem import Problem, problem_response
+
+STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
+LIST_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": STREAMED}, **problems(404, 406, 422, 503)}
+
+Accept = Annotated[str | None, Header(description="The format, where `format` names none.")]
 
 PART_ROWS = 1000  # read at once, in a transaction of its own
 RETRY_S = 5
@@ -57,7 +63,7 @@ class Listing:
     `read` takes a connection, filters, the sequence that the rows lie before (None: all), and how many.
     """
 
-    name: Literal["matches", "episodes", "dead-letters"]
+    name: Literal["matches", "episodes", "alerts", "dead-letters"]
     read: Callable[[Connection, Any, int | None, int], Rows]
     body: Callable[[Row[*tuple[Any, ...]]], str]
     columns: Sequence[Column]

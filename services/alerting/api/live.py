@@ -1,16 +1,22 @@
-"""GET /v1/live: matches and episodes as server-sent events, as soon as they are stored."""
+"""GET /v1/live: matches, episodes and alerts as server-sent events, as soon as they are stored."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
 
+from services.alerting.api.list_parameters import QUERIES_MAX, QueryIds
 from services.alerting.api.result_models import problems
+from services.alerting.kafka.projection import Progress
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import Kind, LiveFilter, LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.settings import AlertingSettings
+from services.alerting.store.query_rows import unknown_queries
+from services.common.problem import Problem
 
 SEQUENCE_MAX = 2**63 - 1
 
@@ -21,7 +27,11 @@ class LiveParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Kind = Field("matches", description="What to tell of.")
-    query: str | None = Field(None, max_length=200, description="Only what is of this query.")
+    query: QueryIds = Field(
+        [],
+        description=f"Only what is of these queries: repeated, or with commas between, at most {QUERIES_MAX}. "
+        "The answer is 404 if there never was such a query.",
+    )
     area: str | None = Field(None, max_length=200, description="Only what is in this area.")
     superseded: Literal["false", "any"] = Field(
         "false", description="any: also matches that were superseded already when they were stored, or caught up with."
@@ -34,15 +44,30 @@ class LiveParameters(BaseModel):
     )
 
 
-def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: AlertingSettings) -> APIRouter:
+def refuse_unknown(engine: Engine, progress: Progress, queries: Sequence[str]) -> None:
+    """Raise a Problem for a query that never was: 404, or 503 as long as that cannot be known.
+
+    A browser's EventSource gives up for good at a 404, but comes back after a 503.
+    """
+    with engine.connect() as connection:
+        unknown = unknown_queries(connection, queries)
+    if unknown and (reasons := progress.not_ready_because()):
+        raise Problem(503, f"query: {unknown[0][:100]!r} is not known yet: {reasons[0]}", {"Retry-After": "2"})
+    if unknown:
+        raise Problem(404, f"query: there is no query {unknown[0][:100]!r}")
+
+
+def live_router(
+    engine: Engine, hub: LiveHub, metrics: Metrics, settings: AlertingSettings, progress: Progress
+) -> APIRouter:
     """Return the route of the live stream."""
     router = APIRouter(prefix="/v1/live", tags=["live"])
 
     @router.get(
         "",
-        summary="Matches and episodes as they are stored",
+        summary="Matches, episodes and alerts as they are stored",
         response_class=Response,
-        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(422, 503)},
+        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(404, 422, 503)},
     )
     async def live(
         parameters: Annotated[LiveParameters, Query()],
@@ -55,13 +80,15 @@ def live_router(engine: Engine, hub: LiveHub, metrics: Metrics, settings: Alerti
 
         With kind=episodes or kind=all an event of type `episode` has an episode as it is now, and `episode_retracted`
         takes one back; the data is the episode as in /v1/episodes/{id}. Revisions between two events may be left
-        out, the last one never.
+        out, the last one never. With kind=alerts or kind=all an event of type `alert` has an alert as it is now; the
+        data is the alert as in /v1/alerts/{id}.
 
         With Last-Event-ID the stream begins after that event, of whichever kind, and misses none; without, at the
         next thing stored. A reader who is too slow is disconnected, and can come back with the last id it has.
         """
+        await run_in_threadpool(refuse_unknown, engine, progress, parameters.query)
         return LiveStream(
-            LiveFilter(parameters.query, parameters.area, parameters.superseded == "any", parameters.kind),
+            LiveFilter(tuple(parameters.query), parameters.area, parameters.superseded == "any", parameters.kind),
             parameters.last_event_id if last_event_id is None else last_event_id,
             hub,
             engine,

@@ -3,7 +3,8 @@
 import json
 from typing import Annotated, Any, NoReturn
 
-from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi import Query as Parameter
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
@@ -22,21 +23,22 @@ from services.alerting.api.query_models import (
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.edits import Edit, Target
-from services.alerting.queries.judgement import (
-    explanation_of,
-    refuse_hopeless,
-    refuse_unreachable,
-    threshold_for,
-    warnings,
-)
-from services.alerting.queries.query_changes import Precondition, QueryChanges, entity_tag
+from services.alerting.queries.judgement import explained_of, refuse_hopeless, refuse_unreachable, warnings
+from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
+from services.common.access.caller import Caller
+from services.common.access.who import Who
+from services.common.preconditions import IfMatch, Precondition, entity_tag
 from services.common.problem import Problem
 from services.common.settings import Streams
 
 LARGEST_BODY_BYTES = 64 * 1024
+OWN_UNCERTAINTY = (
+    "Detections that bring an uncertainty of their own are judged by it; the figures here go by the templates of the "
+    "registered sensors."
+)
 MEDIA_TYPES = ("", "application/json", "application/merge-patch+json")
 
 
@@ -78,14 +80,6 @@ Id = Annotated[str, Path(max_length=200, description="The query's id.")]
 Body = Annotated[Any, Depends(json_body)]
 
 
-def _precondition(
-    if_match: Annotated[str | None, Header(description="ETag of the version seen, or *.")] = None,
-    if_none_match: Annotated[str | None, Header(description="* to create only.")] = None,
-) -> Precondition:
-    return Precondition.parse(if_match, if_none_match)
-
-
-IfMatch = Annotated[Precondition, Depends(_precondition)]
 CHANGE_PROBLEMS = problems(404, 412, 413, 415, 422, 428, 503)
 
 
@@ -134,33 +128,42 @@ def _add_reading(router: APIRouter, engine: Engine, streams: Streams) -> None:
 
 
 def _add_explaining(router: APIRouter, engine: Engine, streams: Streams, sensors: RegisteredSensors) -> None:
+    one_at_a_time = CapacityLimiter(1)  # of the threads that all requests share
+
     @router.get("/{id}/explain", responses=problems(404, 409, 422, 503), summary="What a query can find, and chance")
-    def explain_query(
+    async def explain_query(
         id: Id,  # noqa: A002
         chance_per_day: Annotated[
             float | None, Parameter(gt=0, le=1e9, description="Ask for the threshold with so few matches by chance.")
         ] = None,
     ) -> ExplainBody:
-        """Return figures and sentences, by the sensors registered and the rates of the busiest area."""
-        with engine.connect() as connection:
-            version, report = query_rows.read_query(connection, id), read_report(connection, id)
-        if version is None:
-            raise Problem(404, f"there is no query {id[:100]!r}")
-        query = _join_of(version)
-        explanation = explanation_of(query, sensors, report.busiest_hz, streams)
-        if explanation is None:
-            raise Problem(503, "the registered sensors are still being read from Kafka", {"Retry-After": "2"})
-        wanted = None
-        if chance_per_day is not None:
-            wanted = threshold_for(query, sensors, report.busiest_hz, streams, chance_per_day)
-        return ExplainBody(
-            id=id,
-            version=version.version,
-            explanation=explanation,
-            sentences=sentences_of(explanation),
-            chance_per_day=chance_per_day,
-            least_threshold=wanted,
-        )
+        """Return figures and sentences, by the sensors registered and the rates seen in all areas."""
+
+        def explain() -> ExplainBody:
+            return _explain_body(id, chance_per_day, engine, streams, sensors)
+
+        return await to_thread.run_sync(explain, limiter=one_at_a_time)
+
+
+def _explain_body(
+    id_: str, per_day: float | None, engine: Engine, streams: Streams, sensors: RegisteredSensors
+) -> ExplainBody:
+    with engine.connect() as connection:
+        version, report = query_rows.read_query(connection, id_), read_report(connection, id_)
+    if version is None:
+        raise Problem(404, f"there is no query {id_[:100]!r}")
+    explained = explained_of(_join_of(version), sensors, report.seen, streams)
+    if explained is None:
+        raise Problem(503, "the registered sensors are still being read from Kafka", {"Retry-After": "2"})
+    explanation = explained.explanation()
+    return ExplainBody(
+        id=id_,
+        version=version.version,
+        explanation=explanation,
+        sentences=[*sentences_of(explanation), OWN_UNCERTAINTY],
+        chance_per_day=per_day,
+        least_threshold=None if per_day is None else explained.least_threshold(per_day),
+    )
 
 
 def _join_of(version: QueryVersion) -> Query:
@@ -176,18 +179,20 @@ def _join_of(version: QueryVersion) -> Query:
 def _add_changing(
     router: APIRouter, engine: Engine, changes: QueryChanges, streams: Streams, sensors: RegisteredSensors
 ) -> None:
-    async def make(id_: str, edit: Edit, precondition: Precondition, response: Response) -> QueryBody:
+    async def make(id_: str, edit: Edit, precondition: Precondition, who: Caller, response: Response) -> QueryBody:
         """Make a change that leaves a query."""
-        query, created = await changes.make(id_, edit, precondition)
+        query, created = await changes.make(id_, edit, precondition, who)
         response.status_code = 201 if created else 200
         response.headers["ETag"] = entity_tag(query.version)
         return _state(query, await run_in_threadpool(_report, engine, query.id), streams)
 
-    async def make_judged(id_: str, edit: Edit, precondition: Precondition, response: Response) -> QueryBody:
+    async def make_judged(
+        id_: str, edit: Edit, precondition: Precondition, who: Caller, response: Response
+    ) -> QueryBody:
         """Make a change that says anew what the query looks at."""
         report = await run_in_threadpool(_report, engine, id_)
         judged = _Judged(edit, report, streams, sensors)
-        body = await make(id_, judged, precondition, response)
+        body = await make(id_, judged, precondition, who, response)
         return body.model_copy(update={"explanation": judged.explanation})
 
     @router.put(
@@ -196,34 +201,40 @@ def _add_changing(
         openapi_extra=_body_of(QueryDocument),
         summary="Create or replace a query",
     )
-    async def put_query(id: Id, document: Body, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
+    async def put_query(id: Id, document: Body, precondition: IfMatch, who: Who, response: Response) -> QueryBody:  # noqa: A002
         """Answer once Kafka has acknowledged the change. Replacing one needs If-Match; a paused one stays paused."""
-        return await make_judged(id, edits.replacement(id, document, streams), precondition, response)
+        return await make_judged(id, edits.replacement(id, document, streams), precondition, who, response)
 
     @router.patch("/{id}", responses=CHANGE_PROBLEMS, openapi_extra=MERGE_PATCH, summary="Change parts of a query")
-    async def patch_query(id: Id, patch: Body, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
+    async def patch_query(id: Id, patch: Body, precondition: IfMatch, who: Who, response: Response) -> QueryBody:  # noqa: A002
         """Apply a JSON merge patch (RFC 7396) to the query's document."""
-        return await make_judged(id, edits.patched(id, patch, streams), precondition, response)
+        return await make_judged(id, edits.patched(id, patch, streams), precondition, who, response)
 
     @router.delete("/{id}", status_code=204, responses=CHANGE_PROBLEMS, summary="Remove a query")
-    async def delete_query(id: Id, precondition: IfMatch) -> None:  # noqa: A002
+    async def delete_query(id: Id, precondition: IfMatch, who: Who) -> None:  # noqa: A002
         """Remove it; its matches and its versions can still be read."""
-        await changes.make(id, edits.removal(id), precondition)
+        await changes.make(id, edits.removal(id), precondition, who)
 
     @router.patch("/{id}/threshold", responses=CHANGE_PROBLEMS, summary="Change a threshold of a query")
-    async def patch_threshold(id: Id, body: Threshold, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
+    async def patch_threshold(
+        id: Id,  # noqa: A002
+        body: Threshold,
+        precondition: IfMatch,
+        who: Who,
+        response: Response,
+    ) -> QueryBody:
         """Change one threshold and nothing else: the query goes on, with what it has seen since its activation."""
-        return await make_judged(id, _threshold_edit(id, body, streams), precondition, response)
+        return await make_judged(id, _threshold_edit(id, body, streams), precondition, who, response)
 
     @router.post("/{id}/pause", responses=CHANGE_PROBLEMS, summary="Pause a query")
-    async def pause_query(id: Id, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
+    async def pause_query(id: Id, precondition: IfMatch, who: Who, response: Response) -> QueryBody:  # noqa: A002
         """Emit no match until it is resumed; pairs completed meanwhile are never emitted."""
-        return await make(id, edits.with_pause(id, True, streams), precondition, response)
+        return await make(id, edits.with_pause(id, True, streams), precondition, who, response)
 
     @router.post("/{id}/resume", responses=CHANGE_PROBLEMS, summary="Resume a query")
-    async def resume_query(id: Id, precondition: IfMatch, response: Response) -> QueryBody:  # noqa: A002
+    async def resume_query(id: Id, precondition: IfMatch, who: Who, response: Response) -> QueryBody:  # noqa: A002
         """Let a paused or suspended query go on. A suspended one counts detections anew from there."""
-        return await make(id, edits.with_pause(id, False, streams), precondition, response)
+        return await make(id, edits.with_pause(id, False, streams), precondition, who, response)
 
 
 def _threshold_edit(id_: str, body: Threshold, streams: Streams) -> Edit:
@@ -244,7 +255,8 @@ class _Judged:
         target = self._edit(current)
         if target.query is not None:
             refuse_hopeless(target.query, self._report.busiest_hz, self._streams)
-            self.explanation = explanation_of(target.query, self._sensors, self._report.busiest_hz, self._streams)
+            explained = explained_of(target.query, self._sensors, self._report.seen, self._streams)
+            self.explanation = None if explained is None else explained.explanation()
             refuse_unreachable(target.query, self.explanation)
         return target
 

@@ -89,10 +89,14 @@ class QueryDocument(BaseModel):
     coalesce: dict[str, Any] | None = Field(
         None,
         description="Matches that follow each other within gap_s become episodes; or, with from, the readings of a "
-        "stream are coalesced, and longest, lasting_s or join asks about windows: docs/how-to/write-a-query.md.",
+        "stream are coalesced, and longest, lasting_s or join asks about windows, or without a window lasting_s about "
+        "spells: docs/how-to/write-a-query.md.",
     )
     longest: Literal[True] | None = Field(None, description="Over readings: the longest run of each group.")
     lasting_s: float | None = Field(None, gt=0, description="Over readings: every run that lasts so long.")
+    threshold: float | None = Field(
+        None, gt=0, le=1, description="Of spells: the least probability that one lasted lasting_s; default 0.5."
+    )
     join: dict[str, Any] | None = Field(
         None, description="Over readings: every two groups with values within so much of each other for lasting_s."
     )
@@ -159,7 +163,7 @@ class ExplainBody(BaseModel):
     chance_per_day: float | None = Field(None, description="As asked for.")
     least_threshold: float | None = Field(
         None,
-        description="From this threshold on chance gives at most `chance_per_day` matches a day in the busiest area. "
+        description="From this threshold on chance gives at most `chance_per_day` matches a day in all areas. "
         "Null where no threshold does, or that was not asked.",
     )
 

@@ -1,4 +1,4 @@
-"""The columns of results: what a row of CSV or Parquet shows of the JSON of a match, an episode or a dead letter.
+"""The columns of results: what a row of CSV or Parquet shows of the JSON of one result of each kind.
 
 Whatever a record says in another type than the column's is left empty there, so that none can break a file.
 """
@@ -25,7 +25,7 @@ IS_OF: dict[Kind, tuple[type, ...]] = {
 }
 INT64 = range(-(2**63), 2**63)
 DURATIONS = frozenset({"late_by_us"})
-OF_USERS = frozenset({"attributes", "record", "group"})  # what stands inside is theirs, whatever it is called
+OF_USERS = frozenset({"attributes", "record", "group", "labels"})  # what stands inside is theirs, whatever it is called
 
 encode_json = msgspec.json.Encoder().encode
 decode_json = msgspec.json.Decoder().decode
@@ -82,6 +82,15 @@ EPISODE_COLUMNS = [
     *_columns(replaced_by="texts", group="json", start_us="time", end_us="time", count="whole"),
     *_columns(best_probability="real", open="flag", final="flag", received_at_us="time"),
     *_columns(members="members", members_truncated="flag"),
+]
+ALERT_COLUMNS = [
+    *_columns(id="text", kind="text", source="text", query="text", query_version="whole", area="text"),
+    *_columns(severity="text", title="text", state="text", probability="real", members="whole"),
+    *_columns(start_us="time", end_us="time", fired_at_us="time", resolved_at_us="time", resolved_because="text"),
+    Column("acknowledged_by", "text", ("acknowledged", "by")),
+    Column("acknowledged_why", "text", ("acknowledged", "why")),
+    Column("acknowledged_at_us", "time", ("acknowledged", "at_us")),
+    *_columns(withheld="text", labels="json", text="text"),
 ]
 DEAD_LETTER_COLUMNS = [
     *_columns(dead_id="text", source="text", reason="text", detail="text", received_at_us="time"),

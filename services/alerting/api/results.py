@@ -2,16 +2,22 @@
 
 from functools import partial
 from operator import attrgetter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from sqlalchemy import Engine
 
-from services.alerting.api.listings import Listing, ListParameters, Lists, QueryListParameters
-from services.alerting.api.pages import FLAGS, Instant, read_page
+from services.alerting.api.list_parameters import FLAGS, Instant, read_page
+from services.alerting.api.listings import (
+    LIST_RESPONSES,
+    Accept,
+    Listing,
+    ListParameters,
+    Lists,
+    QueryListParameters,
+)
 from services.alerting.api.result_columns import DEAD_LETTER_COLUMNS, EPISODE_COLUMNS, MATCH_COLUMNS
-from services.alerting.api.result_formats import MEDIA_TYPES
 from services.alerting.api.result_models import (
     DeadLetterPage,
     EpisodeBody,
@@ -24,16 +30,11 @@ from services.alerting.api.result_models import (
 from services.alerting.settings import AlertingSettings
 from services.alerting.store import dead_letter_rows, episode_rows, match_rows
 from services.alerting.store.dead_letter_rows import DeadLetterFilter
-from services.alerting.store.episode_rows import EpisodeFilter, newest_sequence
+from services.alerting.store.episode_rows import EpisodeFilter
+from services.alerting.store.live_rows import newest_sequence
 from services.alerting.store.match_rows import MatchFilter, with_member
 from services.common.pages import PageParameters, json_page
 from services.common.problem import Problem
-
-STREAMED = {media_type: {"schema": {"type": "string"}} for form, media_type in MEDIA_TYPES.items() if form != "json"}
-LIST_RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": STREAMED}, **problems(404, 406, 422, 503)}
-
-
-Accept = Annotated[str | None, Header(description="The format, where `format` names none.")]
 
 
 class MatchParameters(QueryListParameters):

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka import TopicPartition
@@ -13,15 +13,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from services.alerting.kafka.kafka_session import KafkaSession, Position, TopicMissingError, read_positions
 from services.alerting.kafka.projection import Progress, Seed, rebuild_queries
-from services.alerting.kafka.query_publisher import KafkaAwayError
 from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_rows import StoredRow
 from services.alerting.store.expiry import Expiry
+from services.alerting.store.live_rows import StoredRow
+from services.common.record_publisher import KafkaAwayError
 
 POLL_S = 0.25
 PROBE_EVERY_S = 1.0
+SWEEP_EVERY_S = 0.5
 BACKOFF_S = (0.2, 5.0)
 
 logger = logging.getLogger(__name__)
@@ -49,10 +50,14 @@ class Pace:
 
 @dataclass(frozen=True)
 class Listeners:
-    """Called on the follower's thread: with rows that were stored, and with how far the queries topic was read."""
+    """Called on the follower's thread: with rows that were stored, and with how far a topic of one partition was read.
+
+    `memory_read` is called once all that people said of alerts, and who has heard of them, stands in the database.
+    """
 
     stored_rows: Callable[[Sequence[StoredRow]], object]
-    queries_offset: Callable[[int], object]
+    reached: Callable[[str, int], object]
+    memory_read: Callable[[], object] = lambda: None
 
 
 class Follower(threading.Thread):
@@ -67,6 +72,7 @@ class Follower(threading.Thread):
         expiry: Expiry,
         listeners: Listeners,
         seed: Seed,
+        storage: Storage,
     ) -> None:
         super().__init__(name="kafka-follower", daemon=True)
         self._connect = connect
@@ -76,8 +82,9 @@ class Follower(threading.Thread):
         self._expiry = expiry
         self._listeners = listeners
         self._seed = seed
-        self._storage = Storage(engine, metrics)
+        self._storage = storage
         self._pace = Pace()
+        self._sweep_at_s = 0.0
         self._stopping = threading.Event()
 
     def stop(self, timeout_s: float = 10.0) -> None:
@@ -106,8 +113,10 @@ class Follower(threading.Thread):
             self._seed.publish()
             rebuild_queries(session, queries, self._engine, self._metrics, self._stopping)
         next_offset = session.position(queries)
-        session.read_from({**self._starts(session), queries: next_offset})
-        self._listeners.queries_offset(next_offset)
+        starts = {**self._starts(session), queries: next_offset}
+        session.read_from(starts | self._remember(session, starts))
+        self._listeners.reached(TOPICS.queries, next_offset)
+        self._listeners.memory_read()
         self._progress.caught_up()
         self._note_contact()
         probe_at_s = 0.0
@@ -120,6 +129,22 @@ class Follower(threading.Thread):
                 unshown.clear()
                 self._observe_lag(session)
                 probe_at_s = time.monotonic() + PROBE_EVERY_S
+
+    def _remember(
+        self, session: KafkaSession, starts: Mapping[TopicPartition, int | None]
+    ) -> dict[TopicPartition, int]:
+        """Store what people said of alerts, and who has heard of them, before what they are about is read (again).
+
+        So a database that was deleted tells nobody again of what they have heard.
+        """
+        memory = {partition: offset for partition, offset in starts.items() if partition.topic in TOPICS.of_memory()}
+        session.read_from(memory)
+        ends = session.ends(memory)
+        while any(session.position(each) < end for each, end in ends.items()) and not self._stopping.is_set():
+            records = session.poll(POLL_S)
+            self._storage.store(records, session.reached(records))
+        self._storage.read_again()
+        return {partition: session.position(partition) for partition in memory}
 
     def _starts(self, session: KafkaSession) -> dict[TopicPartition, int | None]:
         with self._engine.connect() as connection:
@@ -134,12 +159,20 @@ class Follower(threading.Thread):
             if rows:
                 self._listeners.stored_rows(rows)
             for position in reached:
-                if position.topic == TOPICS.queries:
-                    self._listeners.queries_offset(position.next_offset)
+                if position.topic in (TOPICS.queries, *TOPICS.of_memory()):
+                    self._listeners.reached(position.topic, position.next_offset)
+        self._sweep_if_due()
         self._expiry.run_if_due()
         if records:
             self._stopping.wait(self._pace.rest_s())
         return reached
+
+    def _sweep_if_due(self) -> None:
+        if time.monotonic() < self._sweep_at_s:
+            return
+        self._sweep_at_s = time.monotonic() + SWEEP_EVERY_S
+        if rows := self._storage.sweep():
+            self._listeners.stored_rows(rows)
 
     def _observe_lag(self, session: KafkaSession) -> None:
         lag = dict.fromkeys(TOPICS.names(), 0)
@@ -147,6 +180,7 @@ class Follower(threading.Thread):
             lag[partition.topic] += max(0, end - session.position(partition))
         for topic, records in lag.items():
             self._metrics.lag.labels(topic).set(records)
+        self._storage.conditions.note_end(sum(session.ends(session.watched).values()))
         self._note_contact()
 
     def _note_contact(self) -> None:

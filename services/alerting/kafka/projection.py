@@ -1,4 +1,4 @@
-"""The local projection of the queries topic, which is the truth: its rebuild, its first queries, and how far it is."""
+"""The local projection of topics that are the truth: the rebuild of queries, the first ones, and how far it is."""
 
 import asyncio
 import logging
@@ -11,11 +11,11 @@ from sqlalchemy import Engine
 
 from coincide.queries import AnyQuery
 from services.alerting.kafka.kafka_session import KafkaSession
-from services.alerting.kafka.query_publisher import QueryPublisher
-from services.alerting.kafka.records import QueryChange
+from services.alerting.kafka.records import TOPICS, QueryChange, encode_query_change
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
 from services.alerting.store.query_rows import greatest_version, replace_queries
+from services.common.record_publisher import RecordPublisher
 
 POLL_S = 0.25
 
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 class Seed:
     """The configured queries, to be published when the queries topic holds no record at all."""
 
-    def __init__(self, queries: Sequence[AnyQuery], publisher: QueryPublisher, engine: Engine) -> None:
+    def __init__(self, queries: Sequence[AnyQuery], publisher: RecordPublisher, engine: Engine) -> None:
         self._left = list(queries)
         self._publisher = publisher
         self._engine = engine
@@ -62,22 +62,23 @@ class Seed:
             with self._engine.connect() as connection:
                 version = greatest_version(connection, query.id) + 1
             now_us = time.time_ns() // 1000
-            self._publisher.publish(QueryChange(1, query.id, version, now_us, query=query.to_json()))
+            change = QueryChange(1, query.id, version, now_us, query=query.to_json())
+            self._publisher.publish(TOPICS.queries, change.id.encode(), encode_query_change(change))
             logger.info("published a configured query", extra={"query": query.id})
             del self._left[0]
         self.is_unfinished = False
 
 
 class Progress:
-    """Whether Kafka answers, and how far the queries topic was read into the database."""
+    """Whether Kafka answers, and how far topics of one partition were read into the database."""
 
     def __init__(self, silence_s: float) -> None:
         self._silence_s = silence_s
         self._heard_at_s: float | None = None
         self._fault = "not connected yet"
-        self._queries_offset = 0
+        self._offsets: dict[str, int] = {}
         self._caught_up = False
-        self._waiting: set[tuple[int, asyncio.Future[None]]] = set()
+        self._waiting: set[tuple[str, int, asyncio.Future[None]]] = set()
 
     def heard(self) -> None:
         """Note that Kafka answered."""
@@ -97,21 +98,24 @@ class Progress:
             return [f"Kafka cannot be used: {self._fault}"]
         return [] if self._caught_up else ["the queries are still being read from Kafka"]
 
-    def reached(self, queries_offset: int) -> None:
-        """Wake everybody who waits for an offset below `queries_offset`, the next to be read; on the event loop."""
-        self._queries_offset = queries_offset
-        for offset, future in self._waiting:
-            if offset < queries_offset and not future.done():
+    def reached(self, topic: str, next_offset: int) -> None:
+        """Wake everybody who waits for an offset below `next_offset`, the next to be read; on the event loop."""
+        self._offsets[topic] = next_offset
+        for of, offset, future in self._waiting:
+            if of == topic and offset < next_offset and not future.done():
                 future.set_result(None)
 
-    async def wait_until_held(self, offset: int, timeout_s: float) -> None:
-        """Return once the projection holds the record at `offset`; a `TimeoutError` after `timeout_s`."""
-        if offset < self._queries_offset:
+    async def wait_until_held(self, topic: str, offset: int, timeout_s: float) -> None:
+        """Return once the database holds the record at `offset`; a `TimeoutError` after `timeout_s`.
+
+        The topic has one partition.
+        """
+        if offset < self._offsets.get(topic, 0):
             return
-        waiter = (offset, asyncio.get_running_loop().create_future())
+        waiter = (topic, offset, asyncio.get_running_loop().create_future())
         self._waiting.add(waiter)
         try:
             async with asyncio.timeout(timeout_s):
-                await waiter[1]
+                await waiter[2]
         finally:
             self._waiting.discard(waiter)

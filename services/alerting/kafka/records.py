@@ -75,6 +75,16 @@ class QueryChange(msgspec.Struct):
             raise ValueError("either removed is true or query is given")
 
 
+def encode_query_change(change: QueryChange) -> bytes:
+    """Return `change` as the queries topic has it."""
+    fields = msgspec.structs.asdict(change)
+    if change.removed:
+        del fields["paused"], fields["query"]
+    else:
+        del fields["removed"]
+    return msgspec.json.encode(fields)
+
+
 class AppliedQuery(msgspec.Struct):
     """What a shard says of one query."""
 
@@ -85,13 +95,22 @@ class AppliedQuery(msgspec.Struct):
     suspended: dict[str, dict[str, object]] = {}  # by area, "" for everywhere
 
 
+class RatesByArea(msgspec.Struct):
+    """Detections a second that a shard sees: by area and stream, and by stream in all other areas together."""
+
+    areas: dict[str, dict[str, float]] = {}
+    elsewhere: dict[str, float] = {}
+
+
 class ShardStatus(msgspec.Struct):
     """A record of coincide.status."""
 
     v: Literal[1]
     shard: int
     queries: dict[str, AppliedQuery]
+    totals: dict[str, int] = {}
     busiest_hz: dict[str, float] = {}
+    rates_hz: RatesByArea = msgspec.field(default_factory=RatesByArea)
 
 
 match_decoder = msgspec.json.Decoder(MatchRecord)
@@ -185,10 +204,17 @@ class Topics:
     queries: str = "coincide.queries"
     status: str = "coincide.status"
     episodes: str = "coincide.episodes"
+    deliveries: str = "coincide.deliveries"
+    alert_controls: str = "coincide.alert-controls"
 
     def names(self) -> tuple[str, ...]:
         """Return every name."""
         return astuple(self)
 
+    def of_memory(self) -> tuple[str, ...]:
+        """Return those to be read before what they are about: what people said of alerts, and who has heard of them."""
+        return self.deliveries, self.alert_controls
+
 
 TOPICS = Topics()
+DETECTIONS = "coincide.detections"  # of which alerting only asks whether it grows

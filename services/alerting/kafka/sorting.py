@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from kafka.consumer.fetcher import ConsumerRecord
 
+from services.alerting.alerts.controls import check_control
 from services.alerting.kafka.records import (
     TOPICS,
     MalformedRecordError,
@@ -23,6 +24,7 @@ from services.alerting.kafka.records import (
 )
 from services.alerting.metrics import Metrics
 from services.alerting.store.dead_letter_rows import ReceivedDeadLetter
+from services.alerting.store.delivery_rows import DeliveryRecord, decode_delivery
 from services.alerting.store.episode_rows import ReceivedEpisode
 from services.alerting.store.match_rows import ReceivedMatch
 
@@ -31,13 +33,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Batch:
-    """What one poll brought, ready to be stored; `statuses` keeps the newest by key, None is a tombstone."""
+    """What one poll brought, ready to be stored; of `statuses` and `controls` the newest by key, None a tombstone."""
 
     matches: list[ReceivedMatch] = field(default_factory=list)
     episodes: list[ReceivedEpisode] = field(default_factory=list)
     dead_letters: list[ReceivedDeadLetter] = field(default_factory=list)
     changes: list[QueryChange] = field(default_factory=list)
     statuses: dict[str, str | None] = field(default_factory=dict)
+    controls: dict[str, str | None] = field(default_factory=dict)
+    deliveries: list[DeliveryRecord] = field(default_factory=list)
 
 
 def sort_records(records: Sequence[ConsumerRecord], metrics: Metrics) -> Batch:
@@ -93,6 +97,22 @@ def _add_status(batch: Batch, record: ConsumerRecord) -> None:
     batch.statuses[key] = None if record.value is None else one_line(record.value)
 
 
+def _add_control(batch: Batch, record: ConsumerRecord) -> None:
+    key = (record.key or b"").decode()
+    if record.value is not None:
+        check_control(key, record.value)
+    batch.controls.pop(key, None)
+    batch.controls[key] = None if record.value is None else one_line(record.value)
+
+
+def _add_delivery(batch: Batch, record: ConsumerRecord) -> None:
+    """Take what became of a delivery; what people said of alerts stands on the same topic."""
+    if not (record.key or b"").startswith(b"delivery/"):
+        _add_control(batch, record)
+    elif record.value is not None:
+        batch.deliveries.append(decode_delivery(record.value))
+
+
 def _value(record: ConsumerRecord) -> bytes:
     if record.value is None:
         raise MalformedRecordError("has no value")
@@ -110,4 +130,6 @@ READERS: dict[str, Callable[[Batch, ConsumerRecord], None]] = {
     TOPICS.dead_letters: _add_dead_letter,
     TOPICS.queries: _add_change,
     TOPICS.status: _add_status,
+    TOPICS.deliveries: _add_delivery,
+    TOPICS.alert_controls: _add_control,
 }

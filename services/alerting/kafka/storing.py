@@ -12,24 +12,34 @@ from kafka.consumer.fetcher import ConsumerRecord
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
 
+from services.alerting.alerts.alert import STATES
+from services.alerting.alerts.raising import Raising
+from services.alerting.alerts.system_conditions import SystemConditions, steps_to
 from services.alerting.kafka.kafka_session import Position, store_positions
 from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.sorting import Batch, sort_records
 from services.alerting.metrics import Metrics
+from services.alerting.receivers.receiver import Receivers
+from services.alerting.store.alert_rows import StoredAlert, count_by_state, distinct
 from services.alerting.store.dead_letter_rows import insert_dead_letters
-from services.alerting.store.episode_rows import NewRevision, StoredEpisode, StoredRow, insert_episodes
+from services.alerting.store.delivery_rows import give_up, settle, waiting_by_receiver
+from services.alerting.store.episode_rows import NewRevision, StoredEpisode, insert_episodes
+from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.match_rows import StoredMatch, insert_matches
 from services.alerting.store.query_rows import apply_changes, store_status
+
+TIDIED_EVERY_S = 5.0
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class NewRows:
-    """The rows that were new: matches, and revisions of episodes, each in order of sequence."""
+    """The rows that were new: matches, revisions of episodes, and changes of alerts, each in order of sequence."""
 
     matches: list[StoredMatch] = field(default_factory=list)
     revisions: list[NewRevision] = field(default_factory=list)
+    alerts: list[StoredAlert] = field(default_factory=list)
 
     def for_readers(self) -> list[StoredRow]:
         """Return what live readers hear of, in order of sequence: matches, and of each episode what counts now."""
@@ -37,15 +47,19 @@ class NewRows:
         for each in map(NewRevision.stored, self.revisions):
             current.pop(each.id, None)
             current[each.id] = each
-        return [*self.matches, *current.values()]
+        rows: list[StoredRow] = [*self.matches, *current.values(), *distinct(self.alerts)]
+        return sorted(rows, key=attrgetter("sequence"))
 
 
 @dataclass
 class Storage:
-    """The one writer of matches, episodes, dead letters, queries and status."""
+    """The one writer of matches, episodes, dead letters, queries, status and alerts."""
 
     engine: Engine
     metrics: Metrics
+    raising: Raising = field(default_factory=lambda: Raising(Receivers([])))
+    conditions: SystemConditions = field(default_factory=SystemConditions)
+    _tidy_at_s: float = 0.0
 
     def store(self, records: Sequence[ConsumerRecord], reached: Iterable[Position]) -> list[StoredRow]:
         """Store `records` and that they were `reached`; return what readers of the live stream hear of.
@@ -68,15 +82,54 @@ class Storage:
         return new.for_readers()
 
     def _insert(self, connection: Connection, batch: Batch) -> NewRows:
+        apply_changes(connection, batch.changes)
+        self.raising.rules.forget(change.id for change in batch.changes)
+        self.raising.note_controls(connection, batch.controls)
+        settle(connection, batch.deliveries)
         matches = insert_matches(connection, batch.matches)
         self._count(TOPICS.matches, len(matches), len(batch.matches))
         revisions = insert_episodes(connection, batch.episodes, time.time_ns() // 1000)
         self._count(TOPICS.episodes, len(revisions), len(batch.episodes))
         letters = insert_dead_letters(connection, batch.dead_letters)
         self._count(TOPICS.dead_letters, letters, len(batch.dead_letters))
-        apply_changes(connection, batch.changes)
         store_status(connection, batch.statuses)
-        return NewRows(matches, revisions)
+        alerts = self.raising.raise_for(connection, matches, revisions)
+        alerts += self.raising.acknowledge(connection, batch.controls)
+        return NewRows(matches, revisions, alerts)
+
+    def read_again(self) -> None:
+        """Forget what is remembered of the database's queries, silences and receivers: it may have become another."""
+        self.raising.forget()
+        with self.engine.connect() as connection:
+            self.raising.read_receivers(connection)
+
+    def sweep(self) -> list[StoredRow]:
+        """Store what time alone changes; return what readers of the live stream hear of."""
+        with self.engine.begin() as connection:
+            swept = self.raising.sweep(connection)
+            present = self.conditions.present(connection)
+            swept += self.raising.put(connection, steps_to(connection, present, self.raising.now_us()))
+            self._tidy(connection)
+        return NewRows(alerts=swept).for_readers()
+
+    def _tidy(self, connection: Connection) -> None:
+        """Give up what waits for receivers that are no more, and set the metrics that say how much is stored.
+
+        That is done seldom, for to count takes as long as there are many.
+        """
+        if time.monotonic() < self._tidy_at_s:
+            return
+        self._tidy_at_s = time.monotonic() + TIDIED_EVERY_S
+        by_state = count_by_state(connection)
+        for state in STATES:
+            self.metrics.alerts.labels(state).set(by_state.get(state, 0))
+        now_us, receivers = time.time_ns() // 1000, [each.id for each in self.raising.receivers.all()]
+        give_up(connection, receivers, now_us)
+        waiting = waiting_by_receiver(connection)
+        for receiver in receivers:
+            rows, since_us = waiting.get(receiver, (0, now_us))
+            self.metrics.outbox.labels(receiver).set(rows)
+            self.metrics.outbox_age.labels(receiver).set(max(0.0, (now_us - since_us) / 1e6))
 
     def _store_singly(self, records: Sequence[ConsumerRecord], reached: Iterable[Position]) -> NewRows:
         # The database refuses some value that looked right: find the record, so that it does not stop the others.
@@ -96,6 +149,7 @@ class Storage:
             else:
                 new.matches += one.matches
                 new.revisions += one.revisions
+                new.alerts += one.alerts
         with self.engine.begin() as connection:
             store_positions(connection, reached)
         return new
@@ -108,8 +162,12 @@ class Storage:
     def _observe(self, records: Sequence[ConsumerRecord], new: NewRows) -> None:
         now_s = time.time()
         for topic, of_topic in groupby(records, attrgetter("topic")):
-            delays_s = [now_s - record.timestamp / 1000 for record in of_topic if record.timestamp > 0]
-            self.metrics.record_delay.labels(topic).observe_all(delays_s)
+            written_at_s = [record.timestamp / 1000 for record in of_topic if record.timestamp > 0]
+            self.metrics.record_delay.labels(topic).observe_all([now_s - at_s for at_s in written_at_s])
+            if topic == TOPICS.dead_letters:
+                self.conditions.note_dead_letters(written_at_s)
+            elif topic == TOPICS.status and written_at_s:
+                self.conditions.note_status(max(written_at_s))
         self._observe_matches(new.matches, now_s)
         self._observe_episodes(new.revisions, now_s)
 

@@ -2,6 +2,9 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
 
 from sqlalchemy import Engine
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -11,7 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from services.alerting.live.hub import LiveFilter, LiveHub, Reader, TooManyReadersError
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_rows import StoredEpisode, StoredRow, newest_sequence, read_between
+from services.alerting.store.alert_rows import StoredAlert
+from services.alerting.store.episode_rows import StoredEpisode
+from services.alerting.store.live_rows import StoredRow, newest_sequence, read_between
 from services.alerting.store.match_rows import StoredMatch, match_body
 from services.common.problem import problem_response
 
@@ -30,10 +35,10 @@ def events_of(match: StoredMatch, is_shown: bool) -> str:
     return f"{''.join(taken_back[:-1])}id: {match.sequence}\n{taken_back[-1]}"
 
 
-def event_of(episode: StoredEpisode) -> str:
-    """Return the event of `episode`: its present state, or its retraction."""
-    kind = "episode_retracted" if episode.is_retracted else "episode"
-    return f"id: {episode.sequence}\nevent: {kind}\ndata: {episode.body}\n\n"
+def event_of(row: StoredEpisode | StoredAlert) -> str:
+    """Return the event of an episode or alert: its present state, or the episode's retraction."""
+    kind = "alert" if isinstance(row, StoredAlert) else "episode_retracted" if row.is_retracted else "episode"
+    return f"id: {row.sequence}\nevent: {kind}\ndata: {row.body}\n\n"
 
 
 CATCH_UP_AT_ONCE = 500
@@ -121,7 +126,11 @@ class LiveStream(EventSourceResponse):
             newest = max(handed_over, newest_sequence(connection))
             if after > newest:
                 after = 0  # an id of another database: rather send again than miss one
-            rows = read_between(connection, self._filter.row_filters(), after, newest, CATCH_UP_AT_ONCE)
+            of_queries = [
+                read_between(connection, filters, after, newest, CATCH_UP_AT_ONCE)
+                for filters in self._filter.row_filters()
+            ]
+        rows = list(islice(merge(*of_queries, key=attrgetter("sequence")), CATCH_UP_AT_ONCE))
         return rows, rows[-1].sequence if len(rows) == CATCH_UP_AT_ONCE else max(after, newest)
 
     def _encoded(self, rows: Sequence[StoredRow]) -> bytes:
@@ -129,6 +138,7 @@ class LiveStream(EventSourceResponse):
         shown = [isinstance(each, StoredMatch) and self._filter.shows(each) for each in wanted]
         self._metrics.live_sent.inc(sum(shown))
         self._metrics.live_episodes_sent.inc(sum(isinstance(each, StoredEpisode) for each in wanted))
+        self._metrics.live_alerts_sent.inc(sum(isinstance(each, StoredAlert) for each in wanted))
         texts = (
             events_of(each, is_shown) if isinstance(each, StoredMatch) else event_of(each)
             for each, is_shown in zip(wanted, shown, strict=True)

@@ -1,4 +1,4 @@
-"""The live hub: it hands newly stored matches and episodes to the readers whose filters they pass."""
+"""The live hub: it hands newly stored matches, episodes and alerts to the readers whose filters they pass."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,38 +6,46 @@ from dataclasses import dataclass
 from typing import Literal
 
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_rows import EpisodeFilter, StoredEpisode, StoredRow
+from services.alerting.store.alert_rows import AlertFilter, StoredAlert
+from services.alerting.store.episode_rows import EpisodeFilter
+from services.alerting.store.live_rows import RowFilters, StoredRow
 from services.alerting.store.match_rows import MatchFilter, StoredMatch
 
-Kind = Literal["matches", "episodes", "all"]
+Kind = Literal["matches", "episodes", "alerts", "all"]
 
 
 @dataclass(frozen=True)
 class LiveFilter:
-    """Which matches and episodes a reader wants; None asks for all."""
+    """Which matches, episodes and alerts a reader wants; None asks for all, and so does naming no query."""
 
-    query: str | None = None
+    queries: tuple[str, ...] = ()
     area: str | None = None
     with_superseded: bool = False
     kind: Kind = "matches"
 
     def wants(self, row: StoredRow) -> bool:
         """Whether `row` makes an event; a match that is not shown itself may still take back others."""
-        if self.query not in (None, row.query) or self.area not in (None, row.area):
+        if (self.queries and row.query not in self.queries) or self.area not in (None, row.area):
             return False
-        if isinstance(row, StoredEpisode):
-            return self.kind != "matches"
-        return self.kind != "episodes" and (self.shows(row) or bool(row.supersedes))
+        if isinstance(row, StoredMatch):
+            return self.kind in ("matches", "all") and (self.shows(row) or bool(row.supersedes))
+        return self.kind in ("alerts" if isinstance(row, StoredAlert) else "episodes", "all")
 
     def shows(self, match: StoredMatch) -> bool:
         """Whether `match` itself is sent, if it passes the filter."""
         return self.with_superseded or match.superseded_by is None
 
-    def row_filters(self) -> tuple[MatchFilter | None, EpisodeFilter | None]:
-        """Return the filters for the database; None leaves out matches, or episodes."""
-        matches = MatchFilter(query=self.query, area=self.area)
-        episodes = EpisodeFilter(query=self.query, area=self.area)
-        return matches if self.kind != "episodes" else None, episodes if self.kind != "matches" else None
+    def row_filters(self) -> list[RowFilters]:
+        """Return the filters for the database, of each query."""
+        return [self._filters_of(query) for query in self.queries or (None,)]
+
+    def _filters_of(self, query: str | None) -> RowFilters:
+        of_all = RowFilters(
+            MatchFilter(query=query, area=self.area),
+            EpisodeFilter(query=query, area=self.area),
+            AlertFilter(query=query, area=self.area),
+        )
+        return RowFilters(**{name: each for name, each in of_all._asdict().items() if self.kind in (name, "all")})
 
 
 class TooManyReadersError(Exception):

@@ -8,6 +8,7 @@ from typing import Any
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
 from services.alerting.store.query_rows import QueryVersion
+from services.common.preconditions import merge_patch
 from services.common.problem import Problem
 from services.common.settings import SettingsError, Streams, read_declarations
 
@@ -40,19 +41,6 @@ def _listed_query(path: Path, number: int, item: Any, streams: Streams) -> AnyQu
         return read_query(item, streams)
     except QueryError as error:
         raise SettingsError(f"{path}: queries[{number}].{error.field}: {error.message}") from error
-
-
-def merge_patch(target: Any, patch: Any) -> Any:
-    """Return `target` changed by `patch`: members are replaced or, by null, removed; anything else replaces whole."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            merged.pop(name, None)
-        else:
-            merged[name] = merge_patch(merged.get(name), value)
-    return merged
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from coincide.errors import QueryError
 from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.queries.expected_work import expected_work
-from coincide.queries.explaining import Explanation, SeenRates, explain, least_threshold, unreachable_because
+from coincide.queries.explaining import ExplainedQuery, Explanation, SeenRates, unreachable_because
 from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.common.problem import Problem
 from services.common.settings import Streams
@@ -63,20 +63,13 @@ def _expectation(query: AnyQuery, rates: Mapping[str, float], streams: Streams) 
     return sentence, expected.candidates_per_detection / most
 
 
-def explanation_of(
-    query: AnyQuery, sensors: RegisteredSensors, rates: Mapping[str, float], streams: Streams
-) -> Explanation | None:
-    """Return what the query can find with the sensors registered; None where that is not known, or it joins nothing."""
+def explained_of(
+    query: AnyQuery, sensors: RegisteredSensors, seen: SeenRates, streams: Streams
+) -> ExplainedQuery | None:
+    """Return what explains the query by the sensors registered; None if they are not known, or it joins nothing."""
     if not isinstance(query, Query) or not sensors.is_caught_up:
         return None
-    return explain(query, sensors.all(), SeenRates(rates, streams))
-
-
-def threshold_for(
-    query: Query, sensors: RegisteredSensors, rates: Mapping[str, float], streams: Streams, per_day: float
-) -> float | None:
-    """Return the least threshold at which chance gives so few matches a day in any area; None if none is known."""
-    return least_threshold(query, sensors.all(), per_day, SeenRates(rates, streams))
+    return ExplainedQuery(query, sensors.all(), seen, streams)
 
 
 def refuse_unreachable(query: AnyQuery, explanation: Explanation | None) -> None:

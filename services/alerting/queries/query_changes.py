@@ -1,64 +1,24 @@
 """Changing queries: checked, published to Kafka, and answered once the local projection holds the change."""
 
 import asyncio
-import re
 import time
 from dataclasses import dataclass, field, fields
-from typing import Self
+from typing import Any
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from services.alerting.kafka.projection import Progress
-from services.alerting.kafka.query_publisher import KafkaAwayError, QueryPublisher
-from services.alerting.kafka.records import QueryChange
+from services.alerting.kafka.records import TOPICS, QueryChange, encode_query_change
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import Edit, Target, changes_nothing
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import NOBODY, Caller
+from services.common.preconditions import Precondition
 from services.common.problem import Problem
-
-_TAG = re.compile(r'"(\d{1,19})"')
-
-
-def entity_tag(version: int) -> str:
-    """Return the ETag of a query's version."""
-    return f'"{version}"'
-
-
-@dataclass(frozen=True)
-class Precondition:
-    """What the caller believes of the query: `If-Match` versions (None: not given), `If-None-Match: *`."""
-
-    versions: frozenset[int] | None = None
-    any_version: bool = False
-    must_be_new: bool = False
-
-    @classmethod
-    def parse(cls, if_match: str | None, if_none_match: str | None) -> Self:
-        """Read the two headers. Raises `Problem`: 422 when one of them cannot be read."""
-        if if_none_match not in (None, "*"):
-            raise Problem(422, f"If-None-Match is {if_none_match!r}: only * is allowed")
-        if if_match is None or if_match.strip() == "*":
-            return cls(None, if_match is not None, if_none_match == "*")
-        tags = [_TAG.fullmatch(tag.strip()) for tag in if_match.split(",")]
-        if None in tags:
-            raise Problem(422, f'If-Match is {if_match[:100]!r}: an ETag as GET returned it, such as "3", or *')
-        return cls(frozenset(int(tag[1]) for tag in tags if tag), False, if_none_match == "*")
-
-    def check(self, current: QueryVersion | None) -> None:
-        """Raise the Problem, 412 or 428, that keeps the caller from overwriting what they have not seen."""
-        if current is None:
-            if self.versions is not None or self.any_version:
-                raise Problem(412, "the query does not exist, but If-Match was given")
-            return
-        tag = {"ETag": entity_tag(current.version)}
-        if self.must_be_new:
-            raise Problem(412, f"the query exists, with version {current.version}", tag)
-        if self.versions is None and not self.any_version:
-            raise Problem(428, "changing a query needs If-Match with its ETag (or *)", tag)
-        if self.versions is not None and current.version not in self.versions:
-            raise Problem(412, f"the query has version {current.version}, which If-Match does not name", tag)
+from services.common.record_publisher import KafkaAwayError, RecordPublisher
 
 
 @dataclass
@@ -70,17 +30,20 @@ class QueryChanges:
     """
 
     engine: Engine
-    publisher: QueryPublisher
+    publisher: RecordPublisher
     progress: Progress
     metrics: Metrics
+    audit: AuditTrail
     timeout_s: float
     queries_max: int
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
     # A send that was given up may still arrive: its version must not be given to another change.
     _tried: dict[str, int] = field(default_factory=dict)
 
-    async def make(self, id_: str, edit: Edit, precondition: Precondition) -> tuple[QueryVersion, bool]:
-        """Apply `edit` to the query `id_`; return the query after it and whether it was created.
+    async def make(
+        self, id_: str, edit: Edit, precondition: Precondition, who: Caller = NOBODY
+    ) -> tuple[QueryVersion, bool]:
+        """Apply `edit` to the query `id_` for `who`; return the query after it and whether it was created.
 
         An edit that changes nothing makes no new version, unless it lifts a suspension.
 
@@ -93,7 +56,7 @@ class QueryChanges:
                 raise _away("queries cannot be changed now: " + "; ".join(reasons))
             current, greatest, count, report = await run_in_threadpool(self._state, id_)
             target = await run_in_threadpool(edit, current)  # to judge a query may take a second
-            precondition.check(current)
+            precondition.check(None if current is None else current.version, "query")
             if current is None and count >= self.queries_max:
                 raise Problem(409, f"there are {count} queries, the most allowed (queries_max); remove one first")
             lifts = current is not None and target.lifts_suspension and report.is_suspended_in(current.version)
@@ -101,12 +64,15 @@ class QueryChanges:
                 return current, False
             version = max(greatest, self._tried.get(id_, 0)) + 1
             self._tried[id_] = version
-            return await self._publish(_record(id_, version, target)), current is None
+            made = await self._publish(_record(id_, version, target))
+            await run_in_threadpool(self.audit.note, who, *_audited(current, made))
+            return made, current is None
 
     async def _publish(self, record: QueryChange) -> QueryVersion:
         try:
-            offset = await run_in_threadpool(self.publisher.publish, record)
-            await self.progress.wait_until_held(offset, self.timeout_s)
+            value = encode_query_change(record)
+            offset = await run_in_threadpool(self.publisher.publish, TOPICS.queries, record.id.encode(), value)
+            await self.progress.wait_until_held(TOPICS.queries, offset, self.timeout_s)
         except (KafkaAwayError, TimeoutError) as error:
             self.metrics.query_changes.labels("unacknowledged").inc()
             raise _away(f"Kafka did not acknowledge version {record.version}; it may still take effect") from error
@@ -124,6 +90,16 @@ def _record(id_: str, version: int, target: Target) -> QueryChange:
     if target.query is None:
         return QueryChange(1, id_, version, now_us, removed=True)
     return QueryChange(1, id_, version, now_us, paused=target.paused, query=target.query.to_json())
+
+
+def _audited(before: QueryVersion | None, after: QueryVersion) -> tuple[str, str, Any, Any]:
+    """Return the action, its subject, and what the query was before and is after it."""
+    was, now = (
+        None if each is None or each.query is None else {"version": each.version, "paused": each.paused} | each.query
+        for each in (before, after)
+    )
+    verb = "removed" if now is None else "created" if was is None else "changed"
+    return f"query.{verb}", after.id, was, now
 
 
 def _away(detail: str) -> Problem:

@@ -1,4 +1,4 @@
-"""Episodes in the database: every new revision, and the one that counts; and the order that they share with matches.
+"""Episodes in the database: every new revision, and the one that counts.
 
 What counts of an episode is its greatest (revision, rank). Each record that is greater than what is known of its
 episode is kept under a place of its own in the order of insertion, which it shares with the matches; the episode
@@ -8,15 +8,12 @@ points at the one that counts. So it does not matter in what order the records c
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, func, insert, select
+from sqlalchemy import Column, Connection, Select, insert, select
 
 from services.alerting.kafka.records import RETRACTED, STATES, EpisodeRecord
-from services.alerting.store import match_rows
 from services.alerting.store.dialect import Rows, newest_first, reserve_sequences, upsert, where_equal, where_overlaps
-from services.alerting.store.match_rows import MatchFilter, StoredMatch
 from services.alerting.store.tables import episode_revisions, episodes, matches
 
 IDS_A_STATEMENT = 1000
@@ -54,10 +51,6 @@ class StoredEpisode:
     def is_retracted(self) -> bool:
         """Whether the episode was retracted."""
         return self.rank == RETRACTED
-
-
-#: What the live stream has, in the one order in which matches and episodes were stored.
-StoredRow = StoredMatch | StoredEpisode
 
 
 @dataclass(frozen=True)
@@ -183,28 +176,6 @@ def read_revisions(connection: Connection, id_: str, before: int | None, limit: 
     r = episode_revisions.c
     statement = select(r.sequence, r.stored_at_us, r.body).where(r.id == id_)
     return newest_first(connection, statement, r.sequence, before, limit)
-
-
-def newest_sequence(connection: Connection) -> int:
-    """Return the greatest sequence stored; 0 when there is none."""
-    newest = (select(func.max(column)) for column in (matches.c.sequence, episodes.c.changed_sequence))
-    return max(connection.execute(each).scalar() or 0 for each in newest)
-
-
-def read_between(
-    connection: Connection, filters: tuple[MatchFilter | None, EpisodeFilter | None], after: int, upto: int, limit: int
-) -> list[StoredRow]:
-    """Return up to `limit` rows with a sequence in (after, upto], oldest first; a filter None leaves out its kind.
-
-    The two are read one after the other, and something may be stored in between: hence `upto`.
-    """
-    match_filter, episode_filter = filters
-    rows: list[StoredRow] = []
-    if match_filter is not None:
-        rows += match_rows.read_after(connection, match_filter, after, limit)
-    if episode_filter is not None:
-        rows += read_after(connection, episode_filter, after, limit)
-    return sorted((each for each in rows if each.sequence <= upto), key=attrgetter("sequence"))[:limit]
 
 
 def _select(*columns: Column[Any]) -> Select[Any]:

@@ -3,20 +3,29 @@
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, Table, delete, func, select
+from sqlalchemy import Connection, Engine, Table, delete, func, select, tuple_
 
 from services.alerting.metrics import Metrics
-from services.alerting.store.tables import dead_letters, episode_revisions, episodes, matches, supersessions
+from services.alerting.store.tables import (
+    alert_transitions,
+    alerts,
+    dead_letters,
+    deliveries,
+    episode_revisions,
+    episodes,
+    matches,
+    supersessions,
+)
 
 EVER_US = 2**62
 
 
 def delete_old(connection: Connection, table: Table, before_us: int, limit: int) -> int:
     """Delete up to `limit` rows received before `before_us`, the oldest first; return how many."""
-    [key] = table.primary_key.columns
+    key = list(table.primary_key.columns)
     received_at_us = table.c.received_at_us
-    old = select(key).where(received_at_us < before_us).order_by(received_at_us)
-    return connection.execute(delete(table).where(key.in_(old.limit(limit)))).rowcount
+    old = select(*key).where(received_at_us < before_us).order_by(received_at_us)
+    return connection.execute(delete(table).where(tuple_(*key).in_(old.limit(limit)))).rowcount
 
 
 @dataclass(frozen=True)
@@ -44,14 +53,14 @@ NEWEST = 1000
 class Expiry:
     """Deletes one chunk a call while there is something to delete, then rests.
 
-    Age counts from when ingest received a match's last member, or an episode's newest detection, and from when a dead
-    letter entered its topic, so that filling the database again does not make old records young. Matches are counted
-    once a round.
+    Age counts from when ingest received a match's last member, or the newest detection of an episode or of what an
+    alert is about, and from when a dead letter entered its topic, so that filling the database again does not make
+    old records young. Matches are counted once a round.
     """
 
     engine: Engine
     metrics: Metrics
-    kept_s: tuple[float, float]  # matches and episodes; dead letters
+    kept_s: tuple[float, float]  # matches, episodes and alerts; dead letters
     room: Room
     chunk_rows: int
     every_s: float
@@ -90,6 +99,11 @@ class Expiry:
         # The revision that counts of an episode was received when the episode was, and goes after it.
         if deleted[episodes.name] < self.chunk_rows:
             deleted[episode_revisions.name] = delete_from(episode_revisions, kept_s)
+        # The outbox of an alert goes before its transitions, which say what is in it, and these before the alert.
+        for table in (deliveries, alert_transitions, alerts):
+            deleted[table.name] = delete_from(table, kept_s)
+            if deleted[table.name] == self.chunk_rows:
+                break
         deleted[dead_letters.name] = delete_from(dead_letters, dead_letters_kept_s)
         return deleted
 

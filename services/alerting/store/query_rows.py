@@ -1,5 +1,6 @@
 """The queries in the database: their state now, every version seen, and what the fusion job reports about them."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,9 +8,12 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, delete, func, select
 
+from coincide.queries.explaining import SeenRates
 from services.alerting.kafka.records import QueryChange, ShardStatus, shard_status_decoder
 from services.alerting.store.dialect import insert_ignoring_duplicates, upsert
-from services.alerting.store.tables import episodes, matches, queries, query_versions, shard_status
+from services.alerting.store.tables import alerts, episodes, matches, queries, query_versions, shard_status
+
+NOTHING_SEEN = SeenRates({})
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,8 @@ def greatest_version(connection: Connection, id_: str) -> int:
 
 
 def unknown_queries(connection: Connection, ids: Iterable[str]) -> list[str]:
-    """Return those of `ids` of which no version, match or episode is known."""
-    tables = (query_versions.c.id, matches.c.query, episodes.c.query)
+    """Return those of `ids` of which no version, match, episode or alert is known."""
+    tables = (query_versions.c.id, matches.c.query, episodes.c.query, alerts.c.query)
     return [
         id_
         for id_ in ids
@@ -116,8 +120,8 @@ def _version(row: Row[Any]) -> QueryVersion:
 class QueryReport:
     """What the shards say of one query, None where they do not: version that all applied, episode records, scheme.
 
-    `suspended` says where each shard has suspended it, in which version and why. `busiest_hz` is of all queries: the
-    greatest rate of each stream that a shard has seen in one area.
+    `suspended` says where each shard has suspended it, in which version and why. Rates are of all queries: `busiest_hz`
+    has the greatest rate of each stream that a shard has seen in one area, `seen` those of all areas now.
     """
 
     applied_version: int | None = None
@@ -125,6 +129,7 @@ class QueryReport:
     coalescing: dict[str, object] | None = None
     suspended: list[dict[str, object]] = field(default_factory=list)
     busiest_hz: dict[str, float] = field(default_factory=dict)
+    seen: SeenRates = NOTHING_SEEN
 
     @classmethod
     def of(cls, shards: Sequence[ShardStatus], id_: str) -> "QueryReport":
@@ -142,8 +147,9 @@ class QueryReport:
             for shard, status in by_shard.items()
             for area, why in status.suspended.items()
         ]
+        episodes = sum(counts) if counts else None
         return cls(
-            applied_version(shards, id_), sum(counts) if counts else None, coalescing, suspended, _busiest_hz(shards)
+            applied_version(shards, id_), episodes, coalescing, suspended, _busiest_hz(shards), _seen_rates(shards)
         )
 
     def is_suspended_in(self, version: int) -> bool:
@@ -156,6 +162,16 @@ def _busiest_hz(shards: Sequence[ShardStatus]) -> dict[str, float]:
     for stream, rate_hz in (each for shard in shards for each in shard.busiest_hz.items()):
         rates[stream] = max(rate_hz, rates.get(stream, 0.0))
     return rates
+
+
+def _seen_rates(shards: Sequence[ShardStatus]) -> SeenRates:
+    """Return the rates of all areas: each area is one shard's."""
+    by_area: dict[str, dict[str, float]] = {}
+    elsewhere_hz = Counter[str]()
+    for shard in shards:
+        by_area |= shard.rates_hz.areas
+        elsewhere_hz.update(shard.rates_hz.elsewhere)
+    return SeenRates(by_area, elsewhere_hz)
 
 
 def read_report(connection: Connection, id_: str) -> QueryReport:

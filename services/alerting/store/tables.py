@@ -104,6 +104,70 @@ dead_letters = Table(
     sqlite_autoincrement=True,
 )
 
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("sequence", BigInteger, nullable=False, unique=True),  # of its first transition: its place in a list
+    Column("changed_sequence", BigInteger, nullable=False, unique=True),  # of its last change
+    Column("kind", Text, nullable=False),  # episode, match or system
+    Column("query", Text, nullable=False),  # "" where it is of none
+    Column("area", Text, nullable=False),  # "" where it is of none
+    Column("severity", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("withheld", Text),  # why nobody was told that it fires; NULL where somebody was
+    Column("fired_at_us", BigInteger, nullable=False),
+    Column("resolve_at_us", BigInteger),  # when time will resolve it; NULL where it will not
+    Column("received_at_us", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("ix_alerts_state_sequence", "state", "sequence"),
+    Index("ix_alerts_kind_sequence", "kind", "sequence"),
+    Index("ix_alerts_severity_sequence", "severity", "sequence"),
+    Index("ix_alerts_query_sequence", "query", "sequence"),
+    Index("ix_alerts_area_sequence", "area", "sequence"),
+    Index("ix_alerts_query_fired_at_us", "query", "fired_at_us"),
+    Index("ix_alerts_resolve_at_us", "resolve_at_us"),
+    Index("ix_alerts_withheld", "withheld"),
+    Index("ix_alerts_received_at_us", "received_at_us"),
+)
+
+alert_transitions = Table(
+    "alert_transitions",
+    metadata,
+    Column("key", Text, primary_key=True),  # made of its content: the same after a rebuild
+    Column("sequence", BigInteger, nullable=False, unique=True),
+    Column("alert", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("received_at_us", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),  # the alert as it was then
+    Index("ix_alert_transitions_alert_sequence", "alert", "sequence"),
+    Index("ix_alert_transitions_received_at_us", "received_at_us"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("receiver", Text, primary_key=True),
+    Column("key", Text, primary_key=True),  # of the transition
+    Column("sequence", BigInteger, nullable=False),  # of the transition; 0 where that is not known (yet)
+    Column("state", Text, nullable=False),  # waiting, delivered or dead
+    Column("since_us", BigInteger, nullable=False),  # waits since then, or was delivered or given up then
+    Column("attempts", BigInteger, nullable=False),
+    Column("reason", Text),
+    Column("received_at_us", BigInteger, nullable=False),
+    Index("ix_deliveries_receiver_state_sequence", "receiver", "state", "sequence"),
+    Index("ix_deliveries_receiver_sequence", "receiver", "sequence"),
+    Index("ix_deliveries_received_at_us", "received_at_us"),
+)
+
+alert_controls = Table(
+    "alert_controls",
+    metadata,
+    Column("key", Text, primary_key=True),  # Kafka's key: "silence/...", "receiver/..." or "acknowledgement/..."
+    Column("body", Text, nullable=False),
+)
+
 
 def _query_table(name: str, *, is_history: bool) -> Table:
     return Table(

@@ -50,13 +50,22 @@ def test_settings_that_cannot_be_run_here_are_one_sentence(environ: dict[str, st
 def test_the_archive_runs_where_somebody_says_where() -> None:
     assert not Layout.of_checkout({}).archives
     demo = Layout.of_checkout({}, {"COINCIDE_ARCHIVE_PATH": "there"})
-    there = {"COINCIDE_ARCHIVE_PATH": "there", "COINCIDE_HISTORY_ARCHIVE_PATH": '"there"'}
+    front = {"COINCIDE_ALERTING_HISTORY_URL": "http://127.0.0.1:8050"}
+    there = {"COINCIDE_ARCHIVE_PATH": "there", "COINCIDE_HISTORY_ARCHIVE_PATH": '"there"', **front}
     assert (demo.archives, demo.overrides) == (True, there)
     own = Layout.of_checkout({"COINCIDE_ARCHIVE_PATH": "mine"}, {"COINCIDE_ARCHIVE_PATH": "there"})
-    assert (own.archives, own.overrides) == (True, {"COINCIDE_HISTORY_ARCHIVE_PATH": '"mine"'})
+    assert (own.archives, own.overrides) == (True, {"COINCIDE_HISTORY_ARCHIVE_PATH": '"mine"', **front})
     elsewhere = {"COINCIDE_ARCHIVE_PATH": "mine", "COINCIDE_ARCHIVE_KAFKA_BOOTSTRAP": "127.0.0.1:1"}
     with pytest.raises(LocalError, match="kafka_bootstrap must be the same"):
         Layout.of_checkout(elsewhere)
+
+
+def test_a_key_is_needed_where_other_machines_reach_a_component() -> None:
+    assert not Layout.of_checkout({}).needs_key
+    assert Layout.of_checkout({"COINCIDE_ALERTING_HOST": "0.0.0.0"}).needs_key
+    assert Layout.of_checkout({"COINCIDE_INGEST_REQUIRE_KEYS": "true"}).needs_key
+    with pytest.raises(LocalError, match="leave out tls_certificate"):
+        Layout.of_checkout({"COINCIDE_INGEST_TLS_CERTIFICATE": "a.pem", "COINCIDE_INGEST_TLS_KEY": "b.pem"})
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

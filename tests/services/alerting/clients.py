@@ -9,27 +9,30 @@ from typing import Any, NamedTuple
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from prometheus_client import CollectorRegistry
 from starlette.types import Message
 
 from coincide import Stream
+from services.alerting.alerts.acts import Acts
 from services.alerting.app import create_app
 from services.alerting.kafka.projection import Progress
-from services.alerting.kafka.query_publisher import KafkaAwayError, QueryPublisher, encode
-from services.alerting.kafka.records import QueryChange
 from services.alerting.live.event_stream import LiveStream
 from services.alerting.live.hub import LiveFilter, LiveHub
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.queries.registered_sensors import RegisteredSensors
 from services.alerting.settings import AlertingSettings
-from services.alerting.store.episode_rows import StoredRow
-from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, Database, Record, match_record
+from services.alerting.store.live_rows import StoredRow
+from services.common.access.component_access import ComponentAccess
+from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from tests.services.alerting.records import RECEIVED_AT_MS, Database, Record, match_record
+from tests.services.kept_records import KeptRecords
 
 STREAMS = {name: Stream(name) for name in ("seismic", "acoustic")}
 SETTINGS = AlertingSettings(page_items=3, page_items_max=50, queries_max=3)
 
 
-class ListPublisher(QueryPublisher):
-    """Kafka's queries topic as a list: `is_away` acknowledges nothing, without `is_read` the follower lags behind."""
+class ListPublisher(RecordPublisher):
+    """Kafka as a list of what was published: `is_away` acknowledges nothing, without `is_read` nobody reads it."""
 
     loop: asyncio.AbstractEventLoop
 
@@ -41,14 +44,14 @@ class ListPublisher(QueryPublisher):
         self.is_away = False
         self.is_read = True
 
-    def publish(self, change: QueryChange) -> int:
+    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
         if self.is_away:
             raise KafkaAwayError("not acknowledged")
         offset = len(self.topic)
-        self.topic.append(Record(TOPICS.queries, 0, offset, RECEIVED_AT_MS, change.id.encode(), encode(change)))
+        self.topic.append(Record(topic, 0, offset, RECEIVED_AT_MS, key, value))
         if self.is_read:
             self._database.store(self.topic[-1:])
-            self.loop.call_soon_threadsafe(self._progress.reached, offset + 1)
+            self.loop.call_soon_threadsafe(self._progress.reached, topic, offset + 1)
         return offset
 
 
@@ -61,6 +64,8 @@ class Api:
     progress: Progress
     database: Database
     sensors: RegisteredSensors
+    access: ComponentAccess
+    records: KeptRecords
 
     def store(self, *records: Record) -> list[StoredRow]:
         """Store `records` as the follower does."""
@@ -80,14 +85,17 @@ class Api:
 
 
 @contextmanager
-def running_api(database: Database) -> Iterator[Api]:
+def running_api(database: Database, settings: AlertingSettings = SETTINGS) -> Iterator[Api]:
     """Run the API; Kafka answers and the queries have caught up."""
     progress = Progress(silence_s=60.0)
     progress.heard()
     progress.caught_up()
     kafka = ListPublisher(database, progress)
     engine, metrics = database.engine, database.metrics
-    changes = QueryChanges(engine, kafka, progress, metrics, timeout_s=0.2, queries_max=SETTINGS.queries_max)
+    records = KeptRecords()
+    access = ComponentAccess("alerting", SETTINGS, CollectorRegistry(), publisher=records)
+    records.follow_with(access.ring)
+    changes = QueryChanges(engine, kafka, progress, metrics, access.audit, 0.2, SETTINGS.queries_max)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -96,9 +104,12 @@ def running_api(database: Database) -> Iterator[Api]:
 
     hub = LiveHub(metrics, SETTINGS.live_readers_max, SETTINGS.live_queue_matches)
     sensors = RegisteredSensors()
-    app = create_app(SETTINGS, STREAMS, engine, metrics, progress, changes, hub, sensors, lifespan=lifespan)
+    acts = Acts(kafka, progress, access.audit, 0.2)
+    receivers = database.receivers
+    parts = settings, STREAMS, engine, metrics, progress, changes, hub, sensors
+    app = create_app(*parts, receivers=receivers, acts=acts, access=access, lifespan=lifespan)
     with TestClient(app) as client:
-        yield Api(client, kafka, progress, database, sensors)
+        yield Api(client, kafka, progress, database, sensors, access, records)
 
 
 DEADLINE_S = 20.0

@@ -9,12 +9,17 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection, Engine, func, select
 
+from services.alerting.alerts.raising import Raising
+from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.kafka.kafka_session import Position
 from services.alerting.kafka.records import Topics
 from services.alerting.kafka.storing import Storage
 from services.alerting.metrics import Metrics
-from services.alerting.store.episode_rows import StoredRow, read_episode, read_revisions
+from services.alerting.receivers.receiver import Receivers
+from services.alerting.store import alert_rows, delivery_rows
+from services.alerting.store.episode_rows import read_episode, read_revisions
 from services.alerting.store.expiry import Room
+from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.tables import metadata
 
 P = ParamSpec("P")
@@ -95,6 +100,21 @@ def change_record(id_: str, version: int, **fields: Any) -> Record:
     return record(TOPICS.queries, change, key=id_.encode())
 
 
+def ruled(id_: str = "intruder", version: int = 3, *, coalesces: bool = True, **rule: Any) -> Record:
+    """The record of a query that has an alert rule."""
+    document = {**query(id_), "alert": rule, **({"coalesce": {"gap_s": 1}} if coalesces else {})}
+    return change_record(id_, version, query=document)
+
+
+def control_record(key: str, value: object, topic: str = TOPICS.alert_controls) -> Record:
+    return record(topic, value, key=key.encode())
+
+
+def silence(id_: str = "s-1", *, until_us: int = 2**60, **matchers: str) -> Record:
+    said = {"v": 1, "id": id_, "matchers": matchers, "from_us": 0, "until_us": until_us}
+    return control_record(f"silence/{id_}", {**said, "by": "ann", "why": "maintenance", "created_at_us": 0})
+
+
 def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record:
     queries = {id_: {"version": version, "paused": False, "matches": 0, **others} for id_, version in versions.items()}
     return shard_record(shard, queries=queries)
@@ -113,7 +133,11 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.metrics = Metrics(CollectorRegistry())
-        self.storage = Storage(engine, self.metrics)
+        self.receivers = Receivers([])
+        self.now_us = RECEIVED_AT_MS * 1000
+        self.raising = Raising(self.receivers, now_us=lambda: self.now_us)
+        self.conditions = SystemConditions(clock_s=lambda: self.now_us / 1e6)
+        self.storage = Storage(engine, self.metrics, self.raising, self.conditions)
 
     def store(self, records: Sequence[Record], reached: Sequence[Position] = ()) -> list[StoredRow]:
         return self.storage.store(records, reached)
@@ -131,6 +155,25 @@ class Database:
         """Revision and state of every one kept, oldest first."""
         bodies = [json.loads(row.body) for row in self.read(read_revisions, id_, None, 1000)]
         return [(body["revision"], state_of(body)) for body in reversed(bodies)]
+
+    def sweep(self, after_s: float = 0.0) -> list[StoredRow]:
+        """What time alone changes, so much later."""
+        self.now_us += round(after_s * 1e6)
+        return self.storage.sweep()
+
+    def alerts(self, **filters: Any) -> list[dict[str, Any]]:
+        """Every alert that passes, as it is now, newest first."""
+        rows = self.read(alert_rows.read_newest_first, alert_rows.AlertFilter(**filters), None, 10_000)
+        return [json.loads(row.body) for row in rows]
+
+    def history(self, alert: str) -> list[str]:
+        """What happened to an alert, oldest first."""
+        return [row.kind for row in reversed(self.read(alert_rows.read_transitions, alert, None, 1000))]
+
+    def outbox(self, receiver: str = "ops") -> list[tuple[str, str]]:
+        """What waits for a receiver: what happened, and the title, in the order in which it is told."""
+        waiting = self.read(delivery_rows.read_waiting, receiver, [], 10_000)
+        return [(each.change, each.alert.title) for each in waiting]
 
     def rows(self, table: str) -> int:
         with self.engine.connect() as connection:

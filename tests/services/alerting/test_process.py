@@ -35,7 +35,7 @@ def test_without_kafka_it_stays_up_says_so_and_stops_at_once(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("yaml", "named"),
     [
-        ("host: 0.0.0.0", "0.0.0.0"),
+        ("{tls_certificate: /no/such/file.pem, tls_key: /no/such/key.pem}", "/no/such/key.pem"),
         ("colour: red", "colour"),
         ("database_url: mysql://localhost/x", "database_url"),
         ("database_url: nonsense", "nonsense"),

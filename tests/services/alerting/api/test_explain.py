@@ -1,10 +1,16 @@
 """What the API says of thresholds, by the sensors registered: on PUT, on PATCH and when asked."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import pytest
 
 from coincide import Histogram, Window, attainable, chance_rate
-from coincide.offsets import SensorRate
 from coincide.queries.explaining import KnownSensor
+from coincide.thresholds import SensorRate
+from services.alerting.api import queries
+from services.alerting.queries.judgement import explained_of
 from tests.services.alerting.clients import Api
 from tests.services.alerting.records import query, shard_record
 
@@ -63,21 +69,63 @@ def test_a_query_of_streams_without_sensors_is_accepted(api: Api) -> None:
     assert api.client.put(PATH, json=query(threshold=1.0)).json()["explanation"]["is_reachable"] is None
 
 
-def test_explain_says_it_in_figures_and_sentences_with_chance_at_the_rates_of_the_busiest_area(api: Api) -> None:
-    vague(api)
+def test_explain_says_it_in_figures_and_sentences_with_chance_in_all_areas(api: Api) -> None:
+    register(api)
     api.client.put(PATH, json=query(threshold=0.1))
     without = api.client.get(f"{PATH}/explain").json()
     assert (without["version"], without["explanation"]["chance"], without["least_threshold"]) == (1, None, None)
-    api.store(shard_record(0, busiest_hz={"seismic": 0.02, "acoustic": 0.05}))
+    bay, hill, moor = ({"seismic": hz, "acoustic": 2 * hz} for hz in (0.02, 0.01, 3.0))
+    api.store(shard_record(0, rates_hz={"areas": {"bay": bay, "moor": moor}, "elsewhere": hill}))
     answer = api.client.get(f"{PATH}/explain", params={"chance_per_day": 200}).json()
-    rates = [[SensorRate("geo", GEOPHONE, 0.02)], [SensorRate("buoy", BUOY, 0.05)]]
-    chance = answer["explanation"]["chance"]
-    assert chance["per_hour"] == pytest.approx(3600 * chance_rate(rates[0], rates[1], Window(2.0), 0.1))
-    assert chance["area"] == "bay"
+
+    def a_day(threshold: float) -> float:
+        """Chance matches in the bay and on the hill, the only place elsewhere; on the moor no sensor is registered."""
+        of_areas = (
+            chance_rate(
+                [SensorRate("geo", GEOPHONE, hz)], [SensorRate("buoy", template, 2 * hz)], Window(2.0), threshold
+            )
+            for hz, template in ((0.02, BUOY), (0.01, GEOPHONE))
+        )
+        return 86_400 * sum(of_areas)
+
+    assert 24 * answer["explanation"]["chance"]["per_hour"] == pytest.approx(a_day(0.1))
     assert any("Chance alone gives about" in sentence for sentence in answer["sentences"])
     least = answer["least_threshold"]
-    assert 86_400 * chance_rate(rates[0], rates[1], Window(2.0), least) <= 200
-    assert 86_400 * chance_rate(rates[0], rates[1], Window(2.0), least - 0.001) > 200
+    assert a_day(least) <= 200 < a_day(least - 0.001)
+
+
+def test_rates_of_several_shards_are_put_together(api: Api) -> None:
+    register(api)
+    api.client.put(PATH, json=query(threshold=0.1))
+    bay, hill = {"seismic": 0.02, "acoustic": 0.04}, {"seismic": 0.1, "acoustic": 0.2}
+    api.store(shard_record(0, rates_hz={"areas": {"bay": bay, "hill": hill}, "elsewhere": {}}))
+    together = api.client.get(f"{PATH}/explain").json()["explanation"]["chance"]
+    api.store(
+        shard_record(0, rates_hz={"areas": {"bay": bay}, "elsewhere": {}}),
+        shard_record(1, rates_hz={"areas": {"hill": hill}, "elsewhere": {}}),
+    )
+    assert api.client.get(f"{PATH}/explain").json()["explanation"]["chance"] == together
+
+
+def test_many_slow_explanations_keep_no_other_request_waiting(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(api)
+    api.client.put(PATH, json=query(threshold=0.1))
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(*given: Any) -> Any:
+        begun.set()
+        assert may_end.wait(60)
+        return explained_of(*given)
+
+    monkeypatch.setattr(queries, "explained_of", slow)
+    with ThreadPoolExecutor(64) as readers:  # more than the server has threads
+        explanations = [readers.submit(api.client.get, f"{PATH}/explain") for _ in range(60)]
+        assert begun.wait(60)
+        try:
+            assert readers.submit(api.client.get, PATH).result(60).status_code == 200
+        finally:
+            may_end.set()
+        assert {each.result().status_code for each in explanations} == {200}
 
 
 def test_what_cannot_be_explained_says_why(api: Api) -> None:

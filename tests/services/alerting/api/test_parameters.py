@@ -2,14 +2,15 @@ import base64
 
 import pytest
 
-from services.alerting.api.pages import instant_us
+from services.alerting.api.list_parameters import instant_us
 from services.alerting.api.queries import parse_json
-from services.alerting.queries.edits import merge_patch
-from services.alerting.queries.query_changes import Precondition
 from services.alerting.store.match_rows import MatchFilter
 from services.alerting.store.query_rows import QueryVersion
 from services.common.pages import decode_cursor
+from services.common.preconditions import Precondition, merge_patch
 from services.common.problem import Problem
+from tests.services.alerting.clients import Api
+from tests.services.alerting.records import query
 
 FIRST_AT_KAMIOKANDE_US = 541_064_135_000_000
 
@@ -108,8 +109,27 @@ def test_preconditions(
     if_match: str | None, if_none_match: str | None, current: QueryVersion | None, status: int | None
 ) -> None:
     try:
-        Precondition.parse(if_match, if_none_match).check(current)
+        Precondition.parse(if_match, if_none_match).check(None if current is None else current.version, "query")
     except Problem as problem:
         assert problem.status == status  # noqa: PT017 - the cases that pass are in the same table
     else:
         assert status is None
+
+
+def test_the_live_stream_refuses_queries_that_never_were_and_too_many(api: Api) -> None:
+    api.client.put("/v1/queries/intruder", json=query())
+    for asked in ("query=nobody", "query=intruder,nobody", "query=intruder&query=nobody"):
+        refused = api.client.get(f"/v1/live?{asked}")
+        assert refused.status_code == 404
+        assert refused.headers["content-type"].startswith("application/problem+json")
+        assert "there is no query 'nobody'" in refused.json()["detail"]
+    many = ",".join(f"q{nth}" for nth in range(21))
+    assert api.client.get(f"/v1/live?query={many}").status_code == 422
+
+
+def test_the_live_stream_calls_no_query_unknown_before_it_has_read_them_all(api: Api) -> None:
+    """A browser comes back after a 503, and never after a 404."""
+    api.progress._heard_at_s = None  # as at the start
+    refused = api.client.get("/v1/live?query=nobody")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+    assert "'nobody' is not known yet" in refused.json()["detail"]

@@ -13,11 +13,10 @@ from coincide.queries import Query
 from services.alerting.kafka.follower import Follower, Listeners, Pace
 from services.alerting.kafka.kafka_session import KafkaSession, Position
 from services.alerting.kafka.projection import Progress, Seed
-from services.alerting.kafka.query_publisher import QueryPublisher, encode
-from services.alerting.kafka.records import QueryChange
 from services.alerting.store import query_rows
-from services.alerting.store.episode_rows import StoredRow
 from services.alerting.store.expiry import Expiry
+from services.alerting.store.live_rows import StoredRow
+from services.common.record_publisher import RecordPublisher
 from tests.integration.service_process import until
 from tests.services.alerting.records import ROOM, TOPICS, Database, Record, change_record, match_record, query
 
@@ -45,6 +44,7 @@ class ListSession(KafkaSession):
         self._next: dict[TopicPartition, int] = {}
         self.partitions = [TopicPartition(name, 0) for name in log.topics]
         self.topic_ids = dict.fromkeys(log.topics, log.topic_id)
+        self.watched = []
 
     def __enter__(self) -> Self:
         return self
@@ -75,14 +75,14 @@ class ListSession(KafkaSession):
         pass
 
 
-class LogPublisher(QueryPublisher):
+class LogPublisher(RecordPublisher):
     def __init__(self, log: Log) -> None:
         super().__init__("nowhere:1", 1.0)
         self._log = log
 
-    def publish(self, change: QueryChange) -> int:
-        self._log.append(Record(TOPICS.queries, 0, 0, 1, change.id.encode(), encode(change)))
-        return len(self._log.topics[TOPICS.queries]) - 1
+    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
+        self._log.append(Record(topic, 0, 0, 1, key, value))
+        return len(self._log.topics[topic]) - 1
 
 
 class Run(NamedTuple):
@@ -110,7 +110,9 @@ def follow(log: Log, database: Database) -> Follow:
         expiry = Expiry(engine, metrics, (1e9, 1e9), ROOM, 100, 60.0)
         seed = Seed(seeded, LogPublisher(log), engine)
         listeners = Listeners(run.rows.extend, run.progress.reached)
-        thread = Follower(lambda: ListSession(log), engine, metrics, run.progress, expiry, listeners, seed)
+        thread = Follower(
+            lambda: ListSession(log), engine, metrics, run.progress, expiry, listeners, seed, database.storage
+        )
         thread.start()
         try:
             yield run

@@ -42,7 +42,7 @@ async def test_a_last_id_of_another_database_brings_everything(live: Live) -> No
 async def test_filters_hold_before_and_after_the_hand_over(live: Live) -> None:
     live.store("m-1", query="p")
     live.store("m-2", query="q")
-    client = live.client(after=0, filter_=LiveFilter(query="p"))
+    client = live.client(after=0, filter_=LiveFilter(queries=("p",)))
     await client.until(lambda c: len(c.ids) == 1)
     live.store("m-3", query="q")
     live.store("m-4", query="p")
@@ -51,6 +51,17 @@ async def test_filters_hold_before_and_after_the_hand_over(live: Live) -> None:
     nobody = await is_open(live.client(filter_=LiveFilter(area="elsewhere")))
     live.store("m-5")
     assert nobody.ids == []
+
+
+async def test_a_reader_of_several_queries_gets_each_once_and_in_order(live: Live) -> None:
+    kept = [live.store(f"m-{nth}", query="pqr"[nth % 3])[-1].sequence for nth in range(1_200)]
+    client = live.client(after=kept[29], filter_=LiveFilter(queries=("r", "p")))
+    expected = [f"m-{nth}" for nth in range(30, 1_200) if nth % 3 != 1]
+    await client.until(lambda c: len(c.ids) == len(expected))
+    live.store("m-of-q", query="q")
+    live.store("m-of-r", query="r")
+    await client.until(lambda c: len(c.ids) > len(expected))
+    assert client.ids == [*expected, "m-of-r"]
 
 
 async def test_no_gap_and_nothing_twice_whenever_a_reader_comes(live: Live) -> None:

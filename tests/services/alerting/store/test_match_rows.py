@@ -2,8 +2,8 @@ import json
 import random
 from typing import Any
 
-from services.alerting.store.episode_rows import newest_sequence
 from services.alerting.store.expiry import delete_old
+from services.alerting.store.live_rows import newest_sequence
 from services.alerting.store.match_rows import MatchFilter, read_after, read_newest_first
 from services.alerting.store.tables import matches
 from tests.services.alerting.records import (

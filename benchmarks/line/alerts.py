@@ -1,0 +1,218 @@
+"""From a match on Kafka to a webhook that has it, beside the live stream; and how long pages of many alerts take.
+
+Alerting runs as a process on a real Kafka. Matches are written at a steady rate, each an alert for three receivers: two
+webhooks on this machine, and one where nobody listens. The same matches are read from the live stream. Wall time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import httpx
+import yaml
+
+from benchmarks.harness.declaration import Benchmark, Options, Table
+from deploy.local.broker import Broker
+from deploy.local.machine import ROOT, free_ports, wait_until
+from services.alerting.alerts.alert import Alert, Step, alert_id
+from services.alerting.store.alert_rows import ChangedAlert, store_alerts
+from services.alerting.store.dialect import migrate, open_engine
+from services.common.kafka import create_admin, create_producer
+from services.common.topics import create_topics, load_topics
+
+PER_MINUTE = 1_000
+EDGE = {"between": ["s", "a"], "window_s": 2.0, "threshold": 0.5}
+QUERY = {"from": {"s": "seismic", "a": "acoustic"}, "within": [EDGE], "alert": {"max_per_hour": 1_000_000}}
+LISTED = 100_000
+WITHIN_S = 60.0
+Times = dict[str, float]
+
+
+class Hook(ThreadingHTTPServer):
+    """Notes when it had which match."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.came_s: Times = {}
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Hook
+
+    def do_POST(self) -> None:
+        event = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if event["type"].endswith("firing"):
+            self.server.came_s[event["data"]["source"]] = time.time()
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its base class names it
+        pass
+
+
+@contextmanager
+def running_broker(folder: Path) -> Iterator[str]:
+    broker = Broker(folder, *free_ports(2))
+    broker.start()
+    try:
+        admin = create_admin(broker.bootstrap)
+        create_topics(admin, load_topics(ROOT / "config/topics.yaml"))
+        admin.close()
+        yield broker.bootstrap
+    finally:
+        broker.stop()
+
+
+@contextmanager
+def running_alerting(folder: Path, bootstrap: str, receivers: dict[str, Any]) -> Iterator[httpx.Client]:
+    (folder / "receivers.yaml").write_text(yaml.safe_dump({"receivers": receivers}), encoding="utf-8")
+    [port] = free_ports(1)
+    settings = {
+        "port": port,
+        "kafka_bootstrap": bootstrap,
+        "receivers_path": str(folder / "receivers.yaml"),
+        "database_url": f"sqlite:///{folder / 'alerting.sqlite3'}",
+        "log_level": "WARNING",
+    }
+    environ = {**os.environ, **{f"COINCIDE_ALERTING_{name.upper()}": json.dumps(v) for name, v in settings.items()}}
+    with subprocess.Popen([sys.executable, "-m", "services.alerting"], cwd=ROOT, env=environ) as process:
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as client:
+                assert wait_until(lambda: _is_ready(client), WITHIN_S)
+                yield client
+        finally:
+            process.terminate()
+
+
+def _is_ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def read_live(client: httpx.Client, came_s: Times) -> None:
+    """Note when the live stream had which match, until the stream ends."""
+    with httpx.stream("GET", f"{client.base_url}/v1/live", timeout=None, trust_env=False) as response:
+        try:
+            for line in response.iter_lines():
+                if line.startswith("data:"):
+                    came_s[json.loads(line[5:])["id"]] = time.time()
+        except httpx.TransportError:
+            return
+
+
+def write_matches(bootstrap: str, query_version: int, seconds: float) -> Times:
+    """Write matches at the rate; return when each was handed to Kafka."""
+    producer, sent_s = create_producer(bootstrap), Times()
+    begun_s = time.time()
+    for number in range(round(PER_MINUTE / 60 * seconds)):
+        time.sleep(max(0.0, begun_s + number * 60 / PER_MINUTE - time.time()))
+        now_us = time.time_ns() // 1000
+        span = {"detected_at_us": now_us, "earliest_us": now_us, "latest_us": now_us}
+        of_each = {"stream": "seismic", "template": "t-0", "attributes": {}, **span}
+        members = [{"role": role, "sensor": f"{role}-1", "id": f"h-{role}-{number}", **of_each} for role in "sa"]
+        record = {"v": 1, "id": f"m-{number}", "query": "rings", "query_version": query_version, "area": "bay"}
+        record |= {"probability": 0.9, "earliest_us": now_us, "latest_us": now_us, "received_at_us": now_us}
+        sent_s[f"m-{number}"] = time.time()
+        producer.send("coincide.matches", key=b"bay", value=json.dumps({**record, "members": members}).encode())
+    producer.flush(timeout=10)
+    producer.close()
+    return sent_s
+
+
+def delays(options: Options) -> list[list[Any]]:
+    """Return percentiles of the seconds to the live stream, to each webhook, and of what that is above the stream."""
+    seconds = 6.0 if options.quick else 60.0
+    with tempfile.TemporaryDirectory(prefix="coincide-alerts-") as name:
+        folder, hooks = Path(name), [Hook(), Hook()]
+        [dead] = free_ports(1)
+        ports = {"dead": dead, **{f"hook-{n}": hook.server_address[1] for n, hook in enumerate(hooks)}}
+        receivers = {id_: {"webhook": {"url": f"http://127.0.0.1:{port}/"}} for id_, port in ports.items()}
+        live_s = Times()
+        with running_broker(folder / "kafka") as bootstrap, running_alerting(folder, bootstrap, receivers) as client:
+            version = client.put("/v1/queries/rings", json=QUERY).raise_for_status().json()["version"]
+            threading.Thread(target=read_live, args=(client, live_s), daemon=True).start()
+            time.sleep(1.0)
+            sent_s = write_matches(bootstrap, version, seconds)
+            every = [live_s, *(hook.came_s for hook in hooks)]
+            assert wait_until(lambda: all(len(each) == len(sent_s) for each in every), WITHIN_S)
+        columns = [[came_s[id_] - at_s for id_, at_s in sent_s.items()] for came_s in every]
+        columns.append([hooks[0].came_s[id_] - live_s[id_] for id_ in sent_s])
+        cuts = [quantiles(column, n=100) for column in columns]
+        return [[f"{p} %", *(f"{cut[p - 1]:.3f}" for cut in cuts)] for p in (50, 95, 99)]
+
+
+def fill(database: str) -> None:
+    """Store alerts of 50 queries."""
+    engine = open_engine(database)
+    migrate(engine)
+    now_us = time.time_ns() // 1000
+    for first in range(0, LISTED, 5_000):
+        changed = []
+        for number in range(first, first + 5_000):
+            query, at_us = f"q-{number % 50}", now_us - (LISTED - number) * 1_000_000
+            said = {"query": query, "area": f"area-{number % 64}", "severity": "warning", "title": f"{query} rings"}
+            at = {"fired_at_us": at_us, "received_at_us": at_us, "start_us": at_us, "end_us": at_us}
+            id_ = alert_id(query, str(number))
+            alert = Alert(id=id_, kind="match", source=f"m-{number}", revision=0, probability=0.9, **said, **at)  # type: ignore[arg-type]
+            changed.append(ChangedAlert(alert, [Step("firing", at_us, alert)]))
+        with engine.begin() as connection:
+            store_alerts(connection, changed)
+    engine.dispose()
+
+
+def pages(options: Options) -> Iterator[list[Any]]:
+    """Yield how long a page takes that a person asks for, the median of several, and the last page but one."""
+    with tempfile.TemporaryDirectory(prefix="coincide-alerts-") as name:
+        folder = Path(name)
+        fill(f"sqlite:///{folder / 'alerting.sqlite3'}")
+        with running_broker(folder / "kafka") as bootstrap, running_alerting(folder, bootstrap, {}) as client:
+            asked: dict[str, dict[str, Any]] = {
+                "newest 100": {"limit": 100},
+                "newest 1,000": {"limit": 1000},
+                "100 of one query": {"limit": 100, "query": "q-7"},
+                "100 that fire in one area": {"limit": 100, "state": "firing", "area": "area-7"},
+                "none: nothing is resolved": {"limit": 100, "state": "resolved"},
+            }
+            for words, parameters in asked.items():
+                yield [words, *_timed(client, parameters, options.rounds_of(20))]
+
+
+def _timed(client: httpx.Client, parameters: dict[str, Any], rounds: int) -> list[str]:
+    taken_s = []
+    for _ in range(rounds):
+        begun_s = time.perf_counter()
+        client.get("/v1/alerts", params=parameters).raise_for_status()
+        taken_s.append(time.perf_counter() - begun_s)
+    taken_s.sort()
+    return [f"{1000 * taken_s[len(taken_s) // 2]:.1f}", f"{1000 * taken_s[-1]:.1f}"]
+
+
+def tables(options: Options) -> Iterator[Table]:
+    """Yield the delays, then the pages."""
+    title = f"{PER_MINUTE:,} alerts a minute to three receivers, one of them dead: seconds from Kafka's producer"
+    headings = ("percentile", "live stream", "webhook 1", "webhook 2", "webhook 1 above the live stream")
+    yield Table(headings, delays(options), title)
+    yield Table(("page", "median ms", "slowest ms"), pages(options), f"Pages of {LISTED:,} alerts")
+
+
+BENCHMARKS = [
+    Benchmark("alerts", "from a match to a webhook that has it, beside the live stream", [tables], is_service=True)
+]

@@ -1,0 +1,120 @@
+"""What people say of alerts: silences and acknowledgements. They live on Kafka, as queries do.
+
+Each is the newest record of its key on a compacted topic: silences (and receivers) on coincide.alert-controls,
+acknowledgements beside what became of deliveries on coincide.deliveries, which forgets both when the episodes they are
+about are forgotten.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import msgspec
+from sqlalchemy import Connection, delete, select
+
+from coincide.queries.role_filter import fits_any
+from services.alerting.alerts.alert import Acknowledgement, Alert
+from services.alerting.store.dialect import upsert
+from services.alerting.store.tables import alert_controls
+
+SILENCE, RECEIVER, ACKNOWLEDGEMENT = "silence/", "receiver/", "acknowledgement/"
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+Id = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Microseconds = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+
+class Silence(msgspec.Struct, frozen=True):
+    """Alerts whose labels fit all matchers ring nobody in [from_us, until_us)."""
+
+    v: Literal[1]
+    id: Id
+    matchers: Annotated[dict[str, str], msgspec.Meta(min_length=1, max_length=16)]
+    from_us: Microseconds
+    until_us: Microseconds
+    by: Text
+    why: Text
+    created_at_us: Microseconds
+
+    def covers(self, alert: Alert, at_us: int) -> bool:
+        """Whether the alert is silent at this time; a label that it does not have is empty."""
+        if not self.from_us <= at_us < self.until_us:
+            return False
+        labels = alert.every_label
+        return all(fits_any(labels.get(name, ""), [glob]) for name, glob in self.matchers.items())
+
+
+class AcknowledgementRecord(msgspec.Struct, frozen=True):
+    """Somebody has taken over an alert."""
+
+    v: Literal[1]
+    alert: Id
+    by: Text
+    why: str
+    at_us: Microseconds
+
+    def said(self) -> Acknowledgement:
+        """Return what the alert keeps of it."""
+        return Acknowledgement(self.by, self.why, self.at_us)
+
+
+class _ReceiverRecord(msgspec.Struct):
+    """What every record of a receiver has; `receivers.receiver` reads the rest."""
+
+    v: Literal[1]
+    receiver: dict[str, object]
+
+
+_DECODERS: dict[str, msgspec.json.Decoder[object]] = {
+    SILENCE: msgspec.json.Decoder(Silence),
+    ACKNOWLEDGEMENT: msgspec.json.Decoder(AcknowledgementRecord),
+    RECEIVER: msgspec.json.Decoder(_ReceiverRecord),
+}
+decode_silence = msgspec.json.Decoder(Silence).decode
+decode_acknowledgement = msgspec.json.Decoder(AcknowledgementRecord).decode
+
+
+def check_control(key: str, value: bytes) -> None:
+    """Raise a `ValueError` for what is no control."""
+    decoder = next((each for prefix, each in _DECODERS.items() if key.startswith(prefix)), None)
+    if decoder is None:
+        raise ValueError(f"the key {key[:80]!r} begins with none of {', '.join(_DECODERS)}")
+    decoder.decode(value)
+
+
+def store_controls(connection: Connection, newest: dict[str, str | None]) -> None:
+    """Keep the newest control of each key; None, Kafka's tombstone, forgets it."""
+    kept = [{"key": key, "body": body} for key, body in newest.items() if body is not None]
+    gone = [key for key, body in newest.items() if body is None]
+    if kept:
+        connection.execute(upsert(connection, alert_controls), kept)
+    if gone:
+        connection.execute(delete(alert_controls).where(alert_controls.c.key.in_(gone)))
+
+
+def read_controls(connection: Connection, prefix: str) -> dict[str, str]:
+    """Return the JSON of every control whose key begins with `prefix`, by what follows it, in that order."""
+    c = alert_controls.c
+    rows = connection.execute(select(c.key, c.body).where(c.key.startswith(prefix)).order_by(c.key))
+    return {row.key.removeprefix(prefix): row.body for row in rows}
+
+
+def read_silences(connection: Connection) -> list[Silence]:
+    """Return every silence, past ones too."""
+    return [decode_silence(body) for body in read_controls(connection, SILENCE).values()]
+
+
+def acknowledgements_in(newest: dict[str, str | None]) -> dict[str, Acknowledgement]:
+    """Return those of some controls that are acknowledgements, by alert."""
+    bodies = [body for key, body in newest.items() if key.startswith(ACKNOWLEDGEMENT) and body is not None]
+    return {each.alert: each.said() for each in map(decode_acknowledgement, bodies)}
+
+
+def read_acknowledgements(connection: Connection, alerts: Iterable[str]) -> dict[str, Acknowledgement]:
+    """Return the acknowledgement of each of these alerts that has one."""
+    c = alert_controls.c
+    keys = [ACKNOWLEDGEMENT + id_ for id_ in alerts]
+    found: dict[str, Acknowledgement] = {}
+    for first in range(0, len(keys), 1000):
+        bodies = connection.execute(select(c.body).where(c.key.in_(keys[first : first + 1000]))).scalars()
+        found.update({each.alert: each.said() for each in map(decode_acknowledgement, bodies)})
+    return found

@@ -1,0 +1,174 @@
+"""What alerting itself finds to be wrong with the system, from what passes through it; each makes a system alert.
+
+A condition says since when it holds in words of the records, so that its alert has the same key after a restart.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from services.alerting.alerts import lifecycle
+from services.alerting.alerts.alert import Alert, Step, alert_id
+from services.alerting.kafka.records import ShardStatus
+from services.alerting.store import alert_rows
+from services.alerting.store.query_rows import QueryReport, read_queries, read_status
+
+PAGE = "docs/how-to/answer-an-alert.md"
+MINUTE_S = 60.0
+SHOWN_AT_MOST = 1000
+
+Name = Literal["query_suspended", "line_stalled", "dead_letter_flood", "no_detections"]
+OF_HERE: frozenset[str] = frozenset({"query_suspended", "line_stalled", "dead_letter_flood", "no_detections"})
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that is wrong now, in one sentence, since when and of which query and area."""
+
+    name: Name
+    title: str
+    text: str
+    since_us: int
+    severity: str = "critical"
+    query: str = ""
+    area: str = ""
+
+    @property
+    def alert(self) -> str:
+        """The id of its alert."""
+        return alert_id("system", self.name, self.query, self.area)
+
+    def fired(self) -> Alert:
+        """Return its alert as it fires."""
+        return Alert(
+            id=self.alert,
+            kind="system",
+            source=self.name,
+            query=self.query,
+            area=self.area,
+            severity=self.severity,
+            title=self.title,
+            text=self.text,
+            docs=f"{PAGE}#{self.name.replace('_', '-')}",
+            fired_at_us=self.since_us,
+            revision=self.since_us,
+            received_at_us=self.since_us,
+        )
+
+
+@dataclass(frozen=True)
+class ConditionLimits:
+    """From when on something is wrong; None: never. A system in which nothing happens keeps all of them."""
+
+    line_stalled_s: float | None = 60.0
+    dead_letters_per_minute: int | None = 600
+    no_detections_s: float | None = 86_400.0
+
+
+@dataclass
+class SystemConditions:
+    """Watches what alerting reads, on the thread that reads it."""
+
+    limits: ConditionLimits = field(default_factory=ConditionLimits)
+    clock_s: Callable[[], float] = time.time
+    _waits_since_s: float | None = None
+    _end: int | None = None  # of coincide.detections
+    _detections: int | None = None
+    _detected_at_s: float = 0.0
+    _dead_letters: deque[float] = field(default_factory=deque)
+
+    def note_end(self, end: int) -> None:
+        """Take in how many records coincide.detections has had."""
+        if self._end is not None and end > self._end and self._waits_since_s is None:
+            self._waits_since_s = self.clock_s()
+        self._end = end
+
+    def note_status(self, written_at_s: float) -> None:
+        """Take in that fusion has finished a batch."""
+        if self._waits_since_s is not None and written_at_s >= self._waits_since_s:
+            self._waits_since_s = None
+
+    def note_dead_letters(self, written_at_s: Iterable[float]) -> None:
+        """Take in when dead letters were written; those of long ago are history."""
+        most = self.limits.dead_letters_per_minute
+        if most is None:
+            return
+        self._dead_letters.extend(written_at_s)
+        while self._dead_letters and (
+            len(self._dead_letters) > most + 1 or self._dead_letters[0] < self.clock_s() - MINUTE_S
+        ):
+            self._dead_letters.popleft()
+
+    def present(self, connection: Connection) -> list[Condition]:
+        """Return everything that is wrong now."""
+        shards = read_status(connection)
+        self._note_detections(sum(shard.totals.get("detections", 0) for shard in shards))
+        return [
+            *self._suspended(connection, shards),
+            *self._line_stalled(),
+            *self._dead_letter_flood(),
+            *self._no_detections(),
+        ]
+
+    def _note_detections(self, detections: int) -> None:
+        if detections != self._detections:
+            self._detections, self._detected_at_s = detections, self.clock_s()
+
+    def _suspended(self, connection: Connection, shards: Sequence[ShardStatus]) -> Iterator[Condition]:
+        if not any(status.suspended for shard in shards for status in shard.queries.values()):
+            return
+        for query in read_queries(connection):
+            for each in QueryReport.of(shards, query.id).suspended[:SHOWN_AT_MOST]:
+                if each["version"] != query.version:
+                    continue
+                area = "" if each["everywhere"] else str(each.get("area") or "")
+                where = f"in {area}" if area else "everywhere"
+                yield Condition(
+                    "query_suspended",
+                    f"The query {query.id} is suspended {where}",
+                    f"It broke {each.get('limit')}: {each.get('allowed')} allowed, {each.get('reached')} reached. "
+                    "It gives no more matches there until somebody changes or resumes it.",
+                    int(str(each.get("received_at_us") or 0)),
+                    query=query.id,
+                    area=area,
+                )
+
+    def _line_stalled(self) -> Iterator[Condition]:
+        since_s, limit_s = self._waits_since_s, self.limits.line_stalled_s
+        if since_s is not None and limit_s is not None and self.clock_s() - since_s > limit_s:
+            text = "Detections arrive, but the fusion job has finished no batch since then: no match is found."
+            yield Condition("line_stalled", "The fusion job has stalled", text, round(since_s * 1e6))
+
+    def _dead_letter_flood(self) -> Iterator[Condition]:
+        self.note_dead_letters([])
+        most = self.limits.dead_letters_per_minute
+        if most is not None and len(self._dead_letters) > most:
+            text = f"More than {most} detections were refused, or came too late, within a minute."
+            since_us = round(self._dead_letters[0] * 1e6)
+            yield Condition("dead_letter_flood", "Many detections are dead letters", text, since_us, "warning")
+
+    def _no_detections(self) -> Iterator[Condition]:
+        limit_s = self.limits.no_detections_s
+        if limit_s is not None and self._detections and self.clock_s() - self._detected_at_s > limit_s:
+            text = f"No sensor has reported anything for {limit_s:.0f} s."
+            since_us = round(self._detected_at_s * 1e6)
+            yield Condition("no_detections", "There are no detections at all", text, since_us, "warning")
+
+
+def steps_to(connection: Connection, present: Iterable[Condition], now_us: int) -> list[Step]:
+    """Return the steps by which system alerts become what is wrong now."""
+    conditions = {each.alert: each for each in present}
+    known = alert_rows.known_alerts(connection, conditions)
+    active = [
+        each for each in alert_rows.read_active(connection, SHOWN_AT_MOST, kind="system") if each.source in OF_HERE
+    ]
+    steps = [lifecycle.resolution(each, now_us, "it is over") for each in active if each.id not in conditions]
+    for id_, condition in conditions.items():
+        before = known.get(id_)
+        if before is None or not before.is_active:
+            steps.append(Step("firing" if before is None else "reopened", condition.since_us, condition.fired()))
+    return steps

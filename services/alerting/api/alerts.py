@@ -1,0 +1,155 @@
+"""/v1/alerts: what fires and what has fired, how each came to be as it is, and who takes it over."""
+
+from operator import attrgetter
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+
+from services.alerting.alerts.acts import Acts
+from services.alerting.alerts.alert import decode_alert
+from services.alerting.api.list_parameters import Instant, read_page
+from services.alerting.api.listings import LIST_RESPONSES, Accept, Listing, Lists, QueryListParameters
+from services.alerting.api.result_columns import ALERT_COLUMNS
+from services.alerting.api.result_models import Page, problems
+from services.alerting.settings import AlertingSettings
+from services.alerting.store import alert_rows
+from services.alerting.store.alert_rows import AlertFilter
+from services.alerting.store.live_rows import newest_sequence
+from services.alerting.store.match_rows import with_member
+from services.common.access.who import Who
+from services.common.pages import PageParameters, json_page
+from services.common.problem import Problem
+
+AlertId = Annotated[str, Path(max_length=200, description="The alert's id.")]
+
+
+class AcknowledgedBody(BaseModel):
+    """Who has taken over an alert."""
+
+    by: str
+    why: str
+    at_us: int
+
+
+class AlertBody(BaseModel):
+    """What somebody is told of; docs/contracts/alert.schema.json says what each member means."""
+
+    model_config = ConfigDict(extra="allow")
+
+    v: int
+    id: str
+    kind: Literal["episode", "match", "system"]
+    source: str = Field(description="Id of the episode or match, or the name of what is wrong in the system.")
+    query: str
+    area: str
+    severity: str
+    title: str
+    state: Literal["firing", "acknowledged", "resolved"]
+    fired_at_us: int
+    resolved_at_us: int | None
+    acknowledged: AcknowledgedBody | None
+    withheld: str | None = Field(description="Why nobody was told that it fires: silence or max_per_hour.")
+
+
+class AlertPage(Page[AlertBody]):
+    """Alerts, those that fired last first."""
+
+    last_event_id: str = Field(
+        description="Give it to /v1/live?kind=alerts as Last-Event-ID to get what changes after this page was read."
+    )
+
+
+class TransitionBody(AlertBody):
+    """An alert as it was after a transition."""
+
+    change: Literal["firing", "escalated", "acknowledged", "resolved", "reopened"]
+    changed_at_us: int
+
+
+class TransitionPage(Page[TransitionBody]):
+    """Transitions of one alert, newest first."""
+
+
+class AlertParameters(QueryListParameters):
+    """Filters and page of GET /v1/alerts."""
+
+    state: Literal["firing", "acknowledged", "resolved"] | None = Field(None, description="Only alerts in this state.")
+    severity: str | None = Field(None, max_length=200, description="Only alerts so severe.")
+    area: str | None = Field(None, max_length=200, description="Only alerts of this area.")
+    kind: Literal["episode", "match", "system"] | None = Field(None, description="Only alerts of this kind.")
+    from_: Instant | None = Field(None, alias="from", description="Only alerts that fired at or after this time.")
+    to: Instant | None = Field(None, description="Only alerts that fired at or before this time.")
+
+
+class AcknowledgementBody(BaseModel):
+    """Who takes over an alert, and why they say so."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    by: str = Field(min_length=1, max_length=200, description="Who.")
+    why: str = Field("", max_length=1000, description="What they know or do about it.")
+
+
+ALERTS = Listing("alerts", alert_rows.read_newest_first, attrgetter("body"), ALERT_COLUMNS)
+
+
+def alerts_router(engine: Engine, settings: AlertingSettings, lists: Lists, acts: Acts) -> APIRouter:
+    """Return the routes that read and acknowledge alerts."""
+    router = APIRouter(prefix="/v1/alerts", tags=["alerts"])
+
+    @router.get("", response_model=AlertPage, responses=LIST_RESPONSES, summary="Alerts, those that fired last first")
+    def list_alerts(wanted: Annotated[AlertParameters, Query()], accept: Accept = None) -> Response:
+        """Return the alerts that pass every filter. An alert keeps its place when it changes."""
+        filters = AlertFilter(None, wanted.area, wanted.kind, wanted.severity, wanted.state, wanted.from_, wanted.to)
+        return lists.answer(ALERTS, wanted, filters, accept, newest_sequence)
+
+    @router.get("/{id}", response_model=AlertBody, responses=problems(404, 422), summary="One alert")
+    def get_alert(id: AlertId) -> Response:  # noqa: A002 - the path's name for it
+        """Return the alert as it is now."""
+        return Response(_body(engine, id), media_type="application/json")
+
+    @router.get(
+        "/{id}/history",
+        response_model=TransitionPage,
+        responses=problems(404, 422),
+        summary="How an alert came to be as it is, newest first",
+    )
+    def list_transitions(id: AlertId, parameters: Annotated[PageParameters, Query()]) -> Response:  # noqa: A002
+        """Return every transition that is kept, and the alert after each."""
+        _body(engine, id)
+        with engine.connect() as connection:
+            rows, more = read_page(
+                parameters,
+                settings,
+                id,
+                lambda before, limit: alert_rows.read_transitions(connection, id, before, limit),
+            )
+        bodies = [with_member(with_member(row.body, "change", row.kind), "changed_at_us", row.at_us) for row in rows]
+        return json_page(bodies, next_cursor=more)
+
+    @router.post(
+        "/{id}/acknowledge",
+        response_model=AlertBody,
+        responses=problems(404, 409, 422, 503),
+        summary="Take over an alert",
+    )
+    async def acknowledge(id: AlertId, said: AcknowledgementBody, who: Who) -> Response:  # noqa: A002
+        """Answer once Kafka has it. Nobody is told again of an alert that was acknowledged unless it gets worse."""
+        alert = decode_alert(await run_in_threadpool(_body, engine, id))
+        if not alert.is_active:
+            raise Problem(409, f"the alert {id[:100]!r} has been resolved: there is nothing to take over")
+        await acts.acknowledge(who, id, said.by, said.why)
+        return Response(await run_in_threadpool(_body, engine, id), media_type="application/json")
+
+    return router
+
+
+def _body(engine: Engine, id_: str) -> str:
+    with engine.connect() as connection:
+        body = alert_rows.read_alert(connection, id_)
+    if body is None:
+        raise Problem(404, f"there is no alert {id_[:100]!r}")
+    return body

@@ -1,0 +1,253 @@
+"""/v1/receivers: who is told of alerts, whether they were, and what to do where they were not."""
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+
+from services.alerting.alerts.acts import Acts
+from services.alerting.alerts.alert import Alert
+from services.alerting.api.list_parameters import read_page
+from services.alerting.api.queries import Body
+from services.alerting.api.result_columns import encode_json
+from services.alerting.api.result_models import Page, problems
+from services.alerting.receivers.connections import DeliveryError
+from services.alerting.receivers.receiver import Receiver, Receivers, receiver_from_json
+from services.alerting.receivers.sending import sender_of
+from services.alerting.settings import AlertingSettings
+from services.alerting.store import delivery_rows
+from services.alerting.store.delivery_rows import Waiting
+from services.common.access.who import Who
+from services.common.content_ids import content_id
+from services.common.pages import PageParameters, json_page
+from services.common.problem import Problem
+
+ReceiverId = Annotated[str, Path(max_length=200, description="The receiver's id.")]
+
+
+class ReceiverBody(BaseModel):
+    """One receiver. What may hold a secret is hidden."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    webhook: dict[str, Any] | None = Field(None, description="url, secret and timeout_s of a webhook.")
+    alertmanager: dict[str, Any] | None = Field(None, description="url, repost_s and timeout_s of an Alertmanager.")
+    people: dict[str, Any] | None = Field(None, description="urls of Apprise.")
+    system: bool = Field(description="Whether it also hears what is wrong with Coincide itself.")
+    declared: bool = Field(description="Whether it stands in the file, and cannot be changed over REST.")
+    waiting: int = Field(description="Deliveries that wait.")
+    waiting_since_us: int | None = Field(description="Since when the oldest of them does.")
+
+
+class ReceiverList(BaseModel):
+    """Every receiver, by id."""
+
+    items: list[ReceiverBody]
+
+
+class DeliveryBody(BaseModel):
+    """One transition of an alert, and whether the receiver has heard of it."""
+
+    key: str = Field(description="What the receiver sees as webhook-id, and as the id of the CloudEvent.")
+    alert: str
+    change: str
+    changed_at_us: int
+    state: Literal["waiting", "delivered", "dead"]
+    since_us: int = Field(description="Waits since then, or was delivered or given up then.")
+    attempts: int
+    reason: str | None
+
+
+class DeliveryPage(Page[DeliveryBody]):
+    """Deliveries to one receiver, those of the last transitions first."""
+
+
+class DeliveryParameters(PageParameters):
+    """Filters and page of a receiver's deliveries."""
+
+    state: Literal["waiting", "delivered", "dead"] | None = Field(None, description="Only deliveries in this state.")
+
+
+class TestBody(BaseModel):
+    """The receiver has taken a test message."""
+
+    delivered: Literal[True] = True
+
+
+def receivers_router(engine: Engine, settings: AlertingSettings, receivers: Receivers, acts: Acts) -> APIRouter:
+    """Return the routes of receivers."""
+    router = APIRouter(prefix="/v1/receivers", tags=["alerts"])
+    _add_reading(router, engine, settings, receivers)
+    _add_changing(router, engine, settings, receivers, acts)
+    return router
+
+
+def _add_reading(router: APIRouter, engine: Engine, settings: AlertingSettings, receivers: Receivers) -> None:
+    @router.get("", summary="Every receiver")
+    def list_receivers() -> ReceiverList:
+        return ReceiverList(items=_shown(engine, receivers.all()))
+
+    @router.get("/{id}", responses=problems(404, 422), summary="One receiver")
+    def get_receiver(id: ReceiverId) -> ReceiverBody:  # noqa: A002 - the path's name for it
+        [shown] = _shown(engine, [_one(receivers, id)])
+        return shown
+
+    @router.get(
+        "/{id}/deliveries",
+        response_model=DeliveryPage,
+        responses=problems(422),
+        summary="What a receiver was told, and what not",
+    )
+    def list_deliveries(id: ReceiverId, wanted: Annotated[DeliveryParameters, Query()]) -> Response:  # noqa: A002
+        """Return deliveries, those of the last transitions first; also of a receiver that is no more."""
+        with engine.connect() as connection:
+            read = partial(delivery_rows.read_newest_first, connection, id, wanted.state)
+            rows, more = read_page(wanted, settings, (id, wanted.state), read)
+        names = ("key", "alert", "change", "changed_at_us", "state", "since_us", "attempts", "reason")
+        bodies = [encode_json(dict(zip(names, row[1:], strict=True))).decode() for row in rows]
+        return json_page(bodies, next_cursor=more)
+
+
+def _add_changing(
+    router: APIRouter, engine: Engine, settings: AlertingSettings, receivers: Receivers, acts: Acts
+) -> None:
+    @router.put(
+        "/{id}",
+        responses={201: {"model": ReceiverBody, "description": "Created"}, **problems(409, 413, 415, 422, 503)},
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": RECEIVER_SCHEMA}}}},
+        summary="Set a receiver",
+    )
+    async def put_receiver(id: ReceiverId, document: Body, who: Who, response: Response) -> ReceiverBody:  # noqa: A002
+        """Answer once Kafka has it. One that stands in the file cannot be replaced."""
+        receiver = receiver_from_json(id, document)
+        known = receivers.get(id)
+        _refuse_unless_changeable(receiver, known, settings, len(receivers.all()))
+        written = {name: value for name, value in document.items() if name != "id"}
+        await acts.put_receiver(who, known, receiver, written)
+        response.status_code = 201 if known is None else 200
+        [shown] = await run_in_threadpool(_shown, engine, [receiver])
+        return shown
+
+    @router.delete("/{id}", status_code=204, responses=problems(404, 409, 422, 503), summary="Remove a receiver")
+    async def delete_receiver(id: ReceiverId, who: Who) -> None:  # noqa: A002
+        """Tell it nothing more. What waited for it is given up."""
+        receiver = _one(receivers, id)
+        if receiver.is_declared:
+            raise _declared(id)
+        await acts.remove_receiver(who, receiver)
+
+    @router.post("/{id}/test", responses=problems(404, 422, 502), summary="Send a test message")
+    def test_receiver(id: ReceiverId) -> TestBody:  # noqa: A002
+        """Send a message that says it is a test, now and once; a 502 says why the receiver did not take it."""
+        receiver = _one(receivers, id)
+        sender = sender_of(receiver, may_be_private=settings.receivers_may_be_private)
+        try:
+            sender.send(_test_message(receiver, acts.now_us()))
+        except DeliveryError as error:
+            raise Problem(502, f"{id} was not told: {error.reason}") from error
+        finally:
+            sender.close()
+        return TestBody()
+
+    @router.post(
+        "/{id}/deliveries/{key}/resend",
+        status_code=202,
+        responses=problems(404, 422, 503),
+        summary="Send a delivery again",
+    )
+    async def resend(id: ReceiverId, key: Annotated[str, Path(max_length=200)]) -> None:  # noqa: A002
+        """Let it wait again, whether it was delivered or given up; it keeps its key."""
+        _one(receivers, id)
+        if await run_in_threadpool(_delivery, engine, id, key) is None:
+            raise Problem(404, f"there is no delivery {key[:100]!r} to {id}")
+        await acts.send_again(id, key)
+
+
+RECEIVER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "One of webhook, alertmanager and people: docs/how-to/be-told.md.",
+    "properties": {
+        "webhook": {
+            "type": "object",
+            "properties": {
+                "url": {"type": "string"},
+                "secret": {"type": "string", "description": "whsec_ and base64; signs each body."},
+                "timeout_s": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
+            },
+            "required": ["url"],
+        },
+        "alertmanager": {
+            "type": "object",
+            "properties": {
+                "url": {"type": "string"},
+                "repost_s": {"type": "number", "minimum": 1, "maximum": 3600},
+                "timeout_s": {"type": "number", "exclusiveMinimum": 0, "maximum": 60},
+            },
+            "required": ["url"],
+        },
+        "people": {
+            "type": "object",
+            "properties": {"urls": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20}},
+            "required": ["urls"],
+        },
+        "system": {"type": "boolean", "default": True},
+    },
+}
+
+
+def _refuse_unless_changeable(
+    receiver: Receiver, known: Receiver | None, settings: AlertingSettings, count: int
+) -> None:
+    if known is not None and known.is_declared:
+        raise _declared(receiver.id)
+    if known is None and count >= settings.receivers_max:
+        raise Problem(409, f"there are {count} receivers, the most allowed (receivers_max); remove one first")
+    if receiver.people is not None and not settings.receivers_may_be_private:
+        allowed = "declare it in the file of receivers, or set receivers_may_be_private"
+        raise Problem(422, f"people: Apprise may reach any address: {allowed}", field="people")
+
+
+def _declared(id_: str) -> Problem:
+    return Problem(409, f"the receiver {id_[:100]!r} stands in the file of receivers: change it there")
+
+
+def _one(receivers: Receivers, id_: str) -> Receiver:
+    receiver = receivers.get(id_)
+    if receiver is None:
+        raise Problem(404, f"there is no receiver {id_[:100]!r}")
+    return receiver
+
+
+def _shown(engine: Engine, some: list[Receiver]) -> list[ReceiverBody]:
+    with engine.connect() as connection:
+        waiting = delivery_rows.waiting_by_receiver(connection)
+    bodies = []
+    for each in some:
+        count, since_us = waiting.get(each.id, (0, None))
+        bodies.append(ReceiverBody(**each.shown(), waiting=count, waiting_since_us=since_us))
+    return bodies
+
+
+def _delivery(engine: Engine, receiver: str, key: str) -> delivery_rows.DeliveryRecord | None:
+    with engine.connect() as connection:
+        return delivery_rows.read_delivery(connection, receiver, key)
+
+
+def _test_message(receiver: Receiver, now_us: int) -> Waiting:
+    alert = Alert(
+        id=content_id("a", ["test", receiver.id, now_us]),
+        kind="system",
+        source="test",
+        severity="info",
+        title=f"Coincide can reach {receiver.id}",
+        text="This is a test. Nothing has happened.",
+        fired_at_us=now_us,
+        resolve_at_us=now_us + 60_000_000,
+        revision=0,
+        received_at_us=now_us,
+    )
+    return Waiting(content_id("n", ["test", receiver.id, now_us]), 0, "firing", now_us, alert, now_us)

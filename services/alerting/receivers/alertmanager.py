@@ -1,0 +1,60 @@
+"""Prometheus Alertmanager: what fires is posted, and posted again; what is resolved gets its end."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from services.alerting.alerts.alert import Alert
+from services.alerting.receivers.connections import Poster
+from services.alerting.receivers.receiver import AlertmanagerWay
+from services.alerting.store.delivery_rows import Waiting
+from services.common.instants import in_rfc_3339, system_clock_us
+
+PATH = "/api/v2/alerts"
+AT_ONCE = 200
+#: So many pauses between two posts an alert outlives the last of them, as Prometheus has it.
+OUTLIVES = 4
+
+
+def posted(alert: Alert, ends_at_us: int) -> dict[str, Any]:
+    """Return an alert as Alertmanager takes it. Its labels are what tells it from all others, the severity among them.
+
+    An alert whose severity has risen is another one there; the former ends by itself, for it is not posted again.
+    """
+    name = alert.query or alert.source
+    notes = {"summary": alert.title, "description": alert.text, "runbook_url": alert.docs}
+    figures = {"probability": alert.probability, "members": alert.members}
+    said = {**notes, **{key: None if value is None else f"{value:.4g}" for key, value in figures.items()}}
+    return {
+        "labels": {"alertname": name, "alert": alert.id, **{k: v for k, v in alert.every_label.items() if v}},
+        "annotations": {key: value for key, value in said.items() if value},
+        "startsAt": in_rfc_3339(alert.fired_at_us),
+        "endsAt": in_rfc_3339(ends_at_us),
+    }
+
+
+class AlertmanagerSender:
+    """Tells one Alertmanager."""
+
+    def __init__(self, way: AlertmanagerWay, poster: Poster) -> None:
+        self._poster, self.repost_s = poster, way.repost_s
+        self._url = way.url.rstrip("/") + PATH
+
+    def send(self, waiting: Waiting) -> None:
+        """Post one transition; a `DeliveryError` where it was not taken."""
+        self._post([waiting.alert])
+
+    def repost(self, alerts: Sequence[Alert]) -> None:
+        """Post all that fires again, so that an Alertmanager that was restarted or has lost some knows of it."""
+        for first in range(0, len(alerts), AT_ONCE):
+            self._post(alerts[first : first + AT_ONCE])
+
+    def _post(self, alerts: Iterable[Alert]) -> None:
+        lives_until_us = system_clock_us() + round(OUTLIVES * self.repost_s * 1e6)
+        body = [posted(each, each.resolved_at_us or lives_until_us) for each in alerts]
+        self._poster.post(self._url, msgspec.json.encode(body), {"Content-Type": "application/json"})
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._poster.close()

@@ -1,0 +1,119 @@
+"""From an episode on a real Kafka to a webhook, through alerting as a process, whatever is killed or lost."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.local.broker import Broker
+from services.alerting.kafka.records import Topics
+from tests.integration.service_process import AlertingProcess, running_alerting, until
+from tests.integration.topics import send
+from tests.integration.webhook_sink import SECRET, Sink, running_sink
+from tests.services.alerting.records import episode, match, query
+
+pytestmark = pytest.mark.jvm
+
+TOPICS = Topics()
+EDGE = {"from": {"s": "seismic", "a": "acoustic"}, "within": query()["within"]}
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def receivers(folder: Path, **ways: Any) -> str:
+    path = folder / "receivers.yaml"
+    path.write_text(yaml.safe_dump({"receivers": ways}))
+    return str(path)
+
+
+def webhook(sink: Sink, **more: Any) -> dict[str, Any]:
+    return {"webhook": {"url": sink.url, "secret": SECRET, **more}}
+
+
+def put(alerting: AlertingProcess, id_: str, **fields: Any) -> int:
+    answer = alerting.call("PUT", f"/v1/queries/{id_}", json={**EDGE, **fields}, headers={"If-Match": "*"})
+    if answer.status_code == 412:
+        answer = alerting.call("PUT", f"/v1/queries/{id_}", json={**EDGE, **fields})
+    assert answer.status_code in (200, 201), answer.text
+    return int(answer.json()["version"])
+
+
+def write(kafka: Broker, *records: dict[str, Any], topic: str = TOPICS.episodes) -> None:
+    send(kafka.bootstrap, topic, [(record["area"].encode(), record) for record in records])
+
+
+def test_an_episode_rings_a_webhook_and_its_end_does_too(kafka: Broker, tmp_path: Path) -> None:
+    rule = {"severity": [[0.9, "critical"], [0.4, "warning"]], "title": "Shot in {area}", "resolve_after_s": 1}
+    with (
+        running_sink() as sink,
+        running_alerting(kafka.bootstrap, tmp_path, receivers_path=receivers(tmp_path, ops=webhook(sink))) as alerting,
+    ):
+        alerting.wait_for("/readyz", 200)
+        version = put(alerting, "rings", coalesce={"gap_s": 1}, alert=rule)
+        said: dict[str, Any] = {"query": "rings", "query_version": version, "received_at_us": now_us()}
+        write(kafka, episode("e-rings", 1, "open", **said, best_probability=0.5))
+        until(lambda: sink.told() == ["firing"])
+        write(kafka, episode("e-rings", 2, "open", **said, best_probability=0.95))
+        until(lambda: sink.told() == ["firing", "escalated"])
+        write(kafka, episode("e-rings", 3, "closed", **{**said, "received_at_us": now_us()}, best_probability=0.95))
+        until(lambda: sink.told() == ["firing", "escalated", "resolved"])
+        first, *_, last = sink.events
+        assert first["specversion"] == "1.0"
+        assert (first["data"]["title"], first["data"]["severity"]) == ("Shot in bay", "warning")
+        assert (last["data"]["state"], last["data"]["severity"]) == ("resolved", "critical")
+        assert sink.faults == []
+        assert len(set(sink.tried)) == len(sink.tried) == 3
+
+
+def test_a_match_of_a_query_that_does_not_coalesce_rings(kafka: Broker, tmp_path: Path) -> None:
+    with (
+        running_sink() as sink,
+        running_alerting(kafka.bootstrap, tmp_path, receivers_path=receivers(tmp_path, ops=webhook(sink))) as alerting,
+    ):
+        alerting.wait_for("/readyz", 200)
+        version = put(alerting, "pairs", alert={"min_probability": 0.4, "members": 2, "resolve_after_s": 0.5})
+        said: dict[str, Any] = {"query": "pairs", "query_version": version, "received_at_us": now_us()}
+        write(kafka, match("m-weak", **said | {"probability": 0.3}), match("m-good", **said), topic=TOPICS.matches)
+        until(lambda: sink.told() == ["firing", "resolved"])
+        assert {each["data"]["source"] for each in sink.events} == {"m-good"}
+
+
+def test_neither_a_kill_nor_a_lost_database_tells_twice(kafka: Broker, tmp_path: Path) -> None:
+    with running_sink() as sink:
+        sink.status = 500
+        settings = {"receivers_path": receivers(tmp_path, ops=webhook(sink))}
+        with running_alerting(kafka.bootstrap, tmp_path, **settings) as alerting:
+            alerting.wait_for("/readyz", 200)
+            version = put(alerting, "survives", coalesce={"gap_s": 1}, alert={"max_per_hour": 100})
+            said: dict[str, Any] = {"query": "survives", "query_version": version}
+            write(kafka, *(episode(f"e-survives-{n}", 1, **said, received_at_us=now_us()) for n in range(20)))
+            until(lambda: len(sink.tried) > 0)  # stored, and not taken
+            alerting.kill()
+        sink.status = 204
+        with running_alerting(kafka.bootstrap, tmp_path, **settings) as alerting:
+            until(lambda: len(sink.events) == 20)
+            until(lambda: _waiting(alerting) == 0)
+        assert [each["data"]["source"] for each in sink.events] == [f"e-survives-{n}" for n in range(20)]
+        tried = len(sink.tried)
+
+        for file in tmp_path.glob("alerting.sqlite3*"):
+            file.unlink()
+        with running_alerting(kafka.bootstrap, tmp_path, **settings) as alerting:
+            alerting.wait_for("/readyz", 200)
+            write(kafka, episode("e-new", 1, **said, received_at_us=now_us()))
+            until(lambda: len(sink.events) == 21)
+        assert len(sink.tried) == tried + 1
+        assert sink.events[-1]["data"]["source"] == "e-new"
+        assert len({each["id"] for each in sink.events}) == 21
+
+
+def _waiting(alerting: AlertingProcess) -> int:
+    lines = alerting.call("GET", "/metrics").text.splitlines()
+    values = [
+        float(line.rpartition(" ")[2]) for line in lines if line.startswith("coincide_alerting_outbox_deliveries{")
+    ]
+    return int(sum(values)) if values else -1

@@ -1,0 +1,163 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from services.alerting.receivers.receiver import Receiver
+from services.common.instants import in_rfc_3339, system_clock_us
+from tests.integration.webhook_sink import SECRET, running_sink
+from tests.services.alerting.clients import Api
+from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, episode_record, ruled
+
+CONTRACTS = Path("docs/contracts")
+HOOK = {"webhook": {"url": "https://example.org/hook", "secret": SECRET}}
+
+
+def schema(name: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads((CONTRACTS / f"{name}.schema.json").read_text(encoding="utf-8")))
+
+
+def in_days(days: int) -> str:
+    return in_rfc_3339(system_clock_us() + days * 86_400_000_000) or ""
+
+
+def fire(api: Api, *ids: str, **rule: Any) -> dict[str, str]:
+    """Make an alert of each of these episodes; return their ids by that of the episode."""
+    api.store(ruled(**rule), *(episode_record(id_, nth) for nth, id_ in enumerate(ids)))
+    return {alert["source"]: alert["id"] for alert in api.database.alerts()}
+
+
+def test_alerts_are_listed_by_filters_in_pages_and_other_formats(api: Api) -> None:
+    fire(api, *(f"e-{n}" for n in range(7)), severity="critical")
+    pages = list(api.pages("/v1/alerts", severity="critical", query="intruder"))
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert [alert["source"] for page in pages for alert in page] == [f"e-{n}" for n in reversed(range(7))]
+    for nothing in ({"state": "resolved"}, {"area": "elsewhere"}, {"kind": "system"}, {"to": "1990-01-01T00:00:00Z"}):
+        assert api.items("/v1/alerts", **nothing) == []
+    assert api.client.get("/v1/alerts", params={"format": "csv"}).text.startswith("id,kind,source,query")
+    assert api.client.get("/v1/alerts", params={"query": "never"}).status_code == 404
+    assert [fault.message for alert in pages[0] for fault in schema("alert").iter_errors(alert)] == []
+
+
+def test_an_alert_is_acknowledged_and_its_history_says_by_whom(api: Api) -> None:
+    [id_] = fire(api, "e-1").values()
+    answer = api.client.post(f"/v1/alerts/{id_}/acknowledge", json={"by": "ann", "why": "on it"})
+    assert (answer.status_code, answer.json()["state"]) == (200, "acknowledged")
+    assert api.client.get(f"/v1/alerts/{id_}").json() == answer.json()
+    history = api.items(f"/v1/alerts/{id_}/history")
+    assert [each["change"] for each in history] == ["acknowledged", "firing"]
+    assert history[0]["acknowledged"]["by"] == "ann"
+    assert [fault.message for fault in schema("alert").iter_errors(answer.json())] == []
+    said = [json.loads(each.value or b"") for each in api.kafka.topic if each.topic == TOPICS.deliveries]
+    assert [fault.message for each in said for fault in schema("deliveries").iter_errors(each)] == []
+
+
+def test_what_cannot_be_acknowledged_is_refused(api: Api) -> None:
+    [id_] = fire(api, "e-1").values()
+    api.store(episode_record("e-1", 2, "retracted"))
+    assert api.client.post(f"/v1/alerts/{id_}/acknowledge", json={"by": "ann"}).status_code == 409
+    assert api.client.post("/v1/alerts/a-none/acknowledge", json={"by": "ann"}).status_code == 404
+    assert api.client.post(f"/v1/alerts/{id_}/acknowledge", json={}).status_code == 422
+    for path in ("/v1/alerts/a-none", "/v1/alerts/a-none/history", "/v1/silences/s-none", "/v1/receivers/none"):
+        assert api.client.get(path).status_code == 404
+
+
+def test_without_kafka_nothing_is_said_to_have_been_done(api: Api) -> None:
+    [id_] = fire(api, "e-1").values()
+    api.kafka.is_away = True
+    answer = api.client.post(f"/v1/alerts/{id_}/acknowledge", json={"by": "ann"})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert api.client.get(f"/v1/alerts/{id_}").json()["state"] == "firing"
+
+
+def test_a_silence_begins_is_listed_and_ends(api: Api) -> None:
+    said = {"matchers": {"area": "b*"}, "until": in_days(1), "by": "ann", "why": "drill"}
+    assert api.client.post("/v1/silences", json={**said, "until": in_days(367)}).status_code == 422
+    answer = api.client.post("/v1/silences", json=said)
+    assert (answer.status_code, answer.json()["active"]) == (201, True)
+    record = json.loads(api.kafka.topic[-1].value or b"")
+    assert [fault.message for fault in schema("alert-controls").iter_errors(record)] == []
+    api.database.now_us = answer.json()["created_at_us"]
+    api.store(ruled(), episode_record(received_at_us=answer.json()["created_at_us"] + 1))
+    [alert] = api.items("/v1/alerts")
+    assert alert["withheld"] == "silence"
+    id_ = answer.json()["id"]
+    assert api.client.delete(f"/v1/silences/{id_}").status_code == 204
+    [silence] = api.items("/v1/silences")
+    assert (silence["active"], silence["id"]) == (False, id_)
+    assert api.client.delete(f"/v1/silences/{id_}").status_code == 204
+    assert api.items("/v1/silences") == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"matchers": {}},
+        {"matchers": {"area": "*" * 5}},
+        {"until": "1990-01-01T00:00:00Z"},
+        {"by": ""},
+        {"other": 1},
+    ],
+)
+def test_a_silence_that_is_none_is_refused(api: Api, wrong: dict[str, Any]) -> None:
+    said = {"matchers": {"area": "bay"}, "until": in_days(1), "by": "ann", "why": "drill"}
+    assert api.client.post("/v1/silences", json={**said, **wrong}).status_code == 422
+    assert api.kafka.topic == []
+
+
+def test_a_receiver_is_set_shown_without_its_secret_and_removed(api: Api) -> None:
+    assert api.client.put("/v1/receivers/ops", json=HOOK).status_code == 201
+    answer = api.client.put("/v1/receivers/ops", json={**HOOK, "system": False})
+    assert (answer.status_code, answer.json()["system"]) == (200, False)
+    shown = api.client.get("/v1/receivers").text
+    assert SECRET not in shown
+    record = json.loads(api.kafka.topic[-1].value or b"")
+    assert [fault.message for fault in schema("alert-controls").iter_errors(record)] == []
+    assert api.client.delete("/v1/receivers/ops").status_code == 204
+    assert api.items("/v1/receivers") == []
+    assert api.client.delete("/v1/receivers/ops").status_code == 404
+
+
+def test_who_may_set_receivers_may_not_reach_everything(api: Api) -> None:
+    mail = {"people": {"urls": ["json://10.0.0.1"]}}
+    assert api.client.put("/v1/receivers/us", json=mail).status_code == 422
+    with running_sink() as sink:
+        api.client.put("/v1/receivers/home", json={"webhook": {"url": sink.url}})
+        answer = api.client.post("/v1/receivers/home/test")
+        assert (answer.status_code, "private address" in answer.json()["detail"]) == (502, True)
+        assert sink.tried == []
+
+
+def test_what_stands_in_the_file_is_tested_and_cannot_be_changed(api: Api) -> None:
+    with running_sink() as sink:
+        declared = Receiver.model_validate({"id": "ops", "webhook": {"url": sink.url, "secret": SECRET}})
+        declared._is_declared = True
+        api.database.receivers._declared["ops"] = declared
+        api.database.receivers.replace_added({})
+        assert api.client.post("/v1/receivers/ops/test").json() == {"delivered": True}
+        assert (sink.told(), sink.faults) == (["firing"], [])
+        sink.status = 500
+        assert api.client.post("/v1/receivers/ops/test").status_code == 502
+        assert api.client.put("/v1/receivers/ops", json=HOOK).status_code == 409
+        assert api.client.delete("/v1/receivers/ops").status_code == 409
+
+
+def test_a_dead_delivery_is_listed_with_its_reason_and_sent_again(api: Api) -> None:
+    api.client.put("/v1/receivers/ops", json=HOOK)
+    fire(api, "e-1")
+    [delivery] = api.items("/v1/receivers/ops/deliveries")
+    assert (delivery["state"], delivery["change"]) == ("waiting", "firing")
+    key = delivery["key"]
+    dead = {"v": 1, "receiver": "ops", "key": key, "state": "dead", "at_us": RECEIVED_AT_MS * 1000, "attempts": 9}
+    api.kafka.publish(
+        TOPICS.deliveries, f"delivery/ops/{key}".encode(), json.dumps({**dead, "reason": "answered 410"}).encode()
+    )
+    [delivery] = api.items("/v1/receivers/ops/deliveries", state="dead")
+    assert (delivery["reason"], delivery["attempts"]) == ("answered 410", 9)
+    assert api.client.post(f"/v1/receivers/ops/deliveries/{key}/resend").status_code == 202
+    [delivery] = api.items("/v1/receivers/ops/deliveries")
+    assert delivery["state"] == "waiting"
+    assert api.database.outbox() == [("firing", "intruder in bay")]
+    assert api.client.post("/v1/receivers/ops/deliveries/n-none/resend").status_code == 404

@@ -1,0 +1,74 @@
+"""A real Alertmanager: Debian's package where it is installed, or can be; else the test says what is missing."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from deploy.local.machine import free_ports
+from tests.integration.service_process import until
+
+NAMES = ("prometheus-alertmanager", "alertmanager")
+CONFIG = "route: {receiver: nobody, group_wait: 0s}\nreceivers: [{name: nobody}]\n"
+
+
+@cache
+def find_alertmanager() -> str:
+    """Return the program; installs Debian's package where root may, and skips the test where nobody can."""
+    if found := _found():
+        return found
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        for command in (["update"], ["install", "--yes", "--no-install-recommends", NAMES[0]]):
+            subprocess.run(["apt-get", "-qq", *command], check=False, capture_output=True, timeout=200)
+    if found := _found():
+        return found
+    message = f"no Alertmanager here: install Debian's {NAMES[0]}"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def _found() -> str | None:
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@dataclass
+class Alertmanager:
+    url: str
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """What it has, resolved ones left out."""
+        return list(httpx.get(f"{self.url}/api/v2/alerts", trust_env=False).raise_for_status().json())
+
+    def answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/-/ready", trust_env=False).status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+@contextmanager
+def running_alertmanager(folder: Path, port: int | None = None) -> Iterator[Alertmanager]:
+    """Run it on a port of the loopback, with nothing kept from before."""
+    program = find_alertmanager()
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "alertmanager.yml"
+    config.write_text(CONFIG)
+    [chosen] = [port] if port is not None else free_ports(1)
+    options = [f"--config.file={config}", f"--storage.path={folder / 'data'}", "--cluster.listen-address="]
+    command = [program, *options, f"--web.listen-address=127.0.0.1:{chosen}"]
+    with (folder / "alertmanager.log").open("ab") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        alertmanager = Alertmanager(f"http://127.0.0.1:{chosen}")
+        try:
+            until(alertmanager.answers)
+            yield alertmanager
+        finally:
+            process.kill()

@@ -1,0 +1,78 @@
+"""An outbox over a database, its workers, and Kafka as a list."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.alerting.receivers.receiver import Receiver, Receivers
+from services.alerting.receivers.sending import Sending
+from services.common.instants import system_clock_us
+from services.common.record_publisher import KafkaAwayError, RecordPublisher
+from tests.services.alerting.records import Database, Record, episode_record, record, ruled
+
+
+class ListedOutcomes(RecordPublisher):
+    """Kafka as a list; what is written comes back into the database when the test reads it."""
+
+    def __init__(self) -> None:
+        super().__init__("nowhere:1", 1.0)
+        self.records: list[Record] = []
+        self.is_away = False
+
+    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
+        if self.is_away:
+            raise KafkaAwayError("not acknowledged")
+        self.records.append(record(topic, value, key=key))
+        return len(self.records)
+
+
+@dataclass
+class Outbox:
+    """Stores episodes, and has their alerts told."""
+
+    database: Database
+    sending: Sending
+    kafka: ListedOutcomes
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def fire(self, *ids: str, **fields: Any) -> None:
+        """Store an episode for each id, and have its alert told."""
+        with self.lock:
+            said: dict[str, Any] = {"received_at_us": system_clock_us(), **fields}
+            self.database.store([episode_record(id_, nth, **said) for nth, id_ in enumerate(ids)])
+        self.sending.wake()
+
+    def read_back(self) -> None:
+        """Store what Kafka was told, as the follower does."""
+        with self.lock:
+            self.database.store(self.kafka.records)
+
+
+def outcomes(outbox: Outbox, receiver: str, state: str) -> int:
+    return int(outbox.database.count("deliveries_total", receiver=receiver, outcome=state))
+
+
+@contextmanager
+def running_outbox(
+    database: Database, *receivers: Receiver, may_be_private: bool = True, deliver_within_s: float = 86_400.0
+) -> Iterator[Outbox]:
+    """Run a worker for each receiver; the rule fires for every episode, and tells all."""
+    database.raising.receivers = database.receivers = Receivers(receivers)
+    database.raising.now_us = system_clock_us
+    kafka = ListedOutcomes()
+    sending = Sending(
+        database.receivers,
+        database.engine,
+        kafka,
+        database.metrics,
+        deliver_within_s=deliver_within_s,
+        may_be_private=may_be_private,
+    )
+    database.store([ruled(max_per_hour=100_000, title="{start}")])
+    sending.begin()
+    try:
+        yield Outbox(database, sending, kafka)
+    finally:
+        sending.stop()

@@ -1,0 +1,145 @@
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from services.alerting.receivers import sending
+from services.alerting.receivers.receiver import Receiver
+from services.alerting.store.delivery_rows import count_waiting
+from tests.integration.service_process import until
+from tests.integration.webhook_sink import SECRET, Sink, running_sink
+from tests.services.alerting.receivers.outbox import outcomes, running_outbox
+from tests.services.alerting.records import Database
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture
+def sink() -> Iterator[Sink]:
+    with running_sink() as sink:
+        yield sink
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr(sending, "LONGEST_PAUSE_S", 0.1)
+
+
+def hook(sink: Sink, id_: str = "ops", timeout_s: float = 5) -> Receiver:
+    return Receiver.model_validate({"id": id_, "webhook": {"url": sink.url, "secret": SECRET, "timeout_s": timeout_s}})
+
+
+def sources(sink: Sink) -> list[str]:
+    return [event["data"]["source"] for event in sink.events]
+
+
+def test_a_receiver_that_fails_is_told_in_order_once_it_is_well(database: Database, sink: Sink) -> None:
+    sink.status = 500
+    with running_outbox(database, hook(sink)) as outbox:
+        outbox.fire("e-0", "e-1", "e-2")
+        until(lambda: len(sink.tried) >= 3)
+        assert len(set(sink.tried)) == 1  # the first one's turn lasts until it is told
+        sink.status = 204
+        until(lambda: len(sink.events) == 3)
+        assert sources(sink) == ["e-0", "e-1", "e-2"]
+        assert len(set(sink.tried)) == 3
+        outbox.read_back()
+        assert database.read(count_waiting, "ops") == 0
+    assert sink.faults == []
+
+
+def test_nobody_waits_for_a_receiver_that_hangs(database: Database, sink: Sink) -> None:
+    with running_sink() as stuck:
+        stuck.hangs.set()
+        with running_outbox(database, hook(stuck, "stuck", 0.3), hook(sink)) as outbox:
+            outbox.fire(*(f"e-{n}" for n in range(20)))
+            until(lambda: len(sink.events) == 20, 5)
+            assert stuck.events == []
+            stuck.hangs.clear()
+            until(lambda: len(stuck.events) == 20)
+            assert sources(stuck) == sources(sink)
+
+
+def test_one_that_nobody_listens_for_is_told_when_somebody_does(database: Database) -> None:
+    with running_sink() as gone:
+        port = gone.server_address[1]
+    with running_outbox(database, hook(gone)) as outbox:
+        outbox.fire("e-0")
+        until(lambda: outcomes(outbox, "ops", "failed") >= 2)
+        with running_sink(port) as back:
+            until(lambda: sources(back) == ["e-0"])
+
+
+def test_a_redirect_is_refused(database: Database, sink: Sink) -> None:
+    with running_sink() as elsewhere, running_outbox(database, hook(sink)) as outbox:
+        sink.status, sink.headers_sent = 307, {"Location": elsewhere.url}
+        outbox.fire("e-0")
+        until(lambda: outcomes(outbox, "ops", "failed") >= 2)
+        assert elsewhere.tried == []
+
+
+@pytest.mark.parametrize(("status", "within_s"), [(400, 86_400.0), (410, 86_400.0), (500, 0.05)])
+def test_what_will_never_be_taken_is_dead_with_its_reason_and_the_next_is_told(
+    database: Database, sink: Sink, status: int, within_s: float
+) -> None:
+    sink.status = status
+    with running_outbox(database, hook(sink), deliver_within_s=within_s) as outbox:
+        outbox.fire("e-0")
+        until(lambda: outcomes(outbox, "ops", "dead") == 1)
+        sink.status = 204
+        outbox.fire("e-1")
+        until(lambda: sources(sink) == ["e-1"])
+        outbox.read_back()
+        from services.alerting.store.delivery_rows import read_newest_first  # noqa: PLC0415
+
+        told = {row.state: row.reason for row in database.read(read_newest_first, "ops", None, None, 10)}
+        assert told["delivered"] is None
+        assert told["dead"].startswith(f"answered {status}, after ")
+
+
+def test_retry_after_is_heeded(database: Database, sink: Sink) -> None:
+    sink.status, sink.headers_sent = 429, {"Retry-After": "1"}
+    with running_outbox(database, hook(sink)) as outbox:
+        started_s = time.monotonic()
+        outbox.fire("e-0")
+        until(lambda: len(sink.tried) == 1)
+        sink.status, sink.headers_sent = 204, {}
+        until(lambda: len(sink.events) == 1)
+        assert time.monotonic() - started_s > 0.9
+
+
+def test_while_kafka_is_away_nobody_is_told_twice(database: Database, sink: Sink) -> None:
+    with running_outbox(database, hook(sink)) as outbox:
+        outbox.kafka.is_away = True
+        outbox.fire("e-0", "e-1")
+        until(lambda: len(sink.events) == 2)
+        outbox.fire("e-2")
+        until(lambda: len(sink.events) == 3)
+        outbox.kafka.is_away = False
+        outbox.fire("e-3")
+        until(lambda: len(outbox.kafka.records) == 4)
+        outbox.read_back()
+        outbox.fire("e-4")
+        until(lambda: len(sink.events) == 5)
+    assert len(set(sink.tried)) == len(sink.tried) == 5
+
+
+def test_a_worker_that_dies_before_it_is_written_down_tells_again_under_the_same_key(
+    database: Database, sink: Sink
+) -> None:
+    with running_outbox(database, hook(sink)) as outbox:
+        outbox.kafka.is_away = True
+        outbox.fire("e-0")
+        until(lambda: len(sink.events) == 1)
+    with running_outbox(database, hook(sink)) as outbox:
+        until(lambda: len(sink.events) == 2)
+    assert len(set(sink.tried)) == 1
+
+
+def test_the_pause_grows_to_its_limit_and_is_never_the_same_for_all() -> None:
+    pauses_s = [sending.pause_s(1000) for _ in range(100)]
+    assert max(pauses_s) <= sending.LONGEST_PAUSE_S
+    assert min(pauses_s) >= sending.LONGEST_PAUSE_S / 2
+    assert len(set(pauses_s)) > 50
+    assert sending.pause_s(1) <= sending.FIRST_PAUSE_S
