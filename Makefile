@@ -57,6 +57,15 @@ status: setup ## Say what each process does
 logs: setup ## Follow the logs of every process
 	@"$(RUN)" -m deploy.local logs
 
+.PHONY: key
+key: $(STAMP) ## Make a key and show it once (SCOPE="ingest read", NAME=, KAFKA=host:port; an admin's by itself)
+	@"$(RUN)" -m services.common.access --kafka "$(or $(KAFKA),127.0.0.1:9092)" create \
+	  $(foreach scope,$(or $(SCOPE),admin),--scope $(scope)) $(if $(NAME),--name "$(NAME)")
+
+.PHONY: monitor
+monitor: setup ## Prometheus and Alertmanager beside a running system, where they are installed; Ctrl-C stops them
+	@"$(RUN)" -m deploy.local monitor
+
 .PHONY: check
 check: setup lint ## Lint, types, import rules and every test, those with Kafka and Spark included
 	"$(RUN)" -m pytest -m "not jvm" --numprocesses auto

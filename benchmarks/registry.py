@@ -5,14 +5,39 @@ from __future__ import annotations
 from benchmarks.coalescing import batch, schemes, streaming, unit_costs
 from benchmarks.dataframes import contest as dataframes
 from benchmarks.harness.declaration import Benchmark
+from benchmarks.history import beside_live, what_if
 from benchmarks.joins import probability, streams, timing_join, window_join
-from benchmarks.line import fusion_core, growth, growth_delay, ingest, latency, stages, stored_matches, throughput
+from benchmarks.line import (
+    alerts,
+    fusion_core,
+    growth,
+    growth_delay,
+    ingest,
+    latency,
+    reading_costs,
+    stages,
+    stored_matches,
+    throughput,
+)
 from benchmarks.peers_line import contest
 from docs.studies import coalescing_costs, episodes, events, learning, pairs, timing_join_work, window_join_work, work
 
 JOINS = (probability, timing_join, streams, window_join, dataframes)
 COALESCING = (batch, streaming, unit_costs, schemes)
 STUDIES = (pairs, events, episodes, learning, work, timing_join_work, window_join_work, coalescing_costs)
-LINE = (fusion_core, growth, growth_delay, ingest, latency, stages, stored_matches, throughput, contest)
-DECLARED: list[list[Benchmark]] = [module.BENCHMARKS for module in (*JOINS, *COALESCING, *STUDIES, *LINE)]
+LINE = (
+    fusion_core,
+    growth,
+    growth_delay,
+    ingest,
+    latency,
+    reading_costs,
+    stages,
+    stored_matches,
+    throughput,
+    alerts,
+    contest,
+)
+HISTORY = (what_if, beside_live)
+DECLARED: list[list[Benchmark]] = [module.BENCHMARKS for module in (*JOINS, *COALESCING, *STUDIES, *LINE, *HISTORY)]
 BENCHMARKS = {benchmark.name: benchmark for declared in DECLARED for benchmark in declared}

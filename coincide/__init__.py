@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     from coincide.joins import window_join as window_join
     from coincide.live import TimingJoin as TimingJoin
     from coincide.live import WindowJoin as WindowJoin
-    from coincide.offsets import Attainable as Attainable
     from coincide.offsets import SatisfactionTable as SatisfactionTable
-    from coincide.offsets import attainable as attainable
-    from coincide.offsets import chance_rate as chance_rate
     from coincide.offsets import satisfaction_offsets as satisfaction_offsets
     from coincide.probability import Occurred as Occurred
     from coincide.probability import joint_probabilities as joint_probabilities
@@ -47,6 +44,9 @@ if TYPE_CHECKING:
     from coincide.stream import Stream as Stream
     from coincide.templates import Histogram as Histogram
     from coincide.templates import goodness_of_fit as goodness_of_fit
+    from coincide.thresholds import Attainable as Attainable
+    from coincide.thresholds import attainable as attainable
+    from coincide.thresholds import chance_rate as chance_rate
 
 __version__ = "0.1.0"
 
@@ -59,9 +59,10 @@ _NAMES = {
     "joins": "Detections Pairs Tuples timing_join window_join",
     "live": "TimingJoin WindowJoin",
     "stream": "Stream",
-    "offsets": "Attainable SatisfactionTable attainable chance_rate satisfaction_offsets",
+    "offsets": "SatisfactionTable satisfaction_offsets",
     "probability": "Occurred joint_probabilities match_probability occurred",
     "templates": "Histogram goodness_of_fit",
+    "thresholds": "Attainable attainable chance_rate",
 }
 _HOMES = {name: f"coincide.{home}" for home, names in _NAMES.items() for name in names.split()}
 

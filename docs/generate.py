@@ -17,6 +17,7 @@ from coincide.sliding.choice import TYPICAL
 from services.alerting.metrics import Metrics as AlertingMetrics
 from services.alerting.server import build_app as build_alerting
 from services.alerting.settings import AlertingSettings
+from services.common.access.component_access import ComponentAccess, access_metrics
 from services.common.kafka import create_producer
 from services.common.settings import load_streams
 from services.common.topics import load_topics
@@ -29,17 +30,19 @@ from services.ingest.stamping.verdicts import Reason
 from spark_jobs.archiving.job_metrics import ArchiveMetrics
 from spark_jobs.job.batch_metrics import BatchMetrics, Lag
 from spark_jobs.job.core_metrics import StatusMetrics, export_unit_costs
+from spark_jobs.runs.run_queue import RunQueue, RunStates
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 ROOT = Path(__file__).parent.parent
 NOTICE = "<!-- Written by `make docs` from the code; change it there. -->"
-COMPONENTS = ("ingest", "fusion", "alerting", "archive")
+COMPONENTS = ("ingest", "fusion", "alerting", "archive", "history")
 #: The packages of the library that the Python reference shows, a page each; zensical.toml lists the same pages.
 PYTHON_PACKAGES = {
     "templates": "Templates",
     "constraints": "Constraints",
     "probability": "Probability",
     "offsets": "Offsets",
+    "thresholds": "Thresholds",
     "joins": "Joins",
     "live": "Joins of streams, live",
     "coalescing": "Coalescing",
@@ -65,8 +68,8 @@ def documents() -> dict[str, str]:
 
 def settings_models() -> dict[str, type[BaseModel]]:
     """Return the settings model of each component."""
-    models = (IngestSettings, FusionSettings, AlertingSettings, ArchiveSettings)
-    return {**dict(zip(COMPONENTS, models, strict=True)), "history": HistorySettings}
+    models = (IngestSettings, FusionSettings, AlertingSettings, ArchiveSettings, HistorySettings)
+    return dict(zip(COMPONENTS, models, strict=True))
 
 
 def metric_registries() -> dict[str, CollectorRegistry]:
@@ -82,6 +85,9 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     status = StatusMetrics()
     status.take(b"shard-0", json.dumps(STATUS_EXAMPLE).encode())
     registries["fusion"].register(status)
+    registries["history"].register(RunStates(RunQueue(ROOT / "none", lambda *_: None, 0)))
+    for name, registry in registries.items():
+        access_metrics(name, registry)
     return registries
 
 
@@ -136,8 +142,9 @@ def _metrics_page() -> str:
     lines = [
         "# Metrics",
         NOTICE,
-        "Prometheus text at `/metrics` of each component: ingest (8010), alerting (8020), fusion (8030) and "
-        "archive (8040). Counters are exported with the suffix `_total`, histograms with `_bucket`, `_sum`, `_count`.",
+        "Prometheus text at `/metrics` of each component: ingest (8010), alerting (8020), fusion (8030), archive "
+        "(8040) and history (8050). Counters are exported with the suffix `_total`, histograms with `_bucket`, `_sum`, "
+        "`_count`.",
     ]
     for component, registry in metric_registries().items():
         rows = "".join(
@@ -228,6 +235,7 @@ def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
         "## Why a detection is refused",
         _reasons_table(),
         "The fusion job writes dead letters as well. `late` came too late to be compared. "
+        "`no_number` has a value that a query over readings cannot compare; the detection itself is accepted. "
         "Others say what somebody other than "
         "ingest wrote to the topics.",
     ]
@@ -294,15 +302,17 @@ def _top_names() -> Iterator[str]:
 
 def _ingest_app() -> Any:
     metrics = IngestMetrics(CollectorRegistry())
+    settings, registry = IngestSettings(), Registry(load_streams(ROOT / "config/streams.yaml"))
     never_started = KafkaPublisher(lambda: create_producer("127.0.0.1:9092"), metrics, timeout_s=1, most_bytes=0)
-    return create_ingest(IngestSettings(), Registry(load_streams(ROOT / "config/streams.yaml")), never_started, metrics)
+    access = ComponentAccess("ingest", settings, CollectorRegistry())
+    return create_ingest(settings, registry, never_started, metrics, audit=access.audit)
 
 
 def _alerting_app() -> Any:
     settings = AlertingSettings(
         database_url="sqlite:///never-opened.sqlite3", streams_path=ROOT / "config/streams.yaml", queries_path=None
     )
-    return build_alerting(settings)
+    return build_alerting(settings).application
 
 
 def _openapi(app: Any) -> str:

@@ -15,16 +15,19 @@ from referencing import Resource
 
 from coincide import Histogram, Stream, Window
 from coincide.arrays.kinds import FloatArray
-from coincide.learning import Calibration, Errors, Learning, SensorStream, calibrate
-from coincide.queries import Query, ReadingsQuery, query_from_json
-from services.alerting.kafka.query_publisher import encode
-from services.alerting.kafka.records import QueryChange
+from coincide.learning import Calibration, Errors, Learning, SensorStream, calibrate, drift_of
+from coincide.queries import AnyQuery, Query, query_from_json
+from services.alerting.kafka.records import QueryChange, encode_query_change
 from services.alerting.kafka.sorting import sort_records
 from services.alerting.metrics import Metrics
+from services.common.access.access_keys import KEYS
+from services.common.access.audit import AuditTrail
+from services.common.access.caller import NOBODY, Caller
 from services.common.instants import system_clock_us
+from services.common.sensor_health import health_in
 from services.common.template_proposals import proposal_of
 from services.ingest.kafka.frames import heartbeat
-from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors import Particulars, Place, Sensor, SensorChange
 from services.ingest.registry.snapshot import Registry
 from spark_jobs.archiving.frame_rows import FrameRows
 from spark_jobs.core.fusion_core import FusionCore
@@ -37,11 +40,12 @@ from tests.reference.fused import assert_occurred
 from tests.services.alerting.records import TOPICS as ALERTING
 from tests.services.alerting.records import record, state_of
 from tests.services.ingest.building import Ingest, KeepingPublisher
+from tests.services.kept_records import KeptRecords
 from tests.spark_jobs.inputs import Row, frame, put, started
 
 CONTRACTS = Path(__file__).resolve().parents[1] / "docs" / "contracts"
 EPISODE, RETRACTION = json.loads((CONTRACTS / "episodes.schema.json").read_text(encoding="utf-8"))["examples"]
-TOPICS = ("episodes", "detections", "queries", "sensors", "matches", "dead-letters", "status")
+TOPICS = ("episodes", "detections", "queries", "sensors", "matches", "dead-letters", "status", "sensor-health")
 STREAMS = {name: Stream(name, max_delay_s=120.0, longest_template_s=60.0) for name in ("seismic", "acoustic")}
 QUERY = {
     "id": "intruder",
@@ -58,16 +62,35 @@ VALLEY = {**WIDE, "id": "valley", "form": "clique", "at_least": 2}
 HEARD = {**VALLEY, "id": "heard", "at_least": {"of": ["a", "b"], "count": 1}}
 SAME_OBJECT = {**WIDE, "id": "same", "form": "path", "equal": "attributes.object"}
 NARROW = {**QUERY, "id": "narrow", "limits": {"max_matches_per_s": 1}}
-HAND_WRITTEN = (QUERY, VALLEY, HEARD, SAME_OBJECT, NARROW)
+RINGS = {**QUERY, "id": "rings", "alert": {"severity": [[0.9, "critical"]], "title": "{area}", "to": ["ops"]}}
+HAND_WRITTEN = (QUERY, VALLEY, HEARD, SAME_OBJECT, NARROW, RINGS)
 NOON_US = 1_700_000_000_000_000
 SENSORS = {
     "geophone": Sensor("geophone", "bay", {"seismic": Histogram.normal(sigma_s=0.2, buckets=4)}),
-    "hydrophone": Sensor("hydrophone", "bay", {"acoustic": Histogram.point()}),
+    "hydrophone": Sensor(
+        "hydrophone",
+        "bay",
+        {"acoustic": Histogram.point()},
+        Particulars(model="H-2", place=Place(47.5, -3.1, -40.0), labels={"owner": "harbour"}),
+        SensorChange(3, NOON_US, "seed"),
+    ),
 }
 
 
 def detection(sensor: str, at_us: int, **more: object) -> dict[str, object]:
     return {"sensor": sensor, "detected_at": at_us, **more}
+
+
+def test_keys_and_audited_changes_are_as_the_contracts_say() -> None:
+    records = KeptRecords()
+    text = records.make("gateway", ["ingest"], areas=["bay*"])
+    [(id_, value)] = records.topics[KEYS]
+    assert faults("keys", json.loads(value or b"")) == []
+    assert text.encode() not in (value or b"")
+    audit = AuditTrail("ingest", records)
+    audit.note(Caller("0" * 12, "me", "127.0.0.1"), "key.made", id_.decode(), None, {"name": "gateway"})
+    audit.note(NOBODY, "query.changed", "q", {"threshold": 0.5}, {"threshold": 0.6})
+    assert [faults("audit", each) for each in records.changes] == [[], []]
 
 
 def post(*items: object) -> KeepingPublisher:
@@ -95,7 +118,9 @@ def records() -> dict[str, list[bytes]]:
     queries = [Query.from_json(query) for query in HAND_WRITTEN]
     changes = [QueryChange(1, query.id, 1, NOON_US, paused=False, query=query.to_json()) for query in queries]
     changes.append(QueryChange(1, "gone", 2, NOON_US, removed=True))
-    inputs = [InputRecord("queries", 0, i, each.id.encode(), encode(each)) for i, each in enumerate(changes)]
+    inputs = [
+        InputRecord("queries", 0, i, each.id.encode(), encode_query_change(each)) for i, each in enumerate(changes)
+    ]
     detections = [*(frame.value for frame in (*sent.frames, *late.frames)), heartbeat(NOON_US)]
     values = [*detections, b"{no json", b'{"v":1}']
     inputs += [InputRecord("detections", 0, i, None, value) for i, value in enumerate(values)]
@@ -104,11 +129,12 @@ def records() -> dict[str, list[bytes]]:
     letters = [json.dumps(letter).encode() for _, letter in sent.dead_letters]
     return {
         "detections": detections,
-        "queries": [encode(each) for each in changes],
+        "queries": [encode_query_change(each) for each in changes],
         "sensors": [sensor.to_record() for sensor in SENSORS.values()],
         "matches": [each.value for each in output.matches],
         "dead-letters": letters + [each.value for each in output.dead_letters],
         "status": [before, output.status.value],
+        "sensor-health": [each.value for each in output.health.values() if each.value],
         "episodes": [json.dumps(each).encode() for each in (EPISODE, RETRACTION)],
     }
 
@@ -163,6 +189,17 @@ def test_the_example_of_a_match_is_one_and_its_figures_are_right() -> None:
     assert faults("matches", example) == []
     templates = [Histogram.uniform(-0.05, 0.05), Histogram.uniform(-54, 2)]
     assert_occurred(example, {template.id: template for template in templates}, Window(10))
+
+
+def test_the_example_of_sensors_health_is_one_and_its_figures_are_right() -> None:
+    [example] = json.loads((CONTRACTS / "sensor-health.schema.json").read_text(encoding="utf-8"))["examples"]
+    assert faults("sensor-health", example) == []
+    assert json.loads(health_in(json.dumps(example).encode()).to_record()) == example
+    [told] = [each["drift"] for each in example["sensors"] if each["drift"]]
+    drift = drift_of(told["levels"])
+    assert drift is not None
+    assert (drift.errors, round(drift.distance, 6)) == (told["errors"], told["distance"])
+    assert drift.p_value == pytest.approx(told["p_value"], rel=1e-5)
 
 
 def test_a_proposal_is_written_as_agreed() -> None:
@@ -251,6 +288,15 @@ LOOSE = {"window_s": 2, "threshold": 1}
 EDGE = {"between": ["s", "a"], "probability": 1}
 JOINT = {"probability": 0.5, "least": 0.4, "greatest": 0.6, "certain": False}
 SPOILED: dict[str, dict[str, Spoil]] = {
+    "sensor-health": {
+        "another format version": lambda r: r.update(v=2),
+        "no area": lambda r: r.pop("area"),
+        "a part before the first": lambda r: r.update(part=-1),
+        "nobody": lambda r: r.update(sensors=[]),
+        "more late than came": lambda r: r["sensors"][0].update(late_share=1.5),
+        "a sensor that was never seen": lambda r: r["sensors"][0].update(last_seen_us=None),
+        "a drift of nothing": lambda r: r["sensors"][0].update(drift={}),
+    },
     "episodes": {
         "another format version": lambda r: r.update(v=2),
         "an id of another kind": lambda r: r.update(id="m-" + "0" * 32),
@@ -298,6 +344,9 @@ SPOILED: dict[str, dict[str, Spoil]] = {
         "some of these": lambda r: r["query"].update(at_least={"of": ["a"]}),
         "an attribute by another name": lambda r: r["query"].update(equal="object"),
         "a gap that is none": lambda r: r["query"].update(coalesce={"gap_s": -1}),
+        "an alert of no title": lambda r: r["query"].update(alert={"title": ""}),
+        "an alert for nobody": lambda r: r["query"].update(alert={"to": []}),
+        "a severity of no name": lambda r: r["query"].update(alert={"severity": [[0.5]]}),
         "no room for any match": lambda r: r["query"].update(limits={"max_matches_per_s": 0}),
         "a label of nothing": lambda r: r["query"].update(coalesce={"gap_s": 1, "by": ["sensor"]}),
     },
@@ -371,9 +420,9 @@ def test_a_retraction_is_one_and_alerting_reads_it(more: dict[str, Any]) -> None
     assert json.loads(retraction.body) == {**RETRACTION, **more}
 
 
-def answered(query: Query | ReadingsQuery, posts: list[KeepingPublisher]) -> list[dict[str, Any]]:
+def answered(query: AnyQuery, posts: list[KeepingPublisher]) -> list[dict[str, Any]]:
     """Return the episodes that the job writes for a query and posts; every status record validates, too."""
-    change = encode(QueryChange(1, query.id, 1, NOON_US, query=query.to_json()))
+    change = encode_query_change(QueryChange(1, query.id, 1, NOON_US, query=query.to_json()))
     core, written = FusionCore(STREAMS, Limits(), 0), []
     core.push([InputRecord("queries", 0, 0, query.id.encode(), change)])
     for offset, sent in enumerate(posts):
@@ -396,6 +445,21 @@ def test_what_the_fusion_job_writes_validates_and_alerting_reads_it() -> None:
     written = answered(query, [post(detection("geophone", us), detection("hydrophone", us)) for us in times_us])
     assert_valid_and_read(written)
     assert {state_of(value) for value in written} >= {"open", "final", "retracted"}
+
+
+def test_what_is_told_of_a_spell_validates_and_alerting_reads_it() -> None:
+    """It opens, a late reading takes it back, it opens again, and an hour later it is final."""
+    coalesce = {"from": "seismic", "value": "attributes.celsius", "where": {"above": 40}}
+    query = query_from_json({"id": "hot", "coalesce": coalesce, "lasting_s": 60})
+    written = answered(
+        query,
+        [
+            post(detection("geophone", NOON_US + at_s * 1_000_000, attributes={"celsius": celsius}))
+            for at_s, celsius in ((0, 45), (40, 45), (70, 45), (20, 10), (110, 45), (3600, 10))
+        ],
+    )
+    assert_valid_and_read(written)
+    assert [state_of(value) for value in written] == ["open", "retracted", "open", "final"]
 
 
 @pytest.mark.parametrize("question", [{"longest": True}, {"join": {"lasting_s": 1}}])

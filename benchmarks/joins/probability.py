@@ -11,10 +11,10 @@ from benchmarks.harness.declaration import Benchmark, Costs
 from benchmarks.harness.rounds import Work, timed
 from benchmarks.joins.templates import templates_of, uneven_template
 from coincide import ConstraintGraph, SatisfactionTable, Window, joint_probabilities
-from coincide.offsets.chance import offset_lengths_s
 from coincide.probability import joint_at_least, match_probabilities
 from coincide.probability.onset import occurrence_columns
 from coincide.templates.template_columns import TemplatePairs
+from coincide.thresholds.chance import offset_lengths_s
 
 TABLE_WINDOWS = {  # window and threshold: one longer than all templates, the others shorter
     "±60 s, longer than both": (Window(60.0), 0.6),

@@ -43,6 +43,9 @@ class TransportCore:
     def dropped_slots(self) -> list[int]:
         return []
 
+    def recall(self, health: Mapping[int, bytes]) -> None:
+        assert not health
+
 
 @dataclass(frozen=True)
 class TransportCores:

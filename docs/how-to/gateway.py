@@ -6,6 +6,7 @@
 It needs Python 3.11 and nothing else; copy it and change it. Every line is on disk before it is posted and stays there
 until Coincide has answered for it, so neither an outage nor a restart loses a line. Lines that Coincide refuses go to
 `refused` in the spool folder, with the reason. It ends with standard input, once everything has been delivered.
+The environment variable COINCIDE_KEY has the key, where one is needed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import gzip
 import http.client
 import json
 import logging
+import os
 import queue
 import random
 import sys
@@ -134,6 +136,8 @@ def post(url: str, lines: list[str]) -> Answer:
     """Post a batch; OSError, HTTPException or ValueError where no proper answer comes."""
     body = gzip.compress("\n".join(lines).encode())
     headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
+    if key := os.environ.get("COINCIDE_KEY"):
+        headers["Authorization"] = f"Bearer {key}"
     request = urllib.request.Request(url, body, headers, method="POST")  # noqa: S310 - the operator's own URL
     try:
         with urllib.request.urlopen(request, timeout=ANSWER_WITHIN_S) as response:  # noqa: S310

@@ -4,7 +4,7 @@
 #     gateway.sh http://127.0.0.1:8010 /var/spool/coincide          runs for ever
 #     gateway.sh http://127.0.0.1:8010 /var/spool/coincide --once   ends when the folder is empty
 #
-# It needs bash, curl and GNU split. Your program writes one JSON object a line to a file under another name and renames it
+# COINCIDE_KEY has the key, where one is needed. It needs bash, curl and GNU split. Your program writes one JSON object a line to a file under another name and renames it
 # to *.ndjson when it is complete, so that no half file is posted. Names that sort by time keep the order.
 # A file of which Coincide refused some lines is kept as NAME.ndjson.refused, with the answer in NAME.ndjson.answer.
 set -euo pipefail
@@ -42,6 +42,7 @@ deliver() {
   : >"$headers"
   local status
   status=$(curl --silent --max-time 30 --dump-header "$headers" --output "$answer" --write-out '%{http_code}' \
+    --config <(printf '%s' "${COINCIDE_KEY:+header = \"Authorization: Bearer $COINCIDE_KEY\"}") \
     --header 'Content-Type: application/x-ndjson' --header 'Expect:' \
     --data-binary "@$1" "$url/v1/detections") || status=000
   case $status in

@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
-from hypothesis import settings
 
 from tests.reference.call_counts import CallCounts
-
-# a busy machine is no failure: pytest's timeout bounds each test, not Hypothesis' deadline for one example
-settings.register_profile("coincide", deadline=None, max_examples=50)
-settings.load_profile("coincide")
 
 
 @pytest.fixture

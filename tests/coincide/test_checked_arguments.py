@@ -9,8 +9,9 @@ from coincide import CoincideError, Histogram, Stream, TimingJoin, WindowJoin, e
 from coincide.constraints import ConstraintGraph, JoinCondition, Window
 from coincide.errors import OffsetError
 from coincide.joins import Detections, timing_join, timing_join_blocks, window_join, window_join_blocks
-from coincide.offsets import SatisfactionTable, SensorRate, chance_rate, satisfaction_offsets
+from coincide.offsets import SatisfactionTable, satisfaction_offsets
 from coincide.probability import match_probabilities, match_probability, occurred, occurrence_columns
+from coincide.thresholds import SensorRate, chance_rate
 
 POINT, WINDOW = Histogram.point(), Window(1)
 NOW, HERE = Detections([0], [POINT]), Stream("here")

@@ -52,6 +52,13 @@ def test_every_path_on_the_architecture_page_exists() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_block_of_code_ends(page: Path) -> None:
+    fences = re.findall(r"^ *```(.*)$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert not [kind for kind in fences[1::2] if kind], "a block begins where one has not ended"
+    assert len(fences) % 2 == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?://|#)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
     assert not [link for link in links if not (ROOT / page.parent / link).exists()]

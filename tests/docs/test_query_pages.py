@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from coincide.queries import Query, ReadingsQuery, query_from_json
+from coincide.queries import Query, ReadingsQuery, SpellQuery, query_from_json
 from coincide.sliding.questions import Lasting, Longest, Similar
 from docs.generate import ROOT
 from services.alerting.api.query_models import QueryDocument, Threshold
@@ -38,6 +38,7 @@ def test_there_is_a_query_of_every_form() -> None:
     assert {id_: query.graph.form for id_, query in queries.items() if isinstance(query, Query)} == FORMS
     asked = {id_: type(query.question) for id_, query in queries.items() if isinstance(query, ReadingsQuery)}
     assert asked == {"hot": Longest, "steady": Lasting, "alike": Similar}
+    assert isinstance(queries["too-hot"], SpellQuery)
 
 
 @pytest.mark.parametrize("document", [*QUERIES.values(), *OF_COALESCING], ids=lambda document: document["id"])

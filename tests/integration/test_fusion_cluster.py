@@ -1,58 +1,22 @@
 """The same job on a Spark cluster: a real master and two workers, one shard on each."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-import pyspark
 import pytest
 
 from deploy.local.broker import Broker
-from deploy.local.java import find_java
-from deploy.local.machine import free_ports, wait_until
-from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, end, fusion_job, seismic
+from tests.integration.fusion_process import PUT_QUERY, FusionProcess, acoustic, fusion_job, seismic
+from tests.reference.spark_cluster import Cluster, running_cluster
 
 pytestmark = [pytest.mark.jvm, pytest.mark.timeout(900)]
-
-SPARK_HOME = Path(pyspark.__file__).parent
-
-
-class Cluster:
-    """A standalone master and two workers of one core, all on 127.0.0.1."""
-
-    def __init__(self, folder: Path) -> None:
-        port, *web_ports = free_ports(4)
-        self.folder = folder
-        self.url = f"spark://127.0.0.1:{port}"
-        self.master = self._run("master", "master.Master", "--port", str(port), web_port=web_ports[0])
-        self.workers = [
-            self._run(f"worker-{number}", "worker.Worker", "-c", "1", "-m", "1200M", self.url, web_port=web_port)
-            for number, web_port in enumerate(web_ports[1:])
-        ]
-
-    def _run(self, name: str, class_name: str, *arguments: str, web_port: int) -> psutil.Popen:
-        work = self.folder / name
-        work.mkdir()
-        spark_class = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{class_name}"]
-        command = [*spark_class, "--host", "127.0.0.1", "--webui-port", str(web_port), *arguments]
-        own = {"JAVA_HOME": str(find_java().home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
-        own |= {"SPARK_WORKER_DIR": str(work), "SPARK_DAEMON_MEMORY": "300m", "PYSPARK_PYTHON": sys.executable}
-        with (work / "log").open("ab") as log:
-            return psutil.Popen(command, cwd=work, env={**os.environ, **own}, stdout=log, stderr=subprocess.STDOUT)
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    cluster, log = Cluster(tmp_path), tmp_path / "master" / "log"
-    try:
-        assert wait_until(lambda: log.read_text().count("Registering worker") == 2, 240), log.read_text()
+    with running_cluster(tmp_path) as cluster:
         yield cluster
-    finally:
-        daemons = [cluster.master, *cluster.workers]
-        end([member for each in daemons for member in [each, *each.children(recursive=True)]])
 
 
 @pytest.fixture

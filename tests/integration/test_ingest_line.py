@@ -1,6 +1,7 @@
 """Ingest on a real broker: frames, dead letters, and the sensor registry as it changes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from types import MappingProxyType
 
 import httpx
@@ -77,3 +78,35 @@ def test_the_registry_follows_the_topic(ingest: IngestProcess, kafka: Broker) ->
     assert "removed ingest-new" in seed(kafka.bootstrap, others, prune=True, dry_run=False)
     assert present_sensors(kafka.bootstrap) == others
     until(lambda: ingest.status_of("/v1/sensors/ingest-new") == 404)
+
+
+def test_a_sensor_changed_over_rest_is_stamped_anew_from_the_answer_on_and_outlives_a_restart(
+    kafka: Broker, tmp_path: Path
+) -> None:
+    def put(ingest: IngestProcess, form: dict[str, object], **headers: str) -> httpx.Response:
+        document = {"area": "ingest-reef", "streams": {"seismic": form}, "labels": {"site": "reef"}}
+        return ingest.call("PUT", "/v1/sensors/ingest-rest", json=document, headers=headers)
+
+    def post(ingest: IngestProcess, id_: str) -> None:
+        item = {"sensor": "ingest-rest", "detected_at": 1_700_000_000_000_000, "id": id_}
+        assert ingest.post(item).status_code == 202
+
+    with running_ingest(kafka.bootstrap, tmp_path) as ingest:
+        ingest.wait_for("/readyz", 200)
+        assert put(ingest, {"uniform": [-1, 0]}).status_code == 201
+        post(ingest, "before")
+        assert put(ingest, {"uniform": [-2, 0]}, **{"if-match": '"1"'}).headers["etag"] == '"2"'
+        post(ingest, "after")
+        assert put(ingest, {"uniform": [-3, 0]}, **{"if-match": '"1"'}).status_code == 412
+    with running_ingest(kafka.bootstrap, tmp_path) as ingest:
+        ingest.wait_for("/readyz", 200)
+        post(ingest, "restarted")
+        shown = ingest.call("GET", "/v1/sensors/ingest-rest")
+        assert (shown.json()["version"], shown.json()["labels"]) == (2, {"site": "reef"})
+        gone = ingest.call("DELETE", "/v1/sensors/ingest-rest", headers={"if-match": shown.headers["etag"]})
+        assert gone.status_code == 204
+    records = [each for each in records_of(kafka.bootstrap, "coincide.detections") if each.key == b"ingest-reef"]
+    used = {each["id"]: each["template"] for record in records for each in rows_of(record.value)}
+    first, second = (Histogram.uniform(start_s, 0).id for start_s in (-1, -2))
+    assert used == {"before": first, "after": second, "restarted": second}
+    assert "ingest-rest" not in present_sensors(kafka.bootstrap)

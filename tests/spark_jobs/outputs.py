@@ -59,7 +59,11 @@ def _named(match: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
 
 def but_for_template_pairs(output: Output) -> tuple[dict[str, Any], object, object, object]:
     """Return what a restart must not change: what the ended process computed and measured for itself may."""
-    known = {name: value for name, value in status(output).items() if name not in {"template_pairs", "busiest_hz"}}
+    known = {
+        name: value
+        for name, value in status(output).items()
+        if name not in {"template_pairs", "busiest_hz", "rates_hz"}
+    }
     for query in known["queries"].values():
         query.pop("coalescing", None)
         query.pop("work")

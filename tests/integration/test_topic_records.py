@@ -1,0 +1,31 @@
+"""A topic is read between offsets, part by part, each record once."""
+
+import pytest
+
+from deploy.local.broker import Broker
+from services.common.kafka import create_producer
+from spark_jobs.replaying.topic_records import TopicRecords
+from tests.integration.topics import create_declared_topics
+
+pytestmark = [pytest.mark.jvm, pytest.mark.timeout(120)]
+
+PREFIX = "parts."
+COUNT = 1_500  # more than the client hands out at once
+
+
+def test_parts_that_end_amid_what_was_fetched_give_each_record_once(kafka: Broker) -> None:
+    create_declared_topics(kafka.bootstrap, PREFIX)
+    producer = create_producer(kafka.bootstrap)
+    for nth in range(COUNT):
+        for partition in (0, 1):
+            producer.send(PREFIX + "detections", partition=partition, value=str(nth).encode())
+    producer.flush(timeout=20)
+    producer.close()
+    found: list[tuple[int, int, bytes | None]] = []
+    with TopicRecords(kafka.bootstrap, PREFIX + "detections", 5.0) as topic:
+        at = topic.first_offsets()
+        for ends in ({**at, 0: 100, 1: COUNT}, {**at, 0: 101, 1: COUNT}, {**at, 0: COUNT, 1: COUNT}):
+            for chunk in topic.chunks(at, ends, lambda: None):
+                found += [(each.partition, each.offset, each.value) for each in chunk]
+            at = ends
+    assert sorted(found) == [(number, nth, str(nth).encode()) for number in (0, 1) for nth in range(COUNT)]
