@@ -220,7 +220,8 @@ def _rest_page(ingest: dict[str, Any], alerting: dict[str, Any]) -> str:
         "# REST",
         NOTICE,
         "Ingest takes detections, alerting takes queries and serves results. Both describe themselves as OpenAPI at "
-        "`/openapi.json` ([ingest](../contracts/ingest.openapi.json), [alerting](../contracts/alerting.openapi.json)).",
+        "`/openapi.json` ([ingest](../contracts/ingest.openapi.json), [alerting](../contracts/alerting.openapi.json)). "
+        "`/docs` shows it as a page on which you can try each request.",
         "Every error is a problem document (RFC 9457, `application/problem+json`). Its `detail` is one sentence: "
         "which field is wrong, what it was and what is allowed. Times in `from` and `to` are RFC 3339 or whole "
         "microseconds since 1970. A list answers with `items`, and with `next_cursor` while there is more.",

@@ -26,6 +26,7 @@ from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess
 from services.common.access.description import describe_access
 from services.common.access.routes import audit_router, keys_router
+from services.common.document_page import document_page_router
 from services.common.kafka import create_consumer
 from services.common.operations import install_operations
 from services.common.settings import Streams
@@ -52,8 +53,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         description="Queries, matches, episodes, alerts and dead letters; all but the last as a live stream.",
         version="1",
         lifespan=lifespan,
-        # The pages of documentation that FastAPI brings load scripts from elsewhere; /openapi.json stays.
-        docs_url=None,
+        docs_url=None,  # see services.common.document_page
         redoc_url=None,
     )
     app.add_middleware(RequestTimes, metrics=metrics)
@@ -71,6 +71,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(audit_router(partial(create_consumer, settings.kafka_bootstrap)))
     install_operations(app, metrics.registry, progress.not_ready_because)
     describe_all_bodies(app)
+    app.include_router(document_page_router(app.title))
     describe_access(app, needs_key=settings.needs_key)
     app.state.end_live_streams = hub.close
     return app

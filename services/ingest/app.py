@@ -7,6 +7,7 @@ from starlette.types import Lifespan
 
 from services.common.access.audit import AuditTrail
 from services.common.access.description import describe_access
+from services.common.document_page import document_page_router
 from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
@@ -45,7 +46,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         version="1",
         description="Takes detections, stamps them with their sensor's template and hands them to Kafka.",
         lifespan=lifespan,
-        docs_url=None,
+        docs_url=None,  # see services.common.document_page
         redoc_url=None,
     )
     app.include_router(sensors_router(registry, clock_us))
@@ -62,5 +63,6 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         return [reason for reason, good in checks.items() if not good]
 
     install_operations(app, metrics.registry, not_ready_because)
+    app.include_router(document_page_router(app.title))
     describe_access(app, needs_key=settings.needs_key)
     return app

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from playwright.sync_api import sync_playwright
 from prometheus_client import CollectorRegistry
 
 from deploy.local.broker import Broker
@@ -20,6 +22,7 @@ from services.common.access.component_access import ComponentAccess
 from services.ingest.registry.seed import seed
 from spark_jobs.job.http_server import JobServer
 from spark_jobs.settings import FusionSettings
+from tests.integration.foreign_site import find_browser
 from tests.integration.service_process import (
     AlertingProcess,
     IngestProcess,
@@ -284,3 +287,23 @@ def test_files_that_are_no_certificate_are_one_sentence(kafka: Broker, tmp_path:
     [said] = (tmp_path / "ingest.log").read_text().splitlines()
     assert "x.pem" in said
     assert "cannot be used together" in said
+
+
+def test_the_page_of_the_document_asks_for_the_key_and_loads_nothing_from_elsewhere(
+    alerting: AlertingProcess, admin: str
+) -> None:
+    asked: list[str] = []
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=find_browser()) as browser:
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{alerting.url}/docs")
+        page.get_by_label("This service asks for a key").fill(admin)
+        page.get_by_role("button", name="Show the document").click()
+        operation = page.locator(".opblock-get").first
+        operation.locator(".opblock-summary-control").click()
+        operation.get_by_role("button", name="Try it out").click()
+        operation.get_by_role("button", name="Execute").click()
+        status = operation.locator(".live-responses-table .response-col_status").last
+        status.wait_for()
+        assert status.inner_text().startswith("200")
+    assert {urlsplit(url).netloc for url in asked if not url.startswith("data:")} == {urlsplit(alerting.url).netloc}

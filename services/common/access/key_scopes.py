@@ -7,6 +7,8 @@ from enum import StrEnum
 from fnmatch import translate
 from typing import Self
 
+from services.common.document_page import DOCUMENT_PAGE_PATHS
+
 
 class KeyScope(StrEnum):
     """What a key may do; one with `admin` may do everything."""
@@ -27,8 +29,9 @@ class KeyScope(StrEnum):
     ADMIN = "admin", "everything: keys, receivers, sensors, templates, the audit trail, and what all others may"
 
 
-#: Whoever runs the process asks these, and they say nothing about what it works on.
-OPEN_PATHS = frozenset({"/livez", "/readyz"})
+#: Whoever runs the process asks these, and they say nothing about what it works on. Nor does the page that shows the
+#: OpenAPI document; a browser asks for it before anybody could show a key.
+OPEN_PATHS = frozenset({"/livez", "/readyz", *DOCUMENT_PAGE_PATHS})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OF_CHANGES = {
     "detections": KeyScope.INGEST,
