@@ -66,8 +66,12 @@ key: $(STAMP) ## Make a key and show it once (SCOPE="ingest read", NAME=, KAFKA=
 monitor: setup ## Prometheus and Alertmanager beside a running system, where they are installed; Ctrl-C stops them
 	@"$(RUN)" -m deploy.local monitor
 
+.PHONY: warm
+warm: setup ## Let Kafka and Spark start a third faster from now on; takes a minute, once
+	@"$(RUN)" -m deploy.local.warming
+
 .PHONY: check
-check: setup lint ## Lint, types, import rules and every test, those with Kafka and Spark included
+check: setup lint warm ## Lint, types, import rules and every test, those with Kafka and Spark included
 	"$(RUN)" -m pytest -m "not jvm" --numprocesses auto
 	"$(RUN)" -m pytest -m jvm
 

@@ -19,6 +19,11 @@ class SparkSettings(ComponentSettings):
 
     topic_prefix: str = Field("coincide.", description="What every topic's name begins with.")
     jars_path: Path = Field(Path(".local/jars/spark"), description="Folder of the jars of Spark's Kafka connector.")
+    class_archive_path: Path | None = Field(
+        None,
+        description="Archive of loaded classes for the driver's Java, with which it starts a third faster; `make warm` "
+        "writes one. Java does without one that does not fit.",
+    )
 
     master: str = Field(
         "local[2]", description="Spark master: local[N], spark://host:port or another that Spark knows."

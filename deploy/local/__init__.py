@@ -3,6 +3,7 @@
 - `machine`: the checkout, free ports, waiting, and the one kind of error; everything here stands on it
 - `java`, `jars`: the Java that runs Kafka and Spark, and what they need besides; found, or fetched once
 - `broker`: one Kafka; tests use it alone
+- `class_archives`, `warming`: what lets Java start faster, and how it is written
 - `layout`, `supervision`, `system`: where one system keeps its files and which ports it has, the runner of its
   processes, and how all of it is started, waited for and stopped
 - `demo`: what ``make demo`` shows, of `sn1987a` (1987) and of `harbour` (now)

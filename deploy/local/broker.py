@@ -7,6 +7,7 @@ signals reach it); `Broker` runs one from Python.
 import argparse
 import base64
 import os
+import shlex
 import signal
 import socket
 import string
@@ -17,6 +18,7 @@ from pathlib import Path
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from deploy.local.class_archives import class_archives, use_option
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import HERE, LocalError, exit_with, free_ports, wait_until
@@ -29,11 +31,14 @@ def prepare(folder: Path, port: int, controller_port: int) -> list[str]:
     """Return the command that runs a broker on ``folder``, formatted first where it has no data yet."""
     java = find_java()
     logging = f"-Dlog4j2.configurationFile={(HERE / 'log4j2.properties').as_uri()}"
+    archive = class_archives(java.home).broker
     classpath = ["-cp", f"{ensure_jars(java).broker}/*", logging]
     properties = _write_properties(folder, port, controller_port)
     if not (folder / "data" / "meta.properties").exists():
-        _format([str(java.executable), *classpath], properties)
-    return [str(java.executable), "-Xmx512m", "-XX:+UseSerialGC", *classpath, "kafka.Kafka", str(properties)]
+        _format([str(java.executable), *use_option(archive), *classpath], properties)
+    # KAFKA_OPTS: further options, as Kafka's own scripts take them
+    options = ["-Xmx512m", "-XX:+UseSerialGC", *use_option(archive), *shlex.split(os.environ.get("KAFKA_OPTS", ""))]
+    return [str(java.executable), *options, *classpath, "kafka.Kafka", str(properties)]
 
 
 def _write_properties(folder: Path, port: int, controller_port: int) -> Path:

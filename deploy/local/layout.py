@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
 
+from deploy.local.class_archives import class_archives
 from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import AlertingSettings
 from services.common.settings import SettingsError, load_settings
@@ -115,6 +116,7 @@ class Layout:
     def environ(self, java_home: Path) -> dict[str, str]:
         """Return the environment of every process of this system; supervisord.conf reads ``COINCIDE_LOCAL_*``."""
         return {
+            **_class_archive(java_home),
             **os.environ,
             **self.overrides,
             "JAVA_HOME": str(java_home),
@@ -127,6 +129,12 @@ class Layout:
             "COINCIDE_LOCAL_CONTROLLER_PORT": str(self.ports.controller),
             "COINCIDE_LOCAL_INGEST": self.url("ingest"),
         }
+
+
+def _class_archive(java_home: Path) -> dict[str, str]:
+    archive = class_archives(java_home).spark
+    named = (f"COINCIDE_{component}_CLASS_ARCHIVE_PATH" for component in ("FUSION", "ARCHIVE"))
+    return dict.fromkeys(named, json.dumps(str(archive))) if archive.is_file() else {}
 
 
 def _one_local_port(bootstraps: set[str]) -> int:

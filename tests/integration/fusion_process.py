@@ -8,6 +8,7 @@ from typing import Any
 import psutil
 
 from coincide import Histogram
+from deploy.local.class_archives import class_archives
 from deploy.local.jars import ensure_jars
 from deploy.local.java import find_java
 from deploy.local.machine import free_ports, wait_until
@@ -40,11 +41,13 @@ class FusionProcess(ServiceProcess):
         self.java = find_java()
 
     def start(self, *arguments: str, **settings: Any) -> None:
+        archive = class_archives(self.java.home).spark
         own = {
             "kafka_bootstrap": self.bootstrap,
             "topic_prefix": self.prefix,
             "checkpoint_path": str(self.checkpoint),
             "jars_path": str(ensure_jars(self.java).spark),
+            **({"class_archive_path": str(archive)} if archive.is_file() else {}),
             "port": self.port,
             "lag_interval_s": 0.5,
             **self.settings,

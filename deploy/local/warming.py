@@ -1,0 +1,72 @@
+"""Write the archives of loaded classes: run the whole system once, let it find a match, and stop it in order.
+
+It takes a minute, once for each Java and each set of jars. Nothing depends on it: without archives starts are slower.
+"""
+
+import json
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+import httpx
+
+from deploy.local.class_archives import ClassArchives, class_archives, write_option
+from deploy.local.harbour import BANG, microphones, play
+from deploy.local.jars import ensure_jars
+from deploy.local.java import find_java
+from deploy.local.layout import Layout
+from deploy.local.machine import exit_with, wait_until
+from deploy.local.system import System
+from spark_jobs.job.session import DRIVER_OPTIONS
+
+MATCH_WITHIN_S = 60.0
+
+
+def ensure_class_archives() -> ClassArchives:
+    """Return the archives of the Java that is used, written first where they are not there."""
+    java = find_java()
+    ensure_jars(java)
+    archives = class_archives(java.home)
+    if not archives.are_written:
+        with tempfile.TemporaryDirectory(prefix="coincide-") as folder:
+            fresh = ClassArchives(*(Path(folder) / each.name for each in archives))
+            _run_once(Path(folder) / "running", fresh)
+            for written, kept in zip(fresh, archives, strict=True):
+                if written.is_file():
+                    kept.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.move(written, kept)
+    return archives
+
+
+def _run_once(folder: Path, archives: ClassArchives) -> None:
+    options = {"spark.driver.extraJavaOptions": f"{DRIVER_OPTIONS} {write_option(archives.spark)}"}
+    overrides = {"KAFKA_OPTS": write_option(archives.broker), "COINCIDE_FUSION_SPARK_CONF": json.dumps(options)}
+    system = System(Layout.isolated(folder, overrides))
+    try:
+        system.up()
+        _find_a_match(system)
+    finally:
+        system.down()
+
+
+def _find_a_match(system: System) -> None:
+    ended = threading.Event()
+    with httpx.Client(base_url=system.layout.url("ingest"), timeout=10) as ingest:
+        harbour = threading.Thread(target=play, args=(ingest, microphones(), ended))
+        harbour.start()
+        wait_until(lambda: bool(system.alerting.get(f"/v1/matches?query={BANG}").json()["items"]), MATCH_WITHIN_S)
+        ended.set()
+        harbour.join()
+
+
+def _main() -> None:
+    archives = ensure_class_archives()
+    folder = archives.broker.parent
+    print(
+        f"Archives of loaded classes in {folder}" if archives.are_written else "This Java writes no archives of classes"
+    )
+
+
+if __name__ == "__main__":
+    exit_with(_main)
