@@ -64,6 +64,23 @@ def create_admin(bootstrap: str) -> KafkaAdminClient:
     return KafkaAdminClient(bootstrap_servers=bootstrap.split(","), request_timeout_ms=10_000, **_CONNECTION)
 
 
+def is_refused_everywhere(bootstrap: str) -> bool:
+    """Return whether each address refuses connections at once, as machines do whose Kafka has ended.
+
+    An address that does not answer in time, or whose name is not found, says nothing about Kafka.
+    """
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S).close()
+        except ConnectionRefusedError:
+            continue
+        except OSError:
+            pass
+        return False
+    return True
+
+
 def refuse_unless_listening(bootstrap: str) -> None:
     """Raise KafkaConnectionError at once, and leave no thread behind, when nobody listens at any address.
 

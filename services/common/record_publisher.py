@@ -14,7 +14,11 @@ class KafkaAwayError(Exception):
 
 
 class RecordPublisher:
-    """Writes records one at a time; connects at the first, and anew after a failure."""
+    """Writes records one at a time; connects at the first, and anew after a failure.
+
+    After a failure one caller at a time tries again, and the others are refused at once: a queue of those who wait for
+    a Kafka that is away would make the last of them wait for all.
+    """
 
     def __init__(self, bootstrap: str, timeout_s: float) -> None:
         self._connect: Callable[[], KafkaProducer] = lambda: create_producer(
@@ -23,17 +27,23 @@ class RecordPublisher:
         self._timeout_s = timeout_s
         self._producer: KafkaProducer | None = None
         self._lock = threading.Lock()
+        self._is_away = False
 
     def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
         """Write one record and return its offset; blocks until Kafka acknowledges, or raises `KafkaAwayError`."""
-        with self._lock:
-            try:
-                self._producer = self._producer or self._connect()
-                offset: int = self._producer.send(topic, key=key, value=value).get(timeout=self._timeout_s).offset
-            except (KafkaError, OSError) as error:
-                self._disconnect()  # so that nothing unsent is delivered minutes later
-                raise KafkaAwayError(str(error) or type(error).__name__) from error
-            return offset
+        if not self._lock.acquire(blocking=not self._is_away):
+            raise KafkaAwayError("it did not answer before, and another request tries it again")
+        try:
+            self._producer = self._producer or self._connect()
+            offset: int = self._producer.send(topic, key=key, value=value).get(timeout=self._timeout_s).offset
+            self._is_away = False
+        except (KafkaError, OSError) as error:
+            self._is_away = True
+            self._disconnect()  # so that nothing unsent is delivered minutes later
+            raise KafkaAwayError(str(error) or type(error).__name__) from error
+        finally:
+            self._lock.release()
+        return offset
 
     def close(self) -> None:
         """Disconnect."""

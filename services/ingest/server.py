@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess, tls_context
 from services.common.compacted_topic import TopicFollower
-from services.common.kafka import create_consumer, create_producer
+from services.common.kafka import create_consumer, create_producer, is_refused_everywhere
 from services.common.settings import load_streams
 from services.ingest.app import create_app
 from services.ingest.http.request_limits import BoundedHttpProtocol
@@ -44,7 +44,9 @@ def build_app(settings: IngestSettings) -> Guarded:
         partitioner=RememberingPartitioner(),
         metrics_enabled=False,  # nobody reads them, and they cost a tenth of sending a frame
     )
-    publisher = KafkaPublisher(connect, metrics, settings.kafka_timeout_s, settings.max_in_flight_bytes)
+    is_gone = partial(is_refused_everywhere, settings.kafka_bootstrap)
+    limits = settings.kafka_timeout_s, settings.max_in_flight_bytes
+    publisher = KafkaPublisher(connect, metrics, *limits, is_gone=is_gone)
     read = partial(create_consumer, settings.kafka_bootstrap)
     follower = TopicFollower(SENSORS, RegistryView(registry, metrics), read)
     health_follower = TopicFollower(HEALTH, HealthView(registry, metrics), read)

@@ -24,6 +24,8 @@ SENSORS = {"geo": Sensor("geo", "bay", {"seismic": Histogram.uniform(-2, 1)})}
 START_US = 1_700_000_000_000_000
 TYPED = b"POST /v1/detections HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 HEAD = TYPED + b"Content-Length: %d\r\n\r\n"
+AT_ONCE_S = 0.1
+KNOWN_WITHIN_S, BACK_WITHIN_S = 3.0, 4.0  # it looks every second; a client comes back within a second
 LONGEST_ANSWER_S = 8.0  # the producer's 2 s, the grace of 2 s, and a busy machine
 
 
@@ -61,6 +63,10 @@ class Gateway:
             assert (response.status_code, response.headers["retry-after"]) == (503, "1")
         return response.status_code
 
+    def is_refused_at_once(self) -> bool:
+        started_s = time.monotonic()
+        return self.post() == 503 and time.monotonic() - started_s < AT_ONCE_S
+
     def post_until(self, done: threading.Event) -> set[int]:
         statuses = set()
         while not done.is_set():
@@ -94,13 +100,14 @@ def test_a_hanging_broker_is_answered_in_time_and_recovered_from(
     broker.suspend()
     try:
         assert gateway.post() == 503
-        assert gateway.post() == 503
+        until(gateway.is_refused_at_once, KNOWN_WITHIN_S)
+        assert all(gateway.is_refused_at_once() for _ in range(20))
         ingest.wait_for("/readyz", 503, 20)
         assert ingest.status_of("/livez") == 200
     finally:
         broker.resume()
+    until(lambda: gateway.post() == 202, BACK_WITHIN_S)
     ingest.wait_for("/readyz", 200)
-    until(lambda: gateway.post() == 202)
     assert len(gateway.acknowledged) == 2  # when it came, and when it hung no longer
 
 
@@ -124,6 +131,17 @@ def test_a_broker_killed_under_load_loses_nothing_acknowledged(
     assert all(each.result() == {202, 503} for each in posting)
     in_kafka = {each["id"] for each in detections_of(broker.bootstrap)}
     assert all(in_kafka.issuperset(each.acknowledged) for each in (gateway, *gateways))
+
+
+def test_a_broker_that_ended_is_noticed_before_anybody_waits_for_it(
+    ingest: IngestProcess, broker: Broker, gateway: Gateway
+) -> None:
+    assert gateway.post() == 202
+    broker.stop()
+    until(lambda: ingest.status_of("/readyz") == 503, KNOWN_WITHIN_S)
+    assert all(gateway.is_refused_at_once() for _ in range(20))
+    broker.start()
+    until(lambda: gateway.post() == 202, BACK_WITHIN_S)
 
 
 def test_an_endless_body_is_cut_off(broker: Broker, tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ class DetectionsEndpoint:
         self._metrics.body_bytes.inc(len(body))
         if not self._registry.caught_up:
             raise self._unavailable("the sensor registry has not been read yet")
+        if not self._intake.publisher.connected:
+            raise self._unavailable("Kafka is away")  # before the work on a body that would come again
         try:
             items = items_of(body, form, self._settings.max_detections_per_post)
         except Refused as refused:

@@ -62,12 +62,13 @@ CLOSE_S = 5.0
 
 
 class Connection:
-    """A producer, the partitions of the detections topic, and how many bytes of dead letters it has not settled."""
+    """A producer, the partitions of the detections topic, what was acknowledged, and dead letters that wait."""
 
     def __init__(self, producer: KafkaProducer, partitions: Iterable[int] = ()) -> None:
         self.producer = producer
         self.partitions = sorted(partitions)
         self.dead_letter_bytes = 0
+        self.acknowledged = 0  # records
 
     def settle(self, dead_letter_bytes: int, _acknowledged: bool) -> None:
         """Count dead letters as settled, whichever way."""

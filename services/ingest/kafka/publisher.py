@@ -32,6 +32,10 @@ class KafkaPublisher:
     `connect` may block and may raise KafkaError. A producer promises to settle every record within `timeout_s`; one
     that has not `grace_s` later is wedged, and is replaced. Bytes in flight are capped, as the producer has no cap of
     its own. `retry_s` is the pause before the next attempt to connect.
+
+    Kafka is known to be away from when `is_gone` says so, which is asked every `retry_s`, or from a record on that was
+    not acknowledged in time, nor any other since it was sent. The producer is given up then, so that nobody waits for
+    it, until there is another one.
     """
 
     def __init__(
@@ -41,11 +45,13 @@ class KafkaPublisher:
         timeout_s: float,
         most_bytes: int,
         *,
+        is_gone: Callable[[], bool] = lambda: False,
         most_dead_letter_bytes: int = 1024 * 1024,
         grace_s: float = 2.0,
         retry_s: float = 1.0,
     ) -> None:
         self._connect = connect
+        self._is_gone = is_gone
         self._metrics = metrics
         self._timeout_s = timeout_s
         self._most_bytes = most_bytes
@@ -56,6 +62,7 @@ class KafkaPublisher:
         metrics.in_flight_bytes.set_function(lambda: self._bytes)
         self._connection: Connection | None = None
         self._discarded: list[Connection] = []
+        self._closers: list[threading.Thread] = []
         self._stopping = False
         self._needed = threading.Event()
         self._keeper = threading.Thread(target=self._keep_connected, name="kafka-producer-keeper", daemon=True)
@@ -160,9 +167,21 @@ class KafkaPublisher:
             self._discard(connection, f"it refused a record: {type(error).__name__}")
             settle(False)
             return False
-        future.add_callback(lambda _metadata: self._completions.put(partial(settle, True)))
-        future.add_errback(lambda _error: self._completions.put(partial(settle, False)))
+        before = connection.acknowledged
+        future.add_callback(lambda _metadata: self._completions.put(partial(self._landed, connection, settle)))
+        future.add_errback(lambda why: self._completions.put(partial(self._failed, connection, before, settle, why)))
         return True
+
+    def _landed(self, connection: Connection, settle: Callable[[bool], None]) -> None:
+        connection.acknowledged += 1
+        settle(True)
+
+    def _failed(
+        self, connection: Connection, acknowledged_before: int, settle: Callable[[bool], None], why: Exception
+    ) -> None:
+        settle(False)
+        if getattr(why, "retriable", False) and connection.acknowledged == acknowledged_before:
+            self._discard(connection, f"Kafka acknowledged nothing in time: {type(why).__name__}")
 
     def _discard(self, connection: Connection, why: str) -> None:
         if connection is self._connection:
@@ -175,13 +194,15 @@ class KafkaPublisher:
         while not self._stopping:
             self._needed.clear()
             self._close_discarded()
-            if self._connection is None and not self._try_to_connect():
+            if self._connection is not None or not self._try_to_connect():
                 self._needed.wait(self._retry_s)
-            elif self._connection is not None:
-                self._needed.wait()
+            if (connection := self._connection) is not None and self._is_gone():
+                self._completions.put(partial(self._discard, connection, "nothing listens where Kafka was"))
         self._close_discarded()
         if self._connection is not None:
             self._connection.close()
+        for closer in self._closers:
+            closer.join(CLOSE_S)
 
     def _try_to_connect(self) -> bool:
         producer = None
@@ -200,5 +221,9 @@ class KafkaPublisher:
         return True
 
     def _close_discarded(self) -> None:
+        """Close them on threads of their own: each takes up to `CLOSE_S`, and the next producer need not wait."""
+        self._closers = [closer for closer in self._closers if closer.is_alive()]
         while self._discarded:
-            self._discarded.pop().close()
+            closer = threading.Thread(target=self._discarded.pop().close, name="kafka-producer-closer", daemon=True)
+            closer.start()
+            self._closers.append(closer)

@@ -126,10 +126,43 @@ async def test_a_producer_that_leaves_a_frame_unsettled_or_refuses_it_is_replace
         assert await publisher.publish([FRAME], 0) == [False]
         await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
-        assert broken.closed.is_set()
+        await until(broken.closed.is_set)
         for future in broken.unsettled:
             future.success(None)  # too late: must disturb nobody
         await asyncio.sleep(0.05)
+        assert await publisher.publish([FRAME], 0) == [True]
+
+
+async def test_what_is_not_acknowledged_in_time_says_that_kafka_is_away_unless_something_else_was() -> None:
+    silent = Producer(settles=False)
+    async with publishing(silent, Producer(), timeout_s=DEADLINE_S) as publisher:
+        first, second = (asyncio.create_task(publisher.publish([FRAME], 0)) for _ in range(2))
+        await until(lambda: len(silent.unsettled) == 2)
+        silent.unsettled[0].success(None)
+        silent.unsettled[1].failure(KafkaTimeoutError())
+        assert (await first, await second) == ([True], [False])
+        assert publisher.connected  # the first was acknowledged meanwhile
+        assert not silent.closed.is_set()
+        third = asyncio.create_task(publisher.publish([FRAME], 0))
+        await until(lambda: len(silent.unsettled) == 3)
+        silent.unsettled[2].failure(KafkaTimeoutError())
+        assert await third == [False]
+        await until(lambda: publisher.connected and silent.closed.is_set())
+        assert await publisher.publish([FRAME], 0) == [True]
+
+
+async def test_where_nothing_listens_any_more_a_post_does_not_wait() -> None:
+    gone = threading.Event()
+    silent = Producer(settles=False)
+    async with publishing(
+        silent, KafkaTimeoutError(), Producer(), timeout_s=DEADLINE_S, is_gone=gone.is_set
+    ) as publisher:
+        gone.set()
+        await until(lambda: not publisher.connected)
+        with pytest.raises(PublisherBusyError, match="Kafka is away"):
+            await publisher.publish([FRAME], 0)
+        gone.clear()
+        await until(lambda: publisher.connected)
         assert await publisher.publish([FRAME], 0) == [True]
 
 
@@ -193,7 +226,7 @@ async def test_dead_letters_in_flight_are_capped_and_given_back() -> None:
     async with publishing(producer, most_dead_letter_bytes=10) as publisher:
         assert publisher.send_dead_letter(b"", b"12345678")
         assert not publisher.send_dead_letter(b"", b"12345678")
-        producer.unsettled[0].failure(KafkaTimeoutError())
+        producer.unsettled[0].failure(MessageSizeTooLargeError())
         await until(lambda: publisher.send_dead_letter(b"", b"12345678"))
 
 

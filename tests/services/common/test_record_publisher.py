@@ -1,0 +1,52 @@
+"""RecordPublisher beside a Kafka that hangs: nobody waits for those who wait."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.errors import KafkaTimeoutError
+
+from services.common import record_publisher
+from services.common.record_publisher import KafkaAwayError, RecordPublisher
+
+
+class Kafka:
+    """A Kafka that answers, or says that it timed out once `may_fail` is set."""
+
+    def __init__(self) -> None:
+        self.is_there, self.may_fail, self.asked = False, threading.Event(), threading.Event()
+
+    def send(self, topic: str, **record: Any) -> "Kafka":
+        return self
+
+    def get(self, timeout: float) -> SimpleNamespace:
+        self.asked.set()
+        if not self.is_there:
+            assert self.may_fail.wait(10)
+            raise KafkaTimeoutError
+        return SimpleNamespace(offset=7)
+
+    def close(self, timeout: float) -> None: ...
+
+
+def test_while_kafka_is_away_one_tries_and_the_others_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = Kafka()
+    monkeypatch.setattr(record_publisher, "create_producer", lambda *_, **__: kafka)
+    records = RecordPublisher("nowhere:9092", 10)
+    with ThreadPoolExecutor(1) as pool:
+        kafka.may_fail.set()
+        with pytest.raises(KafkaAwayError):
+            records.publish("topic", None, None)
+        kafka.may_fail.clear()
+        kafka.asked.clear()
+        trying = pool.submit(records.publish, "topic", None, None)
+        assert kafka.asked.wait(10)
+        with pytest.raises(KafkaAwayError, match="another request tries it again"):
+            records.publish("topic", None, None)
+        kafka.may_fail.set()
+        assert isinstance(trying.exception(10), KafkaAwayError)
+    kafka.is_there = True
+    assert records.publish("topic", None, None) == 7
+    assert records.publish("topic", None, None) == 7
