@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from ssl import SSLContext
 from types import FrameType
 
@@ -25,7 +26,7 @@ from services.alerting.live.hub import LiveHub
 from services.alerting.metrics import Metrics
 from services.alerting.queries.edits import load_queries
 from services.alerting.queries.query_changes import QueryChanges
-from services.alerting.queries.registered_sensors import RegisteredSensors, SensorsFollower
+from services.alerting.queries.registered_sensors import SENSORS, RegisteredSensors
 from services.alerting.receivers.receiver import Receivers, load_receivers
 from services.alerting.receivers.sending import Sending
 from services.alerting.settings import AlertingSettings
@@ -35,6 +36,7 @@ from services.alerting.store.expiry import Expiry, Room
 from services.alerting.store.live_rows import StoredRow, newest_sequence
 from services.common.access.asgi import Guarded
 from services.common.access.component_access import ComponentAccess
+from services.common.compacted_topic import TopicFollower
 from services.common.kafka import create_consumer
 from services.common.record_publisher import RecordPublisher
 from services.common.settings import load_streams
@@ -79,6 +81,7 @@ def build_app(settings: AlertingSettings) -> Guarded:
         may_be_private=settings.receivers_may_be_private,
     )
     sensors = RegisteredSensors()
+    of_sensors = TopicFollower(SENSORS, sensors, partial(create_consumer, settings.kafka_bootstrap))
 
     def connect() -> KafkaSession:
         return KafkaSession(settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), settings.batch_records)
@@ -103,7 +106,6 @@ def build_app(settings: AlertingSettings) -> Guarded:
         listeners = Listeners(stored, reached, sending.begin)
         follower = Follower(connect, engine, metrics, progress, expiry, listeners, seed, storage)
         follower.start()
-        of_sensors = SensorsFollower(sensors, lambda: create_consumer(settings.kafka_bootstrap))
         of_sensors.start()
         access.start()
         yield

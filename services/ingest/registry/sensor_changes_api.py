@@ -12,7 +12,7 @@ from services.common.preconditions import IfMatch, Precondition, entity_tag
 from services.common.problem import Problem
 from services.ingest.http.request_limits import read_body
 from services.ingest.registry.sensor_changes import Edit, SensorChanges, patched, removal, replacement
-from services.ingest.registry.sensors_api import RegisteredSensors, SensorBody, SensorId
+from services.ingest.registry.sensors_api import SensorBody, SensorId, SensorListing
 from services.ingest.settings import IngestSettings
 
 JSON, PATCH = "application/json", "application/merge-patch+json"
@@ -52,7 +52,7 @@ def sensor_changes_router(changes: SensorChanges, settings: IngestSettings) -> A
 
     async def change(response: Response, sensor_id: str, edit: Edit, seen: Precondition, who: Caller) -> SensorBody:
         _, created = await changes.make(sensor_id, edit, seen, who)
-        shown = RegisteredSensors(changes.registry.snapshot, changes.registry.health, changes.clock_us())
+        shown = SensorListing(changes.registry.snapshot, changes.registry.health, changes.clock_us())
         body = shown.body(sensor_id)
         response.status_code = 201 if created else 200
         response.headers["ETag"] = entity_tag(body.version)

@@ -106,7 +106,7 @@ class SensorFilters(PageParameters):
 
 
 @dataclass(frozen=True)
-class RegisteredSensors:
+class SensorListing:
     """The sensors of one snapshot, as they are shown, and those that pass filters."""
 
     snapshot: Snapshot
@@ -151,8 +151,8 @@ def sensors_router(registry: Registry, clock_us: Clock) -> APIRouter:
     """Return the routes that show the registry."""
     router = APIRouter(prefix="/v1", tags=["sensors"])
 
-    def registered() -> RegisteredSensors:
-        return RegisteredSensors(registry.snapshot, registry.health, clock_us())
+    def registered() -> SensorListing:
+        return SensorListing(registry.snapshot, registry.health, clock_us())
 
     @router.get(
         "/sensors",

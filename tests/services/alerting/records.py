@@ -4,11 +4,13 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection, Engine, func, select
 
+from coincide import Histogram
 from services.alerting.alerts.raising import Raising
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.kafka.kafka_session import Position
@@ -21,6 +23,7 @@ from services.alerting.store.episode_rows import read_episode, read_revisions
 from services.alerting.store.expiry import Room
 from services.alerting.store.live_rows import StoredRow
 from services.alerting.store.tables import metadata
+from services.ingest.registry.sensors import NO_PARTICULARS, Particulars, Sensor, SensorChange
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,6 +125,14 @@ def status_record(shard: int, versions: dict[str, int], **others: Any) -> Record
 
 def shard_record(shard: int, **fields: Any) -> Record:
     return record(TOPICS.status, {"v": 1, "shard": shard, "queries": {}, **fields}, key=f"shard-{shard}".encode())
+
+
+def sensor_record(
+    id_: str, area: str = "bay", key: str = "", said: Particulars = NO_PARTICULARS, **streams: Histogram
+) -> Record:
+    """The record by which ingest registers a sensor."""
+    value = Sensor(id_, area, MappingProxyType(streams), said, SensorChange(1, RECEIVED_AT_MS * 1000)).to_record()
+    return record("coincide.sensors", value, key=(key or id_).encode())
 
 
 ROOM = Room(10**9, 10**12)  # more than any test stores

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from coincide import Histogram, Window, attainable, chance_rate
-from coincide.queries.explaining import KnownSensor
 from coincide.thresholds import SensorRate
 from services.alerting.api import queries
 from services.alerting.queries.judgement import explained_of
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import query, shard_record
+from tests.services.alerting.records import query, record, sensor_record, shard_record
 
 GEOPHONE, BUOY = Histogram.uniform(-0.1, 0.1), Histogram.uniform(-10, 10)
 MOST = attainable(GEOPHONE, BUOY, Window(2.0)).probability
@@ -22,14 +21,14 @@ PATH = "/v1/queries/intruder"
 def register(api: Api) -> None:
     """Two areas with a geophone and a buoy each; that of the hill is exact."""
     for area, template in (("bay", BUOY), ("hill", GEOPHONE)):
-        geophone, buoy = KnownSensor("geo", area, "seismic", GEOPHONE), KnownSensor("buoy", area, "acoustic", template)
-        api.sensors.apply({f"geo-{area}": (geophone,), f"buoy-{area}": (buoy,)})
+        geophone = sensor_record("geo", area, f"geo-{area}", seismic=GEOPHONE)
+        api.sensors.apply([geophone, sensor_record("buoy", area, f"buoy-{area}", acoustic=template)])
     api.sensors.is_caught_up = True
 
 
 def vague(api: Api) -> None:
     register(api)
-    api.sensors.apply({"buoy-hill": None})
+    api.sensors.apply([record("coincide.sensors", None, key=b"buoy-hill")])
 
 
 def test_the_answer_to_a_change_says_what_can_be_reached(api: Api) -> None:
