@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from services.alerting.alerts.acts import Acts
 from services.alerting.alerts.raising import OutboxLimits, Raising
+from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.app import create_app
 from services.alerting.kafka.follower import Follower, Listeners
@@ -39,6 +40,8 @@ from services.common.access.component_access import ComponentAccess
 from services.common.compacted_topic import TopicFollower
 from services.common.kafka import create_consumer
 from services.common.record_publisher import RecordPublisher
+from services.common.sensor_health import TOPIC as HEALTH
+from services.common.sensor_health import HealthFeed
 from services.common.settings import load_streams
 
 GRACE_S = 5
@@ -70,7 +73,9 @@ def build_app(settings: AlertingSettings) -> Guarded:
 
     receivers = Receivers(load_receivers(settings.receivers_path))
     raising = Raising(receivers, OutboxLimits(settings.deliver_within_s, settings.outbox_max))
-    storage = Storage(engine, metrics, raising, SystemConditions(settings.condition_limits))
+    sensors, heard = RegisteredSensors(), HealthFeed()
+    of_sensors = SensorConditions(sensors, heard, settings.sensor_limits)
+    storage = Storage(engine, metrics, raising, SystemConditions(settings.condition_limits, of_sensors))
     outcomes = RecordPublisher(settings.kafka_bootstrap, settings.kafka_timeout_s)
     sending = Sending(
         receivers,
@@ -80,8 +85,8 @@ def build_app(settings: AlertingSettings) -> Guarded:
         deliver_within_s=settings.deliver_within_s,
         may_be_private=settings.receivers_may_be_private,
     )
-    sensors = RegisteredSensors()
-    of_sensors = TopicFollower(SENSORS, sensors, partial(create_consumer, settings.kafka_bootstrap))
+    read = partial(create_consumer, settings.kafka_bootstrap)
+    followers = [TopicFollower(SENSORS, sensors, read), TopicFollower(f"coincide.{HEALTH}", heard, read)]
 
     def connect() -> KafkaSession:
         return KafkaSession(settings.kafka_bootstrap, settings.kafka_group, TOPICS.names(), settings.batch_records)
@@ -106,11 +111,19 @@ def build_app(settings: AlertingSettings) -> Guarded:
         listeners = Listeners(stored, reached, sending.begin)
         follower = Follower(connect, engine, metrics, progress, expiry, listeners, seed, storage)
         follower.start()
-        of_sensors.start()
+        for each in followers:
+            each.start()
         access.start()
         yield
         hub.close()
-        stops = (access.stop, of_sensors.stop, follower.stop, sending.stop, outcomes.close, records.close)
+        stops = (
+            access.stop,
+            *(each.stop for each in followers),
+            follower.stop,
+            sending.stop,
+            outcomes.close,
+            records.close,
+        )
         for stop in stops:
             await run_in_threadpool(stop)
         engine.dispose()

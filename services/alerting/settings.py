@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from services.alerting.alerts.sensor_conditions import SensorLimits
 from services.alerting.alerts.system_conditions import ConditionLimits
 from services.common.settings import ComponentSettings, Port
 
@@ -56,6 +57,20 @@ class AlertingSettings(ComponentSettings):
     )
     no_detections_s: Seconds | None = Field(
         DAY_S, description="A system alert fires if nothing was detected for so long, after something was; null: none."
+    )
+    sensor_silent_s: Seconds | None = Field(
+        DAY_S,
+        description="A system alert fires if nothing came from a sensor for so long, and 30 times as long as usual. "
+        "A sensor with `expect_every_s` has its own time. null: only those are watched.",
+    )
+    sensor_late_share: float | None = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="A system alert fires if more than this share of a sensor's detections come too late; null: none.",
+    )
+    watches_drift: bool = Field(
+        True, description="A system alert fires if the recent errors of a sensor no longer fit its template."
     )
     database_url: str = Field(
         "sqlite:///.local/alerting.sqlite3", description="SQLAlchemy URL of the database: sqlite or postgresql."
@@ -113,6 +128,11 @@ class AlertingSettings(ComponentSettings):
     def condition_limits(self) -> ConditionLimits:
         """From when on something is wrong with the system."""
         return ConditionLimits(self.line_stalled_s, self.dead_letters_per_minute, self.no_detections_s)
+
+    @property
+    def sensor_limits(self) -> SensorLimits:
+        """From when on something is wrong with a sensor."""
+        return SensorLimits(self.sensor_silent_s, self.sensor_late_share, self.watches_drift)
 
     @model_validator(mode="after")
     def _refuse_what_contradicts(self) -> Self:

@@ -6,12 +6,17 @@ record grows without bound. The topic is compacted, and the key is area and part
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import msgspec
+from kafka.consumer.fetcher import ConsumerRecord
 from msgspec import Meta, Struct
 
 TOPIC = "sensor-health"  # after the prefix of all topics
+
+log = logging.getLogger(__name__)
 
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -110,3 +115,30 @@ class HealthBoard:
             if health.drift is not None:
                 found.setdefault(area, []).append(health.drift)
         return found
+
+
+class HealthFeed:
+    """The board as the topic has it, a view of it; one thread changes it, any may read it."""
+
+    def __init__(self) -> None:
+        self.board = HealthBoard()
+        self.is_caught_up = False
+
+    def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
+        """Begin anew with these."""
+        board = HealthBoard()
+        for some in records:
+            _take(board, some)
+        self.board, self.is_caught_up = board, True
+
+    def apply(self, records: list[ConsumerRecord]) -> None:
+        """Take what came since."""
+        _take(self.board, records)
+
+
+def _take(board: HealthBoard, records: Iterable[ConsumerRecord]) -> None:
+    for record in records:
+        try:
+            board.take(record.key or b"", record.value)
+        except HealthError as error:
+            log.error("record %d of %s is unusable: %s", record.offset, TOPIC, error)  # noqa: TRY400 - no traceback

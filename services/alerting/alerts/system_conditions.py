@@ -1,63 +1,20 @@
-"""What alerting itself finds to be wrong with the system, from what passes through it; each makes a system alert.
-
-A condition says since when it holds in words of the records, so that its alert has the same key after a restart.
-"""
+"""What alerting itself finds to be wrong with the system, from what passes through it."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from sqlalchemy import Connection
 
-from services.alerting.alerts import lifecycle
-from services.alerting.alerts.alert import Alert, Step, alert_id
+from services.alerting.alerts.alert import Step
+from services.alerting.alerts.conditions import SHOWN_AT_MOST, SystemCondition, steps_to
+from services.alerting.alerts.sensor_conditions import SensorConditions
 from services.alerting.kafka.records import ShardStatus
 from services.alerting.store import alert_rows
 from services.alerting.store.query_rows import QueryReport, read_queries, read_status
 
-PAGE = "docs/how-to/answer-an-alert.md"
 MINUTE_S = 60.0
-SHOWN_AT_MOST = 1000
-
-Name = Literal["query_suspended", "line_stalled", "dead_letter_flood", "no_detections"]
-OF_HERE: frozenset[str] = frozenset({"query_suspended", "line_stalled", "dead_letter_flood", "no_detections"})
-
-
-@dataclass(frozen=True)
-class Condition:
-    """Something that is wrong now, in one sentence, since when and of which query and area."""
-
-    name: Name
-    title: str
-    text: str
-    since_us: int
-    severity: str = "critical"
-    query: str = ""
-    area: str = ""
-
-    @property
-    def alert(self) -> str:
-        """The id of its alert."""
-        return alert_id("system", self.name, self.query, self.area)
-
-    def fired(self) -> Alert:
-        """Return its alert as it fires."""
-        return Alert(
-            id=self.alert,
-            kind="system",
-            source=self.name,
-            query=self.query,
-            area=self.area,
-            severity=self.severity,
-            title=self.title,
-            text=self.text,
-            docs=f"{PAGE}#{self.name.replace('_', '-')}",
-            fired_at_us=self.since_us,
-            revision=self.since_us,
-            received_at_us=self.since_us,
-        )
 
 
 @dataclass(frozen=True)
@@ -71,9 +28,10 @@ class ConditionLimits:
 
 @dataclass
 class SystemConditions:
-    """Watches what alerting reads, on the thread that reads it."""
+    """Watches what alerting reads, on the thread that reads it; `sensors` watches what fusion hears of sensors."""
 
     limits: ConditionLimits = field(default_factory=ConditionLimits)
+    sensors: SensorConditions = field(default_factory=SensorConditions)
     clock_s: Callable[[], float] = time.time
     _waits_since_s: float | None = None
     _end: int | None = None  # of coincide.detections
@@ -89,6 +47,7 @@ class SystemConditions:
 
     def note_status(self, written_at_s: float) -> None:
         """Take in that fusion has finished a batch."""
+        self.sensors.note_listening(written_at_s)
         if self._waits_since_s is not None and written_at_s >= self._waits_since_s:
             self._waits_since_s = None
 
@@ -103,8 +62,13 @@ class SystemConditions:
         ):
             self._dead_letters.popleft()
 
-    def present(self, connection: Connection) -> list[Condition]:
-        """Return everything that is wrong now."""
+    def steps(self, connection: Connection, now_us: int) -> list[Step]:
+        """Return the steps by which system alerts become what is wrong now."""
+        active = alert_rows.read_active(connection, SHOWN_AT_MOST, kind="system")
+        of_sensors = self.sensors.present(active, self.clock_s())
+        return steps_to(connection, active, [*self._present(connection), *of_sensors], now_us)
+
+    def _present(self, connection: Connection) -> list[SystemCondition]:
         shards = read_status(connection)
         self._note_detections(sum(shard.totals.get("detections", 0) for shard in shards))
         return [
@@ -118,7 +82,7 @@ class SystemConditions:
         if detections != self._detections:
             self._detections, self._detected_at_s = detections, self.clock_s()
 
-    def _suspended(self, connection: Connection, shards: Sequence[ShardStatus]) -> Iterator[Condition]:
+    def _suspended(self, connection: Connection, shards: Sequence[ShardStatus]) -> Iterator[SystemCondition]:
         if not any(status.suspended for shard in shards for status in shard.queries.values()):
             return
         for query in read_queries(connection):
@@ -127,7 +91,7 @@ class SystemConditions:
                     continue
                 area = "" if each["everywhere"] else str(each.get("area") or "")
                 where = f"in {area}" if area else "everywhere"
-                yield Condition(
+                yield SystemCondition(
                     "query_suspended",
                     f"The query {query.id} is suspended {where}",
                     f"It broke {each.get('limit')}: {each.get('allowed')} allowed, {each.get('reached')} reached. "
@@ -137,38 +101,23 @@ class SystemConditions:
                     area=area,
                 )
 
-    def _line_stalled(self) -> Iterator[Condition]:
+    def _line_stalled(self) -> Iterator[SystemCondition]:
         since_s, limit_s = self._waits_since_s, self.limits.line_stalled_s
         if since_s is not None and limit_s is not None and self.clock_s() - since_s > limit_s:
             text = "Detections arrive, but the fusion job has finished no batch since then: no match is found."
-            yield Condition("line_stalled", "The fusion job has stalled", text, round(since_s * 1e6))
+            yield SystemCondition("line_stalled", "The fusion job has stalled", text, round(since_s * 1e6))
 
-    def _dead_letter_flood(self) -> Iterator[Condition]:
+    def _dead_letter_flood(self) -> Iterator[SystemCondition]:
         self.note_dead_letters([])
         most = self.limits.dead_letters_per_minute
         if most is not None and len(self._dead_letters) > most:
             text = f"More than {most} detections were refused, or came too late, within a minute."
             since_us = round(self._dead_letters[0] * 1e6)
-            yield Condition("dead_letter_flood", "Many detections are dead letters", text, since_us, "warning")
+            yield SystemCondition("dead_letter_flood", "Many detections are dead letters", text, since_us, "warning")
 
-    def _no_detections(self) -> Iterator[Condition]:
+    def _no_detections(self) -> Iterator[SystemCondition]:
         limit_s = self.limits.no_detections_s
         if limit_s is not None and self._detections and self.clock_s() - self._detected_at_s > limit_s:
             text = f"No sensor has reported anything for {limit_s:.0f} s."
             since_us = round(self._detected_at_s * 1e6)
-            yield Condition("no_detections", "There are no detections at all", text, since_us, "warning")
-
-
-def steps_to(connection: Connection, present: Iterable[Condition], now_us: int) -> list[Step]:
-    """Return the steps by which system alerts become what is wrong now."""
-    conditions = {each.alert: each for each in present}
-    known = alert_rows.known_alerts(connection, conditions)
-    active = [
-        each for each in alert_rows.read_active(connection, SHOWN_AT_MOST, kind="system") if each.source in OF_HERE
-    ]
-    steps = [lifecycle.resolution(each, now_us, "it is over") for each in active if each.id not in conditions]
-    for id_, condition in conditions.items():
-        before = known.get(id_)
-        if before is None or not before.is_active:
-            steps.append(Step("firing" if before is None else "reopened", condition.since_us, condition.fired()))
-    return steps
+            yield SystemCondition("no_detections", "There are no detections at all", text, since_us, "warning")

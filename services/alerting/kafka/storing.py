@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
 
 from services.alerting.alerts.alert import STATES
 from services.alerting.alerts.raising import Raising
-from services.alerting.alerts.system_conditions import SystemConditions, steps_to
+from services.alerting.alerts.system_conditions import SystemConditions
 from services.alerting.kafka.kafka_session import Position, store_positions
 from services.alerting.kafka.records import TOPICS
 from services.alerting.kafka.sorting import Batch, sort_records
@@ -107,8 +107,7 @@ class Storage:
         """Store what time alone changes; return what readers of the live stream hear of."""
         with self.engine.begin() as connection:
             swept = self.raising.sweep(connection)
-            present = self.conditions.present(connection)
-            swept += self.raising.put(connection, steps_to(connection, present, self.raising.now_us()))
+            swept += self.raising.put(connection, self.conditions.steps(connection, self.raising.now_us()))
             self._tidy(connection)
         return NewRows(alerts=swept).for_readers()
 

@@ -1,14 +1,13 @@
 """coincide.sensor-health: what fusion hears of the sensors, shown beside them, and as metrics of drift."""
 
 import heapq
-import logging
 import time
 from collections.abc import Callable, Iterable
 
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coincide.learning.drift import is_drift
-from services.common.sensor_health import TOPIC, HealthBoard, HealthError
+from services.common.sensor_health import TOPIC, HealthFeed
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.snapshot import Registry
 
@@ -16,8 +15,6 @@ HEALTH = f"coincide.{TOPIC}"
 MEASURED_EVERY_S = 10.0
 MOST_AREAS = 100
 LEAST_ERRORS = 100  # by chance the distance of fewer is often as great as that of a drift
-
-log = logging.getLogger(__name__)
 
 
 class HealthView:
@@ -27,20 +24,19 @@ class HealthView:
         self, registry: Registry, metrics: IngestMetrics, clock_s: Callable[[], float] = time.monotonic
     ) -> None:
         self._registry, self._metrics, self._clock_s = registry, metrics, clock_s
+        self._feed = HealthFeed()
         self._measured_s: float | None = None
         self._is_changed = False
 
     def replace(self, records: Iterable[list[ConsumerRecord]]) -> None:
         """Begin anew with these."""
-        board = HealthBoard()
-        for some in records:
-            _take(board, some)
-        self._registry.health, self._is_changed, self._measured_s = board, True, None
+        self._feed.replace(records)
+        self._registry.health, self._is_changed, self._measured_s = self._feed.board, True, None
         self._measure()
 
     def apply(self, records: list[ConsumerRecord]) -> None:
         """Take what came since."""
-        _take(self._registry.health, records)
+        self._feed.apply(records)
         self._is_changed |= bool(records)
         self._measure()
 
@@ -61,11 +57,3 @@ class HealthView:
             self._metrics.template_drift.labels(area).set(distance)
         certain = sum(is_drift(each.distance, each.p_value) for some in drifts.values() for each in some)
         self._metrics.drifting_templates.set(certain)
-
-
-def _take(board: HealthBoard, records: Iterable[ConsumerRecord]) -> None:
-    for record in records:
-        try:
-            board.take(record.key or b"", record.value)
-        except HealthError as error:
-            log.error("record %d of %s is unusable: %s", record.offset, HEALTH, error)  # noqa: TRY400 - no traceback

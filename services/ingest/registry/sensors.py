@@ -23,6 +23,7 @@ class SensorError(ValueError):
 
 NAME_CHARACTERS = 128
 MOST_LABELS = 32
+LONGEST_EXPECTED_S = 31_536_000.0  # a year
 
 #: Of a sensor, an area or a stream, where they are registered.
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -42,6 +43,9 @@ class Particulars(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     model: Name | None = None
     place: Place | None = None
     labels: Annotated[dict[Name, Name], Meta(max_length=MOST_LABELS)] = {}
+    expect_every_s: Annotated[float, Meta(gt=0, le=LONGEST_EXPECTED_S)] | None = (
+        None  # silent if nothing comes for longer
+    )
 
 
 NO_PARTICULARS = Particulars()
@@ -97,7 +101,9 @@ class Sensor:
 
 def particulars_of(said: Particulars) -> Particulars:
     """Return what an extension of `Particulars` has of them; the same object for all who have none."""
-    particulars = Particulars(model=said.model, place=said.place, labels=said.labels)
+    particulars = Particulars(
+        model=said.model, place=said.place, labels=said.labels, expect_every_s=said.expect_every_s
+    )
     return particulars if particulars != NO_PARTICULARS else NO_PARTICULARS
 
 

@@ -70,6 +70,7 @@ class SensorBody(BaseModel):
     model: str | None = None
     place: PlaceBody | None = None
     labels: dict[str, str] = {}
+    expect_every_s: float | None = Field(None, description="an alert fires if nothing comes from it for longer")
     version: int = Field(description="how often it was changed; the ETag. 0: it was seeded, and never changed since")
     changed_at_us: int | None = None
     changed_by: str | None = None

@@ -166,6 +166,7 @@ particulars = st.builds(
     model=st.none() | NAMES,
     place=st.none() | places,
     labels=st.dictionaries(NAMES, NAMES, max_size=3),
+    expect_every_s=st.none() | st.floats(0.001, 1e6),
 )
 sensors = st.builds(
     Sensor,

@@ -1,0 +1,83 @@
+"""Something that is wrong with the system, and the system alert that it makes.
+
+A condition says since when it holds in words of the records, so that its alert has the same key after a restart.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from sqlalchemy import Connection
+
+from services.alerting.alerts import lifecycle
+from services.alerting.alerts.alert import Alert, Step, alert_id
+from services.alerting.store import alert_rows
+
+PAGE = "docs/how-to/answer-an-alert.md"
+SHOWN_AT_MOST = 1000
+
+OfLine = Literal["query_suspended", "line_stalled", "dead_letter_flood", "no_detections"]
+OfSensors = Literal["sensor_silent", "sensor_late", "template_drift"]
+OfAreas = Literal["area_silent"]
+Name = OfLine | OfSensors | OfAreas
+NAMES = frozenset({*get_args(OfLine), *get_args(OfSensors), *get_args(OfAreas)})
+
+
+@dataclass(frozen=True)
+class SystemCondition:
+    """Something that is wrong now, in one sentence, since when and of which query, area and labels."""
+
+    name: Name
+    title: str
+    text: str
+    since_us: int
+    severity: str = "critical"
+    query: str = ""
+    area: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def alert(self) -> str:
+        """The id of its alert."""
+        return alert_id("system", self.name, self.query, self.area, *self.labels.values())
+
+    def fired(self) -> Alert:
+        """Return its alert as it fires."""
+        return Alert(
+            id=self.alert,
+            kind="system",
+            source=self.name,
+            query=self.query,
+            area=self.area,
+            labels=self.labels,
+            severity=self.severity,
+            title=self.title,
+            text=self.text,
+            docs=f"{PAGE}#{self.name.replace('_', '-')}",
+            fired_at_us=self.since_us,
+            revision=self.since_us,
+            received_at_us=self.since_us,
+        )
+
+
+def steps_to(
+    connection: Connection, active: Iterable[Alert], present: Iterable[SystemCondition], now_us: int
+) -> list[Step]:
+    """Return the steps by which the `active` system alerts become what is wrong now."""
+    conditions = {each.alert: each for each in present}
+    known = alert_rows.known_alerts(connection, conditions)
+    over = [each for each in active if each.source in NAMES and each.id not in conditions]
+    steps = [lifecycle.resolution(each, now_us, _why_over(each, list(conditions.values()))) for each in over]
+    for id_, condition in conditions.items():
+        before = known.get(id_)
+        if before is None or not before.is_active:
+            steps.append(Step("firing" if before is None else "reopened", condition.since_us, condition.fired()))
+    return steps
+
+
+def _why_over(alert: Alert, conditions: Sequence[SystemCondition]) -> str:
+    if alert.source == "sensor_silent" and any(
+        each.name == "area_silent" and each.area == alert.area for each in conditions
+    ):
+        return "its whole area is silent, which has an alert of its own"
+    return "it is over"

@@ -1,0 +1,256 @@
+"""What is wrong with sensors, by what fusion hears of them: one is silent or late, or its template no longer fits.
+
+Sensors are looked at a slice at a time, for there may be many and the thread that looks stores matches, too.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import cast, get_args
+
+from coincide.learning.drift import CERTAIN, NOTABLE
+from services.alerting.alerts.alert import Alert
+from services.alerting.alerts.conditions import Name, OfAreas, OfSensors, SystemCondition
+from services.alerting.queries.registered_sensors import RegisteredSensor, RegisteredSensors
+from services.common.instants import in_rfc_3339
+from services.common.sensor_health import HealthFeed, SensorHealth
+
+DAY_S = 86_400.0
+LOOKED_AT_EVERY_S = 10.0
+SLICE = 2_000
+LATEST_NEWS_S = 20.0  # fusion tells of a sensor every 10 s at most
+DEAF_AFTER_S = 60.0  # without a batch for so long nobody has listened, for heartbeats make one every few seconds
+LEAST_HEARD = 10  # detections within an hour or so; a rate or share of fewer says little
+LEAST_ERRORS = 100
+USUAL_GAPS = 30  # if detections come at random, a gap is so long once in 10^13
+TOLD_SINGLY = 5  # of an area; those beyond share one alert
+NAMED = 10  # of those beyond
+MOST_TOLD = 500
+OF_SENSORS = frozenset({*get_args(OfSensors), *get_args(OfAreas)})
+
+
+@dataclass(frozen=True)
+class SensorLimits:
+    """From when on something is wrong with a sensor; None: never, but a declared `expect_every_s` always counts."""
+
+    silent_s: float | None = DAY_S
+    late_share: float | None = 0.5
+    watches_drift: bool = True
+
+
+@dataclass
+class Listening:
+    """The time for which fusion has listened without a pause, as far as is known, in seconds since the epoch."""
+
+    since_s: float | None = None
+    until_s: float = 0.0
+
+    def note(self, at_s: float) -> None:
+        """Take in that it listened then."""
+        if self.since_s is None or at_s - self.until_s > DEAF_AFTER_S:
+            self.since_s = at_s
+        self.until_s = max(self.until_s, at_s)
+
+
+@dataclass
+class _Round:
+    """One look at all sensors."""
+
+    left: Iterator[RegisteredSensor]
+    sensors: int
+    active: frozenset[str]
+    found: list[SystemCondition] = field(default_factory=list)
+    judged: Counter[str] = field(default_factory=Counter)  # sensors whose silence can be judged, by area
+    silent: Counter[str] = field(default_factory=Counter)
+    silent_since_us: dict[str, int] = field(default_factory=dict)  # the last of them, by area
+
+
+@dataclass
+class SensorConditions:
+    """Watches every registered sensor; before it knows them all and what was heard of them, it changes nothing."""
+
+    registered: RegisteredSensors = field(default_factory=RegisteredSensors)
+    heard: HealthFeed = field(default_factory=HealthFeed)
+    limits: SensorLimits = field(default_factory=SensorLimits)
+    _listening: Listening = field(default_factory=Listening)
+    _round: _Round | None = None
+    _begun_s: float = 0.0
+    _present: list[SystemCondition] | None = None
+
+    def note_listening(self, at_s: float) -> None:
+        """Take in that fusion has finished a batch then."""
+        self._listening.note(at_s)
+
+    def present(self, active: Sequence[Alert], now_s: float) -> list[SystemCondition]:
+        """Return what is wrong as of the last complete look; the `active` alerts stay until there has been one."""
+        self._look(active, now_s)
+        if self._present is None:
+            return [_as_told(each) for each in active if each.source in OF_SENSORS]
+        return self._present
+
+    def _look(self, active: Sequence[Alert], now_s: float) -> None:
+        is_due = not 0 <= now_s - self._begun_s < LOOKED_AT_EVERY_S  # a clock that was set back, too
+        knows = self.registered.is_caught_up and self.heard.is_caught_up and self._listening.since_s is not None
+        if self._round is None and is_due and knows:
+            sensors = self.registered.each()
+            self._begun_s = now_s
+            self._round = _Round(iter(sensors), len(sensors), frozenset(each.id for each in active))
+        if self._round is not None:
+            looked_at = list(islice(self._round.left, SLICE))
+            for sensor in looked_at:
+                self._judge(sensor, self._round)
+            if len(looked_at) < SLICE:
+                self._present, self._round = _told(self._round), None
+
+    def _judge(self, sensor: RegisteredSensor, round_: _Round) -> None:
+        board = self.heard.board
+        heard = [each for known in sensor.streams if (each := board.of(sensor.id, known.stream)) is not None]
+        if (limit_s := self._longest_gap_s(sensor, heard)) is not None:
+            round_.judged[sensor.area] += 1
+            silent = self._silent(sensor, heard, limit_s, round_.active)
+            if silent is not None:
+                round_.silent[sensor.area] += 1
+                round_.silent_since_us[sensor.area] = max(silent.since_us, round_.silent_since_us.get(sensor.area, 0))
+                round_.found.append(silent)
+        for each in heard:
+            round_.found += self._late(sensor, each, round_.active)
+            round_.found += self._drifted(sensor, each, round_)
+
+    def _longest_gap_s(self, sensor: RegisteredSensor, heard: Sequence[SensorHealth]) -> float | None:
+        """Return after how long the sensor is silent; None where nobody can say so."""
+        if sensor.expect_every_s is not None:
+            return sensor.expect_every_s + LATEST_NEWS_S
+        rate_hz = sum(each.rate_hz or 0.0 for each in heard if _detections(each) >= LEAST_HEARD)
+        if self.limits.silent_s is None or not rate_hz:
+            return None
+        return max(self.limits.silent_s, USUAL_GAPS / rate_hz)
+
+    def _silent(
+        self, sensor: RegisteredSensor, heard: Sequence[SensorHealth], limit_s: float, active: frozenset[str]
+    ) -> SystemCondition | None:
+        since_s = self._listening.since_s or 0.0
+        last_us = max((each.last_seen_us for each in heard), default=None)
+        seen_s = (sensor.changed_at_us or since_s * 1e6) / 1e6 if last_us is None else last_us / 1e6
+        expected = sensor.expect_every_s is not None
+        condition = SystemCondition(
+            "sensor_silent",
+            f"The sensor {sensor.id} is silent",
+            f"{_ever_seen(sensor, last_us)}. "
+            + (
+                f"It is declared to report every {in_words(sensor.expect_every_s or 0.0)}."
+                if expected
+                else f"That is longer than {in_words(limit_s)}, which its rate does not let expect."
+            ),
+            round((max(seen_s, since_s) + limit_s) * 1e6),
+            "warning",
+            area=sensor.area,
+            labels={"sensor": sensor.id},
+        )
+        # What was silent stays so, although nobody listened for a while; only a detection ends it.
+        begun_s = seen_s if condition.alert in active else max(seen_s, since_s)
+        return condition if self._listening.until_s - begun_s > limit_s else None
+
+    def _late(self, sensor: RegisteredSensor, heard: SensorHealth, active: frozenset[str]) -> Iterator[SystemCondition]:
+        limit = self.limits.late_share
+        if limit is None or heard.late_share <= limit / 2 or _detections(heard) < LEAST_HEARD:
+            return
+        condition = SystemCondition(
+            "sensor_late",
+            f"The sensor {sensor.id} reports too late",
+            f"{heard.late_share:.0%} of its recent detections on {heard.stream} came later than the stream's "
+            "max_delay_s after their area's others, and were compared with nothing.",
+            heard.last_seen_us,
+            "warning",
+            area=sensor.area,
+            labels={"sensor": sensor.id, "stream": heard.stream},
+        )
+        if heard.late_share > limit or condition.alert in active:
+            yield condition
+
+    def _drifted(self, sensor: RegisteredSensor, heard: SensorHealth, round_: _Round) -> Iterator[SystemCondition]:
+        drift = heard.drift
+        if not self.limits.watches_drift or drift is None or drift.distance < NOTABLE:
+            return
+        condition = SystemCondition(
+            "template_drift",
+            f"The template of {sensor.id} no longer fits",
+            f"Its last {drift.errors} errors on {heard.stream} are {drift.distance:.2f} from the template at worst, "
+            f"where 0 fits and 1 is never right. Is its clock wrong? Else learn its template anew.",
+            heard.last_seen_us,
+            "warning",
+            area=sensor.area,
+            labels={"sensor": sensor.id, "stream": heard.stream},
+        )
+        # A right template looks wrong by chance once in 1 / CERTAIN looks, and there are many sensors and many looks.
+        is_certain = drift.errors >= LEAST_ERRORS and drift.p_value * round_.sensors < CERTAIN**2
+        if is_certain or condition.alert in round_.active:
+            yield condition
+
+
+def _detections(heard: SensorHealth) -> float:
+    """Return how many detections the rate is of, at least."""
+    return (heard.rate_hz or 0.0) * min((heard.last_seen_us - heard.since_us) / 1e6, 3_600.0)
+
+
+def _ever_seen(sensor: RegisteredSensor, last_us: int | None) -> str:
+    if last_us is None:
+        return f"Nothing has ever come from {sensor.id} in {sensor.area}"
+    return f"Nothing has come from {sensor.id} in {sensor.area} since {in_rfc_3339(last_us)}"
+
+
+def _told(round_: _Round) -> list[SystemCondition]:
+    """Return what is told of what was found: an area for all its sensors, few of an area singly, and no flood."""
+    whole = {area for area, silent in round_.silent.items() if silent == round_.judged[area] >= 2}
+    found = [each for each in round_.found if not (each.name == "sensor_silent" and each.area in whole)]
+    by_place: dict[tuple[str, str], list[SystemCondition]] = {}
+    for each in sorted(found, key=lambda each: (each.alert not in round_.active, each.since_us)):
+        by_place.setdefault((each.name, each.area), []).append(each)
+    told = [_area_silent(area, round_) for area in sorted(whole)]
+    for some in by_place.values():
+        told += some[:TOLD_SINGLY]
+        if len(some) > TOLD_SINGLY:
+            told.append(_summary(some[TOLD_SINGLY:]))
+    return sorted(told, key=lambda each: each.alert not in round_.active)[:MOST_TOLD]
+
+
+def _area_silent(area: str, round_: _Round) -> SystemCondition:
+    text = f"All {round_.silent[area]} sensors that should report from {area} are silent. Is its gateway running?"
+    since_us = round_.silent_since_us[area]
+    return SystemCondition("area_silent", f"The area {area} is silent", text, since_us, area=area)
+
+
+_SUMMARIES: Mapping[str, str] = {
+    "sensor_silent": "sensors of {area} are silent",
+    "sensor_late": "sensors of {area} report too late",
+    "template_drift": "sensors of {area} have templates that no longer fit",
+}
+
+
+def _summary(others: Sequence[SystemCondition]) -> SystemCondition:
+    first, names = others[0], sorted({each.labels["sensor"] for each in others})
+    shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else ".")
+    return SystemCondition(
+        first.name,
+        f"More than {TOLD_SINGLY} {_SUMMARIES[first.name].format(area=first.area)}",
+        f"Besides those that have alerts of their own: {shown} GET /v1/sensors of ingest shows the health of each.",
+        min(each.since_us for each in others),
+        "warning",
+        area=first.area,
+    )
+
+
+def _as_told(alert: Alert) -> SystemCondition:
+    """Return the condition of an alert that is left as it is."""
+    name, text = cast("Name", alert.source), alert.text or ""
+    since_us, labels = alert.fired_at_us, dict(alert.labels)
+    return SystemCondition(name, alert.title, text, since_us, alert.severity, alert.query, alert.area, labels)
+
+
+_UNITS = (("days", DAY_S), ("h", 3_600.0), ("min", 60.0))
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration for people: `16 s`, `5 min`, `3 h`, `2 days`."""
+    unit, unit_s = next((each for each in _UNITS if seconds >= 2 * each[1]), ("s", 1.0))
+    return f"{seconds / unit_s:.3g} {unit}"

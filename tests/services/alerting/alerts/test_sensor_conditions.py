@@ -1,0 +1,247 @@
+"""System alerts about sensors: who is silent or late, whose template drifts; few alerts for many sensors."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from coincide import Histogram
+from services.alerting.alerts.sensor_conditions import SLICE, in_words
+from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
+from services.ingest.registry.sensors import Particulars
+from tests.services.alerting.records import Database, Record, record, sensor_record, silence
+
+DAY_S, HOUR_S = 86_400, 3_600
+TEMPLATE = Histogram.uniform(-1, 1)
+SILENT = {"source": "sensor_silent"}
+
+
+def health(
+    sensor: str, seen_us: int, *, rate_hz: float | None = 0.1, late: float = 0.0, drift: Any = None
+) -> SensorHealth:
+    return SensorHealth(sensor, "p", seen_us - HOUR_S * 1_000_000, seen_us, rate_hz, late, drift)
+
+
+class Sensors:
+    """The sensors of one area, by the database's clock; batches of fusion follow each other while time goes on."""
+
+    def __init__(self, database: Database, *names: str, area: str = "bay", **said: Any) -> None:
+        self.database, self.area, self.heard = database, area, dict[str, SensorHealth]()
+        conditions = database.conditions.sensors
+        self.board, self.registered = conditions.heard, conditions.registered
+        if not self.registered.is_caught_up:
+            self.board.replace([])
+            self.registered.replace([])
+            database.conditions.note_status(database.now_us / 1e6)
+        self.register(names, **said)
+        self.seen(*names)
+
+    def register(self, names: Sequence[str], **said: Any) -> None:
+        self.registered.apply([sensor_record(name, self.area, said=Particulars(**said), p=TEMPLATE) for name in names])
+
+    def seen(self, *names: str, **said: Any) -> None:
+        """They are heard now."""
+        self.heard |= {name: health(name, self.database.now_us, **said) for name in names}
+        told = HealthRecord(self.area, 0, self.database.now_us, list(self.heard.values()))
+        self.board.apply([_as_record(told)])
+
+    def wait(self, for_s: float, *, listens: bool = True) -> None:
+        """Let time pass; fusion ends a batch every 20 s, for the heartbeats."""
+        until_us = self.database.now_us + round(for_s * 1e6)
+        while self.database.now_us < until_us:
+            step_s = 20 if listens else for_s
+            self.database.now_us += round(step_s * 1e6)
+            if listens:
+                self.database.conditions.note_status(self.database.now_us / 1e6)
+        self.database.sweep()
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The state of each alert, by the sensor it is about, or else by its title."""
+        return {
+            each["labels"].get("sensor", each["title"]): each["state"] for each in self.database.alerts(kind="system")
+        }
+
+
+def _as_record(told: HealthRecord) -> Record:
+    return record("coincide.sensor-health", told.to_record(), key=told.key)
+
+
+def test_a_sensor_is_silent_after_the_time_that_it_declares_and_until_it_is_heard_again(database: Database) -> None:
+    sensors = Sensors(database, "a", "b", "c", expect_every_s=60)
+    sensors.wait(60)
+    assert sensors.states == {}
+    sensors.seen("b", "c")
+    sensors.wait(40)
+    assert sensors.states == {"a": "firing"}
+    [alert] = database.alerts()
+    assert alert["title"] == "The sensor a is silent"
+    assert alert["text"].startswith("Nothing has come from a in bay since 20")
+    assert alert["text"].endswith("It is declared to report every 60 s.")
+    assert alert["docs"].endswith("#sensor-silent")
+    sensors.seen("a", "b", "c")
+    sensors.wait(20)
+    assert sensors.states == {"a": "resolved"}
+    assert database.history(alert["id"]) == ["firing", "resolved"]
+
+
+def test_without_a_declared_time_a_day_and_thirty_usual_gaps_must_pass(database: Database) -> None:
+    sensors = Sensors(database, "often", "seldom", "hardly")
+    sensors.seen("seldom", rate_hz=1 / (2 * HOUR_S))
+    sensors.seen("hardly", rate_hz=None)
+    sensors.wait(DAY_S - 100)
+    assert sensors.states == {}
+    sensors.wait(200)
+    assert sensors.states == {"often": "firing"}  # of the two others nobody knows what is usual
+    assert "24 h, which its rate" in database.alerts()[0]["text"]
+
+
+def test_one_that_was_never_heard_is_silent_if_it_should_have_been(database: Database) -> None:
+    sensors = Sensors(database, "other")
+    sensors.register(["new"], expect_every_s=100)
+    sensors.register(["free"])
+    sensors.wait(100)
+    assert sensors.states == {}
+    sensors.wait(60)
+    assert sensors.states == {"new": "firing"}
+    assert "Nothing has ever come from new" in database.alerts()[0]["text"]
+    sensors.registered.apply([record("coincide.sensors", None, key=b"new")])
+    sensors.wait(20)
+    assert sensors.states == {"new": "resolved"}
+
+
+def test_nobody_is_silent_while_nobody_listens_nor_just_after(database: Database) -> None:
+    sensors = Sensors(database, "a", "b", expect_every_s=60)
+    sensors.wait(20)
+    sensors.wait(DAY_S, listens=False)
+    assert sensors.states == {}
+    sensors.wait(60)
+    assert sensors.states == {}
+    sensors.seen("b")
+    sensors.wait(60)
+    assert sensors.states == {"a": "firing"}
+    sensors.wait(HOUR_S, listens=False)
+    sensors.seen("b")
+    sensors.wait(20)
+    assert sensors.states == {"a": "firing"}  # still: nothing has come from it
+
+
+def test_a_restart_of_alerting_neither_resolves_nor_repeats(database: Database) -> None:
+    sensors = Sensors(database, "a", "b", expect_every_s=60)
+    sensors.wait(60)
+    sensors.seen("b")
+    sensors.wait(40)
+    assert sensors.states == {"a": "firing"}
+    later = Database(database.engine)
+    later.now_us = database.now_us + 5_000_000
+    later.sweep()
+    assert [each["state"] for each in later.alerts()] == ["firing"]
+    again = Sensors(later, expect_every_s=60)
+    again.heard = dict(sensors.heard)
+    again.register(["a", "b"], expect_every_s=60)
+    again.seen("b")
+    again.wait(40)
+    assert again.states == {"a": "firing"}
+    assert later.history(later.alerts()[0]["id"]) == ["firing"]
+
+
+def test_a_silent_area_has_one_alert_in_place_of_its_sensors(database: Database) -> None:
+    sensors = Sensors(database, "a", "b", "c", expect_every_s=60)
+    sensors.wait(60)
+    sensors.seen("b", "c")
+    sensors.wait(40)
+    assert sensors.states == {"a": "firing"}
+    sensors.wait(60)
+    assert sensors.states == {"a": "resolved", "The area bay is silent": "firing"}
+    assert {each["resolved_because"] for each in database.alerts(state="resolved")} == {
+        "its whole area is silent, which has an alert of its own"
+    }
+    assert "All 3 sensors" in database.alerts(state="firing")[0]["text"]
+    sensors.seen("a", "b", "c")
+    sensors.wait(20)
+    assert set(sensors.states.values()) == {"resolved"}
+
+
+def test_many_silent_sensors_of_an_area_are_five_alerts_and_a_summary(database: Database) -> None:
+    names = [f"s{nth:04d}" for nth in range(2 * SLICE + 10)]
+    sensors = Sensors(database, *names, expect_every_s=60)
+    sensors.wait(60)
+    sensors.seen("s0000")
+    sensors.wait(40)
+    for _ in range(6):  # a slice at a time, and again
+        sensors.seen("s0000")
+        sensors.wait(20)
+    firing = database.alerts(state="firing")
+    assert len(firing) == 6
+    [summary] = [each for each in firing if not each["labels"]]
+    assert summary["title"] == "More than 5 sensors of bay are silent"
+    assert summary["text"].startswith("Besides those that have alerts of their own: s")
+    assert summary["text"].count(", ") == 10
+    sensors.seen(*names)
+    sensors.wait(20)
+    for _ in range(5):
+        database.sweep()
+    assert set(sensors.states.values()) == {"resolved"}
+
+
+def test_a_sensor_whose_reports_come_too_late_rings_until_few_do(database: Database) -> None:
+    sensors = Sensors(database, "a", "b")
+    sensors.seen("a", late=0.5)
+    sensors.wait(20)
+    assert sensors.states == {}
+    sensors.seen("a", late=0.6)
+    sensors.wait(20)
+    [alert] = database.alerts()
+    assert (alert["title"], alert["labels"]) == ("The sensor a reports too late", {"sensor": "a", "stream": "p"})
+    assert alert["text"].startswith("60% of its recent detections on p ")
+    sensors.seen("a", late=0.4)
+    sensors.wait(20)
+    assert sensors.states == {"a": "firing"}
+    sensors.seen("a", late=0.2)
+    sensors.wait(20)
+    assert sensors.states == {"a": "resolved"}
+    sensors.seen("b", late=1.0, rate_hz=0.001)
+    sensors.wait(20)
+    assert sensors.states == {"a": "resolved"}  # three reports say little
+
+
+def drift(distance: float, p_value: float, errors: int = 200) -> TemplateDrift:
+    return TemplateDrift("t-0123456789abcdef", errors, distance, p_value, [errors])
+
+
+@pytest.mark.parametrize(
+    ("shown", "rings"),
+    [
+        (drift(0.5, 1e-14), True),
+        (drift(0.05, 1e-14), False),  # certain, but it matters to nobody
+        (drift(0.2, 1e-4), False),  # by chance with so many looks
+        (drift(0.5, 1e-14, errors=50), False),
+    ],
+)
+def test_a_template_that_no_longer_fits_rings(database: Database, shown: TemplateDrift, rings: bool) -> None:
+    sensors = Sensors(database, "a", "b")
+    sensors.seen("a", drift=shown)
+    sensors.wait(20)
+    assert sensors.states == ({"a": "firing"} if rings else {})
+    if rings:
+        assert "200 errors on p are 0.50 from the template" in database.alerts()[0]["text"]
+        sensors.seen("a", drift=drift(0.08, 1e-3))
+        sensors.wait(20)
+        assert sensors.states == {"a": "resolved"}
+
+
+def test_a_silence_names_a_sensor(database: Database) -> None:
+    database.store([silence(sensor="a")])
+    sensors = Sensors(database, "a", "b", expect_every_s=60)
+    sensors.wait(60)
+    sensors.seen("b")
+    sensors.wait(40)
+    [alert] = database.alerts()
+    assert (alert["state"], alert["withheld"]) == ("firing", "silence")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(16, "16 s"), (90, "90 s"), (300, "5 min"), (10_800, "3 h"), (172_800, "2 days")]
+)
+def test_durations_are_rounded_for_people(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
