@@ -64,7 +64,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(silences_router(engine, settings, acts))
     app.include_router(receivers_router(engine, settings, receivers, acts))
     app.include_router(dead_letters_router(lists))
-    app.include_router(queries_router(engine, changes, streams, sensors))
+    app.include_router(queries_router(engine, changes, streams, sensors, receivers))
     app.include_router(live_router(engine, hub, metrics, settings, progress))
     app.include_router(history_router(settings))
     app.include_router(keys_router(access))

@@ -3,7 +3,7 @@
 import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -29,6 +29,7 @@ class Sink(ThreadingHTTPServer):
         self.tried: list[str] = []  # the key of each attempt
         self.faults: list[str] = []
         self.connections = 0
+        self.on_event: Callable[[dict[str, Any]], object] = lambda _: None  # called with each of `events` as it comes
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self.connections += 1
@@ -63,6 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = sink.status
         if status < 300:
             sink.events.append(event)
+            sink.on_event(event)
         self.send_response(status)
         for name, value in sink.headers_sent.items():
             self.send_header(name, value)

@@ -1,6 +1,7 @@
 """/v1/queries: read the queries, and change them while they run."""
 
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
 from anyio import CapacityLimiter, to_thread
@@ -23,9 +24,16 @@ from services.alerting.api.query_models import (
 from services.alerting.api.result_models import problems
 from services.alerting.queries import edits
 from services.alerting.queries.edits import Edit, Target
-from services.alerting.queries.judgement import explained_of, refuse_hopeless, refuse_unreachable, warnings
+from services.alerting.queries.judgement import (
+    explained_of,
+    refuse_hopeless,
+    refuse_unknown_receivers,
+    refuse_unreachable,
+    warnings,
+)
 from services.alerting.queries.query_changes import QueryChanges
 from services.alerting.queries.registered_sensors import RegisteredSensors
+from services.alerting.receivers.receiver import Receivers
 from services.alerting.store import query_rows
 from services.alerting.store.query_rows import QueryReport, QueryVersion, read_report
 from services.common.access.caller import Caller
@@ -93,12 +101,23 @@ MERGE_PATCH = {
 }
 
 
-def queries_router(engine: Engine, changes: QueryChanges, streams: Streams, sensors: RegisteredSensors) -> APIRouter:
+@dataclass(frozen=True)
+class Surroundings:
+    """What queries are judged by: declared streams, registered sensors, and receivers of alerts."""
+
+    streams: Streams
+    sensors: RegisteredSensors
+    receivers: Receivers
+
+
+def queries_router(
+    engine: Engine, changes: QueryChanges, streams: Streams, sensors: RegisteredSensors, receivers: Receivers
+) -> APIRouter:
     """Return the routes that read and change queries."""
     router = APIRouter(prefix="/v1/queries", tags=["queries"])
     _add_reading(router, engine, streams)
     _add_explaining(router, engine, streams, sensors)
-    _add_changing(router, engine, changes, streams, sensors)
+    _add_changing(router, engine, changes, Surroundings(streams, sensors, receivers))
     return router
 
 
@@ -176,9 +195,9 @@ def _join_of(version: QueryVersion) -> Query:
     return query
 
 
-def _add_changing(
-    router: APIRouter, engine: Engine, changes: QueryChanges, streams: Streams, sensors: RegisteredSensors
-) -> None:
+def _add_changing(router: APIRouter, engine: Engine, changes: QueryChanges, around: Surroundings) -> None:
+    streams = around.streams
+
     async def make(id_: str, edit: Edit, precondition: Precondition, who: Caller, response: Response) -> QueryBody:
         """Make a change that leaves a query."""
         query, created = await changes.make(id_, edit, precondition, who)
@@ -191,7 +210,7 @@ def _add_changing(
     ) -> QueryBody:
         """Make a change that says anew what the query looks at."""
         report = await run_in_threadpool(_report, engine, id_)
-        judged = _Judged(edit, report, streams, sensors)
+        judged = _Judged(edit, report, around)
         body = await make(id_, judged, precondition, who, response)
         return body.model_copy(update={"explanation": judged.explanation})
 
@@ -247,18 +266,27 @@ def _threshold_edit(id_: str, body: Threshold, streams: Streams) -> Edit:
 class _Judged:
     """An edit refused if its query cannot work at the rates reported, or reach its thresholds; keeps its figures."""
 
-    def __init__(self, edit: Edit, report: QueryReport, streams: Streams, sensors: RegisteredSensors) -> None:
-        self._edit, self._report, self._streams, self._sensors = edit, report, streams, sensors
+    def __init__(self, edit: Edit, report: QueryReport, around: Surroundings) -> None:
+        self._edit, self._report, self._around = edit, report, around
         self.explanation: Explanation | None = None
 
     def __call__(self, current: QueryVersion | None) -> Target:
         target = self._edit(current)
         if target.query is not None:
-            refuse_hopeless(target.query, self._report.busiest_hz, self._streams)
-            explained = explained_of(target.query, self._sensors, self._report.seen, self._streams)
+            around, told_before = self._around, _told_by(current)
+            refuse_unknown_receivers(target.query, told_before, around.receivers)
+            refuse_hopeless(target.query, self._report.busiest_hz, around.streams)
+            explained = explained_of(target.query, around.sensors, self._report.seen, around.streams)
             self.explanation = None if explained is None else explained.explanation()
             refuse_unreachable(target.query, self.explanation)
         return target
+
+
+def _told_by(current: QueryVersion | None) -> list[str]:
+    """Return whom a query told so far."""
+    rule = ((current.query if current else None) or {}).get("alert")
+    told = rule.get("to") if isinstance(rule, dict) else None
+    return list(told) if isinstance(told, list) else []
 
 
 def _report(engine: Engine, id_: str) -> QueryReport:

@@ -2,6 +2,7 @@
 
 from functools import partial
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +15,7 @@ from services.alerting.api.list_parameters import read_page
 from services.alerting.api.queries import Body
 from services.alerting.api.result_columns import encode_json
 from services.alerting.api.result_models import Page, problems
-from services.alerting.receivers.connections import DeliveryError
+from services.alerting.receivers.connections import DeliveryError, PrivateAddressError, public_address
 from services.alerting.receivers.receiver import Receiver, Receivers, receiver_from_json
 from services.alerting.receivers.sending import sender_of
 from services.alerting.settings import AlertingSettings
@@ -126,6 +127,7 @@ def _add_changing(
         receiver = receiver_from_json(id, document)
         known = receivers.get(id)
         _refuse_unless_changeable(receiver, known, settings, len(receivers.all()))
+        await run_in_threadpool(_refuse_private, receiver, settings)
         written = {name: value for name, value in document.items() if name != "id"}
         await acts.put_receiver(who, known, receiver, written)
         response.status_code = 201 if known is None else 200
@@ -209,6 +211,20 @@ def _refuse_unless_changeable(
     if receiver.people is not None and not settings.receivers_may_be_private:
         allowed = "declare it in the file of receivers, or set receivers_may_be_private"
         raise Problem(422, f"people: Apprise may reach any address: {allowed}", field="people")
+
+
+def _refuse_private(receiver: Receiver, settings: AlertingSettings) -> None:
+    """Raise a Problem, 422, for an address that is private now; that of each message is judged again."""
+    name, way = ("webhook", receiver.webhook) if receiver.webhook else ("alertmanager", receiver.alertmanager)
+    if way is None or settings.receivers_may_be_private:
+        return
+    url = urlsplit(way.url)
+    try:
+        public_address(url.hostname or "", url.port or {"https": 443}.get(url.scheme, 80))
+    except PrivateAddressError as error:
+        raise Problem(422, f"{name}.url: {error}", field=f"{name}.url") from error
+    except (OSError, UnicodeError):
+        return  # its name may lead somewhere later, and a test message says what is wrong until then
 
 
 def _declared(id_: str) -> Problem:

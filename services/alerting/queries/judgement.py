@@ -4,7 +4,7 @@ It goes by the sensors that ingest has registered and by the rates that fusion h
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from coincide.queries import AnyQuery, Query, query_from_json
 from coincide.queries.expected_work import expected_work
 from coincide.queries.explaining import ExplainedQuery, Explanation, SeenRates, unreachable_because
 from services.alerting.queries.registered_sensors import RegisteredSensors
+from services.alerting.receivers.receiver import Receivers
 from services.common.problem import Problem
 from services.common.settings import Streams
 
@@ -80,3 +81,13 @@ def refuse_unreachable(query: AnyQuery, explanation: Explanation | None) -> None
     if because is not None:
         accept = 'choose a lower threshold or a wider window, or accept it by "unreachable": "allow"'
         raise Problem(422, f"within: {because}: {accept}", field="within")
+
+
+def refuse_unknown_receivers(query: AnyQuery, told_before: Collection[str], receivers: Receivers) -> None:
+    """Raise a Problem, 422, if the query's alert names somebody new whom nobody has set; names from before stay."""
+    named = () if query.alert is None else query.alert.to or ()
+    known = [each.id for each in receivers.all()]
+    for name in named:
+        if name not in known and name not in told_before:
+            there_are = f"there are: {', '.join(known)}" if known else "there are none"
+            raise Problem(422, f"alert.to: there is no receiver {name!r} ({there_are}); set it first", field="alert.to")

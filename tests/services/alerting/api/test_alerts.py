@@ -9,7 +9,7 @@ from services.alerting.receivers.receiver import Receiver
 from services.common.instants import in_rfc_3339, system_clock_us
 from tests.integration.webhook_sink import SECRET, running_sink
 from tests.services.alerting.clients import Api
-from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, episode_record, ruled
+from tests.services.alerting.records import RECEIVED_AT_MS, TOPICS, episode_record, query, ruled
 
 CONTRACTS = Path("docs/contracts")
 HOOK = {"webhook": {"url": "https://example.org/hook", "secret": SECRET}}
@@ -124,10 +124,33 @@ def test_who_may_set_receivers_may_not_reach_everything(api: Api) -> None:
     mail = {"people": {"urls": ["json://10.0.0.1"]}}
     assert api.client.put("/v1/receivers/us", json=mail).status_code == 422
     with running_sink() as sink:
-        api.client.put("/v1/receivers/home", json={"webhook": {"url": sink.url}})
+        for way in ("webhook", "alertmanager"):
+            answer = api.client.put("/v1/receivers/home", json={way: {"url": sink.url}})
+            assert (answer.status_code, answer.json()["field"]) == (422, f"{way}.url")
+            assert "private address" in answer.json()["detail"]
+        # one that was set before, or whose name has led elsewhere since, reaches nothing either
+        hidden = json.dumps({"v": 1, "receiver": {"webhook": {"url": sink.url}}})
+        api.kafka.publish(TOPICS.alert_controls, b"receiver/home", hidden.encode())
         answer = api.client.post("/v1/receivers/home/test")
         assert (answer.status_code, "private address" in answer.json()["detail"]) == (502, True)
         assert sink.tried == []
+
+
+def test_a_query_tells_only_receivers_that_there_are(api: Api) -> None:
+    told = {**query(), "alert": {"to": ["ops", "dve"]}}
+    answer = api.client.put("/v1/queries/intruder", json=told)
+    assert (answer.status_code, answer.json()["field"]) == (422, "alert.to")
+    assert "there is no receiver 'ops' (there are none)" in answer.json()["detail"]
+    api.client.put("/v1/receivers/ops", json=HOOK)
+    answer = api.client.put("/v1/queries/intruder", json=told)
+    assert "there is no receiver 'dve' (there are: ops)" in answer.json()["detail"]
+    assert api.client.put("/v1/queries/intruder", json={**told, "alert": {"to": ["ops"]}}).status_code == 201
+    patch = {"headers": {"If-Match": "*", "Content-Type": "application/merge-patch+json"}}
+    assert api.client.patch("/v1/queries/intruder", json={"alert": {"to": ["x"]}}, **patch).status_code == 422
+    assert api.client.delete("/v1/receivers/ops").status_code == 204
+    changed = {"threshold": 0.4}
+    answer = api.client.patch("/v1/queries/intruder/threshold", json=changed, headers={"If-Match": "*"})
+    assert answer.status_code == 200  # what it tells is not what was changed
 
 
 def test_what_stands_in_the_file_is_tested_and_cannot_be_changed(api: Api) -> None:
