@@ -16,6 +16,7 @@ from deploy.local.machine import RUNTIME, LocalError, exit_with
 from deploy.local.monitor import run_monitor
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, Report, System
 from services.common.access.keys_topic import present_keys
+from services.common.settings import CONFIG_VARIABLE
 
 
 @contextmanager
@@ -92,6 +93,8 @@ def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m deploy.local", description="The whole system on this machine.")
     parser.add_argument("command", choices=_COMMANDS)
     command = parser.parse_args().command
+    if command == "demo":  # it plays what is in config/
+        os.environ.pop(CONFIG_VARIABLE, None)
     overrides = {"COINCIDE_ARCHIVE_PATH": json.dumps(str(RUNTIME / "archive"))} if command == "demo" else {}
     _COMMANDS[command](System(Layout.of_checkout(overrides=overrides)))
 

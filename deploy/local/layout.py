@@ -13,7 +13,7 @@ from typing import Self
 from deploy.local.class_archives import class_archives
 from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import AlertingSettings
-from services.common.settings import SettingsError, load_settings
+from services.common.settings import S, SettingsError, load_settings, located
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
@@ -49,11 +49,11 @@ class Layout:
         """Return the layout of ``make up``: the ports are those that the components' settings name."""
         environ, own = {**(overrides or {}), **environ}, dict(overrides or {})
         try:
-            ingest = load_settings(IngestSettings, ROOT / "config/ingest.yaml", environ)
-            alerting = load_settings(AlertingSettings, ROOT / "config/alerting.yaml", environ)
-            fusion = load_settings(FusionSettings, ROOT / "config/fusion.yaml", environ)
-            archive = load_settings(ArchiveSettings, ROOT / "config/archive.yaml", environ)
-            history = load_settings(HistorySettings, ROOT / "config/history.yaml", environ)
+            ingest = _settings(IngestSettings, environ)
+            alerting = _settings(AlertingSettings, environ)
+            fusion = _settings(FusionSettings, environ)
+            archive = _settings(ArchiveSettings, environ)
+            history = _settings(HistorySettings, environ)
         except SettingsError as error:
             raise LocalError(str(error)) from error
         if any(each.tls_certificate for each in (ingest, alerting, fusion, archive, history)):
@@ -129,6 +129,13 @@ class Layout:
             "COINCIDE_LOCAL_CONTROLLER_PORT": str(self.ports.controller),
             "COINCIDE_LOCAL_INGEST": self.url("ingest"),
         }
+
+
+def _settings(model: type[S], environ: Mapping[str, str]) -> S:
+    """Return a component's settings, as it will find them itself in the checkout."""
+    file = Path("config", f"{model.PREFIX.split('_')[1].lower()}.yaml")
+    own = located(file, environ)
+    return load_settings(model, ROOT / file if own == file else own, environ)
 
 
 def _class_archive(java_home: Path) -> dict[str, str]:

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from coincide import Stream
 
+CONFIG_VARIABLE = "COINCIDE_CONFIG"
+
 _HOST = re.compile(r"\*|[A-Za-z0-9_.-]+")
 _ORIGIN = re.compile(r"https?://[^/?#\s@*]+")
 
@@ -107,8 +109,10 @@ def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str])
     """Return ``model`` filled from the YAML file at ``path``, if any, then from ``environ``.
 
     Variables that begin with the model's prefix replace a field; their text is read as a YAML value. Raises
-    `SettingsError`: the file cannot be read, a name is unknown, or a value is not allowed.
+    `SettingsError`: the file cannot be read, a name is unknown, or a value is not allowed. Files of `config/`, this one
+    and those that it names, are looked for in the folder `COINCIDE_CONFIG` first.
     """
+    path = path and located(path, environ)
     values = {**(_read_mapping(path) if path else {}), **_from_environment(environ, model.PREFIX)}
     origin = f"{path} or {model.PREFIX}*" if path else f"{model.PREFIX}*"
     unknown = [str(name) for name in values if name not in model.model_fields]
@@ -116,9 +120,25 @@ def load_settings(model: type[S], path: Path | None, environ: Mapping[str, str])
         known = ", ".join(model.model_fields)
         raise SettingsError(f"{origin}: {', '.join(unknown)}: there is no such setting (known: {known})")
     try:
-        return model.model_validate(values)
+        settings = model.model_validate(values)
     except ValidationError as error:
         raise SettingsError(f"{origin}: {describe_errors(error.errors())}") from error
+    named = {name: each for name in model.model_fields if isinstance(each := getattr(settings, name), Path)}
+    return settings.model_copy(update={name: located(each, environ) for name, each in named.items()})
+
+
+def located(path: Path, environ: Mapping[str, str]) -> Path:
+    """Return the file of the same name in the folder `COINCIDE_CONFIG`, if ``path`` is one of `config/` and it has it.
+
+    So what somebody has configured lies outside the tracked files, and what they have not is as shipped.
+    """
+    folder = environ.get(CONFIG_VARIABLE)
+    if not folder or path.parts[:1] != ("config",):
+        return path
+    if not Path(folder).is_dir():
+        raise SettingsError(f"{CONFIG_VARIABLE}: {folder!r} is no folder")
+    own = Path(folder, *path.parts[1:])
+    return own if own.exists() else path
 
 
 def read_yaml(path: Path) -> Any:

@@ -1,6 +1,7 @@
 """The declared topics, and the command that creates them: ``python -m services.common.topics``."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from kafka.errors import KafkaError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from services.common.kafka import create_admin
-from services.common.settings import SettingsError, describe_errors, read_declarations
+from services.common.settings import SettingsError, describe_errors, located, read_declarations
 
 
 class Topic(BaseModel):
@@ -91,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int | str:
     parser.add_argument("--kafka", default="127.0.0.1:9092", metavar="HOST:PORT")
     options = parser.parse_args(arguments)
     try:
-        done = create_topics(create_admin(options.kafka), load_topics(options.topics))
+        done = create_topics(create_admin(options.kafka), load_topics(located(options.topics, os.environ)))
     except KafkaError as error:
         return f"Kafka at {options.kafka} cannot be used: {type(error).__name__}"
     except (SettingsError, TopicConflictError) as error:

@@ -119,3 +119,24 @@ def test_the_shipped_streams_can_be_read() -> None:
 def test_streams_that_cannot_be_used_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(SettingsError, match=r"settings\.yaml"):
         load_streams(written(tmp_path, text))
+
+
+class Located(FrozenSettings):
+    PREFIX: ClassVar[str] = "COINCIDE_LOCATED_"
+
+    streams_path: Path = Path("config/streams.yaml")
+    sensors_path: Path | None = Path("config/sensors.yaml")
+    elsewhere_path: Path = Path("run/streams.yaml")
+    number: int = 1
+
+
+def test_a_folder_of_ones_own_comes_before_config(tmp_path: Path) -> None:
+    own = tmp_path / "ours"
+    own.mkdir()
+    (own / "located.yaml").write_text("number: 2\n")
+    (own / "streams.yaml").write_text("streams: {}\n")
+    found = load_settings(Located, Path("config/located.yaml"), {"COINCIDE_CONFIG": str(own)})
+    assert found == Located(streams_path=own / "streams.yaml", number=2)  # the others are as shipped
+    with pytest.raises(SettingsError, match="COINCIDE_CONFIG: '/nowhere' is no folder"):
+        load_settings(Located, None, {"COINCIDE_CONFIG": "/nowhere"})
+    assert load_settings(Located, None, {}) == Located()
