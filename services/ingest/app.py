@@ -16,6 +16,7 @@ from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
 from services.ingest.registry.proposals_api import Proposals, proposals_router
 from services.ingest.registry.proposals_topic import ReadProposals
+from services.ingest.registry.sensor_bulk import sensor_bulk_router
 from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensor_changes_api import sensor_changes_router
 from services.ingest.registry.sensors_api import sensors_router
@@ -51,6 +52,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     )
     app.include_router(sensors_router(registry, clock_us))
     changes = SensorChanges(registry, publisher, audit, clock_us)
+    app.include_router(sensor_bulk_router(changes, settings))
     app.include_router(sensor_changes_router(changes, settings))
     app.include_router(proposals_router(Proposals(changes, read_proposals)))
 

@@ -1,10 +1,10 @@
 """Changing one sensor: checked, given a version, written to coincide.sensors, and answered once ingest stamps by it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -36,6 +36,8 @@ SHOWN_WITHIN_S, LOOK_EVERY_S = 5.0, 0.02
 MOST_STREAMS = 64
 MOST_REMEMBERED = 10_000
 
+Status = Literal["created", "replaced", "unchanged", "refused", "unacknowledged"]
+
 Edit = Callable[[Sensor | None], Sensor | None]
 """From what a sensor is to what it shall be; None: it is not, or shall not be."""
 
@@ -46,6 +48,24 @@ class SensorDocument(Particulars, frozen=True, forbid_unknown_fields=True, kw_on
     id: Name | None = None
     area: Name
     streams: Annotated[dict[Name, str | dict[str, Any]], Meta(min_length=1, max_length=MOST_STREAMS)]
+
+
+@dataclass(frozen=True)
+class WantedSensor:
+    """A sensor as it shall be, and its place in the list that it came in."""
+
+    index: int
+    sensor: Sensor
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one of many sensors; `version` is that of the sensor now, None where it was not written."""
+
+    wanted: WantedSensor
+    status: Status
+    version: int | None
+    detail: str | None = None
 
 
 @dataclass
@@ -84,12 +104,50 @@ class SensorChanges:
             precondition.check(None if present is None else present.change.version, "sensor")
             if wanted == present:
                 return present, False
-            version = max(0 if present is None else present.change.version, self._given.get(sensor_id, 0)) + 1
-            self._remember(sensor_id, version)
+            version = self._next_version(sensor_id, present)
             changed = wanted and replace(wanted, change=SensorChange(version, self.clock_us(), because or who.key))
             await self._write(sensor_id, changed)
             await asyncio.to_thread(self.audit.note, who, *_audited(sensor_id, present, changed))
             return changed, present is None
+
+    async def make_many(self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller) -> list[Outcome]:
+        """Create sensors, and with `overwrite` replace those that are there; return what became of each."""
+        async with self._one_at_a_time:
+            if not self.registry.caught_up:
+                raise _try_again("the sensor registry has not been read yet")
+            snapshot = self.registry.snapshot
+            before = {each.sensor.id: snapshot.sensor(each.sensor.id) for each in many}
+            outcomes = await asyncio.gather(
+                *(self._make_one(each, before[each.sensor.id], overwrite=overwrite, who=who) for each in many)
+            )
+        made = [each for each in outcomes if each.status in ("created", "replaced")]
+        await asyncio.to_thread(self._note_many, who, made, before)
+        return list(outcomes)
+
+    async def _make_one(self, wanted: WantedSensor, present: Sensor | None, *, overwrite: bool, who: Caller) -> Outcome:
+        sensor = wanted.sensor
+        if present is not None and (sensor == present or not overwrite):
+            differs = "it is there and differs: ask with overwrite=true to replace it"
+            if sensor == present:
+                return Outcome(wanted, "unchanged", present.change.version)
+            return Outcome(wanted, "refused", present.change.version, differs)
+        version = self._next_version(sensor.id, present)
+        changed = replace(sensor, change=SensorChange(version, self.clock_us(), who.key))
+        try:
+            await self._write(sensor.id, changed)
+        except Problem as problem:
+            return Outcome(wanted, "unacknowledged", None, problem.detail)
+        return Outcome(wanted, "created" if present is None else "replaced", version)
+
+    def _note_many(self, who: Caller, made: Iterable[Outcome], before: Mapping[str, Sensor | None]) -> None:
+        for each in made:
+            sensor = each.wanted.sensor
+            self.audit.note(who, *_audited(sensor.id, before[sensor.id], sensor))
+
+    def _next_version(self, sensor_id: str, present: Sensor | None) -> int:
+        version = max(0 if present is None else present.change.version, self._given.get(sensor_id, 0)) + 1
+        self._remember(sensor_id, version)
+        return version
 
     async def _write(self, sensor_id: str, sensor: Sensor | None) -> None:
         value = None if sensor is None else sensor.to_record()
@@ -122,7 +180,7 @@ def removal(present: Sensor | None) -> None:
 
 def replacement(sensor_id: str, document: object, registry: Registry) -> Edit:
     """Return the edit that makes a sensor what a document says; a `Problem`, 422, says what is wrong with it."""
-    return lambda _: _sensor(sensor_id, document, registry)
+    return lambda _: sensor_in(sensor_id, document, registry)
 
 
 def patched(sensor_id: str, patch: object, registry: Registry) -> Edit:
@@ -132,14 +190,15 @@ def patched(sensor_id: str, patch: object, registry: Registry) -> Edit:
         if present is None:
             raise Problem(404, f"no sensor {sensor_id!r} is registered")
         known = {template.id: template for template in present.streams.values()}
-        return _sensor(sensor_id, merge_patch(present.document, patch), registry, known)
+        return sensor_in(sensor_id, merge_patch(present.document, patch), registry, known)
 
     return edit
 
 
-def _sensor(
+def sensor_in(
     sensor_id: str, document: object, registry: Registry, known: Mapping[str, Histogram] | None = None
 ) -> Sensor:
+    """Return the sensor that a document describes, with `known` templates by their names; a `Problem` refuses it."""
     try:
         msgspec.convert(sensor_id, Name)
         declared = msgspec.convert(document, SensorDocument)

@@ -4,7 +4,7 @@ There may be 100,000 sensors, so that a sensor is no more than its stamps, and e
 """
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -65,8 +65,14 @@ class Snapshot:
 
     def template(self, template_id: str) -> Template | None:
         """Return a template that a sensor has; None if none has it. It looks at every sensor."""
+        return self.templates_of({template_id}).get(template_id)
+
+    def templates_of(self, template_ids: Collection[str]) -> dict[str, Template]:
+        """Return those templates that some sensor has, by their ids. It looks at every sensor once, or at none."""
+        if not template_ids:
+            return {}
         templates = (stamp.template for stamps in self.stamps.values() for stamp in stamps)
-        return next((template for template in templates if template.id == template_id), None)
+        return {template.id: template for template in templates if template.id in template_ids}
 
 
 class Registry:

@@ -1,0 +1,99 @@
+"""POST /v1/sensors/bulk: a verdict on each sensor, and none that is wrong stops the others."""
+
+import json
+from typing import Any
+
+import pytest
+
+from services.ingest.registry.sensor_bulk import MOST_AT_ONCE
+from tests.services.ingest.registry.test_sensor_changes import Line
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+def post(line: Line, document: Any, **asked: Any) -> Any:
+    return line.client.post("/v1/sensors/bulk", json=document, params=asked)
+
+
+def buoy(id_: str, template: Any = "clock", **said: Any) -> dict[str, Any]:
+    return {"id": id_, "area": "bay", "streams": {"seismic": template}, **said}
+
+
+TEMPLATES = {"clock": {"uniform": [-3, 0]}, "broken": {"uniform": [0, -3]}}
+
+
+def test_each_sensor_of_a_list_is_judged_by_itself(line: Line) -> None:
+    sensors = [
+        buoy("b-1", expect_every_s=60),
+        buoy("b-2", "broken"),
+        buoy("b-3", {"uniform": [-1, 0]}, model="B-1"),
+        buoy("b-1"),
+        {"area": "bay"},
+        buoy("b-4", "nowhere"),
+        buoy("b-5", streams={"smell": "clock"}),
+        "b-6",
+        buoy("b-7", line.client.get("/v1/sensors/geo").json()["streams"]["seismic"]),
+    ]
+    answer = post(line, {"templates": TEMPLATES, "sensors": sensors})
+    assert answer.status_code == 200
+    items = answer.json()["items"]
+    assert [each["index"] for each in items] == list(range(9))
+    assert [each["status"] for each in items] == ["created", "refused", "created", *["refused"] * 5, "created"]
+    assert "streams.seismic: template 'broken'" in items[1]["detail"]
+    assert "id is missing" in items[3]["detail"]
+    assert "neither the list nor a registered sensor has a template 'nowhere'" in items[5]["detail"]
+    assert "stream 'smell' is not declared" in items[6]["detail"]
+    shown = line.client.get("/v1/sensors/b-1").json()
+    assert (shown["version"], shown["expect_every_s"]) == (1, 60)
+    assert line.template_of("b-3") == line.client.get("/v1/sensors/b-3").json()["streams"]["seismic"]
+    assert [(each["action"], each["subject"]) for each in line.trail.changes] == [
+        ("sensor.created", "b-1"),
+        ("sensor.created", "b-3"),
+        ("sensor.created", "b-7"),
+    ]
+
+
+def test_what_is_there_is_replaced_only_if_that_is_asked_for(line: Line) -> None:
+    first = {"templates": TEMPLATES, "sensors": [buoy("b-1"), buoy("b-2")]}
+    assert [each["status"] for each in post(line, first).json()["items"]] == ["created"] * 2
+    second = {"templates": {"clock": {"uniform": [-5, 0]}}, "sensors": [buoy("b-1"), buoy("b-2", {"uniform": [-3, 0]})]}
+    items = post(line, second).json()["items"]
+    assert [(each["status"], each["version"]) for each in items] == [("refused", 1), ("unchanged", 1)]
+    assert "overwrite=true" in items[0]["detail"]
+    items = post(line, second, overwrite=True).json()["items"]
+    assert [(each["status"], each["version"]) for each in items] == [("replaced", 2), ("unchanged", 1)]
+
+
+def test_what_kafka_did_not_acknowledge_is_said_and_the_list_can_be_repeated(line: Line) -> None:
+    document = {"templates": TEMPLATES, "sensors": [buoy("b-1"), buoy("b-2", "broken")]}
+    line.acknowledged = False
+    answer = post(line, document)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert [each["status"] for each in answer.json()["items"]] == ["unacknowledged", "refused"]
+    line.acknowledged = True
+    assert [each["status"] for each in post(line, document).json()["items"]] == ["created", "refused"]
+    assert line.client.get("/v1/sensors/b-1").json()["version"] == 2  # the first may have been written
+
+
+@pytest.mark.parametrize(
+    "document", [{}, {"sensors": []}, {"sensors": [1] * (MOST_AT_ONCE + 1)}, {"sensors": [{}], "sensor": 1}, [], "x"]
+)
+def test_a_list_that_is_none_is_refused(line: Line, document: Any) -> None:
+    answer = post(line, document)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("the list is not usable: ")
+    assert line.records == []
+
+
+def test_a_thousand_sensors_are_one_request(line: Line) -> None:
+    sensors = [buoy(f"b-{nth}") for nth in range(MOST_AT_ONCE)]
+    answer = line.client.post(
+        "/v1/sensors/bulk",
+        content=json.dumps({"templates": TEMPLATES, "sensors": sensors}),
+        headers={"content-type": "application/json"},
+    )
+    assert {each["status"] for each in answer.json()["items"]} == {"created"}
+    assert len(line.registry.snapshot.ids) >= MOST_AT_ONCE
