@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -38,14 +39,18 @@ def key(broker: Broker) -> str:
 
 
 @pytest.mark.parametrize("needs_key", [False, True], ids=["without keys", "with keys"])
-@pytest.mark.parametrize("service", ["ingest", "alerting"])
-def test_a_service_does_what_its_document_says(
-    broker: Broker, key: str, tmp_path: Path, service: str, needs_key: bool
-) -> None:
-    running = {"ingest": running_ingest, "alerting": running_alerting}[service]
-    with running(broker.bootstrap, tmp_path, require_keys=needs_key) as process:
-        process.wait_for("/readyz", 200)
-        fuzz(process, key if needs_key else None, tmp_path)
+def test_both_services_do_what_their_documents_say(broker: Broker, key: str, tmp_path: Path, needs_key: bool) -> None:
+    folders = [tmp_path / name for name in ("ingest", "alerting")]
+    for folder in folders:
+        folder.mkdir()
+    with (
+        running_ingest(broker.bootstrap, folders[0], require_keys=needs_key) as ingest,
+        running_alerting(broker.bootstrap, folders[1], require_keys=needs_key) as alerting,
+        ThreadPoolExecutor(2) as pool,  # at a time, for each takes half a minute
+    ):
+        for process in (ingest, alerting):
+            process.wait_for("/readyz", 200)
+        list(pool.map(fuzz, (ingest, alerting), [key if needs_key else None] * 2, folders))
 
 
 def fuzz(process: ServiceProcess, key: str | None, folder: Path) -> None:

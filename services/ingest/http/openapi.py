@@ -43,7 +43,9 @@ _DETECTION: dict[str, Any] = {
         "id": {"type": "string", "minLength": 1, "maxLength": ID_CHARACTERS, "description": ALLOWED["id"]},
         "attributes": {
             "type": "object",
-            "description": f"Carried along unread; at most {LONGEST_BYTES} bytes of compact JSON.",
+            "description": "What else is known of it. Matches carry it, and queries may read it: a filter, `equal`, or "
+            "the `value` of a query over readings, which must be a number. GET /v1/queries of alerting shows which do. "
+            f"At most {LONGEST_BYTES} bytes of compact JSON.",
         },
         "uncertainty": _UNCERTAINTY,
     },

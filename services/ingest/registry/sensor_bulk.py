@@ -51,10 +51,7 @@ _SCHEMA: dict[str, Any] = {
             "type": "array",
             "minItems": 1,
             "maxItems": MOST_AT_ONCE,
-            "items": {
-                "type": "object",
-                "description": "A sensor with its id, as PUT /v1/sensors/{sensor_id} takes it.",
-            },
+            "items": {"description": "A sensor with its id, as PUT /v1/sensors/{sensor_id} takes it."},  # else refused
         },
     },
 }
