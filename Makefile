@@ -91,6 +91,11 @@ lint: $(STAMP) ## Lint, format, types and import rules
 	"$(RUN)" -m mypy
 	"$(BIN)/lint-imports"
 
+.PHONY: screenshots
+screenshots: $(STAMP) ## Have the tests in the browser take pictures of the console into .local/screenshots
+	@mkdir -p .local/screenshots
+	COINCIDE_SCREENSHOTS=.local/screenshots "$(RUN)" -m pytest -m "not jvm" tests/console
+
 .PHONY: fmt
 fmt: $(STAMP) ## Format the code and put imports in order
 	"$(BIN)/ruff" check --fix-only --quiet
@@ -102,8 +107,8 @@ docs: $(STAMP) ## Write the pages that are made from the code, and build the sit
 	"$(RUN)" -m zensical build --clean --strict
 
 .PHONY: docs-serve
-docs-serve: docs ## Show the site on http://127.0.0.1:8000; its search needs a server, the pages do not
-	"$(RUN)" -m http.server 8000 --bind 127.0.0.1 --directory site
+docs-serve: docs ## Show the site on http://127.0.0.1:8080; its search needs a server, the pages do not
+	"$(RUN)" -m http.server 8080 --bind 127.0.0.1 --directory site
 
 .PHONY: lock
 lock: ## Pin the newest versions that pyproject.toml allows, with hashes (needs uv)

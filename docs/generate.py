@@ -21,6 +21,8 @@ from services.common.access.component_access import ComponentAccess, access_metr
 from services.common.kafka import create_producer
 from services.common.settings import load_streams
 from services.common.topics import load_topics
+from services.console.metrics import ConsoleMetrics
+from services.console.settings import ConsoleSettings
 from services.ingest.app import create_app as create_ingest
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
@@ -35,7 +37,7 @@ from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
 ROOT = Path(__file__).parent.parent
 NOTICE = "<!-- Written by `make docs` from the code; change it there. -->"
-COMPONENTS = ("ingest", "fusion", "alerting", "archive", "history")
+COMPONENTS = ("ingest", "fusion", "alerting", "archive", "history", "console")
 #: The packages of the library that the Python reference shows, a page each; zensical.toml lists the same pages.
 PYTHON_PACKAGES = {
     "templates": "Templates",
@@ -68,7 +70,7 @@ def documents() -> dict[str, str]:
 
 def settings_models() -> dict[str, type[BaseModel]]:
     """Return the settings model of each component."""
-    models = (IngestSettings, FusionSettings, AlertingSettings, ArchiveSettings, HistorySettings)
+    models = (IngestSettings, FusionSettings, AlertingSettings, ArchiveSettings, HistorySettings, ConsoleSettings)
     return dict(zip(COMPONENTS, models, strict=True))
 
 
@@ -86,8 +88,10 @@ def metric_registries() -> dict[str, CollectorRegistry]:
     status.take(b"shard-0", json.dumps(STATUS_EXAMPLE).encode())
     registries["fusion"].register(status)
     registries["history"].register(RunStates(RunQueue(ROOT / "none", lambda *_: None, 0)))
-    for name, registry in registries.items():
-        access_metrics(name, registry)
+    ConsoleMetrics(registries["console"])
+    for name in COMPONENTS:
+        if name != "console":  # it follows no keys, and counts its own refusals
+            access_metrics(name, registries[name])
     return registries
 
 

@@ -42,7 +42,7 @@ def _start(system: System, *, rebuild: bool = False) -> None:
 
 def _up(system: System) -> None:
     _start(system, rebuild=_is_set("REBUILD"))
-    for name in ("ingest", "alerting", "fusion"):
+    for name in ("console", "ingest", "alerting", "fusion"):
         print(f"{name:<9} {system.layout.url(name)}")
     print(f"logs      {system.layout.logs}")
     if system.layout.needs_key and not present_keys(system.layout.bootstrap):

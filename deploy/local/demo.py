@@ -34,6 +34,7 @@ _WATCH_EVERY_S = 1.0
 
 def run_demo(system: System, *, detach: bool) -> None:
     """Show 1987 and now on a running ``system``; then, unless ``detach``, go on until Ctrl-C and stop everything."""
+    print(f"Open {system.layout.url('console')}/ in a browser: it shows what happened in 1987, and what happens now.\n")
     try:
         applied_query(system, BANG)
         start_us = time.time_ns() // 1_000
@@ -183,6 +184,7 @@ def _episodes(system: System, query: str) -> list[dict[str, Any]]:
 
 def _print_urls(system: System) -> None:
     ingest, alerting = system.layout.url("ingest"), system.layout.url("alerting")
+    print(f"console      {system.layout.url('console')}/")
     print(f"matches      {alerting}/v1/matches?query={ANY_TWO}")
     print(f"episodes     {alerting}/v1/episodes?query={TWO_OF_THREE}")
     print(f"live stream  {alerting}/v1/live?query={BANG}")

@@ -14,6 +14,7 @@ from deploy.local.class_archives import class_archives
 from deploy.local.machine import ROOT, RUNTIME, LocalError, free_ports
 from services.alerting.settings import AlertingSettings
 from services.common.settings import S, SettingsError, load_settings, located
+from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
@@ -32,6 +33,7 @@ class Ports:
     fusion: int
     archive: int
     history: int
+    console: int
 
 
 @dataclass(frozen=True)
@@ -54,25 +56,30 @@ class Layout:
             fusion = _settings(FusionSettings, environ)
             archive = _settings(ArchiveSettings, environ)
             history = _settings(HistorySettings, environ)
+            console = _settings(ConsoleSettings, environ)
         except SettingsError as error:
             raise LocalError(str(error)) from error
-        if any(each.tls_certificate for each in (ingest, alerting, fusion, archive, history)):
+        if any(each.tls_certificate for each in (ingest, alerting, fusion, archive, history, console)):
             raise LocalError("make up speaks plain HTTP: leave out tls_certificate, or run the components yourself")
         archives = archive.path is not None
         used = [ingest, alerting, fusion, *([archive, history] if archives else [])]
         kafka = _one_local_port({each.kafka_bootstrap for each in used})
-        ports = Ports(kafka, kafka + 1, ingest.port, alerting.port, fusion.port, archive.port, history.port)
+        services = (ingest, alerting, fusion, archive, history, console)
+        ports = Ports(kafka, kafka + 1, *(each.port for each in services))
         own = {name: value for name, value in own.items() if environ[name] == value}
         if archives and history.archive_path is None:
             own["COINCIDE_HISTORY_ARCHIVE_PATH"] = json.dumps(str(archive.path))
         if archives and alerting.history_url is None:
             own["COINCIDE_ALERTING_HISTORY_URL"] = f"http://127.0.0.1:{history.port}"
+        said = (console.ingest_url, console.alerting_url, alerting.console_url)
+        told = zip(_told_where(ports).items(), said, strict=True)
+        own |= {name: url for (name, url), known in told if url != known and name not in environ}
         return cls(RUNTIME, ports, own, archives, any(each.needs_key for each in used))
 
     @classmethod
     def isolated(cls, runtime: Path, overrides: Mapping[str, str] | None = None) -> Self:
         """Return a layout on free ports whose files all lie below ``runtime``; ``overrides`` come last."""
-        ports = Ports(*free_ports(7))
+        ports = Ports(*free_ports(8))
         paths = {
             "COINCIDE_FUSION_CHECKPOINT_PATH": str(runtime / "checkpoint"),
             "COINCIDE_ALERTING_DATABASE_URL": f"sqlite:///{runtime / 'alerting.sqlite3'}",
@@ -83,7 +90,8 @@ class Layout:
             own[f"COINCIDE_{component}_KAFKA_BOOTSTRAP"] = json.dumps(f"127.0.0.1:{ports.kafka}")
             own[f"COINCIDE_{component}_PORT"] = str(getattr(ports, component.lower()))
         own["COINCIDE_HISTORY_RUNS_PATH"] = json.dumps(str(runtime / "runs"))
-        own |= overrides or {}
+        own["COINCIDE_CONSOLE_PORT"] = str(ports.console)
+        own = {**_told_where(ports), **own, **(overrides or {})}
         archives = "COINCIDE_ARCHIVE_PATH" in own
         if archives:
             own["COINCIDE_HISTORY_ARCHIVE_PATH"] = own["COINCIDE_ARCHIVE_PATH"]
@@ -110,7 +118,7 @@ class Layout:
         return Path(tempfile.gettempdir()) / f"coincide-{os.getuid()}-{digest}.sock"
 
     def url(self, component: str) -> str:
-        """Return the base URL of ``ingest``, ``alerting``, ``fusion``, ``archive`` or ``history``."""
+        """Return the base URL of ``ingest``, ``alerting``, ``fusion``, ``archive``, ``history`` or ``console``."""
         return f"http://127.0.0.1:{asdict(self.ports)[component]}"
 
     def environ(self, java_home: Path) -> dict[str, str]:
@@ -142,6 +150,15 @@ def _class_archive(java_home: Path) -> dict[str, str]:
     archive = class_archives(java_home).spark
     named = (f"COINCIDE_{component}_CLASS_ARCHIVE_PATH" for component in ("FUSION", "ARCHIVE"))
     return dict.fromkeys(named, json.dumps(str(archive))) if archive.is_file() else {}
+
+
+def _told_where(ports: Ports) -> dict[str, str]:
+    """Return what tells the console where ingest and alerting are, and alerting where the console is."""
+    return {
+        "COINCIDE_CONSOLE_INGEST_URL": f"http://127.0.0.1:{ports.ingest}",
+        "COINCIDE_CONSOLE_ALERTING_URL": f"http://127.0.0.1:{ports.alerting}",
+        "COINCIDE_ALERTING_CONSOLE_URL": f"http://127.0.0.1:{ports.console}",
+    }
 
 
 def _one_local_port(bootstraps: set[str]) -> int:

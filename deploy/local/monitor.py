@@ -52,7 +52,7 @@ def commands(layout: Layout, programs: Mapping[str, str], ports: Mapping[str, in
     """Write what the programs read below the layout's folder, and return the command of each."""
     folder = layout.runtime / "monitor"
     folder.mkdir(parents=True, exist_ok=True)
-    names = ("ingest", "fusion", "alerting", *(("archive", "history") if layout.archives else ()))
+    names = ("ingest", "fusion", "alerting", "console", *(("archive", "history") if layout.archives else ()))
     services = {name: layout.url(name).removeprefix("http://") for name in names}
     addresses = services | {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     configuration = folder / "prometheus.yml"

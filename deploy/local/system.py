@@ -20,8 +20,8 @@ from deploy.local.layout import Layout
 from deploy.local.machine import ROOT, LocalError, is_free, wait_until
 from deploy.local.supervision import Supervision
 
-#: What runs, in the order of starting; each of the last three needs the first, and its topics.
-PROCESSES = ("kafka", "alerting", "fusion", "ingest")
+#: What runs, in the order of starting. All but the last need the first, and its topics; the console needs nobody.
+PROCESSES = ("kafka", "alerting", "fusion", "ingest", "console")
 #: What runs only where an archive is configured: one keeps all detections in Parquet, the other asks them.
 OF_ARCHIVE = ("archive", "history")
 #: What only the demo starts: it posts what the microphones of a harbour hear now (`deploy.local.harbour`).

@@ -3,6 +3,7 @@
 from functools import partial
 
 from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
 from sqlalchemy import Engine
 from starlette.types import Lifespan
 
@@ -25,7 +26,7 @@ from services.alerting.receivers.receiver import Receivers
 from services.alerting.settings import AlertingSettings
 from services.common.access.component_access import ComponentAccess
 from services.common.access.description import describe_access
-from services.common.access.routes import audit_router, keys_router
+from services.common.access.routes import audit_router, caller_router, keys_router
 from services.common.document_page import document_page_router
 from services.common.kafka import create_consumer
 from services.common.operations import install_operations
@@ -67,8 +68,11 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     app.include_router(queries_router(engine, changes, streams, sensors, receivers))
     app.include_router(live_router(engine, hub, metrics, settings, progress))
     app.include_router(history_router(settings))
+    app.include_router(caller_router())
     app.include_router(keys_router(access))
     app.include_router(audit_router(partial(create_consumer, settings.kafka_bootstrap)))
+    if settings.console_url is not None:
+        app.get("/", include_in_schema=False)(lambda: RedirectResponse(f"{settings.console_url}/", 307))
     install_operations(app, metrics.registry, progress.not_ready_because)
     describe_all_bodies(app)
     app.include_router(document_page_router(app.title))

@@ -124,6 +124,12 @@ class AlertingSettings(ComponentSettings):
         30.0, description="How long the history process may take for one answer, or for one piece of a long one."
     )
 
+    console_url: str | None = Field(
+        "http://127.0.0.1:8000",
+        pattern=r"^https?://[^/?#\s@*]+$",
+        description="The console, as people reach it: / of alerting leads there. null: / is no page.",
+    )
+
     @property
     def condition_limits(self) -> ConditionLimits:
         """From when on something is wrong with the system."""

@@ -43,8 +43,8 @@ class FrozenSettings(BaseModel):
     PREFIX: ClassVar[str]
 
 
-class ComponentSettings(FrozenSettings):
-    """What ingest, fusion and alerting all have: an address to listen on, Kafka, and the declared streams."""
+class ListeningSettings(FrozenSettings):
+    """What every component has that listens: an address, by which names and pages it is called, keys and TLS."""
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: Port
@@ -66,10 +66,6 @@ class ComponentSettings(FrozenSettings):
         None, description="PEM file of its certificate and those above it; with it only HTTPS is spoken, TLS 1.2 on."
     )
     tls_key: Path | None = Field(None, description="PEM file of the certificate's private key, without a password.")
-    kafka_bootstrap: str = Field(
-        "127.0.0.1:9092", min_length=1, description="Kafka brokers, host:port, separated by commas."
-    )
-    streams_path: Path = Field(Path("config/streams.yaml"), description="File that declares the streams.")
 
     @field_validator("allowed_hosts")
     @classmethod
@@ -99,6 +95,15 @@ class ComponentSettings(FrozenSettings):
     def needs_key(self) -> bool:
         """Whether every request needs a key."""
         return not is_loopback(self.host) if self.require_keys is None else self.require_keys
+
+
+class ComponentSettings(ListeningSettings):
+    """What every component has that works on Kafka: how it is reached, and the declared streams."""
+
+    kafka_bootstrap: str = Field(
+        "127.0.0.1:9092", min_length=1, description="Kafka brokers, host:port, separated by commas."
+    )
+    streams_path: Path = Field(Path("config/streams.yaml"), description="File that declares the streams.")
 
 
 S = TypeVar("S", bound=FrozenSettings)

@@ -11,6 +11,7 @@ from services.common.document_page import document_page_router
 from services.common.instants import Clock, system_clock_us
 from services.common.operations import install_operations
 from services.ingest.http.detections_endpoint import DetectionsEndpoint, IngestApp
+from services.ingest.http.recent_detections import RecentDetections, recent_detections_router
 from services.ingest.kafka.dead_letter_topic import DeadLetters
 from services.ingest.kafka.publisher import KafkaPublisher
 from services.ingest.metrics import IngestMetrics
@@ -40,7 +41,9 @@ def create_app(  # noqa: PLR0913 - the parts of the service
     """Return the application; `lifespan` starts and stops `publisher` and whoever feeds `registry`."""
     dead_letters = DeadLetters(publisher, metrics, settings.dead_letters_per_s)
     max_future_us = int(settings.max_future_s * 1e6)
-    intake = Intake(registry, publisher, dead_letters, metrics, max_future_us, settings.sigma_digits, clock_us)
+    recent = RecentDetections(settings.recent_detections)
+    digits = settings.sigma_digits
+    intake = Intake(registry, publisher, dead_letters, metrics, max_future_us, digits, clock_us, recent.keep)
     app = IngestApp(
         DetectionsEndpoint(settings, registry, intake, metrics),
         title="Coincide ingest",
@@ -50,6 +53,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         docs_url=None,  # see services.common.document_page
         redoc_url=None,
     )
+    app.include_router(recent_detections_router(recent))
     app.include_router(sensors_router(registry, clock_us))
     changes = SensorChanges(registry, publisher, audit, clock_us)
     app.include_router(sensor_bulk_router(changes, settings))

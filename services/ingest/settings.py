@@ -32,6 +32,10 @@ class IngestSettings(ComponentSettings):
         300.0, ge=0, le=1e8, description="How far detected_at may be ahead of this machine's clock."
     )
 
+    recent_detections: int = Field(
+        20_000, ge=0, le=1_000_000, description="Detections kept in memory for GET /v1/detections, in 16 MiB at most."
+    )
+
     sigma_digits: int | None = Field(
         None,
         ge=1,

@@ -14,7 +14,8 @@ import yaml
 
 from deploy.local.machine import ROOT
 from services.alerting.settings import AlertingSettings
-from services.common.settings import load_settings
+from services.common.settings import ListeningSettings, load_settings
+from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
@@ -24,7 +25,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
 def test_every_service_of_the_system_is_there() -> None:
-    ours = {"topics", "sensors", "ingest", "fusion", "alerting", "archive", "history"}
+    ours = {"topics", "sensors", "ingest", "fusion", "alerting", "archive", "history", "console"}
     assert SERVICES.keys() == ours | {"kafka", "prometheus", "prometheus-key", "alertmanager", "grafana"}
 
 
@@ -57,10 +58,14 @@ def test_the_settings_in_the_environment_are_settings() -> None:
     fusion = load_settings(FusionSettings, ROOT / "config/fusion.yaml", SERVICES["fusion"]["environment"])
     archive = load_settings(ArchiveSettings, ROOT / "config/archive.yaml", SERVICES["archive"]["environment"])
     history = load_settings(HistorySettings, ROOT / "config/history.yaml", SERVICES["history"]["environment"])
+    console = load_settings(ConsoleSettings, ROOT / "config/console.yaml", SERVICES["console"]["environment"])
     inside = SERVICES["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")[0].removeprefix("INSIDE://")
     named = {"ingest": ingest, "alerting": alerting, "fusion": fusion, "archive": archive, "history": history}
     assert {settings.kafka_bootstrap for settings in named.values()} == {inside}
-    for name, settings in named.items():
+    assert console.ingest_url == f"http://ingest:{ingest.port}"
+    assert console.alerting_url == f"http://alerting:{alerting.port}"
+    listening: dict[str, ListeningSettings] = {**named, "console": console}
+    for name, settings in listening.items():
         assert settings.needs_key
         assert settings.allowed_hosts == (name,)  # as Prometheus calls it
         assert SERVICES[name]["ports"] == [f"127.0.0.1:{settings.port}:{settings.port}"]

@@ -72,7 +72,7 @@ def test_every_component_is_scraped_at_the_port_it_listens_on() -> None:
     for target in targets:
         service, port = target.split(":")
         assert f"127.0.0.1:{port}:{port}" in compose["services"][service]["ports"]
-    components = {"ingest", "fusion", "alerting", "archive", "history"}
+    components = {"ingest", "fusion", "alerting", "archive", "history", "console"}
     assert {target.split(":")[0] for target in targets} == {*components, "alertmanager"}
     [notified] = prometheus["alerting"]["alertmanagers"]
     assert notified["static_configs"] == [{"targets": ["alertmanager:9093"]}]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from services.common.access.key_scopes import PostingRights
+    from services.common.access.key_scopes import KeyScope, PostingRights
 
 #: Where the guard leaves the caller in the scope of an ASGI request.
 SCOPE_MEMBER = "coincide.caller"
@@ -19,13 +19,15 @@ ANYBODY = "anybody"
 class Caller:
     """The id and name of the key that was shown, none where none is needed, and the address of the connection.
 
-    `posts` says for which areas and sensors it may post detections; None for all of them.
+    `posts` says for which areas and sensors it may post detections; None for all of them. `scopes` are those of the
+    key; None where no key is needed, which lets it do everything.
     """
 
     key: str | None = None
     name: str = ANYBODY
     address: str | None = None
     posts: PostingRights | None = None
+    scopes: tuple[KeyScope, ...] | None = None
 
 
 NOBODY = Caller(name="nobody")  # a change that no request asked for

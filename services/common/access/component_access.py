@@ -16,7 +16,7 @@ from services.common.access.origins import Origins
 from services.common.compacted_topic import TopicFollower
 from services.common.kafka import create_consumer
 from services.common.record_publisher import RecordPublisher
-from services.common.settings import ComponentSettings, SettingsError
+from services.common.settings import ComponentSettings, ListeningSettings, SettingsError
 
 AUDIT_TIMEOUT_S = 5.0
 
@@ -80,7 +80,7 @@ def access_metrics(component: str, registry: CollectorRegistry) -> tuple[Counter
     return refused, unaudited
 
 
-def tls_context(settings: ComponentSettings) -> ssl.SSLContext | None:
+def tls_context(settings: ListeningSettings) -> ssl.SSLContext | None:
     """Return what a server speaks TLS with; None where it speaks none. Raises `SettingsError`: the files are no use."""
     if settings.tls_certificate is None:
         return None

@@ -122,7 +122,7 @@ class Guard:
                 {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'},
             )
         self._pay(key)
-        return Caller(key.id, key.name, address, key.posts)
+        return Caller(key.id, key.name, address, key.posts, key.scopes)
 
     def _key(self, credentials: str | None) -> AccessKey:
         if not self._ring.is_caught_up:

@@ -1,4 +1,4 @@
-"""/v1/keys: make, show and revoke keys; /v1/audit: who changed what. Both need the scope admin."""
+"""/v1/keys: make, show, revoke keys; /v1/audit: who changed what; both need the scope admin. /v1/caller: who asks."""
 
 import time
 from bisect import bisect_right
@@ -101,6 +101,14 @@ class ChangeBody(BaseModel):
     after: Any = Field(description="what it is now; null where it was removed")
 
 
+class CallerBody(BaseModel):
+    """Who sends this request, as far as is known."""
+
+    key: str | None = Field(description="id of the key that was shown; null where none was, and none is needed")
+    name: str = Field(description="name of that key, or anybody")
+    scopes: list[KeyScope] = Field(description="what it may do; admin where no key is needed")
+
+
 class AuditPage(BaseModel):
     """A page of changes, newest first. It may hold few, even none, where the filters fit few."""
 
@@ -166,6 +174,18 @@ def keys_router(access: ComponentAccess) -> APIRouter:
         _publish(access, key.id, None)
         access.audit.note(who, "key.revoked", key.id, key.shown(), None)
         _wait_until(lambda: access.ring.get(key.id) is None)
+
+    return router
+
+
+def caller_router() -> APIRouter:
+    """Return the route that tells a caller who it is, by which a page shows only what its key may do."""
+    router = APIRouter(prefix="/v1/caller", tags=["access"])
+
+    @router.get("", summary="Who am I, and what may I do?")
+    async def show_caller(who: Who) -> CallerBody:
+        scopes = [KeyScope.ADMIN] if who.scopes is None else list(who.scopes)
+        return CallerBody(key=who.key, name=who.name, scopes=scopes)
 
     return router
 

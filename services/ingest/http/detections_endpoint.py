@@ -117,5 +117,5 @@ class IngestApp(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Return the description, the endpoint's own included."""
         description = super().openapi()
-        description["paths"][PATH] = {"post": DETECTIONS_OPENAPI}
+        description["paths"].setdefault(PATH, {})["post"] = DETECTIONS_OPENAPI
         return description

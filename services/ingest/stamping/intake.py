@@ -1,6 +1,6 @@
 """Intake: one POST's items to verdicts: stamp, frame, publish; no HTTP in here."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,10 @@ def _refuse_uncovered(stamp: StreamStamp, rights: PostingRights) -> None:
 
 @dataclass
 class Intake:
-    """Takes detections: refused items go to the dead letters, the others to Kafka in frames."""
+    """Takes detections: refused items go to the dead letters, the others to Kafka in frames.
+
+    `on_frame` is called with each frame that Kafka acknowledged.
+    """
 
     registry: Registry
     publisher: KafkaPublisher
@@ -58,6 +61,7 @@ class Intake:
     max_future_us: int
     sigma_digits: int | None = None
     clock_us: Clock = system_clock_us
+    on_frame: Callable[[Frame], object] = lambda _: None
 
     async def take(self, items: Sequence[PostedDetection | Item], rights: PostingRights | None = None) -> Outcome:
         """Stamp and publish `items`; returns when Kafka has settled every frame, in bounded time.
@@ -102,6 +106,7 @@ class Intake:
             if safe:
                 self.metrics.frames.inc()
                 self.metrics.frame_bytes.inc(len(frame.value))
+                self.on_frame(frame)
                 continue
             unacknowledged += len(frame.indices)
             for index in frame.indices:

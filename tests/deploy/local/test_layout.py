@@ -13,6 +13,7 @@ from deploy.local.machine import HERE, ROOT, RUNTIME, LocalError, free_ports, is
 from deploy.local.system import HARBOUR, OF_ARCHIVE, PROCESSES, _owner_of
 from services.alerting.settings import AlertingSettings
 from services.common.settings import load_settings
+from services.console.settings import ConsoleSettings
 from services.ingest.settings import IngestSettings
 from spark_jobs.settings import ArchiveSettings, FusionSettings, HistorySettings
 
@@ -24,7 +25,7 @@ def bootstraps(address: str) -> dict[str, str]:
 
 
 def test_the_checkouts_ports_are_those_of_the_settings() -> None:
-    assert astuple(Layout.of_checkout({}).ports) == (9092, 9093, 8010, 8020, 8030, 8040, 8050)
+    assert astuple(Layout.of_checkout({}).ports) == (9092, 9093, 8010, 8020, 8030, 8040, 8050, 8000)
     assert Layout.of_checkout({}).runtime == RUNTIME
     moved = {**bootstraps("127.0.0.1:19092"), "COINCIDE_INGEST_PORT": "18010"}
     assert astuple(Layout.of_checkout(moved).ports)[:3] == (19092, 19093, 18010)
@@ -78,9 +79,12 @@ def test_every_component_is_told_its_own_ports_and_folders(tmp_path: Path, name:
     assert {ingest.kafka_bootstrap, alerting.kafka_bootstrap, fusion.kafka_bootstrap} == {layout.bootstrap}
     archive = load_settings(ArchiveSettings, None, own)
     history = load_settings(HistorySettings, None, own)
-    ports = (ingest.port, alerting.port, fusion.port, archive.port, history.port)
+    console = load_settings(ConsoleSettings, None, own)
+    ports = (ingest.port, alerting.port, fusion.port, archive.port, history.port, console.port)
+    assert (console.ingest_url, console.alerting_url) == (layout.url("ingest"), layout.url("alerting"))
+    assert alerting.console_url == layout.url("console")
     assert ports == astuple(layout.ports)[2:]
-    assert len(set(astuple(layout.ports))) == 7
+    assert len(set(astuple(layout.ports))) == 8
     assert history.runs_path == tmp_path / name / "runs"
     assert not layout.archives
     assert layout.url("alerting") == f"http://127.0.0.1:{alerting.port}"

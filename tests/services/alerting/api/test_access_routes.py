@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from services.common.access.access_keys import KEYS, hash_of, id_in
+from services.common.access.asgi import Guarded
 from tests.services.alerting.clients import Api
 
 WANTED = {"name": "gateway", "scopes": ["ingest"], "areas": ["bay"], "sensors": ["geo-*"]}
@@ -93,3 +95,18 @@ def test_a_change_stands_though_its_audit_record_is_lost(api: Api) -> None:
     assert api.client.put("/v1/queries/q", json=QUERY).status_code == 201
     lost = api.access.registry.get_sample_value("coincide_alerting_changes_unaudited_total")
     assert lost == 1
+
+
+def test_a_caller_is_told_who_it_is_and_what_it_may_do(api: Api) -> None:
+    assert api.client.get("/v1/caller").json() == {"key": None, "name": "anybody", "scopes": ["admin"]}
+    text = api.records.make("ann", ["read", "alerts"])
+    guarded = TestClient(Guarded(api.client.app, api.access.guard), base_url="http://localhost")
+    answer = guarded.get("/v1/caller", headers={"Authorization": f"Bearer {text}"}).json()
+    assert answer == {"key": id_in(text), "name": "ann", "scopes": ["read", "alerts"]}
+    gateway = api.records.make("gateway", ["ingest"])
+    assert guarded.get("/v1/caller", headers={"Authorization": f"Bearer {gateway}"}).status_code == 403
+
+
+def test_the_root_leads_to_the_console(api: Api) -> None:
+    answer = api.client.get("/", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, "http://127.0.0.1:8000/")

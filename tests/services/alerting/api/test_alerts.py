@@ -145,8 +145,8 @@ def test_a_query_tells_only_receivers_that_there_are(api: Api) -> None:
     answer = api.client.put("/v1/queries/intruder", json=told)
     assert "there is no receiver 'dve' (there are: ops)" in answer.json()["detail"]
     assert api.client.put("/v1/queries/intruder", json={**told, "alert": {"to": ["ops"]}}).status_code == 201
-    patch = {"headers": {"If-Match": "*", "Content-Type": "application/merge-patch+json"}}
-    assert api.client.patch("/v1/queries/intruder", json={"alert": {"to": ["x"]}}, **patch).status_code == 422
+    seen = {"If-Match": "*", "Content-Type": "application/merge-patch+json"}
+    assert api.client.patch("/v1/queries/intruder", json={"alert": {"to": ["x"]}}, headers=seen).status_code == 422
     assert api.client.delete("/v1/receivers/ops").status_code == 204
     changed = {"threshold": 0.4}
     answer = api.client.patch("/v1/queries/intruder/threshold", json=changed, headers={"If-Match": "*"})

@@ -43,7 +43,8 @@ def test_one_sensor_and_its_template() -> None:
         ("/v1/sensors/nobody", 404),
         ("/v1/templates/t-0", 404),
         ("/v1/nothing", 404),
-        ("/v1/detections", 405),
+        ("/v1/detections?limit=0", 422),
+        ("/v1/detections?before=1", 422),
     ],
 )
 def test_every_refusal_is_a_problem_document(path: str, status: int) -> None:

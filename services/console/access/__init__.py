@@ -1,0 +1,1 @@
+"""Who may look: sessions of people who signed in with a key, and the gate before every request."""

@@ -1,0 +1,339 @@
+"""Evidence: why something is said to have happened together, of the match, episode or detection that was chosen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from nicegui import ui
+
+from services.console.drawing.columns import spread_of, template_id
+from services.console.drawing.density import DensityLane, draw_densities
+from services.console.drawing.template_words import said_of
+from services.console.pages.shell import Words, button, copy_button
+from services.console.pages.shown_range import around
+from services.console.pages.time_words import duration, probability, rate
+from services.console.rest.answers import (
+    AlertAnswer,
+    EpisodeAnswer,
+    MatchAnswer,
+    MemberAnswer,
+    PageAnswer,
+    TemplateAnswer,
+)
+from services.console.rest.services import RestError, path_of
+
+if TYPE_CHECKING:
+    from services.console.pages.now.page import NowView
+
+COLLECTIONS = {"match": "matches", "episode": "episodes", "alert": "alerts"}
+LISTED = 20
+T = TypeVar("T")
+Wanted = dict[str, str | int | None]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One probability of a match: of what, how much is needed, and the most that it could be; None if not known."""
+
+    of: str
+    value: float
+    threshold: float | None
+    attainable: float | None
+
+
+class Evidence:
+    """The panel beside the timeline."""
+
+    def __init__(self, view: NowView) -> None:
+        self._view = view
+        self._panel = ui.element("aside").classes("evidence card").props('aria-label="Evidence" tabindex="-1"')
+        self._panel.set_visibility(False)
+
+    def close(self) -> None:
+        """Show nothing."""
+        self._panel.set_visibility(False)
+        self._choose(None)
+
+    async def show(self, kind: str, id_: str, told: dict[str, Any] | None = None) -> None:
+        """Show the evidence of a match, episode, alert or detection."""
+        try:
+            if kind == "match":
+                await self._show_match(id_)
+            elif kind == "episode":
+                await self._show_episode(id_)
+            elif kind == "alert":
+                await self._show_alert(id_)
+            elif told is not None:
+                await self._show_detection(told)
+        except RestError as error:
+            self._begin("Evidence")
+            with self._panel:
+                Words("p", str(error)).props("role=alert")
+            return
+        self._choose((kind, id_) if kind in ("match", "episode") else None, id_)
+
+    def _choose(self, chosen: tuple[str, str] | None, id_: str | None = None) -> None:
+        self._view.shown = replace(self._view.shown, chosen=chosen)
+        self._view.timeline.choose(id_)
+        self._view.put_address()
+
+    def _begin(self, title: str) -> None:
+        self._panel.clear()
+        self._panel.set_visibility(True)
+        with self._panel, ui.element("div").classes("evidence-head"):
+            Words("h2", title)
+            button("✕", self.close, label="Close the evidence")
+
+    async def _read(self, kind: type[T], *parts: str) -> tuple[T, Any]:
+        raw = await self._view.viewer.rest.get(dict[str, Any], "alerting", path_of("v1", *parts))
+        try:
+            return msgspec.convert(raw, kind), raw
+        except msgspec.ValidationError as error:
+            raise RestError(f"alerting answered what the console cannot read: {error}", 200) from None
+
+    async def _show_match(self, id_: str) -> None:
+        match, raw = await self._read(MatchAnswer, "matches", id_)
+        judged, templates = await asyncio.gather(self._judged(match), self._templates_of(match.members))
+        self._begin(" + ".join(sorted({member.sensor for member in match.members})))
+        with self._panel:
+            Words("p", f"{match.query} in {match.area}: they saw the same thing with {probability(match.probability)}.")
+            if match.superseded_by is not None:
+                self._go("A larger match has taken its place.", "match", match.superseded_by)
+            self._when(match, templates)
+            self._probabilities(match, judged)
+            self._chance(match)
+            self._members(match.members, templates)
+            self._ways("match", id_, raw, *_span_of(match.members))
+
+    async def _templates_of(self, members: list[MemberAnswer]) -> dict[str, TemplateAnswer]:
+        ids = {template_id(member) for member in members} - {""}
+        found = await self._view.viewer.templates.find(self._view.viewer.rest, ids)
+        return found | {
+            id_: made for each in members if (id_ := template_id(each)) not in found and (made := spread_of(each))
+        }
+
+    async def _judged(self, match: MatchAnswer) -> list[Judged]:
+        rest = self._view.viewer.rest
+        asked = (("v1", "queries", match.query), ("v1", "queries", match.query, "explain"))
+        answers = await asyncio.gather(
+            *(rest.get(dict[str, Any], "alerting", path_of(*parts)) for parts in asked), return_exceptions=True
+        )
+        query, explained = (each if isinstance(each, dict) else {} for each in answers)
+        return judged_of(match, query.get("query") or {}, explained.get("explanation") or {})
+
+    def _when(self, match: MatchAnswer, templates: dict[str, TemplateAnswer]) -> None:
+        times = self._view.viewer.times
+        Words("h3", "When")
+        if match.occurred is not None:
+            mean, low, high = match.occurred.mean_us, match.occurred.p05_us, match.occurred.p95_us
+            said = Words(
+                "p",
+                f"About {times.day(mean)} {times.clock(mean)}; "
+                f"with 90 % between {times.clock(low)} and {times.clock(high)}.",
+            )
+            said.props["title"] = f"{times.exact(mean)}, standard deviation {match.occurred.std_s} s"
+        else:
+            why = (match.unknown or {}).get("occurred", "it is not computed for this form of query")
+            Words(
+                "p",
+                f"Between {times.instant(match.earliest_us)} and {times.instant(match.latest_us)}; "
+                f"more is not known ({why.replace('_', ' ')}).",
+            )
+        lanes = [
+            DensityLane(each.sensor, each.detected_at_us, templates.get(template_id(each))) for each in match.members
+        ]
+        begin_us, end_us = match.earliest_us, match.latest_us
+        room_us = max(1, (end_us - begin_us) // 20)
+        begin_us, end_us = begin_us - room_us, end_us + room_us
+        labels = [times.clock(begin_us), times.clock((begin_us + end_us) // 2), times.clock(end_us)]
+        with ui.element("div").classes("density-rows"):
+            with ui.element("div").classes("density-names"):
+                for lane in lanes:
+                    Words("span", lane.name)
+            with ui.element("div").classes("density-picture"):
+                draw_densities(match, lanes, begin_us, end_us)
+                with ui.element("div").classes("row spread soft small"):
+                    for label in labels:
+                        Words("span", label).classes("number")
+
+    def _probabilities(self, match: MatchAnswer, judged: list[Judged]) -> None:
+        Words("h3", "How probable")
+        for each in judged:
+            with ui.element("div").classes("meter-line"):
+                Words("span", each.of).classes("meter-name")
+                number = Words("span", probability(each.value)).classes("number")
+                number.props["title"] = repr(each.value)
+                with ui.element("div").classes("meter").props("aria-hidden=true"):
+                    if each.attainable is not None:
+                        ui.element("div").classes("meter-attainable").style(f"width:{each.attainable * 100:.2f}%")
+                    ui.element("div").classes("meter-value").style(f"width:{each.value * 100:.2f}%")
+                    if each.threshold is not None:
+                        ui.element("div").classes("meter-threshold").style(f"left:{each.threshold * 100:.2f}%")
+                Words("span", _said_of(each)).classes("soft small")
+        if match.joint is not None and not match.joint.certain:
+            Words("p", "Whether it reaches the threshold is not certain: the probability was computed within bounds.")
+
+    def _chance(self, match: MatchAnswer) -> None:
+        Words("h3", "By chance")
+        if match.chance_rate_hz is None:
+            why = (match.unknown or {}).get("chance_rate_hz", "not known")
+            Words("p", f"How often chance alone gives such a match is not known yet ({why.replace('_', ' ')}).")
+        else:
+            said = Words("p", f"Chance alone gives so probable a match here {rate(match.chance_rate_hz)}.")
+            said.props["title"] = f"{match.chance_rate_hz!r} Hz"
+
+    def _members(self, members: list[MemberAnswer], templates: dict[str, TemplateAnswer]) -> None:
+        times = self._view.viewer.times
+        Words("h3", "Who saw it")
+        with ui.element("ul").classes("members"):
+            for member in members:
+                template = templates.get(template_id(member))
+                with ui.element("li"):
+                    Words("strong", member.sensor)
+                    said = "" if template is None else f", {said_of(template)}"
+                    when = Words("span", f" seen {times.clock(member.detected_at_us)}{said}")
+                    when.props["title"] = times.exact(member.detected_at_us)
+                    if member.attributes:
+                        Words("code", json.dumps(member.attributes, ensure_ascii=False)).classes("block")
+
+    async def _show_episode(self, id_: str) -> None:
+        episode, raw = await self._read(EpisodeAnswer, "episodes", id_)
+        if episode.start_us is None or episode.end_us is None:
+            raise RestError("this episode stands no longer: later detections changed it", 404)
+        wanted: Wanted = {
+            "query": episode.query,
+            "area": episode.area,
+            "limit": LISTED,
+            "from": episode.start_us,
+            "to": episode.end_us,
+        }
+        page = await self._view.viewer.rest.get(PageAnswer[MatchAnswer], "alerting", "/v1/matches", wanted)
+        times = self._view.viewer.times
+        self._begin(f"An episode of {episode.query}")
+        with self._panel:
+            length = duration((episode.end_us - episode.start_us) / 1e6)
+            state = "may still go on" if episode.open else "is over, and final" if episode.final else "is over"
+            Words(
+                "p",
+                f"{episode.counted} in {episode.area} within {length}, "
+                f"from {times.day(episode.start_us)} {times.clock(episode.start_us)}. It {state}.",
+            )
+            if episode.best_probability is not None:
+                said = Words("p", f"The most probable match has {probability(episode.best_probability)}.")
+                said.props["title"] = repr(episode.best_probability)
+            if page.items:
+                Words("h3", "Its matches" if page.next_cursor is None else f"Its newest {len(page.items)} matches")
+                for match in sorted(page.items, key=lambda each: -each.probability):
+                    sensors = ", ".join(member.sensor for member in match.members)
+                    self._go(f"{sensors}: {probability(match.probability)}", "match", match.id)
+            self._ways("episode", id_, raw, episode.start_us, episode.end_us)
+
+    async def _show_alert(self, id_: str) -> None:
+        alert, raw = await self._read(AlertAnswer, "alerts", id_)
+        self._begin(alert.title)
+        with self._panel:
+            times = self._view.viewer.times
+            Words("p", f"{alert.severity}, {alert.state}, since {times.instant(alert.fired_at_us)}.")
+            if alert.kind in ("episode", "match"):
+                self._go(f"Show the {alert.kind} behind it", alert.kind, alert.source)
+            self._ways("alert", id_, raw, alert.fired_at_us, alert.fired_at_us)
+
+    async def _show_detection(self, told: dict[str, Any]) -> None:
+        sensor, area, seen_us = str(told["sensor"]), str(told["area"]), int(told["at"])
+        names = {str(told.get("template") or "")} - {""}
+        templates = await self._view.viewer.templates.find(self._view.viewer.rest, names)
+        reach_us = 120_000_000
+        wanted: Wanted = {
+            "area": area,
+            "sensor": sensor,
+            "from": seen_us - reach_us,
+            "to": seen_us + reach_us,
+            "limit": 100,
+        }
+        page = await self._view.viewer.rest.get(PageAnswer[MatchAnswer], "alerting", "/v1/matches", wanted)
+        own = [each for each in page.items if any(_is_it(member, told) for member in each.members)]
+        times = self._view.viewer.times
+        self._begin(sensor)
+        with self._panel:
+            said = "".join(f", {said_of(each)}" for each in templates.values())
+            Words("p", f"{told['stream']} in {area}, seen {times.day(seen_us)} {times.clock(seen_us)}{said}.")
+            Words("h3", "It happened together with" if own else "It is in no match")
+            for match in sorted(own, key=lambda each: -each.probability)[:LISTED]:
+                others = ", ".join(member.sensor for member in match.members if member.sensor != sensor)
+                self._go(f"{others}: {probability(match.probability)} ({match.query})", "match", match.id)
+            copy_button(self._view.viewer.rest.curl("GET", "alerting", "/v1/matches", wanted))
+
+    def _go(self, words: str, kind: str, id_: str) -> None:
+        async def show() -> None:
+            await self.show(kind, id_)
+
+        button(words, show, kind="quiet wide")
+
+    def _ways(self, kind: str, id_: str, raw: Any, begin_us: int, end_us: int) -> None:
+        """Offer what leads on: to its times, a link to share, the command, and the record as it is."""
+        view = self._view
+        from_us, to_us = around(begin_us, end_us)
+        there = replace(view.shown, from_us=from_us, to_us=to_us, follows=False, chosen=(kind, id_), query="")
+        address = there.address()
+
+        def go() -> None:
+            view.on_follow(False)
+            view.timeline.follow(False)
+            view.timeline.go_to(from_us, to_us)
+
+        with ui.element("div").classes("row"):
+            button("Show these times", go)
+            if kind != "alert":
+                share = button(
+                    "Copy link",
+                    lambda: ui.run_javascript(
+                        f"navigator.clipboard.writeText(location.origin + {json.dumps(address)})"
+                    ),
+                )
+                share.props["data-address"] = address
+            copy_button(view.viewer.rest.curl("GET", "alerting", path_of("v1", COLLECTIONS[kind], id_)))
+        with ui.element("details"):
+            Words("summary", "Raw record")
+            Words("pre", json.dumps(raw, indent=2, ensure_ascii=False)).props("tabindex=0")
+
+
+def judged_of(match: MatchAnswer, query: dict[str, Any], explanation: dict[str, Any]) -> list[Judged]:
+    """Return the probabilities of a match, each with what its query asks for and what its sensors could attain."""
+    thresholds = {_pair(edge.get("between")): edge.get("threshold") for edge in query.get("within") or []}
+    attainable = {_pair(edge.get("between")): edge.get("greatest") for edge in explanation.get("edges") or []}
+    roles = {member.role: member.sensor for member in match.members}
+
+    def of_edge(between: list[str], value: float) -> Judged:
+        name = " and ".join(roles.get(role) or role for role in between)
+        pair = _pair(between)
+        return Judged(name, value, thresholds.get(pair, thresholds.get(_pair(None))), attainable.get(pair))
+
+    if match.edges is None:
+        return [of_edge([member.role or "" for member in match.members], match.probability)]
+    judged = [of_edge(edge.between, edge.probability) for edge in match.edges]
+    if match.joint is not None:
+        most = (explanation.get("joint") or {}).get("at_most")
+        judged.append(Judged("all at once", match.joint.probability, query.get("joint_threshold"), most))
+    return judged
+
+
+def _pair(between: list[str] | None) -> frozenset[str]:
+    return frozenset(between or ())
+
+
+def _said_of(judged: Judged) -> str:
+    needed = None if judged.threshold is None else f"{probability(judged.threshold)} is needed"
+    most = None if judged.attainable is None else f"{probability(judged.attainable)} is the most that can be"
+    return ", ".join(each for each in (needed, most) if each)
+
+
+def _span_of(members: list[MemberAnswer]) -> tuple[int, int]:
+    return min(each.detected_at_us for each in members), max(each.detected_at_us for each in members)
+
+
+def _is_it(member: MemberAnswer, told: dict[str, Any]) -> bool:
+    return (member.sensor, member.stream, member.detected_at_us) == (told["sensor"], told["stream"], told["at"])

@@ -1,0 +1,89 @@
+"""Moments: when something happened in each area for the last time, to jump to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from services.console.pages.shown_range import around
+from services.console.pages.time_words import TimeWords, duration, probability
+from services.console.rest.answers import EpisodeAnswer, MatchAnswer
+
+OLD_US = 3600 * 1_000_000
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The last time that something happened in an area: an episode, or a match where nothing is coalesced."""
+
+    area: str
+    query: str
+    from_us: int
+    to_us: int
+    count: int
+    sensors: tuple[str, ...]
+    best_probability: float | None
+
+    def is_old(self, now_us: int) -> bool:
+        """Whether it is worth a jump, because nobody sees it in the present."""
+        return self.to_us < now_us - OLD_US
+
+    def range(self) -> tuple[int, int]:
+        """Return times that show it."""
+        return around(self.from_us, self.to_us)
+
+    def sentence(self, times: TimeWords, now_us: int) -> str:
+        """Say what happened and when."""
+        when = (
+            f"on {times.day(self.from_us)} at {times.clock(self.from_us)}"
+            if self.is_old(now_us)
+            else f"{_ago(now_us - self.to_us)} ago"
+        )
+        sure = "" if self.best_probability is None else f" Probability: {probability(self.best_probability)}."
+        many = ""
+        if self.count > 1:
+            length = duration((self.to_us - self.from_us) / 1e6)
+            many = f": {self.count} matches within {length}, which are one episode"
+            sure = sure.replace("Probability", "The most probable")
+        return f"{_listed(self.sensors)} saw the same thing {when}{many}.{sure}"
+
+
+def last_moments(episodes: Iterable[EpisodeAnswer], matches: Iterable[MatchAnswer]) -> list[Moment]:
+    """Return the last moment of each area, the newest first."""
+    found: dict[str, Moment] = {}
+    for moment in (*map(_of_episode, episodes), *map(_of_match, matches)):
+        if moment is None:
+            continue
+        known = found.get(moment.area)
+        if (
+            known is None
+            or (moment.to_us > known.to_us and moment.count >= known.count)
+            or moment.from_us > known.to_us
+        ):
+            found[moment.area] = moment
+    return sorted(found.values(), key=lambda each: -each.to_us)
+
+
+def _of_episode(episode: EpisodeAnswer) -> Moment | None:
+    if episode.retracted or episode.start_us is None or episode.end_us is None:
+        return None
+    sensors = tuple(sorted({member.sensor for member in episode.members or []}))
+    seen_us = [member.detected_at_us for member in episode.members or []]
+    spans = min(episode.start_us, *seen_us), max(episode.end_us, *seen_us)
+    return Moment(episode.area, episode.query, *spans, episode.count or 0, sensors, episode.best_probability)
+
+
+def _of_match(match: MatchAnswer) -> Moment:
+    seen_us = [member.detected_at_us for member in match.members]
+    sensors = tuple(sorted({member.sensor for member in match.members}))
+    return Moment(match.area, match.query, min(seen_us), max(seen_us), 1, sensors, match.probability)
+
+
+def _ago(length_us: int) -> str:
+    return duration(float(max(1, round(length_us / 1e6))))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more sensors"
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)

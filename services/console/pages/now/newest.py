@@ -1,0 +1,120 @@
+"""The newest episodes and matches of the view as a table, for those who do not see the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from nicegui import ui
+
+from services.console.pages.shell import Words, button
+from services.console.pages.time_words import duration, probability
+from services.console.rest.answers import EpisodeAnswer, MatchAnswer
+
+if TYPE_CHECKING:
+    from services.console.pages.now.page import NowView
+
+ROWS = 8
+MOST_KEPT = 400
+OF_ONE_QUERY = 3  # matches that no episode stands for: the most probable of each query and area
+Happened = MatchAnswer | EpisodeAnswer
+
+
+class NewestTable:
+    """A table of a few rows, which stay while what they say changes."""
+
+    def __init__(self, view: NowView) -> None:
+        self._view = view
+        self._things: dict[str, Happened] = {}
+        self._box = ui.element("section").classes("card").props('aria-label="Newest in this view"')
+        with self._box:
+            Words("h2", "Newest in this view")
+            with ui.element("table").classes("plain"):
+                with ui.element("thead"), ui.element("tr"):
+                    for name in ("When", "Where", "What", "Probability", "Why"):
+                        Words("th", name).props("scope=col")
+                with ui.element("tbody"):
+                    self._rows = [_Row(view) for _ in range(ROWS)]
+        self._box.set_visibility(False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing happened."""
+        return not self._things
+
+    def begin(self, things: Iterable[Happened]) -> None:
+        """Forget what was listed, and list these."""
+        self._things.clear()
+        self.note(things, ())
+
+    def note(self, things: Iterable[Happened], gone: Iterable[str]) -> None:
+        """Take over what has come, and what stands no longer."""
+        for id_ in gone:
+            self._things.pop(id_, None)
+        self._things.update((each.id, each) for each in things if _when_us(each))
+        coalesced = {each.query for each in self._things.values() if isinstance(each, EpisodeAnswer)}
+        listed = newest_of(self._things.values(), coalesced)
+        self._things = {each.id: each for each in listed[:MOST_KEPT]}
+        for row, thing in zip(self._rows, [*listed[:ROWS], *([None] * ROWS)], strict=False):
+            row.show(thing)
+        self._box.set_visibility(bool(listed))
+
+
+def newest_of(things: Iterable[Happened], coalesced: set[str]) -> list[Happened]:
+    """Return episodes, and of queries that have none the most probable matches; the newest first."""
+    episodes: list[Happened] = [each for each in things if isinstance(each, EpisodeAnswer)]
+    best: dict[tuple[str, str], list[MatchAnswer]] = {}
+    for each in things:
+        if isinstance(each, MatchAnswer) and each.query not in coalesced:
+            best.setdefault((each.query, each.area), []).append(each)
+    for of_query in best.values():
+        episodes += sorted(of_query, key=lambda each: (-each.probability, -each.latest_us))[:OF_ONE_QUERY]
+    return sorted(episodes, key=lambda each: (_when_us(each), isinstance(each, EpisodeAnswer)), reverse=True)
+
+
+class _Row:
+    def __init__(self, view: NowView) -> None:
+        self._view = view
+        self._thing: Happened | None = None
+        self._row = ui.element("tr")
+        with self._row:
+            self._when = Words("td", "").classes("number")
+            self._where, self._what = Words("td", ""), Words("td", "")
+            self._number = Words("td", "").classes("number")
+            with ui.element("td"):
+                button("Evidence", self._show_evidence)
+
+    async def _show_evidence(self) -> None:
+        if self._thing is not None:
+            kind = "episode" if isinstance(self._thing, EpisodeAnswer) else "match"
+            await self._view.evidence.show(kind, self._thing.id)
+
+    def show(self, thing: Happened | None) -> None:
+        """Say what happened; None leaves the row away."""
+        self._thing = thing
+        self._row.set_visibility(thing is not None)
+        if thing is None:
+            return
+        times = self._view.viewer.times
+        best = thing.best_probability if isinstance(thing, EpisodeAnswer) else thing.probability
+        begin_us = _when_us(thing)
+        self._when.set_text(times.instant(begin_us))
+        self._when.props["title"] = times.exact(begin_us)
+        self._where.set_text(thing.area)
+        self._what.set_text(_said(thing))
+        self._number.set_text("" if best is None else probability(best))
+        self._number.props["title"] = "" if best is None else repr(best)
+
+
+def _when_us(thing: Happened) -> int:
+    """Return when it began, as well as that is known; 0 for what stands no longer."""
+    if isinstance(thing, EpisodeAnswer):
+        return thing.start_us or 0
+    return thing.occurred.p05_us if thing.occurred is not None else thing.earliest_us
+
+
+def _said(thing: Happened) -> str:
+    if isinstance(thing, MatchAnswer):
+        return f"{thing.query}: {', '.join(member.sensor for member in thing.members)}"
+    span = duration(((thing.end_us or 0) - (thing.start_us or 0)) / 1e6)
+    return f"{thing.query}: {thing.counted} within {span}"

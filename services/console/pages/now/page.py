@@ -1,0 +1,181 @@
+"""Now: what the sensors saw, and what of it happened together, on lanes over time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from nicegui import context, ui
+
+from services.console.drawing.columns import drawn_sensors
+from services.console.drawing.timeline import TimelineElement
+from services.console.pages.now.change import Change
+from services.console.pages.now.evidence import Evidence
+from services.console.pages.now.first_steps import show_first_steps
+from services.console.pages.now.history_of_range import KeptThings, read_kept, read_recent
+from services.console.pages.now.newest import NewestTable
+from services.console.pages.now.story import Story
+from services.console.pages.now.tools import NowTools
+from services.console.pages.shell import ConsolePage, page_head
+from services.console.pages.shown_range import ShownRange
+from services.console.pages.viewer import Viewer
+from services.console.rest.answers import PageAnswer, SensorAnswer
+from services.console.rest.live_feed import LiveReader
+from services.console.rest.services import RestError
+
+TICK_S, STORY_EVERY_S = 0.4, 5.0
+SENSORS_MOST = 1000
+
+
+async def show_now(viewer: Viewer) -> None:
+    """Fill the page."""
+    sensors = await viewer.rest.get(PageAnswer[SensorAnswer], "ingest", "/v1/sensors", {"limit": SENSORS_MOST})
+    queries = await viewer.rest.get(dict[str, Any], "alerting", "/v1/queries")
+    view = NowView(viewer, sensors.items, sorted(each["id"] for each in queries["items"]))
+    await view.draw()
+
+
+class NowView:
+    """One open page: what it shows, what it has drawn, and what people do with it."""
+
+    def __init__(self, viewer: Viewer, sensors: list[SensorAnswer], queries: list[str]) -> None:
+        self.viewer, self.sensors, self.queries = viewer, sensors, queries
+        self.shown = ShownRange.of_address(viewer.request.query_params)
+        self.kept = KeptThings(0, 0)
+        self.reader: LiveReader | None = None
+        self.is_paused = False
+        self.has_seen_some = False
+        self._is_loading = False
+
+    async def draw(self) -> None:
+        """Build the page; what is drawn comes once the browser is connected."""
+        areas = sorted({each.area for each in self.sensors})
+        page_head("Now")
+        self.story = Story(self)
+        self.tools = NowTools(self, areas)
+        with ui.element("div").classes("now"):
+            with ui.element("div").classes("now-main"):
+                with ui.element("section").classes("now-picture card").props('aria-label="Timeline"'):
+                    self.timeline = TimelineElement(
+                        self._options(), on_range=self.on_range, on_pick=self.on_pick, on_follow=self.on_follow
+                    )
+                    self.tools.legend()
+                self.newest = NewestTable(self)
+            self.evidence = Evidence(self)
+        self.steps = ui.element("section")
+        ui.timer(0.01, self.begin, once=True)
+        context.client.on_delete(self.leave)
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "from": self.shown.from_us,
+            "to": self.shown.to_us,
+            "follows": self.shown.follows,
+            "nowUs": time.time_ns() // 1000,
+            "zone": "UTC" if self.viewer.clock == "utc" else "",
+            "mostDetections": self.viewer.settings.drawn_detections_max,
+            "mostMatches": self.viewer.settings.drawn_matches_max,
+        }
+
+    async def begin(self) -> None:
+        """Draw what there is, and go on with what comes."""
+        self.reader = self.viewer.feed.join()
+        self.timeline.show(area=self.shown.area, query=self.shown.query, order=self.shown.order)
+        self.timeline.merge({"sensors": drawn_sensors(self.sensors)})
+        await self.load()
+        await self.story.load()
+        if self.shown.chosen is not None:
+            await self.evidence.show(*self.shown.chosen)
+        ui.timer(TICK_S, self.tick)
+        ui.timer(STORY_EVERY_S, self.story.refresh)
+
+    def leave(self) -> None:
+        """Follow no longer."""
+        if self.reader is not None:
+            self.viewer.feed.leave(self.reader)
+            self.reader = None
+
+    async def load(self) -> None:
+        """Draw what the services keep of the range that is shown."""
+        if self._is_loading:
+            return
+        self._is_loading = True
+        try:
+            self.kept = await read_kept(self.viewer, self.shown)
+            recent = await read_recent(self.viewer)
+        except RestError:
+            return  # the banner says so; the next look tries again
+        finally:
+            self._is_loading = False
+        await self.tell(Change.of_kept(self.kept, recent))
+        self.tools.say_part(self.kept)
+        self.newest.begin((*self.kept.episodes, *self.kept.matches))
+        if recent.newest or not self.newest.is_empty:
+            self.has_seen_some = True
+        self.draw_steps()
+
+    async def tell(self, change: Change) -> None:
+        """Have the timeline draw a change, with the templates that it needs."""
+        await change.find_templates(self.viewer)
+        self.timeline.merge(change.drawn())
+
+    async def tick(self) -> None:
+        """Draw what has come since, unless the page is paused."""
+        if self.reader is None or self.is_paused:
+            return
+        if not self.kept.to_us:  # the services were away when the page was opened
+            await self.load()
+            await self.story.load()
+        if events := self.reader.take():
+            left_out, self.reader.left_out = self.reader.left_out, 0
+            await self.take(Change.of_events(events, left_out))
+
+    async def take(self, change: Change) -> None:
+        """Show what the live stream told, everywhere on the page."""
+        await self.tell(change)
+        if not self.has_seen_some:
+            self.has_seen_some = True
+            self.draw_steps()
+        gone = (*change.gone_matches, *change.gone_episodes)
+        if change.episodes or change.matches or gone:
+            self.newest.note((*change.episodes, *change.matches), gone)
+            self.story.note(change.episodes, change.matches)
+
+    def draw_steps(self) -> None:
+        """Show the first steps as long as nothing was seen."""
+        self.steps.clear()
+        if not self.has_seen_some:
+            with self.steps:
+                show_first_steps(self.viewer, self.sensors)
+
+    async def on_range(self, told: dict[str, Any]) -> None:
+        """Take over the times that a person moved to."""
+        self.shown = self.shown.moved(int(told["from"]), int(told["to"]))
+        self.put_address()
+        reaches = self.shown.from_us, self.shown.to_us
+        if not self.kept.covers(*reaches) or self.kept.is_part:
+            await self.load()
+
+    def on_follow(self, follows: bool) -> None:
+        """Take over whether the page follows the present."""
+        self.shown = replace(self.shown, follows=bool(follows))
+        if follows:
+            self.timeline.follow(True)
+        self.tools.say_follow(self.shown.follows)
+        self.story.refresh()
+        self.put_address()
+
+    async def on_pick(self, told: dict[str, Any] | None) -> None:
+        """Show the evidence of what was chosen."""
+        if told is None:
+            self.evidence.close()
+        else:
+            await self.evidence.show(str(told["kind"]), str(told["id"]), told)
+
+    def put_address(self) -> None:
+        """Have the address lead to what is shown."""
+        ui.navigate.history.replace(self.shown.address())
+
+
+NOW = ConsolePage("/", "Now", show_now)

@@ -1,0 +1,83 @@
+"""The story: in a sentence for each area, what happened there last, and the way to it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nicegui import ui
+
+from services.console.pages.now.moments import Moment, last_moments
+from services.console.pages.shell import Words
+from services.console.rest.answers import EpisodeAnswer, MatchAnswer, PageAnswer
+from services.console.rest.services import RestError
+
+if TYPE_CHECKING:
+    from services.console.pages.now.page import NowView
+
+LOOKED_AT = 200
+MOST_AREAS = 6
+
+
+class Story:
+    """The sentences at the top of the page; their words change in place, so that nobody loses the focus."""
+
+    def __init__(self, view: NowView) -> None:
+        self._view = view
+        self._moments: dict[str, Moment] = {}
+        self._words: dict[tuple[str, bool], Words] = {}
+        self._is_following = False
+        self._box = ui.element("section").classes("story").props('aria-label="What happened last"')
+
+    async def load(self) -> None:
+        """Ask what happened last."""
+        rest = self._view.viewer.rest
+        try:
+            episodes = await rest.get(PageAnswer[EpisodeAnswer], "alerting", "/v1/episodes", {"limit": LOOKED_AT})
+            matches = await rest.get(PageAnswer[MatchAnswer], "alerting", "/v1/matches", {"limit": LOOKED_AT})
+        except RestError:
+            return  # the banner says so
+        self.note(episodes.items, matches.items)
+
+    def note(self, episodes: list[EpisodeAnswer], matches: list[MatchAnswer]) -> None:
+        """Take over what has come."""
+        coalesced = {each.area for each in episodes} | {each.area for each in self._moments.values() if each.count > 1}
+        alone = [each for each in matches if each.area not in coalesced]
+        for moment in last_moments(episodes, alone):
+            known = self._moments.get(moment.area)
+            if known is None or moment.to_us >= known.to_us:
+                self._moments[moment.area] = moment
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Say it as it is now: time goes on."""
+        now_us = time.time_ns() // 1000
+        newest = sorted(self._moments.values(), key=lambda each: -each.to_us)[:MOST_AREAS]
+        shown = [(each.area, each.is_old(now_us)) for each in newest]
+        if (shown, self._view.shown.follows) != (list(self._words), self._is_following):
+            self._rebuild(newest, now_us)
+        for moment in newest:
+            sentence = moment.sentence(self._view.viewer.times, now_us)
+            self._words[moment.area, moment.is_old(now_us)].set_text(sentence)
+
+    def _rebuild(self, newest: list[Moment], now_us: int) -> None:
+        self._box.clear()
+        self._words.clear()
+        self._is_following = self._view.shown.follows
+        with self._box:
+            for moment in newest:
+                with ui.element("div").classes("moment"):
+                    Words("strong", moment.area).classes("moment-area")
+                    self._words[moment.area, moment.is_old(now_us)] = Words("span", "").classes("moment-words")
+                    self._way_to(moment, now_us)
+
+    def _way_to(self, moment: Moment, now_us: int) -> None:
+        view = self._view
+        if moment.is_old(now_us):
+            from_us, to_us = moment.range()
+            there = replace(view.shown, from_us=from_us, to_us=to_us, follows=False, area=moment.area, query="")
+            link = Words("a", f"Show {view.viewer.times.day(moment.from_us)}").classes("quiet")
+            link.props["href"] = replace(there, chosen=None).address()
+        elif not view.shown.follows:
+            Words("a", "Show now").classes("quiet").props["href"] = "/"

@@ -1,0 +1,6 @@
+"""Which pages there are, in the order of the navigation; a new page adds its line here."""
+
+from services.console.pages.now.page import NOW
+from services.console.pages.shell import ConsolePage
+
+PAGES: tuple[ConsolePage, ...] = (NOW,)

@@ -1,0 +1,187 @@
+"""The shell around every page: navigation, switches, banner; and how empty, loading and failing parts look.
+
+NiceGUI evaluates some props: a text of sensors or people never goes into `props("...")` but `props["title"] = text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from nicegui import context, ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from services.console.pages.viewer import Viewer
+from services.console.rest.services import RestError
+
+BANNER_EVERY_S = 1.0
+_VALUE = "(event) => emit(event.target.value)"
+
+
+class Words(TextElement):
+    """An element that holds nothing but text, which is never read as markup."""
+
+    def __init__(self, tag: str, text: str) -> None:
+        super().__init__(tag=tag, text=text)
+
+
+@dataclass(frozen=True)
+class ConsolePage:
+    """A page: its path, its name in the navigation, and what fills it; `show` may raise `RestError`."""
+
+    path: str
+    name: str
+    show: Callable[[Viewer], Awaitable[None]]
+
+
+@contextmanager
+def shell(viewer: Viewer, page: ConsolePage, pages: Sequence[ConsolePage]) -> Iterator[None]:
+    """Draw what is around a page; the block fills its middle."""
+    ui.add_head_html('<link rel="stylesheet" href="/static/console.css"><script defer src="/static/shell.js"></script>')
+    ui.page_title(f"{page.name} - Coincide")
+    dark = ui.dark_mode({"dark": True, "light": False, "auto": None}[viewer.theme])
+    dark.mark("dark")
+    with ui.element("a").classes("skip").props('href="#content"'):
+        ui.label("Skip to the content")
+    with ui.element("header").classes("bar"):
+        _navigation(page, pages)
+        _switches(viewer, dark)
+    _banner(viewer)
+    with ui.element("div").classes("content").props('id=content tabindex="-1"'):  # NiceGUI has put a main around it
+        yield
+
+
+def _navigation(page: ConsolePage, pages: Sequence[ConsolePage]) -> None:
+    with ui.element("a").classes("brand").props('href="/" aria-label="Coincide, now"'):
+        ui.element("img").props('src="/static/mark.svg" alt="" width=24 height=24')
+        ui.label("Coincide").classes("brand-name")
+    with ui.element("nav").props('aria-label="Pages"'):
+        for each in pages:
+            link = ui.element("a").props(f'href="{each.path}"').classes("page-link")
+            if each is page:
+                link.props('aria-current="page"')
+            with link:
+                ui.label(each.name)
+
+
+def _switches(viewer: Viewer, dark: ui.dark_mode) -> None:
+    with ui.element("div").classes("switches"):
+        other = "UTC" if viewer.clock == "local" else "local time"
+        here = "UTC" if viewer.clock == "utc" else "Local"
+        clock = ui.element("button").classes("quiet")
+        clock.props("type=button data-clock")
+        clock.props["aria-label"] = f"{here}: show times in {other}"
+        clock.props["title"] = f"Times are in {viewer.times.name}; show {other}"
+        with clock:
+            ui.label(here)
+        theme = ui.element("button").props('type=button data-theme aria-label="Dark or light"').classes("quiet")
+        theme.on("click", lambda: dark.set_value(not dark.value))
+        with theme.props('title="Dark or light"'):
+            ui.label("◐").props("aria-hidden=true")
+        if viewer.session.key is not None:
+            with ui.element("form").props('method=post action="/sign-out"').classes("leave"):
+                ui.label(viewer.session.caller.name).classes("who")
+                with ui.element("button").props("type=submit").classes("quiet"):
+                    ui.label("Sign out")
+
+
+def _banner(viewer: Viewer) -> None:
+    """Say while the services are away; look twice before it, for a page that opens has no connection yet."""
+    banner = ui.element("div").classes("banner").props("role=status")
+    banner.set_visibility(False)
+    with banner:
+        said = ui.label()
+    shown = [0]
+
+    def look() -> None:
+        if not viewer.is_open():
+            ui.navigate.to("/sign-in")
+            return
+        feed = viewer.feed
+        why = feed.why_away or feed.why_ingest_away or "the live stream is being connected"
+        is_well = feed.is_connected and feed.why_ingest_away is None
+        shown[0] = 0 if is_well else shown[0] + 1
+        banner.set_visibility(shown[0] > 1)
+        said.set_text(f"Not connected: {why}. What you see is old; this page goes on by itself.")
+
+    _hold_feed(viewer)
+    ui.timer(BANNER_EVERY_S, look)
+
+
+def _hold_feed(viewer: Viewer) -> None:
+    """Hold the live stream from when the browser is connected until the page is gone for good."""
+    held: list[bool] = []
+
+    def hold() -> None:
+        held.append(True)
+        viewer.feed.hold()
+
+    def release() -> None:
+        if held:
+            viewer.feed.release()
+
+    ui.timer(0, hold, once=True)
+    context.client.on_delete(release)
+
+
+def show_fault(error: RestError) -> None:
+    """Say in a page, in place of what could not be shown, why not."""
+    with ui.element("section").classes("state fault").props("role=alert"):
+        ui.label("This cannot be shown now" if error.is_away else "This cannot be shown").classes("state-title")
+        ui.label(str(error))
+        if error.is_away:
+            with ui.element("a").props('href=""').classes("again"):
+                ui.label("Try again")
+
+
+@contextmanager
+def empty_state(title: str) -> Iterator[None]:
+    """Say that there is nothing yet; the block says what to do next."""
+    with ui.element("section").classes("state"):
+        ui.label(title).classes("state-title")
+        yield
+
+
+def page_head(title: str) -> ui.element:
+    """Show the page's heading; tools may be put beside it."""
+    head = ui.element("div").classes("row spread page-head")
+    with head, ui.element("h1"):
+        ui.label(title)
+    return head
+
+
+def choice(label: str, options: Mapping[str, str], chosen: str, on_change: Callable[[str], Any]) -> None:
+    """Show a list to choose one of `options`, which are words by value."""
+    with ui.element("label").classes("choice"):
+        ui.label(label).classes("choice-label")
+        with ui.element("select").on("change", lambda event: on_change(event.args), js_handler=_VALUE):
+            for value, words in options.items():
+                option = Words("option", words)
+                option.props["value"] = value
+                option.props["selected"] = value == chosen
+
+
+def button(words: str, on_click: Callable[[], Any], *, kind: str = "quiet", label: str | None = None) -> ui.element:
+    """Show a button; `label` says to screen readers what a sign means."""
+    made = ui.element("button").props("type=button").classes(kind)
+    if label is not None:
+        made.props["title"] = label
+        # Who speaks to the page says what stands on the button; a sign has no name of its own.
+        made.props["aria-label"] = f"{words}: {label}" if words[0].isalnum() else label
+    made.on("click", on_click)
+    with made:
+        ui.label(words)
+    return made
+
+
+def copy_button(text: str | Callable[[], str], label: str = "Copy as curl") -> None:
+    """Show a button that copies `text`."""
+
+    def copy() -> None:
+        ui.clipboard.write(text() if callable(text) else text)
+        made.set_text("Copied")
+
+    made = Words("button", label).props("type=button").classes("quiet")
+    made.on("click", copy)

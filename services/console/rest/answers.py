@@ -1,0 +1,181 @@
+"""What the services answer, as far as the console reads it; members it does not know are left alone."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
+
+Item = TypeVar("Item")
+
+
+class PageAnswer(Struct, Generic[Item], frozen=True):
+    """Some items of a list, and where the next ones begin."""
+
+    items: list[Item]
+    next_cursor: str | None = None
+    last_event_id: str | None = None
+
+
+class CallerAnswer(Struct, frozen=True):
+    """Whom the services see in the console's requests: GET /v1/caller."""
+
+    name: str
+    scopes: list[str]
+    key: str | None = None
+
+    def may(self, scope: str) -> bool:
+        """Whether it may do what needs `scope`."""
+        return scope in self.scopes or "admin" in self.scopes
+
+
+class MemberAnswer(Struct, frozen=True, kw_only=True):
+    """One detection of a match or episode."""
+
+    sensor: str
+    id: str
+    stream: str
+    detected_at_us: int
+    role: str | None = None
+    earliest_us: int | None = None
+    latest_us: int | None = None
+    template: str | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class OccurredAnswer(Struct, frozen=True):
+    """When it happened."""
+
+    mean_us: int
+    std_s: float
+    p05_us: int
+    p95_us: int
+
+
+class EdgeAnswer(Struct, frozen=True):
+    """How probable the window between two roles is."""
+
+    between: list[str]
+    probability: float
+
+
+class JointAnswer(Struct, frozen=True):
+    """How probable it is that all windows hold."""
+
+    probability: float
+    least: float
+    greatest: float
+    certain: bool
+
+
+class MatchAnswer(Struct, frozen=True, kw_only=True):
+    """A match as GET /v1/matches/{id} and the live stream have it."""
+
+    id: str
+    query: str
+    query_version: int
+    area: str
+    probability: float
+    earliest_us: int
+    latest_us: int
+    received_at_us: int
+    members: list[MemberAnswer]
+    occurred: OccurredAnswer | None = None
+    chance_rate_hz: float | None = None
+    chance_rate_error_hz: float | None = None
+    unknown: dict[str, str] | None = None
+    joint: JointAnswer | None = None
+    edges: list[EdgeAnswer] | None = None
+    superseded_by: str | None = None
+
+
+class EpisodeAnswer(Struct, frozen=True, kw_only=True):
+    """An episode as GET /v1/episodes/{id} and the live stream have it."""
+
+    id: str
+    query: str
+    area: str
+    retracted: bool = False
+    start_us: int | None = None
+    end_us: int | None = None
+    count: int | None = None
+    best_probability: float | None = None
+    open: bool | None = None
+    final: bool | None = None
+    members: list[MemberAnswer] | None = None
+
+    @property
+    def counted(self) -> str:
+        """What it is made of, in words: 1 match, 12 matches, 40 readings."""
+        if self.best_probability is None:
+            return "1 reading" if self.count == 1 else f"{self.count} readings"
+        return "1 match" if self.count == 1 else f"{self.count} matches"
+
+
+class SupersededAnswer(Struct, frozen=True):
+    """A match that a larger one takes back."""
+
+    id: str
+    superseded_by: str
+
+
+class AlertAnswer(Struct, frozen=True, kw_only=True):
+    """An alert as GET /v1/alerts/{id} and the live stream have it."""
+
+    id: str
+    query: str | None = None
+    area: str | None = None
+    title: str
+    severity: str
+    state: str
+    fired_at_us: int
+    kind: str = ""
+    source: str = ""
+    resolved_at_us: int | None = None
+
+
+class SensorAnswer(Struct, frozen=True, kw_only=True):
+    """A sensor as GET /v1/sensors has it."""
+
+    id: str
+    area: str
+    streams: dict[str, Any] = field(default_factory=dict)
+    place: dict[str, float | None] | None = None
+    model: str | None = None
+    health: dict[str, Any] = field(default_factory=dict)
+
+
+class TemplateAnswer(Struct, frozen=True):
+    """A template as GET /v1/templates/{id} has it."""
+
+    id: str
+    edges_s: list[float]
+    mass: list[float]
+
+
+class RecentDetectionAnswer(Struct, frozen=True, kw_only=True):
+    """A detection that ingest took."""
+
+    number: int
+    area: str
+    sensor: str
+    stream: str
+    id: str
+    detected_at_us: int
+    template: str
+
+
+class ShapeAnswer(Struct, frozen=True):
+    """A template without its id."""
+
+    edges_s: list[float]
+    mass: list[float]
+
+
+class RecentAnswer(Struct, frozen=True):
+    """What ingest took last: GET /v1/detections."""
+
+    items: list[RecentDetectionAnswer]
+    templates: dict[str, ShapeAnswer]
+    newest: int
+    left_out: int

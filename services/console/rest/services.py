@@ -1,0 +1,171 @@
+"""Services: ingest and alerting as one key sees them; requests are bounded in number, time and length of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from services.console.metrics import ConsoleMetrics
+from services.console.settings import ConsoleSettings
+
+Service = Literal["ingest", "alerting"]
+Parameters = Mapping[str, str | int | float | bool | list[str] | None]
+T = TypeVar("T")
+
+
+class RestError(Exception):
+    """A service did not do what was asked; the message is one sentence for a person. `status` is None if it is away."""
+
+    def __init__(self, detail: str, status: int | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+
+    @property
+    def is_away(self) -> bool:
+        """Whether asking again later may help: nobody answered, or the service says that it cannot now."""
+        return self.status is None or self.status in {429, 502, 503, 504}
+
+
+class Services:
+    """The HTTP clients of all people together; `with_key` is what one of them may see."""
+
+    def __init__(
+        self, settings: ConsoleSettings, metrics: ConsoleMetrics, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self.settings, self._metrics = settings, metrics
+        self.urls: dict[Service, str] = {"ingest": settings.ingest_url, "alerting": settings.alerting_url}
+        limits = httpx.Limits(max_connections=settings.requests_max + settings.sessions_max)
+        self.http = httpx.AsyncClient(
+            timeout=settings.answer_timeout_s, limits=limits, transport=transport, trust_env=False
+        )
+        self._turns = asyncio.Semaphore(settings.requests_max)
+
+    def with_key(self, key: str | None) -> Rest:
+        """Return the services as the holder of `key` sees them; None shows no key."""
+        return Rest(self, key)
+
+    async def ask(self, request: httpx.Request, service: Service) -> bytes:
+        """Return the body of the answer; a `RestError` says why there is none."""
+        async with self._turns:
+            try:
+                answer = await asyncio.wait_for(self._answer(request, service), self.settings.answer_timeout_s)
+            except RestError as error:
+                self._metrics.asked.labels("away" if error.is_away else "refused").inc()
+                raise
+            except (httpx.HTTPError, TimeoutError) as error:
+                self._metrics.asked.labels("away").inc()
+                raise RestError(f"{service} does not answer ({_reason(error)})") from None
+        self._metrics.asked.labels("good").inc()
+        return answer
+
+    async def _answer(self, request: httpx.Request, service: Service) -> bytes:
+        answer = await self.http.send(request, stream=True)
+        try:
+            body = bytearray()
+            async for piece in answer.aiter_bytes():
+                body += piece
+                if len(body) > self.settings.answer_max_bytes:
+                    raise RestError(
+                        f"the answer of {service} is longer than {self.settings.answer_max_bytes} bytes", 200
+                    )
+        finally:
+            await answer.aclose()
+        if answer.is_success:
+            return bytes(body)
+        raise RestError(problem_sentence(service, answer.status_code, bytes(body)), answer.status_code)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self.http.aclose()
+
+
+class Rest:
+    """The REST API as the holder of one key sees it. Every method raises `RestError` where there is no answer."""
+
+    def __init__(self, services: Services, key: str | None) -> None:
+        self.services, self.key = services, key
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What shows the key."""
+        return {"Authorization": f"Bearer {self.key}"} if self.key else {}
+
+    def request(
+        self, method: str, service: Service, path: str, parameters: Parameters | None = None, body: Any = None
+    ) -> httpx.Request:
+        """Return a request with the key; `body` is sent as JSON."""
+        return self.services.http.build_request(
+            method,
+            self.services.urls[service] + path,
+            params=given(parameters or {}),
+            headers=self.headers,
+            json=body,
+        )
+
+    async def get(self, kind: type[T], service: Service, path: str, parameters: Parameters | None = None) -> T:
+        """Return the answer to a GET as `kind`."""
+        body = await self.services.ask(self.request("GET", service, path, parameters), service)
+        return read_answer(kind, body, service)
+
+    async def send(
+        self, method: str, service: Service, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Return the JSON of the answer to what changes something; None where it has no body."""
+        request = self.request(method, service, path, body=body)
+        request.headers.update(headers or {})
+        answer = await self.services.ask(request, service)
+        return read_answer(object, answer, service) if answer else None
+
+    def curl(
+        self, method: str, service: Service, path: str, parameters: Parameters | None = None, body: Any = None
+    ) -> str:
+        """Return the command that asks the same, with a place for the key in place of the key."""
+        url = httpx.URL(self.services.urls[service] + path, params=given(parameters or {}))
+        parts = ["curl", *([] if method == "GET" else ["-X", method]), shlex.quote(str(url))]
+        if self.key:
+            parts.append('-H "Authorization: Bearer $COINCIDE_KEY"')
+        if body is not None:
+            parts.append("-H 'Content-Type: application/json'")
+            parts.append(f"-d {shlex.quote(json.dumps(body, ensure_ascii=False))}")
+        return " ".join(parts)
+
+
+def path_of(*parts: str) -> str:
+    """Return the path of a resource; a part may hold any characters."""
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
+def given(parameters: Parameters) -> dict[str, Any]:
+    """Return those that have a value; truth values as the services write them."""
+    told = {name: value for name, value in parameters.items() if value is not None}
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
+
+
+def read_answer(kind: type[T], body: bytes, service: Service) -> T:
+    """Return the answer as `kind`; a `RestError` where it is no such thing."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise RestError(f"{service} answered what the console cannot read: {error}", 200) from None
+
+
+def problem_sentence(service: Service, status: int, body: bytes) -> str:
+    """Return the sentence of a problem document; for anything else, its status."""
+    try:
+        document = msgspec.json.decode(body)
+        return str(document["detail"])[:1000]
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return f"{service} answered {status}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, httpx.TimeoutException | TimeoutError):
+        return "it took too long"
+    return "nobody listens there" if isinstance(error, httpx.ConnectError) else type(error).__name__

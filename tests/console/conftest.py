@@ -1,0 +1,125 @@
+"""Fixtures of the tests in a real browser: the line, a console of its own process, and Chromium."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+
+from deploy.local.machine import free_ports
+from tests.console.line import Line, running_line
+from tests.integration.service_process import ServiceProcess, run_module, until
+
+SCREENSHOTS = os.environ.get("COINCIDE_SCREENSHOTS")
+
+
+@contextmanager
+def running_console(folder: Path, line: Line, **settings: Any) -> Iterator[ServiceProcess]:
+    """Run the console on `line`; it has to end by itself."""
+    [port] = [settings["port"]] if "port" in settings else free_ports(1)
+    own = {"port": port, "ingest_url": line.url("ingest"), "alerting_url": line.url("alerting"), **settings}
+    console = ServiceProcess(port, run_module("services.console", folder / "console.log", "console", own))
+    try:
+        console.wait_for("/livez", 200)
+        yield console
+        assert console.stop() == 0
+        assert '"level": "error"' not in (folder / "console.log").read_text()
+    finally:
+        console.kill()
+
+
+@pytest.fixture(scope="session")
+def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
+    """The line with what the three detectors saw in 1987, and a bang in the harbour of now."""
+    with running_line(tmp_path_factory.mktemp("line")) as line:
+        line.post_1987()
+        until(lambda: len(line.call("GET", "alerting", "/v1/episodes").json()["items"]) == 1)
+        yield line
+
+
+@pytest.fixture(scope="session")
+def console(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    with running_console(tmp_path_factory.mktemp("console"), line) as console:
+        yield console
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium of the machine, else Playwright's own.
+
+    Of a module, for as long as it is open an event loop runs in this thread, and other tests run their own.
+    """
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        except Error as error:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(f"there is no Chromium: install it, or run playwright install chromium ({error.message[:80]})")
+        yield browser
+        browser.close()
+
+
+class Faults(list[str]):
+    """What pages complained of; a complaint that has one of `expected` in it is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expected: list[str] = []
+
+    @property
+    def unexpected(self) -> list[str]:
+        return [each for each in self if not any(words in each for words in self.expected)]
+
+
+@pytest.fixture
+def open_page(browser: Browser, console: ServiceProcess) -> Iterator[Callable[..., Page]]:
+    """Return what opens a page of the console; no page may complain of anything."""
+    contexts: list[BrowserContext] = []
+    faults = Faults()
+
+    def open_(path: str = "/", *, url: str | None = None, width: int = 1280, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 860}, timezone_id="Europe/Rome", **options)
+        contexts.append(context)
+        context.set_default_timeout(15_000)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+        page.goto((url or console.url) + path)
+        return page
+
+    open_.faults = faults  # type: ignore[attr-defined]
+    yield open_
+    for context in contexts:
+        context.close()
+    assert faults.unexpected == []
+
+
+def shoot(page: Page, name: str) -> None:
+    """Keep a picture of the page where COINCIDE_SCREENSHOTS names a folder."""
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True)
+
+
+def painted(page: Page) -> dict[str, Any]:
+    """Return what the timeline has painted and holds."""
+    script = """() => {
+        const chart = document.querySelector(".timeline")?.chart;
+        if (!chart) return {matches: 0, detections: 0, episodes: 0, alerts: 0};
+        const {scene} = chart;
+        return {matches: scene.matches.size, detections: scene.detections.size, episodes: scene.episodes.size,
+          alerts: scene.alerts.size, rows: scene.rows.map((each) => each.label), left: scene.leftOut,
+          from: chart.from, to: chart.to, follows: chart.follows, frames: chart.frames, painted: chart.painted};
+    }"""
+    return dict(page.evaluate(script))
+
+
+def until_chart(page: Page, condition: str) -> None:
+    """Wait until `condition` holds of the timeline `chart` and its `scene`."""
+    within = "() => { const chart = document.querySelector('.timeline')?.chart; if (!chart) return false; "
+    page.wait_for_function(f"{within} const {{scene, frames, span, follows}} = chart; return {condition}; }}")

@@ -1,0 +1,239 @@
+"""The whole line in one process, without Kafka and Spark: ingest, the fusion core and alerting, over HTTP.
+
+Ingest's frames go into the fusion core at once, and what comes out is stored by alerting, as Kafka would carry it. Run
+it by hand with ``python -m tests.console.line`` to look at the console on the demo's data.
+"""
+
+import asyncio
+import itertools
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+import yaml
+from prometheus_client import CollectorRegistry
+
+from deploy.local.harbour import microphones, play
+from deploy.local.machine import ROOT, free_ports, wait_until
+from deploy.local.sn1987a import posts
+from services.alerting.alerts.acts import Acts
+from services.alerting.app import create_app as create_alerting
+from services.alerting.kafka.projection import Progress
+from services.alerting.kafka.records import TOPICS
+from services.alerting.live.hub import LiveHub
+from services.alerting.queries.edits import load_queries
+from services.alerting.queries.query_changes import QueryChanges
+from services.alerting.queries.registered_sensors import SENSORS, RegisteredSensors
+from services.alerting.settings import AlertingSettings
+from services.alerting.store.dialect import migrate, open_engine
+from services.common.access.asgi import Guarded
+from services.common.access.component_access import ComponentAccess
+from services.common.settings import load_streams
+from services.ingest.app import create_app as create_ingest
+from services.ingest.kafka.frames import Frame
+from services.ingest.kafka.publisher import KafkaPublisher
+from services.ingest.metrics import IngestMetrics
+from services.ingest.registry.sensors import Sensor
+from services.ingest.registry.sensors_file import load_sensors
+from services.ingest.registry.snapshot import Registry
+from services.ingest.settings import IngestSettings
+from spark_jobs.core.fusion_core import FusionCore
+from spark_jobs.core.limits import Limits
+from spark_jobs.records.kafka_records import InputRecord, Output
+from tests.services.alerting.clients import ListPublisher
+from tests.services.alerting.records import Database, Record, record
+from tests.services.kept_records import KeptRecords
+
+STREAMS = load_streams(ROOT / "config/streams.yaml")
+
+
+class LinePublisher(KafkaPublisher):
+    """What ingest publishes to: the line itself."""
+
+    connected = True
+
+    def __init__(self, line: "Line") -> None:
+        self._line = line
+
+    async def publish(self, frames: Sequence[Frame], received_at_us: int) -> list[bool]:
+        self._line.push([("detections", frame.key, frame.value) for frame in frames])
+        return [True] * len(frames)
+
+    def send_dead_letter(self, key: bytes, value: bytes) -> bool:
+        self._line.store([(TOPICS.dead_letters, key, value)])
+        return True
+
+
+class QueriesPublisher(ListPublisher):
+    """What alerting publishes to: the line, which hands queries to the fusion core."""
+
+    line: "Line"
+
+    def publish(self, topic: str, key: bytes | None, value: bytes | None) -> int:
+        offset = super().publish(topic, key, value)
+        if topic == TOPICS.queries:
+            self.loop.call_soon_threadsafe(self.line.push, [("queries", key, value)])
+        return offset
+
+
+class Line:
+    """Ingest and alerting of the demo's configuration on two ports, and what Kafka and Spark do between them."""
+
+    def __init__(self, folder: Path, *, needs_key: bool = False, sensors: dict[str, Sensor] | None = None) -> None:
+        self.ports = dict(zip(("ingest", "alerting"), free_ports(2), strict=True))
+        self.needs_key = needs_key
+        engine = open_engine(f"sqlite:///{folder / 'line.sqlite3'}")
+        migrate(engine)
+        self.database = Database(engine)
+        self.core = FusionCore(STREAMS, Limits(), 0)
+        self.registry = Registry(STREAMS)
+        self.sensors = load_sensors(ROOT / "config/sensors.yaml", STREAMS) | (sensors or {})
+        self.registry.replace([self.sensors])
+        self.keys = KeptRecords()
+        self._offsets = itertools.count()
+        self._loop = asyncio.new_event_loop()
+        self._servers: dict[str, uvicorn.Server] = {}
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def url(self, component: str) -> str:
+        return f"http://127.0.0.1:{self.ports[component]}"
+
+    def start(self) -> None:
+        self._thread.start()
+        self._make()
+        self.headers = {"Authorization": f"Bearer {self.keys.make('the tests', ['admin'])}"}
+        for each in ("ingest", "alerting"):
+            self.begin(each)
+        for query in load_queries(ROOT / "config/queries.yaml", STREAMS):
+            document, headers = query.to_json(), self.headers
+            self.call("PUT", "alerting", f"/v1/queries/{query.id}", json=document, headers=headers).raise_for_status()
+
+    def _make(self) -> None:
+        progress = Progress(silence_s=1e9)
+        progress.heard()
+        progress.caught_up()
+        engine, metrics = self.database.engine, self.database.metrics
+        self.queries = QueriesPublisher(self.database, progress)
+        self.queries.line, self.queries.loop = self, self._loop
+        settings = AlertingSettings(require_keys=self.needs_key, page_items_max=1000)
+        access = ComponentAccess("alerting", settings, CollectorRegistry(), publisher=self.keys)
+        self.keys.follow_with(access.ring)
+        self.hub = LiveHub(metrics, settings.live_readers_max, settings.live_queue_matches)
+        changes = QueryChanges(engine, self.queries, progress, metrics, access.audit, 5.0, settings.queries_max)
+        acts = Acts(self.queries, progress, access.audit, 5.0)
+        sensors = RegisteredSensors()
+        sensors.replace([[record(SENSORS, each.to_record(), id_.encode()) for id_, each in self.sensors.items()]])
+        parts = settings, STREAMS, engine, metrics, progress, changes, self.hub, sensors
+        alerting = create_alerting(*parts, receivers=self.database.receivers, acts=acts, access=access)
+        of_ingest = IngestSettings(require_keys=self.needs_key)
+        ingest_access = ComponentAccess("ingest", of_ingest, CollectorRegistry(), publisher=self.keys)
+        ingest_access.ring = access.ring
+        ingest_access.guard._ring = access.ring
+        of_parts = of_ingest, self.registry, LinePublisher(self), IngestMetrics(CollectorRegistry())
+        ingest = create_ingest(*of_parts, audit=ingest_access.audit)
+        self._apps = {"ingest": Guarded(ingest, ingest_access.guard), "alerting": Guarded(alerting, access.guard)}
+
+    def begin(self, component: str) -> None:
+        """Serve it, first or again."""
+        config = uvicorn.Config(
+            self._apps[component], "127.0.0.1", self.ports[component], log_config=None, timeout_graceful_shutdown=1
+        )
+        self._servers[component] = server = uvicorn.Server(config)
+        asyncio.run_coroutine_threadsafe(server._serve(), self._loop)
+        assert wait_until(lambda: server.started, 10.0)
+
+    def end(self, component: str) -> None:
+        """Serve it no longer, as if it were killed: open streams break off."""
+        server = self._servers[component]
+        server.should_exit = server.force_exit = True
+        assert wait_until(lambda: not server.started or not server.servers[0].is_serving(), 10.0)
+        for each in list(server.server_state.connections):
+            self._loop.call_soon_threadsafe(each.transport.abort)
+
+    def stop(self) -> None:
+        for server in self._servers.values():
+            server.should_exit = server.force_exit = True
+        asyncio.run_coroutine_threadsafe(_end_tasks(), self._loop).result(10.0)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10.0)
+
+    def call(self, method: str, component: str, path: str, **options: Any) -> httpx.Response:
+        return httpx.request(method, self.url(component) + path, timeout=30.0, **options)
+
+    def push(self, records: Sequence[tuple[Any, bytes | None, bytes | None]]) -> None:
+        """Hand records to the fusion core, and what comes out to alerting; on the loop, so one after the other."""
+        inputs = [InputRecord(topic, 0, next(self._offsets), key, value) for topic, key, value in records]
+        self._take(self.core.push(inputs))
+
+    def _take(self, output: Output) -> None:
+        told: list[tuple[str, bytes | None, bytes | None]] = [(TOPICS.status, output.status.key, output.status.value)]
+        told += [(TOPICS.matches, each.key, each.value) for each in output.matches]
+        told += [(TOPICS.episodes, each.key, each.value) for each in output.episodes]
+        told += [(TOPICS.dead_letters, each.key, each.value) for each in output.dead_letters]
+        self.store(told)
+
+    def store(self, records: Sequence[tuple[str, bytes | None, bytes | None]]) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        rows = self.database.store([Record(topic, 0, next(self._offsets), now_ms, *rest) for topic, *rest in records])
+        if rows:
+            self.hub.publish(rows)
+
+    def heartbeat(self) -> None:
+        """Tell the core what time it is."""
+        beat = {"v": 2, "heartbeat": True, "received_at_us": time.time_ns() // 1000}
+        self._loop.call_soon_threadsafe(self.push, [("detections", None, json.dumps(beat).encode())])
+
+    def post(self, items: Any, **headers: str) -> httpx.Response:
+        return self.call("POST", "ingest", "/v1/detections", json=items, headers=headers)
+
+    def post_1987(self) -> None:
+        """Post what the three detectors saw."""
+        for body in posts().values():
+            headers = {"Content-Type": "application/x-ndjson"}
+            self.call("POST", "ingest", "/v1/detections", content=body, headers=headers).raise_for_status()
+
+
+async def _end_tasks() -> None:
+    tasks = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
+    await asyncio.wait(tasks, timeout=1.0)
+    for each in tasks:
+        each.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextmanager
+def running_line(folder: Path, **options: Any) -> Iterator[Line]:
+    """Run a line until the block ends."""
+    line = Line(folder, **options)
+    line.start()
+    try:
+        yield line
+    finally:
+        line.stop()
+
+
+def main() -> None:
+    """Run it on the demo's data until Ctrl-C, and say where."""
+    with tempfile.TemporaryDirectory() as folder, running_line(Path(folder)) as line:
+        line.post_1987()
+        stopped = threading.Event()
+        client = httpx.Client(base_url=line.url("ingest"))
+        threading.Thread(target=play, args=(client, microphones(), stopped), daemon=True).start()
+        print(yaml.safe_dump({each: line.url(each) for each in line.ports}), flush=True)
+        try:
+            while True:
+                time.sleep(2.0)
+                line.heartbeat()
+        except KeyboardInterrupt:
+            stopped.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""The page Now in a real browser, over the real line: what happened in 1987, what happens now, and why."""
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from coincide import Histogram
+from deploy.local.sn1987a import posts
+from services.ingest.registry.sensors import Sensor
+from tests.console.conftest import painted, shoot, until_chart
+from tests.console.line import Line
+from tests.integration.service_process import until
+
+pytestmark = pytest.mark.slow
+OpenPage = Callable[..., Page]
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def report(line: Line, sensor: str, at_us: int, stream: str = "noise", **fields: Any) -> None:
+    """Post what a microphone heard."""
+    line.post([{"sensor": sensor, "stream": stream, "detected_at": at_us, **fields}]).raise_for_status()
+
+
+def bang(line: Line) -> int:
+    """Have two microphones hear the same; return when."""
+    at_us = now_us() - 500_000
+    report(line, "mic-1", at_us)
+    report(line, "mic-3", at_us)
+    return at_us
+
+
+def test_a_newcomer_is_led_to_what_happened_in_1987(open_page: OpenPage, line: Line) -> None:
+    page = open_page()
+    story = page.locator(".moment", has_text="sn1987a")
+    expect(story).to_contain_text("baksan, imb and kamiokande-ii saw the same thing on 1987-02-23")
+    story.get_by_role("link").click()
+    page.wait_for_url(re.compile(r"from=1987-02-23T07"))
+    until_chart(page, "scene.matches.size > 900")
+    there = painted(page)
+    detections = sum(len(body.splitlines()) for body in posts().values())
+    of_rest = line.call("GET", "alerting", "/v1/matches", params={"area": "sn1987a", "limit": 1000}).json()
+    assert there["detections"] >= detections  # those of the harbour are drawn with them
+    assert there["matches"] >= len(of_rest["items"])
+    assert not there["follows"]
+    begin = datetime(1987, 2, 23, 7, 35, tzinfo=UTC).timestamp() * 1e6
+    assert there["from"] < begin + 60e6 < there["to"]
+    expect(page.locator("table.plain tbody")).to_contain_text("sn1987a-two-of-three")
+    shoot(page, "now-1987")
+
+
+def test_what_happens_is_drawn_as_it_happens(open_page: OpenPage, line: Line) -> None:
+    page = open_page()
+    until_chart(page, "scene.rows.length > 5")
+    page.wait_for_timeout(500)
+    before = painted(page)
+    bang(line)
+    until_chart(page, f"scene.matches.size > {before['matches']}")
+    after = painted(page)
+    assert after["follows"]
+    assert {"harbour", "bang", "mic-1", "mic-2", "mic-3"} <= set(after["rows"])
+    assert after["episodes"] >= 1
+    expect(page.locator(".moment", has_text="harbour")).to_contain_text("mic-1 and mic-3 saw the same thing")
+    shoot(page, "now-live")
+
+
+def test_a_single_detection_is_drawn_and_a_pause_holds_it_back(open_page: OpenPage, line: Line) -> None:
+    page = open_page()
+    until_chart(page, "scene.detections.size > 0")
+    pause = page.get_by_role("button", name="Pause: draw nothing new for a while")
+    pause.click()
+    expect(pause).to_have_attribute("aria-pressed", "true")
+    before = painted(page)
+    report(line, "mic-2", now_us())
+    page.wait_for_timeout(2500)  # more than a look at ingest takes
+    assert painted(page)["detections"] == before["detections"]
+    pause.click()
+    until_chart(page, f"scene.detections.size > {before['detections']}")
+
+
+def test_the_evidence_says_why(open_page: OpenPage, line: Line) -> None:
+    bang(line)
+    match = line.call("GET", "alerting", "/v1/matches", params={"query": "bang", "limit": 1}).json()["items"][0]
+    page = open_page(f"/?match={match['id']}")
+    panel = page.get_by_role("complementary", name="Evidence")
+    expect(panel).to_contain_text("mic-1 + mic-3")
+    expect(panel).to_contain_text("30 % is needed")
+    expect(panel).to_contain_text("is the most that can be")
+    expect(panel).to_contain_text("happened most likely")
+    expect(panel.locator("svg rect.density").first).to_be_visible()
+    expect(panel.locator("svg rect.occurred")).to_have_count(1)
+    panel.get_by_text("Raw record").click()
+    expect(panel.locator("pre")).to_contain_text(match["id"])
+    shared = panel.get_by_role("button", name="Copy link").get_attribute("data-address")
+    assert shared
+    assert match["id"] in shared
+    shoot(page, "now-evidence")
+    again = open_page(shared)
+    expect(again.get_by_role("complementary", name="Evidence")).to_contain_text("mic-1 + mic-3")
+    until_chart(again, f"scene.matches.has('{match['id']}')")
+
+
+def test_a_hover_and_a_click_tell_of_what_is_under_the_pointer(open_page: OpenPage, line: Line) -> None:
+    at_us = bang(line)
+    page = open_page("/?span=20")
+    until_chart(page, "scene.detections.size > 0")
+    page.get_by_role("button", name="Pause: draw nothing new for a while").click()
+    page.wait_for_timeout(600)
+    spot = page.evaluate(
+        """(at) => {
+            const chart = document.querySelector(".timeline").chart;
+            const row = chart.scene.rowOf.get("harbour\\nmic-1");
+            const box = chart.canvas.getBoundingClientRect();
+            const x = chart.gutter + ((at - chart.from) / chart.span) * (chart.width - chart.gutter);
+            return {x: box.left + x, y: box.top + 42 + row.y + row.height / 2};
+        }""",
+        at_us,
+    )
+    page.mouse.move(spot["x"], spot["y"])
+    tip = page.locator(".timeline-tip")
+    expect(tip).to_be_visible()
+    expect(tip).to_contain_text("mic-1")
+    expect(tip).to_contain_text("happened most likely at most 300 ms before")
+    page.mouse.click(spot["x"], spot["y"])
+    panel = page.get_by_role("complementary", name="Evidence")
+    expect(panel).to_contain_text("It happened together with")
+    panel.get_by_role("button", name=re.compile("mic-3")).first.click()
+    expect(panel).to_contain_text("mic-1 + mic-3")
+
+
+def test_moving_and_zooming_stand_in_the_address(open_page: OpenPage) -> None:
+    page = open_page()
+    until_chart(page, "frames > 0")
+    span = painted(page)["to"] - painted(page)["from"]
+    page.locator(".timeline canvas").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(re.compile(r"from=20\d\d-"))
+    page.keyboard.press("+")
+    until_chart(page, f"span < {span * 0.8}")
+    page.wait_for_timeout(600)
+    there, address = painted(page), page.url
+    assert not there["follows"]
+    page.goto(address)
+    until_chart(page, "frames > 0")
+    assert painted(page)["from"] == pytest.approx(there["from"], abs=2)
+    page.locator(".timeline canvas").focus()
+    page.keyboard.press("End")
+    until_chart(page, "follows")
+    page.wait_for_url(re.compile(r"/\?span="))
+
+
+def test_filters_narrow_the_lanes(open_page: OpenPage) -> None:
+    page = open_page()
+    until_chart(page, "scene.rows.length > 5")
+    page.get_by_label("Area").select_option("sn1987a")
+    page.wait_for_function(
+        "!document.querySelector('.timeline').chart.scene.rows.some((each) => each.area === 'harbour')"
+    )
+    page.wait_for_url(re.compile("area=sn1987a"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(open_page: OpenPage, scheme: str) -> None:
+    page = open_page(width=380, color_scheme=scheme)
+    until_chart(page, "frames > 0")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 380
+    shoot(page, f"now-phone-{scheme}")
+
+
+def test_nothing_of_a_sensor_is_read_as_markup(open_page: OpenPage, line: Line) -> None:
+    hostile = '<img src=x onerror="window.hacked=1">${window.hacked=2}{{window.hacked=3}}'
+    at_us = now_us() - 400_000
+    attributes = {"said": hostile, "</script><script>window.hacked=4</script>": 1}
+    report(line, "mic-1", at_us, id=f"{hostile}{at_us}", attributes=attributes)
+    report(line, "mic-3", at_us, id=f"`;window.hacked=5;//{at_us}", attributes=attributes)
+    until(lambda: "window.hacked" in line.call("GET", "alerting", "/v1/matches", params={"limit": 1}).text)
+    match = line.call("GET", "alerting", "/v1/matches", params={"query": "bang", "limit": 1}).json()["items"][0]
+    page = open_page(f"/?match={match['id']}")
+    panel = page.get_by_role("complementary", name="Evidence")
+    expect(panel).to_contain_text(hostile[hostile.index("${") :])
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img[src=x]").count() == 0
+    page.goto(
+        page.url.split("?")[0]
+        + "?query=%3Cimg%20src=x%20onerror=window.hacked=6%3E&area=%22:onclick=%22x&match=%3Cb%3E"
+    )
+    expect(page.get_by_role("alert")).to_contain_text("there is no match '<b>'")
+    assert page.evaluate("window.hacked") is None
+
+
+def test_names_of_sensors_and_areas_are_text_too(open_page: OpenPage, line: Line) -> None:
+    name, area = "<img src=x onerror=window.hacked=1>", '"><script>window.hacked=2</script>'
+    sensors = [Sensor(f"{name}{nth}", area, {"noise": Histogram.uniform(-1, 0)}) for nth in range(2)]
+    before = line.registry.snapshot
+    line.registry.replace([{**line.sensors, **{each.id: each for each in sensors}}])
+    try:
+        at_us = now_us() - 200_000
+        for each in sensors:
+            report(line, each.id, at_us)
+        page = open_page()
+        page.wait_for_function(
+            "document.querySelector('.timeline')?.chart.scene.rows.some((each) => each.label.includes('onerror'))"
+        )
+        expect(page.locator("table.plain tbody")).to_contain_text(area)
+        expect(page.locator(".moment", has_text="hacked=2")).to_be_visible()
+        page.locator("tr", has_text=area).first.get_by_role("button", name="Evidence").click()
+        expect(page.get_by_role("complementary", name="Evidence")).to_contain_text(area)
+        assert page.evaluate("window.hacked") is None
+        shoot(page, "now-hostile")
+    finally:
+        line.registry.replace([line.sensors])
+    assert before.stamps.keys() == line.registry.snapshot.stamps.keys()

@@ -1,0 +1,55 @@
+"""Each probability of a match, beside what its query asks for and what its sensors could attain."""
+
+from typing import Any
+
+import msgspec
+
+from services.console.pages.now.change import Change
+from services.console.pages.now.evidence import Judged, judged_of
+from services.console.rest.answers import EdgeAnswer, EpisodeAnswer, JointAnswer, MatchAnswer, SupersededAnswer
+from services.console.rest.live_feed import LiveEvent
+from tests.services.console.pages.now.test_moments import episode, match
+
+
+def with_roles(of: MatchAnswer, **others: Any) -> MatchAnswer:
+    members = [msgspec.structs.replace(each, role=role) for each, role in zip(of.members, "xy", strict=True)]
+    return msgspec.structs.replace(of, members=members, **others)
+
+
+def test_a_pair_has_one_probability() -> None:
+    query = {"within": [{"between": ["y", "x"], "threshold": 0.3}]}
+    explanation = {"edges": [{"between": ["x", "y"], "greatest": 0.9}]}
+    assert judged_of(with_roles(match()), query, explanation) == [Judged("a and b", 0.5, 0.3, 0.9)]
+
+
+def test_more_roles_have_their_edges_and_the_joint_probability() -> None:
+    of = with_roles(match(), edges=[EdgeAnswer(["x", "y"], 0.7)], joint=JointAnswer(0.5, 0.5, 0.5, certain=True))
+    query = {"within": [{"window_s": 2}], "joint_threshold": 0.4}
+    assert judged_of(of, query, {"joint": {"at_most": 0.8}}) == [
+        Judged("a and b", 0.7, None, None),
+        Judged("all at once", 0.5, 0.4, 0.8),
+    ]
+
+
+def test_a_query_that_is_no_more_leaves_the_probability() -> None:
+    assert judged_of(with_roles(match()), {}, {}) == [Judged("a and b", 0.5, None, None)]
+
+
+def test_of_many_events_only_what_stands_is_drawn() -> None:
+    gone = EpisodeAnswer(id="e1", query="q", area="bay", retracted=True)
+    events = [
+        LiveEvent("match", match("m1")),
+        LiveEvent("match", match("m2")),
+        LiveEvent("superseded", SupersededAnswer("m1", "m2")),
+        LiveEvent("episode", episode("e1")),
+        LiveEvent("episode", episode("e2", count=1)),
+        LiveEvent("episode", episode("e2", count=2)),
+        LiveEvent("episode_retracted", gone),
+    ]
+    change = Change.of_events(events, left_out=3)
+    assert [each.id for each in change.matches] == ["m2"]
+    assert [(each.id, each.count) for each in change.episodes] == [("e2", 2)]
+    drawn = change.drawn()
+    assert (drawn["goneMatches"], drawn["goneEpisodes"], drawn["leftOut"]) == (["m1"], ["e1"], 3)
+    assert drawn["episodes"][0]["count"] == 2
+    assert "detections" not in drawn

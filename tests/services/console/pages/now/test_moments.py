@@ -1,0 +1,67 @@
+"""What happened last in each area, in a sentence."""
+
+from typing import Any
+
+from services.console.pages.now.moments import last_moments
+from services.console.pages.now.newest import OF_ONE_QUERY, newest_of
+from services.console.pages.time_words import TimeWords
+from services.console.rest.answers import EpisodeAnswer, MatchAnswer, MemberAnswer
+
+AT_US = 541_064_135_000_000
+HOUR_US = 3_600_000_000
+
+
+def members(*sensors: str, at_us: int = AT_US) -> list[MemberAnswer]:
+    return [MemberAnswer(sensor=each, id=each, stream="s", detected_at_us=at_us) for each in sensors]
+
+
+def episode(id_: str = "e", area: str = "bay", start_us: int = AT_US, **others: Any) -> EpisodeAnswer:
+    said = {
+        "query": "q",
+        "end_us": start_us + 2_000_000,
+        "count": 3,
+        "best_probability": 0.5,
+        "members": members("a", "b"),
+    }
+    return EpisodeAnswer(id=id_, area=area, start_us=start_us, **{**said, **others})
+
+
+def match(id_: str = "m", area: str = "bay", at_us: int = AT_US, value: float = 0.5, query: str = "q") -> MatchAnswer:
+    said: dict[str, Any] = {"id": id_, "query": query, "query_version": 1, "area": area, "probability": value}
+    said |= {"earliest_us": at_us - 1, "latest_us": at_us + 1, "received_at_us": at_us}
+    return MatchAnswer(**said, members=members("a", "b", at_us=at_us))
+
+
+def test_the_last_moment_of_each_area_comes_first() -> None:
+    found = last_moments(
+        [episode("e1"), episode("e2", start_us=AT_US + HOUR_US), episode("e3", "harbour", AT_US + 2 * HOUR_US)], []
+    )
+    assert [(each.area, each.from_us) for each in found] == [("harbour", AT_US), ("bay", AT_US)]  # members are older
+
+
+def test_an_episode_that_stands_no_longer_is_none() -> None:
+    gone = EpisodeAnswer(id="e", query="q", area="bay", retracted=True)
+    assert last_moments([gone], []) == []
+
+
+def test_what_is_long_ago_has_a_date_and_what_is_new_an_age() -> None:
+    [moment] = last_moments([episode()], [])
+    assert moment.sentence(TimeWords(), AT_US + 10 * HOUR_US) == (
+        "a and b saw the same thing on 1987-02-23 at 07:35:35.0: 3 matches within 2 s, which are one episode. "
+        "The most probable: 50 %."
+    )
+    assert moment.is_old(AT_US + 10 * HOUR_US)
+    [single] = last_moments([], [match(value=1.0)])
+    assert single.sentence(TimeWords(), AT_US + 5_400_000) == "a and b saw the same thing 5 s ago. Probability: 100 %."
+
+
+def test_many_sensors_are_not_all_named() -> None:
+    [moment] = last_moments([episode(members=members(*"abcdef"))], [])
+    assert moment.sentence(TimeWords(), AT_US).startswith("a, b, c and 3 more sensors saw")
+
+
+def test_of_a_query_without_episodes_only_the_most_probable_are_listed() -> None:
+    matches = [match(f"m{nth}", value=nth / 10, at_us=AT_US + nth) for nth in range(1, 9)]
+    listed = newest_of([*matches, episode(), match("of-episode", query="coalesced")], {"coalesced"})
+    assert [each.id for each in listed] == ["m8", "m7", "m6", "e"]
+    assert OF_ONE_QUERY == 3

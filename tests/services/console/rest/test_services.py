@@ -1,0 +1,109 @@
+"""What the console asks: the key is shown, errors are one sentence, and answers are bounded."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from services.console.metrics import ConsoleMetrics
+from services.console.rest.answers import CallerAnswer, PageAnswer, SensorAnswer
+from services.console.rest.services import Rest, RestError, Services, path_of
+from services.console.settings import ConsoleSettings
+
+
+def rest(answer: Callable[[httpx.Request], Any], key: str | None = None, **settings: Any) -> Rest:
+    transport = httpx.MockTransport(answer)
+    metrics = ConsoleMetrics(CollectorRegistry())
+    return Services(ConsoleSettings(**settings), metrics, transport).with_key(key)
+
+
+def fault(answer: Callable[[httpx.Request], Any], **settings: Any) -> RestError:
+    with pytest.raises(RestError) as caught:
+        asyncio.run(rest(answer, **settings).get(CallerAnswer, "alerting", "/v1/caller"))
+    return caught.value
+
+
+def test_a_question_goes_to_its_service_with_the_key_and_without_what_is_not_given() -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, json={"items": [{"id": "mic", "area": "bay", "new": 1}], "next_cursor": None})
+
+    found = asyncio.run(
+        rest(answer, "ck_1").get(
+            PageAnswer[SensorAnswer], "ingest", "/v1/sensors", {"area": None, "limit": 3, "x": True}
+        )
+    )
+    assert found.items == [SensorAnswer(id="mic", area="bay")]
+    assert str(asked[0].url) == "http://127.0.0.1:8010/v1/sensors?limit=3&x=true"
+    assert asked[0].headers["authorization"] == "Bearer ck_1"
+
+
+@pytest.mark.parametrize(
+    ("response", "sentence", "is_away"),
+    [
+        (httpx.Response(404, json={"detail": "there is no match"}), "there is no match", False),
+        (httpx.Response(503, json={"detail": "Kafka is silent"}), "Kafka is silent", True),
+        (httpx.Response(500, text="<html>"), "alerting answered 500", False),
+        (httpx.Response(200, text="no JSON"), "alerting answered what the console cannot read", False),
+        (httpx.Response(200, json={"name": 1}), "alerting answered what the console cannot read", False),
+    ],
+)
+def test_an_error_is_a_sentence(response: httpx.Response, sentence: str, is_away: bool) -> None:
+    error = fault(lambda _: response)
+    assert str(error).startswith(sentence)
+    assert error.is_away is is_away
+    assert len(str(error)) < 1100
+
+
+def test_nobody_and_somebody_slow_are_told_apart() -> None:
+    def refuse(_request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    assert str(fault(refuse)) == "alerting does not answer (nobody listens there)"
+
+    async def sleep(_request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(5)
+        return httpx.Response(200)
+
+    assert str(fault(sleep, answer_timeout_s=0.05)) == "alerting does not answer (it took too long)"
+
+
+def test_an_answer_beyond_the_bound_is_an_error() -> None:
+    error = fault(lambda _: httpx.Response(200, content=b" " * 2**17), answer_max_bytes=2**16)
+    assert "longer than 65536 bytes" in str(error)
+
+
+def test_only_so_many_ask_at_a_time() -> None:
+    now, most = 0, 0
+
+    async def count(_request: httpx.Request) -> httpx.Response:
+        nonlocal now, most
+        now, most = now + 1, max(most, now + 1)
+        await asyncio.sleep(0.01)
+        now -= 1
+        return httpx.Response(200, json={"name": "x", "scopes": []})
+
+    async def ask() -> None:
+        asker = rest(count, requests_max=3)
+        await asyncio.gather(*(asker.get(CallerAnswer, "alerting", "/v1/caller") for _ in range(12)))
+
+    asyncio.run(ask())
+    assert most == 3
+
+
+def test_a_command_asks_the_same_and_hides_the_key() -> None:
+    asker = rest(lambda _: None, "ck_secret")
+    said = asker.curl("POST", "ingest", "/v1/detections", {"a": "x y"}, [{"sensor": "it's"}])
+    assert said == (
+        "curl -X POST 'http://127.0.0.1:8010/v1/detections?a=x+y' -H \"Authorization: Bearer $COINCIDE_KEY\" "
+        "-H 'Content-Type: application/json' -d '[{\"sensor\": \"it'\"'\"'s\"}]'"
+    )
+
+
+def test_a_path_holds_any_id() -> None:
+    assert path_of("v1", "matches", "../keys?x=1#") == "/v1/matches/..%2Fkeys%3Fx%3D1%23"
