@@ -48,7 +48,7 @@ def done(system: System, answer: httpx.Response) -> dict[str, Any]:
 
 
 def test_all_processes_are_told(asked: System) -> None:
-    assert list(asked.status()) == ["kafka", "alerting", "fusion", "ingest", "archive", "history"]
+    assert list(asked.status()) == ["kafka", "alerting", "fusion", "ingest", "console", "archive", "history"]
     assert all(state.endswith(", ready") for state in asked.status().values())
 
 

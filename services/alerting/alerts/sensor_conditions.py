@@ -4,7 +4,7 @@ Sensors are looked at a slice at a time, for there may be many and the thread th
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import cast, get_args
@@ -24,9 +24,9 @@ DEAF_AFTER_S = 60.0  # without a batch for so long nobody has listened, for hear
 LEAST_HEARD = 10  # detections within an hour or so; a rate or share of fewer says little
 LEAST_ERRORS = 100
 USUAL_GAPS = 30  # if detections come at random, a gap is so long once in 10^13
-TOLD_SINGLY = 5  # of an area; those beyond share one alert
+STEADY_S = 300.0  # it must be heard for so long, or for its longest gap, until it is no longer silent
+TOLD_SINGLY, TOLD_AREAS = 5, 20  # sensors of an area, and areas; those beyond share one alert
 NAMED = 10  # of those beyond
-MOST_TOLD = 500
 OF_SENSORS = frozenset({*get_args(OfSensors), *get_args(OfAreas)})
 
 
@@ -76,6 +76,7 @@ class SensorConditions:
     _listening: Listening = field(default_factory=Listening)
     _round: _Round | None = None
     _begun_s: float = 0.0
+    _steady_since_s: dict[str, float] = field(default_factory=dict)  # since when what was silent is heard, by alert
     _present: list[SystemCondition] | None = None
 
     def note_listening(self, at_s: float) -> None:
@@ -96,6 +97,7 @@ class SensorConditions:
             sensors = self.registered.each()
             self._begun_s = now_s
             self._round = _Round(iter(sensors), len(sensors), frozenset(each.id for each in active))
+            self._steady_since_s = {id_: s for id_, s in self._steady_since_s.items() if id_ in self._round.active}
         if self._round is not None:
             looked_at = list(islice(self._round.left, SLICE))
             for sensor in looked_at:
@@ -108,14 +110,26 @@ class SensorConditions:
         heard = [each for known in sensor.streams if (each := board.of(sensor.id, known.stream)) is not None]
         if (limit_s := self._longest_gap_s(sensor, heard)) is not None:
             round_.judged[sensor.area] += 1
-            silent = self._silent(sensor, heard, limit_s, round_.active)
-            if silent is not None:
-                round_.silent[sensor.area] += 1
-                round_.silent_since_us[sensor.area] = max(silent.since_us, round_.silent_since_us.get(sensor.area, 0))
-                round_.found.append(silent)
+            self._judge_silence(sensor, heard, limit_s, round_)
         for each in heard:
             round_.found += self._late(sensor, each, round_.active)
             round_.found += self._drifted(sensor, each, round_)
+
+    def _judge_silence(
+        self, sensor: RegisteredSensor, heard: Sequence[SensorHealth], limit_s: float, round_: _Round
+    ) -> None:
+        condition, begun_s = self._silence(sensor, heard, limit_s, round_.active)
+        now_s, alert, area = self._listening.until_s, condition.alert, sensor.area
+        if now_s - begun_s > limit_s:
+            self._steady_since_s.pop(alert, None)
+            round_.silent[area] += 1
+            round_.silent_since_us[area] = max(condition.since_us, round_.silent_since_us.get(area, 0))
+            round_.found.append(condition)
+        elif alert in round_.active:  # a sensor that comes and goes rings once, not each time
+            if now_s - self._steady_since_s.setdefault(alert, now_s) < min(limit_s, STEADY_S):
+                round_.found.append(condition)
+            else:
+                del self._steady_since_s[alert]
 
     def _longest_gap_s(self, sensor: RegisteredSensor, heard: Sequence[SensorHealth]) -> float | None:
         """Return after how long the sensor is silent; None where nobody can say so."""
@@ -126,9 +140,10 @@ class SensorConditions:
             return None
         return max(self.limits.silent_s, USUAL_GAPS / rate_hz)
 
-    def _silent(
+    def _silence(
         self, sensor: RegisteredSensor, heard: Sequence[SensorHealth], limit_s: float, active: frozenset[str]
-    ) -> SystemCondition | None:
+    ) -> tuple[SystemCondition, float]:
+        """Return the condition that the sensor is silent, and since when it would be, in seconds."""
         since_s = self._listening.since_s or 0.0
         last_us = max((each.last_seen_us for each in heard), default=None)
         seen_s = (sensor.changed_at_us or since_s * 1e6) / 1e6 if last_us is None else last_us / 1e6
@@ -148,8 +163,7 @@ class SensorConditions:
             labels={"sensor": sensor.id},
         )
         # What was silent stays so, although nobody listened for a while; only a detection ends it.
-        begun_s = seen_s if condition.alert in active else max(seen_s, since_s)
-        return condition if self._listening.until_s - begun_s > limit_s else None
+        return condition, seen_s if condition.alert in active else max(seen_s, since_s)
 
     def _late(self, sensor: RegisteredSensor, heard: SensorHealth, active: frozenset[str]) -> Iterator[SystemCondition]:
         limit = self.limits.late_share
@@ -203,15 +217,27 @@ def _told(round_: _Round) -> list[SystemCondition]:
     """Return what is told of what was found: an area for all its sensors, few of an area singly, and no flood."""
     whole = {area for area, silent in round_.silent.items() if silent == round_.judged[area] >= 2}
     found = [each for each in round_.found if not (each.name == "sensor_silent" and each.area in whole)]
-    by_place: dict[tuple[str, str], list[SystemCondition]] = {}
+    found += [_area_silent(area, round_) for area in sorted(whole)]
+    by_name: dict[Name, dict[str, list[SystemCondition]]] = {}
     for each in sorted(found, key=lambda each: (each.alert not in round_.active, each.since_us)):
-        by_place.setdefault((each.name, each.area), []).append(each)
-    told = [_area_silent(area, round_) for area in sorted(whole)]
-    for some in by_place.values():
-        told += some[:TOLD_SINGLY]
+        by_name.setdefault(each.name, {}).setdefault(each.area, []).append(each)
+    return [each for name, areas in by_name.items() for each in _told_of(name, list(areas.values()))]
+
+
+def _told_of(name: Name, areas: Sequence[Sequence[SystemCondition]]) -> Iterator[SystemCondition]:
+    """Yield some conditions of some areas, one for the others of each of these, and one for the rest."""
+    for some in areas[:TOLD_AREAS]:
+        yield from some[:TOLD_SINGLY]
         if len(some) > TOLD_SINGLY:
-            told.append(_summary(some[TOLD_SINGLY:]))
-    return sorted(told, key=lambda each: each.alert not in round_.active)[:MOST_TOLD]
+            others, title = some[TOLD_SINGLY:], f"More than {TOLD_SINGLY} {_IN_AREA[name].format(area=some[0].area)}"
+            text = (
+                f"{_BESIDES} {_named({each.labels['sensor'] for each in others})} GET /v1/sensors shows all."
+            )
+            yield SystemCondition(name, title, text, _since_us(others), "warning", area=some[0].area)
+    if len(areas) > TOLD_AREAS:
+        rest = [each for some in areas[TOLD_AREAS:] for each in some]
+        text = f"{_BESIDES} {_named({each.area for each in rest})}"
+        yield SystemCondition(name, f"{_IN_AREAS[name]} in more than {TOLD_AREAS} areas", text, _since_us(rest))
 
 
 def _area_silent(area: str, round_: _Round) -> SystemCondition:
@@ -220,24 +246,26 @@ def _area_silent(area: str, round_: _Round) -> SystemCondition:
     return SystemCondition("area_silent", f"The area {area} is silent", text, since_us, area=area)
 
 
-_SUMMARIES: Mapping[str, str] = {
+_BESIDES = "Besides those that have alerts of their own:"
+_IN_AREA: Mapping[str, str] = {
     "sensor_silent": "sensors of {area} are silent",
     "sensor_late": "sensors of {area} report too late",
     "template_drift": "sensors of {area} have templates that no longer fit",
 }
+_IN_AREAS: Mapping[str, str] = {
+    "sensor_silent": "Sensors are silent",
+    "sensor_late": "Sensors report too late",
+    "template_drift": "Templates no longer fit",
+    "area_silent": "All sensors are silent",
+}
 
 
-def _summary(others: Sequence[SystemCondition]) -> SystemCondition:
-    first, names = others[0], sorted({each.labels["sensor"] for each in others})
-    shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else ".")
-    return SystemCondition(
-        first.name,
-        f"More than {TOLD_SINGLY} {_SUMMARIES[first.name].format(area=first.area)}",
-        f"Besides those that have alerts of their own: {shown} GET /v1/sensors of ingest shows the health of each.",
-        min(each.since_us for each in others),
-        "warning",
-        area=first.area,
-    )
+def _since_us(some: Iterable[SystemCondition]) -> int:
+    return min(each.since_us for each in some)
+
+
+def _named(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)[:NAMED]) + (", ..." if len(names) > NAMED else ".")
 
 
 def _as_told(alert: Alert) -> SystemCondition:

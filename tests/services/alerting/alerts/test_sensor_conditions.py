@@ -7,9 +7,10 @@ import pytest
 
 from coincide import Histogram
 from services.alerting.alerts.sensor_conditions import SLICE, in_words
+from services.alerting.receivers.receiver import Receiver, Receivers, WebhookWay
 from services.common.sensor_health import HealthRecord, SensorHealth, TemplateDrift
 from services.ingest.registry.sensors import Particulars
-from tests.services.alerting.records import Database, Record, record, sensor_record, silence
+from tests.services.alerting.records import RECEIVED_AT_MS, Database, Record, record, sensor_record, silence
 
 DAY_S, HOUR_S = 86_400, 3_600
 TEMPLATE = Histogram.uniform(-1, 1)
@@ -79,10 +80,42 @@ def test_a_sensor_is_silent_after_the_time_that_it_declares_and_until_it_is_hear
     assert alert["text"].startswith("Nothing has come from a in bay since 20")
     assert alert["text"].endswith("It is declared to report every 60 s.")
     assert alert["docs"].endswith("#sensor-silent")
+    for _ in range(4):
+        sensors.seen("a", "b", "c")
+        sensors.wait(20)
+        assert sensors.states == {"a": "firing"}  # it must be heard for as long as it may be silent
     sensors.seen("a", "b", "c")
-    sensors.wait(20)
+    sensors.wait(40)
     assert sensors.states == {"a": "resolved"}
     assert database.history(alert["id"]) == ["firing", "resolved"]
+
+
+def test_a_sensor_that_comes_and_goes_rings_once(database: Database) -> None:
+    sensors = Sensors(database, "a", "b", expect_every_s=60)
+    for _ in range(20):
+        sensors.seen("a")
+        for _ in range(5):
+            sensors.seen("b")
+            sensors.wait(20)
+    assert sensors.states == {"a": "firing"}
+    assert database.history(database.alerts()[0]["id"]) == ["firing"]
+
+
+def test_under_a_silence_it_rings_nobody_however_often_it_comes_and_goes(database: Database) -> None:
+    database.receivers = database.raising.receivers = Receivers(
+        [Receiver(id="ops", webhook=WebhookWay(url="http://127.0.0.1:9/"))]
+    )
+    database.store([silence(until_us=database.now_us + HOUR_S * 1_000_000, sensor="a")])
+    sensors = Sensors(database, "a", "b", expect_every_s=60)
+    for _ in range(4):
+        for at in range(20):
+            sensors.seen(*("b" if at > 8 else "ab"))
+            sensors.wait(20)
+    assert database.outbox() == []
+    while database.now_us < RECEIVED_AT_MS * 1000 + (HOUR_S + 60) * 1_000_000:
+        sensors.seen("b")
+        sensors.wait(20)
+    assert database.outbox() == [("firing", "The sensor a is silent")]  # once, when the silence has ended
 
 
 def test_without_a_declared_time_a_day_and_thirty_usual_gaps_must_pass(database: Database) -> None:
@@ -157,8 +190,9 @@ def test_a_silent_area_has_one_alert_in_place_of_its_sensors(database: Database)
         "its whole area is silent, which has an alert of its own"
     }
     assert "All 3 sensors" in database.alerts(state="firing")[0]["text"]
-    sensors.seen("a", "b", "c")
-    sensors.wait(20)
+    for _ in range(5):
+        sensors.seen("a", "b", "c")
+        sensors.wait(20)
     assert set(sensors.states.values()) == {"resolved"}
 
 
@@ -177,11 +211,21 @@ def test_many_silent_sensors_of_an_area_are_five_alerts_and_a_summary(database: 
     assert summary["title"] == "More than 5 sensors of bay are silent"
     assert summary["text"].startswith("Besides those that have alerts of their own: s")
     assert summary["text"].count(", ") == 10
-    sensors.seen(*names)
-    sensors.wait(20)
-    for _ in range(5):
-        database.sweep()
+    for _ in range(20):
+        sensors.seen(*names)
+        sensors.wait(20)
     assert set(sensors.states.values()) == {"resolved"}
+
+
+def test_many_silent_areas_are_twenty_alerts_and_one_for_the_rest(database: Database) -> None:
+    areas = [Sensors(database, f"{nth}-a", f"{nth}-b", area=f"area-{nth:03}", expect_every_s=60) for nth in range(100)]
+    for _ in range(3):
+        areas[0].wait(60)
+    firing = database.alerts(state="firing")
+    assert len(firing) == 21
+    [rest] = [each for each in firing if not each["area"]]
+    assert rest["title"] == "All sensors are silent in more than 20 areas"
+    assert rest["text"].count("area-") == 10
 
 
 def test_a_sensor_whose_reports_come_too_late_rings_until_few_do(database: Database) -> None:
