@@ -22,6 +22,7 @@ from services.ingest.registry.sensor_changes import SensorChanges
 from services.ingest.registry.sensor_changes_api import sensor_changes_router
 from services.ingest.registry.sensors_api import sensors_router
 from services.ingest.registry.snapshot import Registry
+from services.ingest.registry.streams_api import streams_router
 from services.ingest.settings import IngestSettings
 from services.ingest.stamping.intake import Intake
 
@@ -54,6 +55,7 @@ def create_app(  # noqa: PLR0913 - the parts of the service
         redoc_url=None,
     )
     app.include_router(recent_detections_router(recent))
+    app.include_router(streams_router(registry))
     app.include_router(sensors_router(registry, clock_us))
     changes = SensorChanges(registry, publisher, audit, clock_us)
     app.include_router(sensor_bulk_router(changes, settings))

@@ -230,9 +230,7 @@ def _told_of(name: Name, areas: Sequence[Sequence[SystemCondition]]) -> Iterator
         yield from some[:TOLD_SINGLY]
         if len(some) > TOLD_SINGLY:
             others, title = some[TOLD_SINGLY:], f"More than {TOLD_SINGLY} {_IN_AREA[name].format(area=some[0].area)}"
-            text = (
-                f"{_BESIDES} {_named({each.labels['sensor'] for each in others})} GET /v1/sensors shows all."
-            )
+            text = f"{_BESIDES} {_named({each.labels['sensor'] for each in others})} GET /v1/sensors shows all."
             yield SystemCondition(name, title, text, _since_us(others), "warning", area=some[0].area)
     if len(areas) > TOLD_AREAS:
         rest = [each for some in areas[TOLD_AREAS:] for each in some]

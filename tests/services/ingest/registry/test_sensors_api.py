@@ -2,7 +2,7 @@ import pytest
 
 from coincide import Histogram
 from services.common.pages import encode_cursor
-from tests.services.ingest.building import CLOCK, SENSORS, Ingest
+from tests.services.ingest.building import CLOCK, SENSORS, STREAMS, Ingest
 
 
 def test_sensors_are_listed_in_pages_without_gap_or_double() -> None:
@@ -63,3 +63,19 @@ def test_readiness_says_what_is_missing_and_life_does_not_depend_on_it() -> None
     assert response.status_code == 503
     assert response.json()["detail"].count(";") == 2
     assert ingest.client.get("/livez").status_code == 200
+
+
+def test_streams_are_shown_with_how_many_sensors_report_each() -> None:
+    ingest = Ingest()
+    items = ingest.client.get("/v1/streams").json()["items"]
+    assert [each["name"] for each in items] == sorted(STREAMS)
+    sensors = ingest.client.get("/v1/sensors").json()["items"]
+    for each in items:
+        declared = STREAMS[each["name"]]
+        assert (each["max_delay_s"], each["longest_template_s"]) == (declared.max_delay_s, declared.longest_template_s)
+        assert each["sensors"] == sum(each["name"] in sensor["streams"] for sensor in sensors)
+        assert ingest.client.get(f"/v1/streams/{each['name']}").json() == each
+    assert sum(each["sensors"] for each in items) > 0
+    missing = ingest.client.get("/v1/streams/smell")
+    assert missing.status_code == 404
+    assert "'smell'" in missing.json()["detail"]
