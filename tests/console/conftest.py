@@ -103,7 +103,7 @@ def open_page(browser: Browser, console: ServiceProcess) -> Iterator[Callable[..
 def shoot(page: Page, name: str) -> None:
     """Keep a picture of the page where COINCIDE_SCREENSHOTS names a folder."""
     if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True)
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True, style=".bar { position: static }")
 
 
 def painted(page: Page) -> dict[str, Any]:

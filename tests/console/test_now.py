@@ -1,5 +1,6 @@
 """The page Now in a real browser, over the real line: what happened in 1987, what happens now, and why."""
 
+import json
 import re
 import time
 from collections.abc import Callable
@@ -217,3 +218,34 @@ def test_names_of_sensors_and_areas_are_text_too(open_page: OpenPage, line: Line
     finally:
         line.registry.replace([line.sensors])
     assert before.stamps.keys() == line.registry.snapshot.stamps.keys()
+
+
+def test_an_alert_is_a_mark_that_leads_to_its_evidence(open_page: OpenPage, line: Line) -> None:
+    of_bang = line.call("GET", "alerting", "/v1/queries/bang")
+    rule = {"severity": "critical", "title": "Bang in {area}"}
+    patch, headers = {"alert": rule}, {"If-Match": of_bang.headers["etag"]}
+    headers["Content-Type"] = "application/merge-patch+json"
+    body = json.dumps(patch)
+    line.call("PATCH", "alerting", "/v1/queries/bang", content=body, headers=headers).raise_for_status()
+    page = open_page("/?span=30")
+    until_chart(page, "scene.rows.length > 5")
+    until(lambda: bang(line) > 0 and bool(line.call("GET", "alerting", "/v1/alerts").json()["items"]))
+    until_chart(page, "scene.alerts.size > 0")
+    page.get_by_role("button", name="Pause: draw nothing new for a while").click()
+    page.wait_for_timeout(600)
+    spot = page.evaluate("""() => {
+        const {scene, canvas, gutter, from, span, width} = document.querySelector(".timeline").chart;
+        const alert = [...scene.alerts.values()].at(-1);
+        const box = canvas.getBoundingClientRect();
+        const row = scene.rowOf.get(`area\\n${alert.area}`);
+        const x = gutter + ((alert.at - from) / span) * (width - gutter);
+        return {x: box.left + x, y: box.top + 42 + row.y + row.height - 8};
+    }""")
+    page.mouse.move(spot["x"], spot["y"])
+    expect(page.locator(".timeline-tip")).to_contain_text("Bang in harbour")
+    shoot(page, "now-alert")
+    page.mouse.click(spot["x"], spot["y"])
+    panel = page.get_by_role("complementary", name="Evidence")
+    expect(panel).to_contain_text("critical, firing")
+    panel.get_by_role("button", name="Show the episode behind it").click()
+    expect(panel).to_contain_text("An episode of bang")

@@ -15,7 +15,7 @@ import msgspec
 
 from services.console.metrics import ConsoleMetrics
 from services.console.rest.answers import AlertAnswer, EpisodeAnswer, MatchAnswer, RecentAnswer, SupersededAnswer
-from services.console.rest.services import Rest, RestError, Services, problem_sentence
+from services.console.rest.services import Rest, RestError, Services, problem_sentence, reason_of
 
 KINDS: dict[str, type[Any]] = {
     "match": MatchAnswer,
@@ -150,7 +150,7 @@ class LiveFeed:
                     self._hand_out(kind, data)
                 self.why_away = "alerting ended the live stream"
             except (httpx.HTTPError, ValueError) as error:
-                self.why_away = f"alerting does not answer ({type(error).__name__})"
+                self.why_away = f"alerting does not answer ({reason_of(error)})"
             except RestError as error:
                 self.why_away, self.is_refused = str(error), error.status == httpx.codes.UNAUTHORIZED
             self.is_connected = False

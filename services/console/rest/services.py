@@ -61,7 +61,7 @@ class Services:
                 raise
             except (httpx.HTTPError, TimeoutError) as error:
                 self._metrics.asked.labels("away").inc()
-                raise RestError(f"{service} does not answer ({_reason(error)})") from None
+                raise RestError(f"{service} does not answer ({reason_of(error)})") from None
         self._metrics.asked.labels("good").inc()
         return answer
 
@@ -165,7 +165,8 @@ def problem_sentence(service: Service, status: int, body: bytes) -> str:
         return f"{service} answered {status}"
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return in a few words why nobody answered."""
     if isinstance(error, httpx.TimeoutException | TimeoutError):
         return "it took too long"
     return "nobody listens there" if isinstance(error, httpx.ConnectError) else type(error).__name__

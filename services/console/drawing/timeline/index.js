@@ -27,9 +27,9 @@ export class Timeline {
     this.frames = 0;
     this.paints = 0;
     this.painted = { detections: 0, left: 0, matches: 0, matchesLeft: 0 };
+    this.request = this.request.bind(this);
     this.build();
     this.listen();
-    this.request = this.request.bind(this);
     this.resize();
     this.loop = requestAnimationFrame(() => this.frame());
   }
@@ -90,7 +90,6 @@ export class Timeline {
   }
 
   merge(change) {
-    if (change.clear) this.scene.clear();
     this.scene.merge(change);
     this.scene.prune(this.from, this.to);
     this.isOld = true;

@@ -23,12 +23,6 @@ export class Scene {
     this.isStale = true;
   }
 
-  clear() {
-    for (const each of [this.detections, this.matches, this.episodes, this.alerts]) each.clear();
-    this.leftOut = 0;
-    this.isStale = true;
-  }
-
   // Take what has come: new things, things as they are now, and ids of those that stand no longer.
   merge(change) {
     for (const [id, template] of Object.entries(change.templates || {})) {
@@ -69,7 +63,7 @@ export class Scene {
   prune(from, to) {
     const margin = (to - from) * 2;
     if (this.matches.size > this.mostMatches * 2) {
-      drop(this.matches, (each) => each.to < from - margin || each.from > to + margin, this.mostMatches);
+      drop(this.matches, (each) => each.last < from - margin || each.first > to + margin, this.mostMatches);
       drop(this.matches, () => true, this.mostMatches);
     }
     if (this.episodes.size > this.mostMatches * 2) drop(this.episodes, () => true, this.mostMatches);

@@ -85,6 +85,9 @@ class NowView:
         self.timeline.merge({"sensors": drawn_sensors(self.sensors)})
         await self.load()
         await self.story.load()
+        if not self.story.is_empty and not self.has_seen_some:  # long ago, and nothing since
+            self.has_seen_some = True
+            self.draw_steps()
         if self.shown.chosen is not None:
             await self.evidence.show(*self.shown.chosen)
         ui.timer(TICK_S, self.tick)

@@ -30,6 +30,11 @@ class Story:
         self._is_following = False
         self._box = ui.element("section").classes("story").props('aria-label="What happened last"')
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing ever happened."""
+        return not self._moments
+
     async def load(self) -> None:
         """Ask what happened last."""
         rest = self._view.viewer.rest

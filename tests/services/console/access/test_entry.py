@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from services.common.access.access_keys import new_text
 from services.common.access.origins import Origins
 from services.console.access.entry import Entry, entry_router, local_path
 from services.console.access.gate import Gate, session_in
@@ -21,7 +20,7 @@ from services.console.metrics import ConsoleMetrics
 from services.console.rest.services import Services
 from services.console.settings import ConsoleSettings
 
-GOOD = new_text()
+GOOD, OTHER = f"ck_0123456789ab_{'g' * 43}", f"ck_0123456789ab_{'o' * 43}"
 
 
 def console(alerting: Any, **settings: Any) -> TestClient:
@@ -99,7 +98,7 @@ def test_a_key_lets_in_until_signing_out() -> None:
     ("key", "alerting", "status", "sentence"),
     [
         ("", of_keys, 401, "this is no key"),
-        (new_text(), of_keys, 401, "a key is needed"),
+        (OTHER, of_keys, 401, "a key is needed"),
         (GOOD, away, 503, "alerting does not answer"),
     ],
 )
