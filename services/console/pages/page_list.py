@@ -2,5 +2,6 @@
 
 from services.console.pages.now.page import NOW
 from services.console.pages.shell import ConsolePage
+from services.console.pages.told.page import ALERTS
 
-PAGES: tuple[ConsolePage, ...] = (NOW,)
+PAGES: tuple[ConsolePage, ...] = (NOW, ALERTS)

@@ -163,6 +163,15 @@ def choice(label: str, options: Mapping[str, str], chosen: str, on_change: Calla
                 option.props["selected"] = value == chosen
 
 
+def text_field(label: str, value: str, on_change: Callable[[str], Any]) -> None:
+    """Show a field for a line of text; `on_change` hears of each character."""
+    with ui.element("label").classes("choice"):
+        ui.label(label).classes("choice-label")
+        field = ui.element("input").props("type=text maxlength=200 autocomplete=off")
+        field.props["value"] = value
+        field.on("input", lambda event: on_change(str(event.args)), js_handler=_VALUE)
+
+
 def button(words: str, on_click: Callable[[], Any], *, kind: str = "quiet", label: str | None = None) -> ui.element:
     """Show a button; `label` says to screen readers what a sign means."""
     made = ui.element("button").props("type=button").classes(kind)

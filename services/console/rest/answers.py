@@ -119,6 +119,13 @@ class SupersededAnswer(Struct, frozen=True):
     superseded_by: str
 
 
+class AcknowledgedAnswer(Struct, frozen=True):
+    """Who has taken over an alert."""
+
+    by: str
+    why: str = ""
+
+
 class AlertAnswer(Struct, frozen=True, kw_only=True):
     """An alert as GET /v1/alerts/{id} and the live stream have it."""
 
@@ -132,6 +139,60 @@ class AlertAnswer(Struct, frozen=True, kw_only=True):
     kind: str = ""
     source: str = ""
     resolved_at_us: int | None = None
+    text: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    withheld: str | None = None
+    acknowledged: AcknowledgedAnswer | None = None
+    resolved_because: str | None = None
+
+
+class TransitionAnswer(Struct, frozen=True):
+    """What happened to an alert: GET /v1/alerts/{id}/history."""
+
+    change: str
+    changed_at_us: int
+
+
+class SilenceAnswer(Struct, frozen=True):
+    """A silence as GET /v1/silences has it."""
+
+    id: str
+    matchers: dict[str, str]
+    until_us: int
+    by: str
+    why: str
+    active: bool
+
+
+class SilenceListAnswer(Struct, frozen=True):
+    """All silences."""
+
+    items: list[SilenceAnswer]
+
+
+class ReceiverAnswer(Struct, frozen=True):
+    """A receiver as GET /v1/receivers has it."""
+
+    id: str
+    waiting: int
+    waiting_since_us: int | None = None
+    webhook: dict[str, Any] | None = None
+    alertmanager: dict[str, Any] | None = None
+    people: dict[str, Any] | None = None
+
+    @property
+    def way(self) -> str:
+        """How it is told, in words."""
+        if self.people is not None:
+            return "people, through Apprise"
+        name, way = ("webhook", self.webhook) if self.webhook is not None else ("Alertmanager", self.alertmanager)
+        return f"{name} {(way or {}).get('url', '')}"
+
+
+class ReceiverListAnswer(Struct, frozen=True):
+    """All receivers."""
+
+    items: list[ReceiverAnswer]
 
 
 class SensorAnswer(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,1 @@
+"""Who is told: alerts, what people say of them, and receivers."""
