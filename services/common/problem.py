@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
-from starlette.routing import Match, Route
+from starlette.routing import compile_path
 
 from services.common.problem_document import MEDIA_TYPE, problem_document
 from services.common.settings import describe_errors
@@ -57,16 +57,19 @@ async def _on_problem(_request: Request, error: Exception) -> JSONResponse:
 async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        # What the router says are those of the first route of this path only.
+        # What the router says are those of the first route of this path only, and of no included router's.
         return problem_response(error.status_code, str(error.detail), {"Allow": ", ".join(_methods(request))})
     return problem_response(error.status_code, str(error.detail), error.headers)
 
 
 def _methods(request: Request) -> list[str]:
-    """Return every method that some route of this path has."""
-    routes = [each for each in request.app.routes if isinstance(each, Route)]
-    fitting = [each for each in routes if each.matches(request.scope)[0] is not Match.NONE]
-    return sorted({method for each in fitting for method in each.methods or ()})
+    """Return every method that the document has for this path, whichever router it comes from."""
+    app = request.app
+    if not hasattr(app.state, "methods_of_paths"):
+        paths = app.openapi()["paths"].items()
+        app.state.methods_of_paths = [(compile_path(path)[0], [*map(str.upper, methods)]) for path, methods in paths]
+    fitting = (methods for fits, methods in app.state.methods_of_paths if fits.match(request.url.path))
+    return sorted({method for methods in fitting for method in methods})
 
 
 async def _on_invalid_request(_request: Request, error: Exception) -> JSONResponse:

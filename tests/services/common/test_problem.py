@@ -1,4 +1,4 @@
-from fastapi import FastAPI, HTTPException
+from fastapi import APIRouter, FastAPI, HTTPException
 from fastapi.testclient import TestClient
 
 from services.common.problem import Problem, install_problem_handlers
@@ -51,3 +51,21 @@ def test_a_crash_leaks_nothing() -> None:
     answer = client().get("/broken")
     assert answer.status_code == 500
     assert "hunter2" not in answer.text
+
+
+def test_405_lists_every_method_of_the_path_whichever_router_it_comes_from() -> None:
+    app, router = FastAPI(), APIRouter(prefix="/things")
+    install_problem_handlers(app)
+
+    @router.get("/{id}")
+    def read() -> None: ...
+
+    @router.delete("/{id}")
+    def remove() -> None: ...
+
+    @app.put("/things/{id}")
+    def put() -> None: ...
+
+    app.include_router(router)
+    answer = TestClient(app).post("/things/7")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, PUT")
