@@ -1,4 +1,4 @@
-"""POST /v1/sensors/bulk: many sensors at once, each judged by itself; the rest goes on where one is refused."""
+"""POST /v1/sensors: many sensors at once, each judged by itself; the rest goes on where one is refused."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal
@@ -63,7 +63,7 @@ def sensor_bulk_router(changes: SensorChanges, settings: IngestSettings) -> APIR
     content = Annotated[Any, Depends(JsonBody(settings))]
 
     @router.post(
-        "/bulk",
+        "",
         summary="Create or replace many sensors",
         responses={
             413: {"description": "The body is too long"},

@@ -1,4 +1,4 @@
-"""POST /v1/sensors/bulk: a verdict on each sensor, and none that is wrong stops the others."""
+"""POST /v1/sensors: a verdict on each sensor, and none that is wrong stops the others."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ def line() -> Line:
 
 
 def post(line: Line, document: Any, **asked: Any) -> Any:
-    return line.client.post("/v1/sensors/bulk", json=document, params=asked)
+    return line.client.post("/v1/sensors", json=document, params=asked)
 
 
 def buoy(id_: str, template: Any = "clock", **said: Any) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_a_list_that_is_none_is_refused(line: Line, document: Any) -> None:
 def test_a_thousand_sensors_are_one_request(line: Line) -> None:
     sensors = [buoy(f"b-{nth}") for nth in range(MOST_AT_ONCE)]
     answer = line.client.post(
-        "/v1/sensors/bulk",
+        "/v1/sensors",
         content=json.dumps({"templates": TEMPLATES, "sensors": sensors}),
         headers={"content-type": "application/json"},
     )
