@@ -1,17 +1,17 @@
 """Fixtures of the tests in a real browser: the line, a console of its own process, and Chromium."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from deploy.local.machine import free_ports
 from tests.console.line import Line, running_line
+from tests.integration.foreign_site import find_browser
 from tests.integration.service_process import ServiceProcess, run_module, until
 
 SCREENSHOTS = os.environ.get("COINCIDE_SCREENSHOTS")
@@ -49,18 +49,10 @@ def console(line: Line, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium of the machine, else Playwright's own.
-
-    Of a module, for as long as it is open an event loop runs in this thread, and other tests run their own.
-    """
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """Chromium, of a module: while it is open an event loop runs in this thread, and other tests run their own."""
+    found = find_browser()
     with sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        except Error as error:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(f"there is no Chromium: install it, or run playwright install chromium ({error.message[:80]})")
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 

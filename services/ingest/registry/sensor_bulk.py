@@ -14,7 +14,7 @@ from coincide.errors import HistogramError
 from coincide.templates.histogram import histogram_of_form
 from services.common.access.who import Who
 from services.common.problem import Problem
-from services.ingest.registry.sensor_changes import Outcome, SensorChanges, WantedSensor, sensor_in
+from services.ingest.registry.sensor_changes import SensorChanges, SensorVerdict, WantedSensor, sensor_in
 from services.ingest.registry.sensor_changes_api import JSON, JsonBody
 from services.ingest.settings import IngestSettings
 
@@ -90,7 +90,7 @@ def sensor_bulk_router(changes: SensorChanges, settings: IngestSettings) -> APIR
     return router
 
 
-def _verdict(outcome: Outcome) -> BulkVerdict:
+def _verdict(outcome: SensorVerdict) -> BulkVerdict:
     status, detail = outcome.status, outcome.detail
     return BulkVerdict(
         index=outcome.wanted.index, id=outcome.wanted.sensor.id, status=status, version=outcome.version, detail=detail

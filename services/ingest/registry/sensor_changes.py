@@ -59,7 +59,7 @@ class WantedSensor:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SensorVerdict:
     """What became of one of many sensors; `version` is that of the sensor now, None where it was not written."""
 
     wanted: WantedSensor
@@ -110,7 +110,7 @@ class SensorChanges:
             await asyncio.to_thread(self.audit.note, who, *_audited(sensor_id, present, changed))
             return changed, present is None
 
-    async def make_many(self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller) -> list[Outcome]:
+    async def make_many(self, many: Sequence[WantedSensor], *, overwrite: bool, who: Caller) -> list[SensorVerdict]:
         """Create sensors, and with `overwrite` replace those that are there; return what became of each."""
         async with self._one_at_a_time:
             if not self.registry.caught_up:
@@ -124,22 +124,24 @@ class SensorChanges:
         await asyncio.to_thread(self._note_many, who, made, before)
         return list(outcomes)
 
-    async def _make_one(self, wanted: WantedSensor, present: Sensor | None, *, overwrite: bool, who: Caller) -> Outcome:
+    async def _make_one(
+        self, wanted: WantedSensor, present: Sensor | None, *, overwrite: bool, who: Caller
+    ) -> SensorVerdict:
         sensor = wanted.sensor
         if present is not None and (sensor == present or not overwrite):
             differs = "it is there and differs: ask with overwrite=true to replace it"
             if sensor == present:
-                return Outcome(wanted, "unchanged", present.change.version)
-            return Outcome(wanted, "refused", present.change.version, differs)
+                return SensorVerdict(wanted, "unchanged", present.change.version)
+            return SensorVerdict(wanted, "refused", present.change.version, differs)
         version = self._next_version(sensor.id, present)
         changed = replace(sensor, change=SensorChange(version, self.clock_us(), who.key))
         try:
             await self._write(sensor.id, changed)
         except Problem as problem:
-            return Outcome(wanted, "unacknowledged", None, problem.detail)
-        return Outcome(wanted, "created" if present is None else "replaced", version)
+            return SensorVerdict(wanted, "unacknowledged", None, problem.detail)
+        return SensorVerdict(wanted, "created" if present is None else "replaced", version)
 
-    def _note_many(self, who: Caller, made: Iterable[Outcome], before: Mapping[str, Sensor | None]) -> None:
+    def _note_many(self, who: Caller, made: Iterable[SensorVerdict], before: Mapping[str, Sensor | None]) -> None:
         for each in made:
             sensor = each.wanted.sensor
             self.audit.note(who, *_audited(sensor.id, before[sensor.id], sensor))
