@@ -163,6 +163,7 @@ class Line:
         asyncio.run_coroutine_threadsafe(_end_tasks(), self._loop).result(10.0)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10.0)
+        self._loop.close()
 
     def call(self, method: str, component: str, path: str, **options: Any) -> httpx.Response:
         return httpx.request(method, self.url(component) + path, timeout=30.0, **options)
